@@ -1,0 +1,291 @@
+//! The exact decision about carries, for the compositions that the plain test of [`crate::compose`] leaves open.
+//!
+//! Law: with runs `t_l : e_l` as in [`crate::compose`], [`decide`] succeeds exactly when `A(sum c_l e_l) = sum c_l A(e_l)` for every
+//! `0 <= c_l < t_l`, and otherwise shows a `c` at which it fails.
+//!
+//! A first try walks along the coordinates and looks at the first carry: unless it cancels, the answer is no. Else the box of coordinates
+//! is split. On a part where no level carries, `A` is affine with slopes `A(e_l)`, so one corner speaks for the part; a
+//! part of one coordinate never carries, so this ends.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use alloc::string::ToString;
+
+use crate::compose::{OP, Outer, Run, b_mode};
+use crate::error::{Carry, LayoutError};
+use crate::layout::Layout;
+use crate::number::{Extent, Stride};
+
+/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`].
+pub const MAX_CASES: usize = 1 << 16;
+
+/// Numbers in a search: wide enough for every product of two 64-bit values.
+type Wide = i128;
+
+/// The runs of B as numbers.
+struct Steps<'a, D: Stride> {
+    outer: &'a Outer<D>,
+    /// `P_k`
+    ends: Vec<Wide>,
+    /// `t_l`, and `e_l` with its sign.
+    runs: Vec<(i64, i64)>,
+    /// `A(e_l)`
+    values: Vec<D>,
+}
+
+impl<'a, D: Stride> Steps<'a, D> {
+    fn new(outer: &'a Outer<D>, runs: &[Run<D::Extent>]) -> Result<Steps<'a, D>, LayoutError> {
+        let overflow = || LayoutError::overflow(OP);
+        let open = |run: &Run<D::Extent>| LayoutError::Open {
+            op: OP,
+            fact: alloc::format!("steps of {} do not carry in A", run.step).into(),
+        };
+        let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
+        for end in &outer.ends {
+            let end = end.known().ok_or_else(|| runs.first().map_or_else(overflow, open))?;
+            steps.ends.push(Wide::from(end));
+        }
+        for run in runs {
+            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open(run)) };
+            let step = if run.negative { -step } else { step };
+            steps.runs.push((extent, step));
+            steps.values.push(outer.eval(&D::Extent::from(step)).ok_or_else(overflow)?);
+        }
+        Ok(steps)
+    }
+
+    /// `A(sum c_l e_l)` and `sum c_l A(e_l)`.
+    fn sides(&self, coordinate: &[i64]) -> Result<(D, D), LayoutError> {
+        let mut index: Wide = 0;
+        let mut sum = D::zero();
+        for ((c, (_, step)), value) in coordinate.iter().zip(&self.runs).zip(&self.values) {
+            index += Wide::from(*c) * Wide::from(*step);
+            let part = value.times(&D::Extent::from(*c)).ok_or(LayoutError::overflow(OP))?;
+            sum = sum.plus(&part).ok_or(LayoutError::overflow(OP))?;
+        }
+        let index = i64::try_from(index).map_err(|_| LayoutError::overflow(OP))?;
+        let value = self.outer.eval(&D::Extent::from(index)).ok_or(LayoutError::overflow(OP))?;
+        Ok((value, sum))
+    }
+
+    fn differs(&self, coordinate: &[i64]) -> Result<bool, LayoutError> {
+        self.sides(coordinate).map(|(value, sum)| value != sum)
+    }
+
+    /// Where the first carry sets in when the coordinates are raised one after another.
+    fn first_carry(&self) -> Option<Vec<i64>> {
+        let mut coordinate = alloc::vec![0; self.runs.len()];
+        let mut sums = alloc::vec![0; self.ends.len()];
+        for (l, (extent, step)) in self.runs.iter().enumerate() {
+            let mut first: Option<Wide> = None;
+            for (end, sum) in self.ends.iter().zip(&sums) {
+                let part = Wide::from(*step).abs() % end;
+                if part > 0 {
+                    let at: Wide = (end - sum + part - 1) / part;
+                    first = Some(first.map_or(at, |first| first.min(at)));
+                }
+            }
+            if let Some(at) = first.filter(|at| *at < Wide::from(*extent)) {
+                coordinate[l] = at as i64;
+                return Some(coordinate);
+            }
+            coordinate[l] = extent - 1;
+            for (end, sum) in self.ends.iter().zip(&mut sums) {
+                *sum += Wide::from(*step).abs() % end * Wide::from(extent - 1);
+            }
+        }
+        None
+    }
+
+    /// The first place in the box where the two sides differ.
+    fn search(&self) -> Result<Option<Vec<i64>>, LayoutError> {
+        let whole: Vec<(i64, i64)> = self.runs.iter().map(|(extent, _)| (0, extent - 1)).collect();
+        let mut parts = alloc::vec![whole];
+        let mut examined = 0;
+        while let Some(part) = parts.pop() {
+            examined += 1;
+            if examined > MAX_CASES {
+                return Err(LayoutError::Undecided { op: OP, limit: MAX_CASES });
+            }
+            match self.carrying(&part) {
+                None => {
+                    let corner: Vec<i64> = part.iter().map(|(low, _)| *low).collect();
+                    if self.differs(&corner)? {
+                        return Ok(Some(corner));
+                    }
+                }
+                Some(widest) => {
+                    let (low, high) = part[widest];
+                    let middle = low + (high - low) / 2;
+                    let (mut lower, mut upper) = (part.clone(), part);
+                    lower[widest] = (low, middle);
+                    upper[widest] = (middle + 1, high);
+                    parts.push(upper);
+                    parts.push(lower);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// None when no level carries within the part; otherwise the coordinate that contributes most to a carry.
+    fn carrying(&self, part: &[(i64, i64)]) -> Option<usize> {
+        let (mut least, mut greatest): (Wide, Wide) = (0, 0);
+        for ((low, high), (_, step)) in part.iter().zip(&self.runs) {
+            let (a, b) = (Wide::from(*low) * Wide::from(*step), Wide::from(*high) * Wide::from(*step));
+            least += a.min(b);
+            greatest += a.max(b);
+        }
+        let moving = || part.iter().zip(&self.runs).enumerate().filter(|(_, ((low, high), _))| low < high);
+        let widest = |weight: &dyn Fn(Wide) -> Wide| {
+            moving()
+                .max_by_key(|(_, ((low, high), (_, step)))| Wide::from(high - low) * weight(Wide::from(*step).abs()))
+                .map(|(position, _)| position)
+        };
+        for end in &self.ends {
+            if least < 0 && greatest > 0 {
+                let aligned = least % end == 0 && moving().all(|(_, (_, (_, step)))| Wide::from(*step) % end == 0);
+                let within = -end < least
+                    && greatest < *end
+                    && moving().all(|(_, (_, (_, step)))| Wide::from(*step).abs() < *end);
+                if !aligned && !within {
+                    return widest(&|step| step);
+                }
+            } else {
+                let base = least.abs().min(greatest.abs()) % end;
+                let reach: Wide = moving()
+                    .map(|(_, ((low, high), (_, step)))| Wide::from(high - low) * (Wide::from(*step).abs() % end))
+                    .sum();
+                if base + reach >= *end {
+                    return widest(&|step| step % end);
+                }
+            }
+        }
+        None
+    }
+
+    /// The same failure at smaller coordinates, as far as trying each in turn finds one.
+    fn shrink(&self, mut coordinate: Vec<i64>) -> Vec<i64> {
+        for l in 0..coordinate.len() {
+            let high = coordinate[l];
+            let mut tried = 0;
+            while tried < high {
+                coordinate[l] = tried;
+                if self.differs(&coordinate).unwrap_or(false) {
+                    break;
+                }
+                tried = if tried < 8 { tried + 1 } else { tried * 2 };
+                coordinate[l] = high;
+            }
+        }
+        coordinate
+    }
+}
+
+/// Whether `A` adds up over the runs; the error shows where it does not.
+#[cold]
+pub(crate) fn decide<D: Stride>(
+    outer: &Outer<D>,
+    b: &Layout<D::Extent>,
+    runs: &[Run<D::Extent>],
+) -> Result<(), LayoutError> {
+    let steps = Steps::new(outer, runs)?;
+    let one_sign = runs.iter().all(|run| run.negative) || runs.iter().all(|run| !run.negative);
+    let witness = match steps.first_carry() {
+        Some(first) if one_sign && steps.differs(&first)? => Some(first),
+        _ => steps.search()?,
+    };
+    let Some(witness) = witness else { return Ok(()) };
+    Err(explain(&steps, b, runs, steps.shrink(witness)))
+}
+
+/// Turns a coordinate of the runs at which the sides differ into an error about the modes of B.
+fn explain<D: Stride>(
+    steps: &Steps<'_, D>,
+    b: &Layout<D::Extent>,
+    runs: &[Run<D::Extent>],
+    witness: Vec<i64>,
+) -> LayoutError {
+    let Ok((value, sum)) = steps.sides(&witness) else { return LayoutError::overflow(OP) };
+    // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
+    let mut coordinate = alloc::vec![0_i64; b.leaves().len()];
+    let mut moved: Vec<usize> = Vec::new();
+    for (c, run) in witness.iter().zip(runs) {
+        if *c > 0 {
+            let unit = b.leaves()[run.leaf].stride.known().map_or(1, i64::abs).max(1);
+            coordinate[run.leaf] += c * (run.step.known().unwrap_or(0) / unit);
+            if !moved.contains(&run.leaf) {
+                moved.push(run.leaf);
+            }
+        }
+    }
+    // The innermost level at which the sum carries names the mode of A.
+    let level = steps
+        .ends
+        .iter()
+        .position(|end| {
+            let parts: Wide = witness
+                .iter()
+                .zip(&steps.runs)
+                .map(|(c, (_, step))| Wide::from(*c) * (Wide::from(*step).abs() % end))
+                .sum();
+            parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
+        })
+        .unwrap_or(0);
+    let reach = |leaf: usize| b.leaves()[leaf].stride.known().map_or(0, |d| Wide::from(d).abs() * Wide::from(coordinate[leaf]));
+    moved.sort_by_key(|leaf| core::cmp::Reverse(reach(*leaf)));
+    let crossing = moved.first().copied().unwrap_or(0);
+    let inside = moved.get(1).copied().unwrap_or(crossing);
+    match (b_mode(b, crossing), b_mode(b, inside)) {
+        (Some(crossing), Some(inside)) => LayoutError::Carry(Box::new(Carry {
+            crossing,
+            inside,
+            mode_of_a: level,
+            run: steps.ends.get(level).map_or(0, |end| i64::try_from(*end).unwrap_or(i64::MAX)),
+            coordinate,
+            value: value.to_string().into_boxed_str(),
+            sum: sum.to_string().into_boxed_str(),
+        })),
+        _ => LayoutError::overflow(OP),
+    }
+}
+
+/// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no carry sets in before
+/// `from` and that several set in there.
+#[cold]
+pub(crate) fn first_break<D: Stride>(
+    outer: &Outer<D>,
+    step: &D::Extent,
+    value: &D,
+    extent: &D::Extent,
+    from: D::Extent,
+) -> Result<D::Extent, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let open = || LayoutError::Open { op: OP, fact: alloc::format!("steps of {step} do not carry in A").into() };
+    let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
+    let ends: Vec<Wide> =
+        outer.ends.iter().map(|end| end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
+    for _ in 0..MAX_CASES {
+        let p = D::Extent::from(at);
+        let index = step.times(&p).ok_or_else(overflow)?;
+        if outer.eval(&index).ok_or_else(overflow)? != value.times(&p).ok_or_else(overflow)? {
+            return Ok(p);
+        }
+        // The next index at which another carry sets in.
+        let next = ends
+            .iter()
+            .filter(|end| Wide::from(e) % **end != 0)
+            .map(|end| {
+                let part = Wide::from(e) % end;
+                let carries = Wide::from(at) * part / end;
+                ((carries + 1) * end + part - 1) / part
+            })
+            .min();
+        match next.filter(|next| *next < Wide::from(s)) {
+            Some(next) => at = next as i64,
+            None => return Ok(extent.clone()),
+        }
+    }
+    Err(LayoutError::Undecided { op: OP, limit: MAX_CASES })
+}

@@ -1,0 +1,204 @@
+//! Coalescing: the fewest modes with the same function.
+//!
+//! Law: `coalesce(L)` has the size of `L`, depth at most 1, and equals `L` at every index below the size. Two layouts are
+//! equal as functions exactly when their coalesced forms are equal (Carlisle et al., 2.3.3.14): after extent-1 modes are
+//! dropped, modes `i` and `i+1` read as one exactly when `d[i+1] = s[i] * d[i]`, and what is left is unique, because the
+//! first mode must end at the first index `i` at which `L(i) != i * L(1)`, and so on above it.
+//!
+//! `coalesce_z(L)` equals `L` at *every* integer, past the end and below zero too. The last mode has no end, so its extent
+//! is kept even when it is 1.
+
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf, flat_layout};
+use crate::number::{Extent, Stride};
+use crate::profile::ProfileRef;
+use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
+
+/// Appends a mode, merging it with the one before where that reads the same.
+#[inline]
+pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>) -> Option<()> {
+    if let Some(last) = modes.last_mut()
+        && last.stride.continues(&last.extent, &leaf.stride).proved()
+    {
+        last.extent = last.extent.times(&leaf.extent)?;
+        return Some(());
+    }
+    modes.push(leaf.clone());
+    Some(())
+}
+
+/// The coalesced modes of a list of leaves; empty when the size is 1.
+#[inline]
+pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
+    let mut modes = Leaves::new();
+    for leaf in leaves {
+        if !leaf.extent.is_one().proved() {
+            push_merged(&mut modes, leaf)?;
+        }
+    }
+    Some(modes)
+}
+
+/// The coalesced modes as a function on all integers: the last leaf stays, for it is the one without an end.
+#[inline]
+pub(crate) fn coalesced_z<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
+    let Some((last, front)) = leaves.split_last() else { return Some(Leaves::new()) };
+    let mut modes = coalesced(front)?;
+    push_merged(&mut modes, last)?;
+    Some(modes)
+}
+
+impl<D: Stride> Layout<D> {
+    /// The layout with the fewest modes that equals this one at every index below its size.
+    ///
+    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let coalesce = |text: &str| text.parse::<Layout>().unwrap().coalesce().unwrap().to_string();
+    /// assert_eq!(coalesce("(2,(1,6)):(1,(6,2))"), "12:1");
+    /// assert_eq!(coalesce("(2,4):(4,1)"), "(2,4):(4,1)"); // index 1 is at 4: no mode 8:1 does that
+    /// ```
+    #[inline]
+    pub fn coalesce(&self) -> Result<Layout<D>, LayoutError> {
+        if self.leaves().is_empty() {
+            return Ok(self.clone());
+        }
+        flat_layout(coalesced(self.leaves()).ok_or(LayoutError::overflow("coalesce"))?)
+    }
+
+    /// Coalesces within the modes that `profile` names: each leaf of `profile` is one mode of the result (CuTe
+    /// `coalesce(layout, profile)`). Modes beyond its rank are kept as they are.
+    ///
+    /// Errors: `profile` has a higher rank than the layout, here or in a mode.
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tree};
+    ///
+    /// let layout: Layout = "((2,2),(2,2)):((1,2),(16,32))".parse().unwrap();
+    /// let by_mode: Tree<i64> = "(1)".parse().unwrap();
+    /// assert_eq!(layout.coalesce_by(by_mode.profile()).unwrap().to_string(), "(4,(2,2)):(1,(16,32))");
+    /// ```
+    pub fn coalesce_by(&self, profile: &crate::Profile) -> Result<Layout<D>, LayoutError> {
+        if profile.is_leaf() {
+            return self.coalesce();
+        }
+        let mut gatherer = Gatherer::new();
+        coalesce_modes(self.as_ref(), profile.as_ref(), &mut gatherer, &mut alloc::vec::Vec::new())?;
+        Ok(Layout::from_valid(gatherer.finish()?))
+    }
+
+    /// The layout with the fewest modes that equals this one at every integer, past the end and below zero too.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "(4,1):(1,0)".parse().unwrap();
+    /// assert_eq!(layout.coalesce().unwrap().to_string(), "4:1"); // 4:1 has the value 4 at index 4
+    /// assert_eq!(layout.coalesce_z().unwrap().to_string(), "(4,1):(1,0)"); // this one has 0
+    /// ```
+    pub fn coalesce_z(&self) -> Result<Layout<D>, LayoutError> {
+        if self.leaves().is_empty() {
+            return Ok(self.clone());
+        }
+        flat_layout(coalesced_z(self.leaves()).ok_or(LayoutError::overflow("coalesce_z"))?)
+    }
+
+    /// The layout with every stride-0 leaf reduced to extent 1, in place (CuTe `filter_zeros`).
+    ///
+    /// The result visits every offset of the layout without the repetitions.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "((4,3),2):((1,0),4)".parse().unwrap();
+    /// assert_eq!(layout.filter_zeros().to_string(), "((4,1),2):((1,0),4)");
+    /// ```
+    pub fn filter_zeros(&self) -> Layout<D> {
+        Layout::from_valid(self.tree().map(|leaf| {
+            if leaf.stride.is_zero().proved() {
+                Leaf { extent: D::Extent::one(), stride: D::zero() }
+            } else {
+                leaf.clone()
+            }
+        }))
+    }
+
+    /// The coalesced layout without the modes of stride 0 (CuTe `filter`).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "(4,3,2):(1,0,4)".parse().unwrap();
+    /// assert_eq!(layout.filter().unwrap().to_string(), "8:1");
+    /// ```
+    pub fn filter(&self) -> Result<Layout<D>, LayoutError> {
+        self.filter_zeros().coalesce()
+    }
+
+    /// [`Layout::filter`] within the modes that `profile` names (CuTe `filter(layout, profile)`).
+    ///
+    /// Errors: as [`Layout::coalesce_by`].
+    pub fn filter_by(&self, profile: &crate::Profile) -> Result<Layout<D>, LayoutError> {
+        self.filter_zeros().coalesce_by(profile)
+    }
+
+    /// Whether two layouts are the same function of an index: equal size, and equal at every index.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let (a, b): (Layout, Layout) = ("(2,4):(1,2)".parse().unwrap(), "8:1".parse().unwrap());
+    /// assert!(a != b && a.equivalent(&b));
+    /// ```
+    pub fn equivalent(&self, other: &Layout<D>) -> bool {
+        match (coalesced(self.leaves()), coalesced(other.leaves())) {
+            (Some(a), Some(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+fn coalesce_modes<D: Stride>(
+    layout: TreeRef<'_, Leaf<D>>,
+    profile: ProfileRef<'_>,
+    out: &mut Gatherer<Leaf<D>>,
+    path: &mut alloc::vec::Vec<usize>,
+) -> Result<(), LayoutError> {
+    if profile.is_leaf() {
+        let modes = coalesced(layout.leaves).ok_or(LayoutError::overflow("coalesce"))?;
+        if modes.is_empty() {
+            out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
+        } else {
+            out.run(&modes);
+        }
+        return Ok(());
+    }
+    let (rank, expected) = (layout.rank(), profile.rank());
+    if expected > rank {
+        return Err(LayoutError::Rank { op: "coalesce", path: path.clone(), expected, found: rank });
+    }
+    out.open();
+    let mut profiles = profile.modes();
+    for (position, mode) in layout.modes().enumerate() {
+        match profiles.next() {
+            Some(profile) => {
+                path.push(position);
+                coalesce_modes(mode, profile, out, path)?;
+                path.pop();
+            }
+            None => out.append(mode),
+        }
+    }
+    out.close();
+    Ok(())
+}
+
+impl Layout {
+    /// A shape with neighbouring extents multiplied together: the number of its coordinates in one leaf (CuTe
+    /// `coalesce(shape)`).
+    pub(crate) fn leaf_like(extent: i64, stride: i64) -> Layout {
+        Layout::from_valid(Tree::leaf(Leaf { extent, stride }))
+    }
+}

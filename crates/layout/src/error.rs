@@ -1,0 +1,640 @@
+//! Refusals.
+//!
+//! An operation returns the value that its definition asks for or a [`LayoutError`] that says which condition fails, in
+//! which mode, with which numbers, and what would help. Errors are data: the sentence is made when one is printed. Every
+//! kind has a stable [code](LayoutError::code), and [`explanation`] holds a page for each.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::profile::{MAX_DEPTH, MAX_NODES, Profile};
+
+/// A path of mode numbers from the root of a tree, outermost first.
+pub type Path = Vec<usize>;
+
+/// A limit of the representation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// [`MAX_NODES`]
+    Nodes,
+    /// [`MAX_DEPTH`]
+    Depth,
+}
+
+/// Which operand of an operation an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Operand {
+    /// The first, or the only one: `A`.
+    #[default]
+    First,
+    /// The second: `B`.
+    Second,
+}
+
+/// What is wrong with an operation on layouts.
+///
+/// ```
+/// use tilewright_layout::Layout;
+///
+/// let a: Layout = "(4,6,8):(2,3,5)".parse().unwrap();
+/// let b: Layout = "6:3".parse().unwrap();
+/// let error = a.compose(&b).unwrap_err();
+/// assert_eq!(error.code(), "E0108");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// E0101: two trees that must have the same nesting do not.
+    NotCongruent {
+        /// The two profiles.
+        profiles: Box<(Profile, Profile)>,
+        /// Where they first differ.
+        path: Path,
+    },
+    /// E0102: an extent is not positive.
+    Extent {
+        /// The leaf.
+        path: Path,
+        /// The extent as written.
+        extent: Box<str>,
+    },
+    /// E0103: a number does not fit in 64 bits.
+    Overflow {
+        /// The operation that needed it.
+        op: &'static str,
+    },
+    /// E0104: a tree is larger or deeper than the representation allows.
+    TooLarge {
+        /// Which limit.
+        limit: Limit,
+        /// How much there was, at least.
+        value: usize,
+    },
+    /// E0105: a mode that does not exist.
+    NoSuchMode {
+        /// The operation.
+        op: &'static str,
+        /// The mode asked for.
+        mode: usize,
+        /// How many there are.
+        rank: usize,
+    },
+    /// E0105: a range of modes that does not exist.
+    Modes {
+        /// The operation.
+        op: &'static str,
+        /// First mode.
+        begin: usize,
+        /// One past the last mode.
+        end: usize,
+        /// How many there are.
+        rank: usize,
+    },
+    /// E0106: a tuple has the wrong number of modes.
+    Rank {
+        /// The operation.
+        op: &'static str,
+        /// The tuple.
+        path: Path,
+        /// The rank that would do.
+        expected: usize,
+        /// The rank it has.
+        found: usize,
+    },
+    /// E0106: a list of leaves does not fit a profile.
+    LeafCount {
+        /// The leaves of the profile.
+        expected: usize,
+        /// The leaves given.
+        found: usize,
+    },
+    /// E0107: composition: modes of B add up to a carry in A.
+    Carry(Box<Carry>),
+    /// E0108: composition: a mode of B leaves a mode of A at a step that does not divide its extent.
+    Uneven(Box<Uneven>),
+    /// E0109: strict composition: B leaves the domain of A.
+    OutOfDomain {
+        /// The least offset of B.
+        least: i64,
+        /// The largest offset of B.
+        greatest: i64,
+        /// The size of A.
+        size: i64,
+    },
+    /// E0110: the search for an answer reached its limit.
+    Undecided {
+        /// The operation.
+        op: &'static str,
+        /// How many cases were examined.
+        limit: usize,
+    },
+    /// E0111: complement: the strides do not form a divisibility chain.
+    NotChain(Box<Chain>),
+    /// E0112: modes overlap.
+    Overlap(Box<Chain>),
+    /// E0113: a negative stride where offsets must not be negative.
+    Negative {
+        /// The operation.
+        op: &'static str,
+        /// The leaf.
+        path: Path,
+        /// Its stride.
+        stride: i64,
+    },
+    /// E0114: no layout undoes this one.
+    NoLeftInverse(Box<NoInverse>),
+    /// E0115: a division that leaves a remainder.
+    NotDivisible {
+        /// The operation.
+        op: &'static str,
+        /// The leaf.
+        path: Path,
+        /// What is divided.
+        value: i64,
+        /// By what.
+        divisor: i64,
+    },
+    /// E0116: a number out of the range that the operation allows.
+    Argument {
+        /// The operation.
+        op: &'static str,
+        /// Which argument, in words.
+        what: &'static str,
+        /// Its value.
+        value: i64,
+        /// What would do, in words.
+        wanted: &'static str,
+    },
+    /// E0117: two sizes that must agree do not.
+    Size {
+        /// The operation.
+        op: &'static str,
+        /// The first size.
+        left: i64,
+        /// The second size.
+        right: i64,
+    },
+    /// E0118: a coordinate that does not fit the shape.
+    Coordinate {
+        /// The operation.
+        op: &'static str,
+        /// Where in the coordinate.
+        path: Path,
+        /// The profile of the shape there.
+        shape: Box<Profile>,
+    },
+    /// E0119: a tiler that does not fit the layout.
+    Tiler {
+        /// The operation.
+        op: &'static str,
+        /// Where in the tiler.
+        path: Path,
+        /// What is wrong, in words.
+        what: &'static str,
+    },
+    /// E0120: an order that is not a permutation of the modes.
+    Order {
+        /// The operation.
+        op: &'static str,
+        /// The key that is wrong.
+        key: i64,
+        /// What is wrong with it, in words.
+        what: &'static str,
+    },
+    /// E0121: the sum of two layouts is not a layout.
+    NotALayout {
+        /// The operation.
+        op: &'static str,
+        /// The run lengths that do not divide each other.
+        runs: (i64, i64),
+    },
+    /// E0122: text that is not a value.
+    Syntax {
+        /// Byte offset in the text.
+        at: usize,
+        /// What was expected, in words.
+        expected: &'static str,
+    },
+    /// E0123: a question about values that are not known, whose answer the operation needs.
+    Open {
+        /// The operation.
+        op: &'static str,
+        /// The fact that would settle it.
+        fact: Box<str>,
+    },
+}
+
+/// Why `A o B` carries: data of [`LayoutError::Carry`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carry {
+    /// The mode of B whose steps cross from one mode of A into the next.
+    pub crossing: BMode,
+    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries alone.
+    pub inside: BMode,
+    /// The coalesced mode of A in which the sum carries, counted from 0.
+    pub mode_of_a: usize,
+    /// How many consecutive indices that mode and those before it cover.
+    pub run: i64,
+    /// A coordinate of B, one index a leaf, at which the sum carries.
+    pub coordinate: Vec<i64>,
+    /// What the definition gives there: `A(B(coordinate))`.
+    pub value: Box<str>,
+    /// What the modes give when they are added up one by one.
+    pub sum: Box<str>,
+}
+
+/// A mode of B in an error about a composition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BMode {
+    /// The path of the leaf.
+    pub path: Path,
+    /// Its extent.
+    pub extent: i64,
+    /// Its stride.
+    pub stride: i64,
+}
+
+/// Why one mode of B alone does not compose: data of [`LayoutError::Uneven`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uneven {
+    /// The mode of B.
+    pub mode: BMode,
+    /// How many indices it still has to place when it fails (its extent, less the runs already placed).
+    pub left: i64,
+    /// After how many steps of `stride` it leaves a mode of A.
+    pub run: i64,
+    /// The step of the run that breaks.
+    pub stride: i64,
+    /// The coalesced mode of A that it leaves, counted from 0.
+    pub mode_of_a: usize,
+    /// The extent of that mode.
+    pub extent_of_a: i64,
+}
+
+/// Why modes do not tile: data of [`LayoutError::NotChain`] and [`LayoutError::Overlap`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// The operation.
+    pub op: &'static str,
+    /// The inner mode, its extent and stride; none when the outer mode is the innermost.
+    pub inner: Option<(Path, i64, i64)>,
+    /// What the modes so far cover: `extent * stride` of the inner mode.
+    pub covered: i64,
+    /// The outer mode, its extent and stride.
+    pub outer: (Path, i64, i64),
+}
+
+/// Why there is no left inverse: data of [`LayoutError::NoLeftInverse`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoInverse {
+    /// Two indices of the layout that every candidate sends to the wrong place.
+    pub index: i64,
+    /// Its offset.
+    pub offset: i64,
+}
+
+impl LayoutError {
+    /// The stable code of this kind of error, for `tilewright explain`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            LayoutError::NotCongruent { .. } => "E0101",
+            LayoutError::Extent { .. } => "E0102",
+            LayoutError::Overflow { .. } => "E0103",
+            LayoutError::TooLarge { .. } => "E0104",
+            LayoutError::NoSuchMode { .. } | LayoutError::Modes { .. } => "E0105",
+            LayoutError::Rank { .. } | LayoutError::LeafCount { .. } => "E0106",
+            LayoutError::Carry(_) => "E0107",
+            LayoutError::Uneven(_) => "E0108",
+            LayoutError::OutOfDomain { .. } => "E0109",
+            LayoutError::Undecided { .. } => "E0110",
+            LayoutError::NotChain(_) => "E0111",
+            LayoutError::Overlap(_) => "E0112",
+            LayoutError::Negative { .. } => "E0113",
+            LayoutError::NoLeftInverse(_) => "E0114",
+            LayoutError::NotDivisible { .. } => "E0115",
+            LayoutError::Argument { .. } => "E0116",
+            LayoutError::Size { .. } => "E0117",
+            LayoutError::Coordinate { .. } => "E0118",
+            LayoutError::Tiler { .. } => "E0119",
+            LayoutError::Order { .. } => "E0120",
+            LayoutError::NotALayout { .. } => "E0121",
+            LayoutError::Syntax { .. } => "E0122",
+            LayoutError::Open { .. } => "E0123",
+        }
+    }
+
+    /// The name of the operation that refused, where the error belongs to one.
+    pub fn operation(&self) -> Option<&'static str> {
+        match self {
+            LayoutError::Overflow { op }
+            | LayoutError::NoSuchMode { op, .. }
+            | LayoutError::Modes { op, .. }
+            | LayoutError::Rank { op, .. }
+            | LayoutError::Undecided { op, .. }
+            | LayoutError::Negative { op, .. }
+            | LayoutError::NotDivisible { op, .. }
+            | LayoutError::Argument { op, .. }
+            | LayoutError::Size { op, .. }
+            | LayoutError::Coordinate { op, .. }
+            | LayoutError::Tiler { op, .. }
+            | LayoutError::Order { op, .. }
+            | LayoutError::NotALayout { op, .. }
+            | LayoutError::Open { op, .. } => Some(op),
+            LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),
+            LayoutError::NoLeftInverse(_) => Some("left_inverse"),
+            LayoutError::NotCongruent { .. }
+            | LayoutError::Extent { .. }
+            | LayoutError::TooLarge { .. }
+            | LayoutError::LeafCount { .. }
+            | LayoutError::Syntax { .. } => None,
+        }
+    }
+
+    /// Which operand the error is about, and the path of the mode in it.
+    pub fn place(&self) -> Option<(Operand, &[usize])> {
+        match self {
+            LayoutError::NotCongruent { path, .. } => Some((Operand::Second, path)),
+            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => Some((Operand::First, path)),
+            LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => Some((Operand::First, path)),
+            LayoutError::Carry(carry) => Some((Operand::Second, &carry.crossing.path)),
+            LayoutError::Uneven(uneven) => Some((Operand::Second, &uneven.mode.path)),
+            LayoutError::OutOfDomain { .. } => Some((Operand::Second, &[])),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some((Operand::First, &chain.outer.0)),
+            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => Some((Operand::Second, path)),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::Overflow { op }
+    }
+
+    #[cold]
+    pub(crate) fn no_mode(op: &'static str, mode: usize, rank: usize) -> LayoutError {
+        LayoutError::NoSuchMode { op, mode, rank }
+    }
+
+    #[cold]
+    pub(crate) fn extent(profile: &Profile, leaf: usize, extent: &dyn fmt::Display) -> LayoutError {
+        LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() }
+    }
+
+    #[cold]
+    pub(crate) fn not_congruent(left: &Profile, right: &Profile) -> LayoutError {
+        LayoutError::NotCongruent {
+            profiles: Box::new((left.clone(), right.clone())),
+            path: first_difference(left.as_ref(), right.as_ref()),
+        }
+    }
+}
+
+/// The path at which two profiles first differ.
+fn first_difference(left: crate::profile::ProfileRef<'_>, right: crate::profile::ProfileRef<'_>) -> Path {
+    if left.is_leaf() || right.is_leaf() || left.rank() != right.rank() {
+        return Path::new();
+    }
+    for (position, (a, b)) in left.modes().zip(right.modes()).enumerate() {
+        if a != b {
+            let mut path = first_difference(a, b);
+            path.insert(0, position);
+            return path;
+        }
+    }
+    Path::new()
+}
+
+/// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
+pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);
+
+impl fmt::Display for ModeName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("the mode"),
+            [mode] => write!(f, "mode {mode}"),
+            [first, rest @ ..] => {
+                write!(f, "mode [{first}")?;
+                for mode in rest {
+                    write!(f, ",{mode}")?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// Numbers as a coordinate: `(2,1)`, or `2` alone.
+pub(crate) struct CoordinateText<'a>(pub(crate) &'a [i64]);
+
+impl fmt::Display for CoordinateText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [only] = self.0 {
+            return write!(f, "{only}");
+        }
+        f.write_str("(")?;
+        for (position, index) in self.0.iter().enumerate() {
+            if position > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{index}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Display for BMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_slice() {
+            [] => write!(f, "B, {}:{}", self.extent, self.stride),
+            path => write!(f, "{} of B, {}:{}", ModeName(path), self.extent, self.stride),
+        }
+    }
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LayoutError::NotCongruent { profiles, path } => {
+                write!(f, "the shape nests as {} but the strides as {}", profiles.0, profiles.1)?;
+                if !path.is_empty() {
+                    write!(f, "; they first differ at {}", ModeName(path))?;
+                }
+                Ok(())
+            }
+            LayoutError::Extent { path, extent } if path.is_empty() => write!(f, "the extent {extent} is not positive"),
+            LayoutError::Extent { path, extent } => {
+                write!(f, "the extent of {} is {extent}, which is not positive", ModeName(path))
+            }
+            LayoutError::Overflow { op } => write!(f, "{op}: a number does not fit in 64 bits"),
+            LayoutError::TooLarge { limit: Limit::Nodes, value } => {
+                write!(f, "a tree of {value} nodes is larger than the limit of {MAX_NODES}")
+            }
+            LayoutError::TooLarge { limit: Limit::Depth, value } => {
+                write!(f, "a tree nested {value} deep is deeper than the limit of {MAX_DEPTH}")
+            }
+            LayoutError::NoSuchMode { op, mode, rank } => {
+                write!(f, "{op}: there is no mode {mode}; the rank is {rank}")
+            }
+            LayoutError::Modes { op, begin, end, rank } => {
+                write!(f, "{op}: modes {begin} up to {end} are not a range within rank {rank}")
+            }
+            LayoutError::Rank { op, path, expected, found } if path.is_empty() => {
+                write!(f, "{op}: the rank is {found} where {expected} is needed")
+            }
+            LayoutError::Rank { op, path, expected, found } => {
+                write!(f, "{op}: {} has rank {found} where {expected} is needed", ModeName(path))
+            }
+            LayoutError::LeafCount { expected, found } => {
+                write!(f, "{found} leaves were given for a profile of {expected}")
+            }
+            LayoutError::Carry(carry) => carry.fmt(f),
+            LayoutError::Uneven(uneven) => uneven.fmt(f),
+            LayoutError::OutOfDomain { least, size, .. } if *least < 0 => {
+                write!(f, "composition_within: B reaches offset {least}, before the first index of A (size {size})")
+            }
+            LayoutError::OutOfDomain { greatest, size, .. } => {
+                write!(f, "composition_within: B reaches offset {greatest}, but the last index of A is {}", size - 1)
+            }
+            LayoutError::Undecided { op, limit } => {
+                write!(f, "{op}: not decided after {limit} cases; it is neither shown to exist nor refuted")
+            }
+            LayoutError::NotChain(chain) => chain.fmt_as(f, "does not divide"),
+            LayoutError::Overlap(chain) => chain.fmt_as(f, "is more than"),
+            LayoutError::Negative { op, path, stride } => {
+                write!(f, "{op}: {} has the negative stride {stride}, so it reaches below offset 0", ModeName(path))
+            }
+            LayoutError::NoLeftInverse(none) => write!(
+                f,
+                "left_inverse: no layout sends the offsets back; offset {} cannot come from index {} together with the others",
+                none.offset, none.index
+            ),
+            LayoutError::NotDivisible { op, path, value, divisor } if path.is_empty() => {
+                write!(f, "{op}: {divisor} does not divide {value}")
+            }
+            LayoutError::NotDivisible { op, path, value, divisor } => {
+                write!(f, "{op}: in {}, {divisor} does not divide {value}", ModeName(path))
+            }
+            LayoutError::Argument { op, what, value, wanted } => {
+                write!(f, "{op}: {what} is {value}, but it must be {wanted}")
+            }
+            LayoutError::Size { op, left, right } => {
+                write!(f, "{op}: the sizes differ: {left} and {right}")
+            }
+            LayoutError::Coordinate { op, path, shape } if path.is_empty() => {
+                write!(f, "{op}: the coordinate does not fit a shape that nests as {shape}")
+            }
+            LayoutError::Coordinate { op, path, shape } => {
+                write!(f, "{op}: {} of the coordinate does not fit the shape there, {shape}", ModeName(path))
+            }
+            LayoutError::Tiler { op, path, what } if path.is_empty() => write!(f, "{op}: the tiler {what}"),
+            LayoutError::Tiler { op, path, what } => write!(f, "{op}: {} of the tiler {what}", ModeName(path)),
+            LayoutError::Order { op, key, what } => write!(f, "{op}: the order key {key} {what}"),
+            LayoutError::NotALayout { op, runs } => write!(
+                f,
+                "{op}: the sum changes step after every {} and after every {} indices, and {} does not divide {}",
+                runs.0, runs.1, runs.0, runs.1
+            ),
+            LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
+            LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
+        }
+    }
+}
+
+impl fmt::Display for Carry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = CoordinateText(&self.coordinate);
+        if self.crossing.path == self.inside.path {
+            write!(
+                f,
+                "composition: {}, does not come out even in A: its steps fall on different places of each run of {} indices",
+                self.crossing, self.run
+            )?;
+        } else {
+            write!(
+                f,
+                "composition: {}, walks past mode {} of A (which ends every {} indices) while {}, starts inside it",
+                self.crossing, self.mode_of_a, self.run, self.inside
+            )?;
+        }
+        write!(
+            f,
+            "; at coordinate {at} the sum carries. A(B{}) = {}, but the modes alone give {}",
+            Parenthesised(&self.coordinate),
+            self.value,
+            self.sum
+        )
+    }
+}
+
+struct Parenthesised<'a>(&'a [i64]);
+
+impl fmt::Display for Parenthesised<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [only] => write!(f, "({only})"),
+            many => CoordinateText(many).fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Uneven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "composition: {}, leaves mode {} of A (extent {}) after {} steps of {}, and {} does not divide {}",
+            self.mode, self.mode_of_a, self.extent_of_a, self.run, self.stride, self.run, self.left
+        )
+    }
+}
+
+impl Chain {
+    fn fmt_as(&self, f: &mut fmt::Formatter<'_>, relation: &str) -> fmt::Result {
+        let (path, extent, stride) = &self.outer;
+        write!(f, "{}: ", self.op)?;
+        match &self.inner {
+            Some((inner, s, d)) => write!(
+                f,
+                "{}, {s}:{d}, covers {} offsets, which {relation} the stride of {}, {extent}:{stride}",
+                ModeName(inner),
+                self.covered,
+                ModeName(path)
+            ),
+            None => write!(f, "{}, {extent}:{stride}, does not start a chain", ModeName(path)),
+        }
+    }
+}
+
+impl core::error::Error for LayoutError {}
+
+impl LayoutError {
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            LayoutError::NotCongruent { .. } => "give every extent one stride, in the same parentheses",
+            LayoutError::Extent { .. } => "extents count positions, so the smallest is 1",
+            LayoutError::Overflow { .. } => "sizes, strides and offsets are 64-bit integers; nothing wraps",
+            LayoutError::NoSuchMode { .. } | LayoutError::Modes { .. } => "modes are counted from 0",
+            LayoutError::Carry(_) => {
+                "compose with a B whose modes stay inside the modes of A, or split B's shape at A's boundaries first"
+            }
+            LayoutError::Uneven(uneven) => {
+                return Some(alloc::format!(
+                    "an extent of at most {} stays inside that mode; a multiple of {} fills it",
+                    uneven.run, uneven.run
+                ));
+            }
+            LayoutError::OutOfDomain { .. } => "composition lets A go on in its last mode; composition_within does not",
+            LayoutError::NotChain(_) => "weak_complement leaves holes instead, where modes do not overlap",
+            LayoutError::Overlap(_) => "only modes that do not overlap can be filled; filter or reorder the layout first",
+            LayoutError::Negative { .. } => "reverse the mode (negate its stride) and add the offset yourself",
+            LayoutError::Size { .. } => "both operands need the same number of coordinates",
+            LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
+            LayoutError::Undecided { .. } => "the cases that need a search are those in which carries cancel; smaller extents are decided",
+            _ => return None,
+        };
+        Some(help.to_string())
+    }
+}

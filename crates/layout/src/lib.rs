@@ -1,0 +1,20 @@
+//! The algebra of layouts.
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+mod carry;
+mod coalesce;
+mod compose;
+mod error;
+mod layout;
+mod number;
+mod profile;
+mod text;
+mod tree;
+
+pub use error::{LayoutError, Limit, Path};
+pub use layout::{Layout, Leaf};
+pub use number::{Extent, Stride, Truth};
+pub use profile::{MAX_DEPTH, MAX_NODES, Profile};
+pub use tree::Tree;

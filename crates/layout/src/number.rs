@@ -1,0 +1,229 @@
+//! The arithmetic that the algebra is written against.
+//!
+//! A layout sends a coordinate to an inner product, so it needs two kinds of value: **extents**, which count, and
+//! **strides**, which are added up and scaled by counts. Strides form an *integer semimodule* over the extents (Cecka,
+//! "CuTe Layout Representation and Algebra", section on strides): addition, and a product `extent * stride`. Extents are
+//! themselves strides (an index is a value like any other), and that is what lets one layout be composed after another.
+//!
+//! Two conventions hold everywhere:
+//!
+//! * *Nothing wraps.* Every operation returns `None` when the result cannot be represented.
+//! * *Nothing is guessed.* A question about values has three answers, [`Truth`]. For `i64` only two of them occur and
+//!   the third branch is compiled away; for values that become known later a proof may be missing. A rewrite that is
+//!   optional runs only on [`Truth::Proved`]; a precondition that is [`Truth::Open`] is refused.
+
+use core::fmt::{Debug, Display};
+use core::hash::Hash;
+
+/// The answer to a question about values, some of which may not be known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// It holds for every admissible value.
+    Proved,
+    /// It fails for every admissible value.
+    Refuted,
+    /// It depends on a value that is not known.
+    Open,
+}
+
+impl Truth {
+    /// Whether it is proved: the test for an optional rewrite.
+    #[inline(always)]
+    pub fn proved(self) -> bool {
+        matches!(self, Truth::Proved)
+    }
+
+    /// Whether it is refuted: the test for a certain refusal.
+    #[inline(always)]
+    pub fn refuted(self) -> bool {
+        matches!(self, Truth::Refuted)
+    }
+}
+
+impl From<bool> for Truth {
+    #[inline(always)]
+    fn from(holds: bool) -> Truth {
+        if holds { Truth::Proved } else { Truth::Refuted }
+    }
+}
+
+/// A step in the codomain of a layout: an element of an integer semimodule.
+///
+/// Laws, for steps `a`, `b`, `c` and extents `m`, `n`, wherever the results exist:
+/// `a + (b + c) = (a + b) + c`, `a + 0 = a`, `1 * a = a`, `m * (n * a) = (m * n) * a`.
+pub trait Stride: Clone + Eq + Hash + Debug + Display {
+    /// What counts these steps.
+    type Extent: Extent;
+
+    /// The step that goes nowhere.
+    fn zero() -> Self;
+
+    /// Whether this step goes nowhere.
+    fn is_zero(&self) -> Truth;
+
+    /// `self + other`.
+    fn plus(&self, other: &Self) -> Option<Self>;
+
+    /// `count * self`.
+    fn times(&self, count: &Self::Extent) -> Option<Self>;
+
+    /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, reads as one longer mode of steps
+    /// `self`: the merge test of `coalesce`.
+    ///
+    /// Where addition of extents distributes over steps this says `next = extent * self`; a semimodule in which it does
+    /// not (XOR) adds the condition that it needs.
+    #[inline]
+    fn continues(&self, extent: &Self::Extent, next: &Self) -> Truth {
+        match self.times(extent) {
+            Some(end) => end.same(next),
+            None => Truth::Refuted,
+        }
+    }
+
+    /// Whether two steps are equal.
+    #[inline]
+    fn same(&self, other: &Self) -> Truth {
+        Truth::from(self == other)
+    }
+}
+
+/// A count of positions, and an index into them.
+///
+/// Division truncates toward zero, so that a layout evaluated at a negative index is the mirror image of itself at the
+/// positive one: `L(-i) = -L(i)`.
+pub trait Extent: Stride<Extent = Self> + From<i64> {
+    /// One position.
+    fn one() -> Self;
+
+    /// `self - other`.
+    fn minus(&self, other: &Self) -> Option<Self>;
+
+    /// Quotient and remainder of the division by a positive `divisor`, truncated toward zero.
+    fn divide(&self, divisor: &Self) -> Option<(Self, Self)>;
+
+    /// Whether `self` divides `other` exactly.
+    fn divides(&self, other: &Self) -> Truth;
+
+    /// Whether `self < other`.
+    fn less(&self, other: &Self) -> Truth;
+
+    /// The number, when it is known.
+    fn known(&self) -> Option<i64>;
+
+    /// Whether this is one position.
+    #[inline]
+    fn is_one(&self) -> Truth {
+        self.same(&Self::one())
+    }
+
+    /// `self / divisor` rounded up, for a non-negative `self` and a positive `divisor`.
+    #[inline]
+    fn divide_up(&self, divisor: &Self) -> Option<Self> {
+        let (quotient, remainder) = self.divide(divisor)?;
+        match remainder.is_zero() {
+            Truth::Proved => Some(quotient),
+            Truth::Refuted => quotient.plus(&Self::one()),
+            Truth::Open => None,
+        }
+    }
+
+    /// The magnitude `|self|`.
+    #[inline]
+    fn magnitude(&self) -> Option<Self> {
+        match self.less(&Self::zero()) {
+            Truth::Proved => Self::zero().minus(self),
+            Truth::Refuted => Some(self.clone()),
+            Truth::Open => None,
+        }
+    }
+}
+
+impl Stride for i64 {
+    type Extent = i64;
+
+    #[inline(always)]
+    fn zero() -> i64 {
+        0
+    }
+
+    #[inline(always)]
+    fn is_zero(&self) -> Truth {
+        Truth::from(*self == 0)
+    }
+
+    #[inline(always)]
+    fn plus(&self, other: &i64) -> Option<i64> {
+        self.checked_add(*other)
+    }
+
+    #[inline(always)]
+    fn times(&self, count: &i64) -> Option<i64> {
+        self.checked_mul(*count)
+    }
+}
+
+impl Extent for i64 {
+    #[inline(always)]
+    fn one() -> i64 {
+        1
+    }
+
+    #[inline(always)]
+    fn minus(&self, other: &i64) -> Option<i64> {
+        self.checked_sub(*other)
+    }
+
+    #[inline(always)]
+    fn divide(&self, divisor: &i64) -> Option<(i64, i64)> {
+        // Most extents are powers of two, and a shift is ten times faster than a division.
+        if *self >= 0 && *divisor > 0 {
+            let (n, d) = (*self as u64, *divisor as u64);
+            if d.is_power_of_two() {
+                return Some(((n >> d.trailing_zeros()) as i64, (n & (d - 1)) as i64));
+            }
+            if (n | d) >> 32 == 0 {
+                let (n, d) = (n as u32, d as u32);
+                return Some((i64::from(n / d), i64::from(n % d)));
+            }
+        }
+        Some((self.checked_div(*divisor)?, self.checked_rem(*divisor)?))
+    }
+
+    #[inline(always)]
+    fn divides(&self, other: &i64) -> Truth {
+        match other.divide(self) {
+            Some((_, remainder)) => Truth::from(remainder == 0),
+            None => Truth::from(*other == 0),
+        }
+    }
+
+    #[inline(always)]
+    fn less(&self, other: &i64) -> Truth {
+        Truth::from(self < other)
+    }
+
+    #[inline(always)]
+    fn known(&self) -> Option<i64> {
+        Some(*self)
+    }
+
+    #[inline(always)]
+    fn magnitude(&self) -> Option<i64> {
+        self.checked_abs()
+    }
+}
+
+/// The greatest common divisor of two magnitudes; `gcd(0, n) = |n|`.
+pub(crate) fn gcd(a: i64, b: i64) -> u64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The least common multiple of two positive numbers.
+pub(crate) fn lcm(a: i64, b: i64) -> Option<i64> {
+    let divisor = i64::try_from(gcd(a, b)).ok().filter(|d| *d > 0)?;
+    (a / divisor).checked_mul(b)
+}

@@ -1,0 +1,163 @@
+//! Composition against its definition.
+//!
+//! The oracle below knows nothing of the criterion: it evaluates `A(B(c))` index by index and decides by brute force whether a
+//! layout over B's modes has that function. `exhaustive` walks every pair of two bounded sets; a tenth of it runs by default,
+//! the whole with `TILEWRIGHT_EXHAUSTIVE=1` (see CONTRIBUTING).
+
+use tilewright_layout::{Layout, LayoutError};
+
+/// A flat layout as plain numbers: extents and strides.
+type Flat = Vec<(i64, i64)>;
+
+/// `L(i)`: colexicographic digits, the last mode endless, mirrored below zero.
+fn value(layout: &[(i64, i64)], index: i64) -> i64 {
+    if index < 0 {
+        return -value(layout, -index);
+    }
+    let mut rest = index;
+    let mut sum = 0;
+    for (position, (extent, stride)) in layout.iter().enumerate() {
+        let digit = if position + 1 == layout.len() { rest } else { rest % extent };
+        sum += digit * stride;
+        rest /= extent;
+    }
+    sum
+}
+
+/// Whether a function on `0..n` is that of a layout.
+fn is_layout_function(h: &[i64]) -> bool {
+    let n = h.len();
+    if h[0] != 0 {
+        return false;
+    }
+    let Some(p) = (1..n).find(|i| h[*i] != *i as i64 * h[1]) else { return true };
+    n.is_multiple_of(p)
+        && (0..n).all(|i| h[i] == h[i % p] + h[i - i % p])
+        && is_layout_function(&h.iter().copied().step_by(p).collect::<Vec<_>>())
+}
+
+/// Whether `A o B` exists: the function adds up over the modes of B, and each part is that of a layout.
+fn composite_exists(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
+    let parts: Vec<Vec<i64>> = b.iter().map(|(s, d)| (0..*s).map(|x| value(a, x * d)).collect()).collect();
+    let size: i64 = b.iter().map(|(s, _)| s).product();
+    for index in 0..size {
+        let (mut rest, mut offset, mut sum) = (index, 0, 0);
+        for ((s, d), part) in b.iter().zip(&parts) {
+            offset += rest % s * d;
+            sum += part[(rest % s) as usize];
+            rest /= s;
+        }
+        if value(a, offset) != sum {
+            return false;
+        }
+    }
+    parts.iter().all(|part| is_layout_function(part))
+}
+
+fn text(flat: &[(i64, i64)]) -> String {
+    let column = |f: &dyn Fn(&(i64, i64)) -> i64| flat.iter().map(|leaf| f(leaf).to_string()).collect::<Vec<_>>().join(",");
+    format!("({}):({})", column(&|leaf| leaf.0), column(&|leaf| leaf.1))
+}
+
+fn parse(flat: &[(i64, i64)]) -> Layout {
+    text(flat).parse().unwrap()
+}
+
+/// Compares one composition with the definition; panics with the case where they differ.
+fn check(a: &[(i64, i64)], b: &[(i64, i64)], la: &Layout, lb: &Layout) -> bool {
+    let exists = composite_exists(a, b);
+    match la.compose(lb) {
+        Ok(r) => {
+            assert!(exists, "{} o {} = {r}, but none exists", text(a), text(b));
+            assert_eq!(r.size(), lb.size(), "{} o {}", text(a), text(b));
+            for index in 0..lb.size() {
+                let expected = value(a, value(b, index));
+                assert_eq!(r.eval(&index).unwrap(), expected, "{} o {} = {r} at {index}", text(a), text(b));
+            }
+            assert_shape_refines(&r, lb);
+        }
+        Err(error) => {
+            assert!(!exists, "{} o {} refused: {error}", text(a), text(b));
+            if let LayoutError::Carry(carry) = &error {
+                let offset: i64 = b.iter().zip(&carry.coordinate).map(|((_, d), c)| d * c).sum();
+                assert_eq!(carry.value.as_ref(), value(a, offset).to_string(), "{error}");
+                assert_ne!(carry.value, carry.sum, "{error}");
+            }
+        }
+    }
+    exists
+}
+
+/// The result has one mode for each leaf of B, of the same size, coalesced.
+fn assert_shape_refines(r: &Layout, b: &Layout) {
+    assert_eq!(r.rank(), b.rank());
+    for (part, mode) in r.modes().zip(b.modes()) {
+        assert_eq!(part.size(), mode.size());
+        assert_eq!(part.coalesce().unwrap(), if part.size() == 1 { Layout::unit() } else { part });
+    }
+}
+
+fn flats(extents: std::ops::RangeInclusive<i64>, strides: &[i64]) -> Vec<Flat> {
+    let leaves: Vec<(i64, i64)> = extents.flat_map(|s| strides.iter().map(move |d| (s, *d))).collect();
+    let singles = leaves.iter().map(|leaf| vec![*leaf]);
+    let pairs = leaves.iter().flat_map(|first| leaves.iter().map(|second| vec![*first, *second]));
+    singles.chain(pairs).collect()
+}
+
+/// Every A of rank at most 2 with extents 1..6 and strides 0..8 and 12, after every B of rank at most 2 with extents 1..6 and
+/// strides 0..8: about eleven million pairs.
+#[test]
+fn exhaustive() {
+    let whole = std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some();
+    let outer = flats(1..=6, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 12]);
+    let inner = flats(1..=6, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let parsed: Vec<Layout> = inner.iter().map(|flat| parse(flat)).collect();
+    let (mut pairs, mut exist) = (0_u64, 0_u64);
+    for (position, a) in outer.iter().enumerate() {
+        let la = parse(a);
+        for (number, (b, lb)) in inner.iter().zip(&parsed).enumerate() {
+            if whole || (position + number) % 10 == 0 {
+                pairs += 1;
+                exist += u64::from(check(a, b, &la, lb));
+            }
+        }
+    }
+    println!("{pairs} pairs, {exist} composites");
+    assert!(pairs > 1_000_000 && exist > 100_000);
+}
+
+/// A small generator (splitmix64), so that a case can be named by its seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % bound as u64) as i64
+    }
+}
+
+/// A of rank 3 with strides -8..8 and 12, after B of rank up to 3 with strides -8..8: ten million with
+/// `TILEWRIGHT_EXHAUSTIVE=1`, a tenth of them by default.
+#[test]
+fn sampled_rank_three_and_negative() {
+    let whole = std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some();
+    let cases = if whole { 10_000_000 } else { 1_000_000 };
+    let mut random = Random(7);
+    let mut exist = 0_u64;
+    for case in 0..cases {
+        let signed = case % 2 == 0;
+        let mut leaf = |most: i64| {
+            let stride = random.below(if signed { 17 } else { 10 });
+            let stride = if signed { stride - 8 } else if stride == 9 { 12 } else { stride };
+            (1 + random.below(most), stride)
+        };
+        let a = [leaf(6), leaf(6), leaf(6)];
+        let b: Flat = (0..1 + case % 3).map(|_| leaf(if case % 3 == 2 { 4 } else { 6 })).collect();
+        exist += u64::from(check(&a, &b, &parse(&a), &parse(&b)));
+    }
+    println!("{cases} pairs, {exist} composites");
+    assert!(exist > cases / 100);
+}
