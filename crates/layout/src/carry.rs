@@ -233,7 +233,8 @@ fn explain<D: Stride>(
             parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
         })
         .unwrap_or(0);
-    let reach = |leaf: usize| b.leaves()[leaf].stride.known().map_or(0, |d| Wide::from(d).abs() * Wide::from(coordinate[leaf]));
+    let reach =
+        |leaf: usize| b.leaves()[leaf].stride.known().map_or(0, |d| Wide::from(d).abs() * Wide::from(coordinate[leaf]));
     moved.sort_by_key(|leaf| core::cmp::Reverse(reach(*leaf)));
     let crossing = moved.first().copied().unwrap_or(0);
     let inside = moved.get(1).copied().unwrap_or(crossing);

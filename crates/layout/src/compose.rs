@@ -267,10 +267,7 @@ impl<D: Stride> Layout<D> {
 }
 
 /// `A o B` for an outer layout that is already coalesced.
-pub(crate) fn compose_outer<D: Stride>(
-    outer: &Outer<D>,
-    b: &Layout<D::Extent>,
-) -> Result<Layout<D>, LayoutError> {
+pub(crate) fn compose_outer<D: Stride>(outer: &Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let levels = outer.ends.len();
     let mut leaves: Leaves<Leaf<D>> = Leaves::new();
     let mut runs: SmallVec<[Run<D::Extent>; 8]> = SmallVec::new();
@@ -330,11 +327,7 @@ fn split_mode<D: Stride>(
                 (carry::first_break(outer, &step, &walk.value, &left, at)?, level)
             }
         };
-        let stride = if negative {
-            walk.value.times(&D::Extent::from(-1)).ok_or_else(overflow)?
-        } else {
-            walk.value
-        };
+        let stride = if negative { walk.value.times(&D::Extent::from(-1)).ok_or_else(overflow)? } else { walk.value };
         leaves.push(Leaf { extent: run.clone(), stride });
         emit(Run { leaf: position, extent: run.clone(), step: step.clone(), negative }, &walk.below);
         if run == left {
@@ -398,7 +391,14 @@ fn uneven<D: Stride>(
     let known = (left.known(), run.known(), step.known(), outer.modes[level].extent.known());
     match (known, b_mode(b, position)) {
         ((Some(left), Some(run), Some(stride), Some(extent_of_a)), Some(mode)) => {
-            LayoutError::Uneven(alloc::boxed::Box::new(Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a }))
+            LayoutError::Uneven(alloc::boxed::Box::new(Uneven {
+                mode,
+                left,
+                run,
+                stride,
+                mode_of_a: level,
+                extent_of_a,
+            }))
         }
         _ => LayoutError::Open { op: OP, fact: alloc::format!("{run} divides {left}").into() },
     }

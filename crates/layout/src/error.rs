@@ -623,16 +623,21 @@ impl LayoutError {
             LayoutError::Uneven(uneven) => {
                 return Some(alloc::format!(
                     "an extent of at most {} stays inside that mode; a multiple of {} fills it",
-                    uneven.run, uneven.run
+                    uneven.run,
+                    uneven.run
                 ));
             }
             LayoutError::OutOfDomain { .. } => "composition lets A go on in its last mode; composition_within does not",
             LayoutError::NotChain(_) => "weak_complement leaves holes instead, where modes do not overlap",
-            LayoutError::Overlap(_) => "only modes that do not overlap can be filled; filter or reorder the layout first",
+            LayoutError::Overlap(_) => {
+                "only modes that do not overlap can be filled; filter or reorder the layout first"
+            }
             LayoutError::Negative { .. } => "reverse the mode (negate its stride) and add the offset yourself",
             LayoutError::Size { .. } => "both operands need the same number of coordinates",
             LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
-            LayoutError::Undecided { .. } => "the cases that need a search are those in which carries cancel; smaller extents are decided",
+            LayoutError::Undecided { .. } => {
+                "the cases that need a search are those in which carries cancel; smaller extents are decided"
+            }
             _ => return None,
         };
         Some(help.to_string())

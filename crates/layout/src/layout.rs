@@ -65,12 +65,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(Layout::new(&shape, &stride).unwrap().to_string(), "(4,8):(8,1)");
     /// ```
     pub fn new(shape: &Tree<D::Extent>, stride: &Tree<D>) -> Result<Layout<D>, LayoutError> {
-        Layout::from_columns(
-            shape.profile().duplicate(),
-            shape.leaves(),
-            stride.profile().duplicate(),
-            stride.leaves(),
-        )
+        Layout::from_columns(shape.profile().duplicate(), shape.leaves(), stride.profile().duplicate(), stride.leaves())
     }
 
     #[inline]

@@ -55,7 +55,8 @@ fn composite_exists(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
 }
 
 fn text(flat: &[(i64, i64)]) -> String {
-    let column = |f: &dyn Fn(&(i64, i64)) -> i64| flat.iter().map(|leaf| f(leaf).to_string()).collect::<Vec<_>>().join(",");
+    let column =
+        |f: &dyn Fn(&(i64, i64)) -> i64| flat.iter().map(|leaf| f(leaf).to_string()).collect::<Vec<_>>().join(",");
     format!("({}):({})", column(&|leaf| leaf.0), column(&|leaf| leaf.1))
 }
 
@@ -151,7 +152,13 @@ fn sampled_rank_three_and_negative() {
         let signed = case % 2 == 0;
         let mut leaf = |most: i64| {
             let stride = random.below(if signed { 17 } else { 10 });
-            let stride = if signed { stride - 8 } else if stride == 9 { 12 } else { stride };
+            let stride = if signed {
+                stride - 8
+            } else if stride == 9 {
+                12
+            } else {
+                stride
+            };
             (1 + random.below(most), stride)
         };
         let a = [leaf(6), leaf(6), leaf(6)];
