@@ -5,6 +5,7 @@ extern crate alloc;
 
 mod carry;
 mod coalesce;
+mod complement;
 mod compose;
 mod error;
 mod layout;

@@ -1,0 +1,225 @@
+//! Complements: the layout of what a layout leaves out.
+//!
+//! # Laws
+//!
+//! `complement(L, M)` is the one sorted, coalesced layout `C` such that `(L, C)`, with `L`'s stride-0 modes left out, is a bijection
+//! onto `[0, N)`, where `N` is `M` rounded up to what `L` tiles. Sort the modes `s:d` of `L` (extent > 1, stride > 0) by stride and let
+//! `c = 1` before the first and `c = s * d` after each: `C` exists exactly when `c` divides the next `d` every time, and consists of the gap modes `d/c : c` and of
+//! the rest `ceil(M/c) : c`. Necessity: the offsets `1, 2, ..` below the least stride can only come from `C`, which must therefore run
+//! through `0..d` in steps of 1, a whole number of times in each step of the next mode; repeat above it.
+//!
+//! `weak_complement(L, M)` asks less: sorted, and disjoint from `L` (no offset of `(L, C)` comes up twice more often than in `L`). The gaps are
+//! `floor(d/c)`, so padding stays a hole, as in CuTe's complement of `(4,6):(1,6)`. It exists when the modes do not overlap, `c <= d`. Signs do
+//! not matter to it, for a reversed mode is the same set moved.
+//!
+//! Without a target the last mode is open: extent 1, with the step at which the next copy of the whole would lie. Composed
+//! with a layout it goes on for ever, which is what a product needs.
+
+use alloc::boxed::Box;
+
+use smallvec::SmallVec;
+
+use crate::coalesce::{coalesced, push_merged};
+use crate::error::{Chain, LayoutError};
+use crate::layout::{Layout, Leaf, flat_layout};
+use crate::number::{Extent, Truth};
+use crate::tree::Leaves;
+
+/// A mode with more than one offset: extent, magnitude of the stride, and the number of its leaf.
+pub(crate) type Moving<N> = (N, N, usize);
+
+/// The modes that reach more than one offset, by increasing stride; equal strides keep their order.
+pub(crate) fn by_stride<N: Extent>(
+    op: &'static str,
+    layout: &Layout<N>,
+) -> Result<SmallVec<[Moving<N>; 8]>, LayoutError> {
+    let mut modes: SmallVec<[Moving<N>; 8]> = SmallVec::new();
+    for (position, leaf) in layout.leaves().iter().enumerate() {
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
+            continue;
+        }
+        let stride = leaf.stride.magnitude().ok_or(LayoutError::overflow(op))?;
+        // At most 62 modes of a layout have more than one position, so inserting is as good as sorting.
+        let mut at = modes.len();
+        while let Some((_, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {
+            match stride.less(before) {
+                Truth::Proved => at -= 1,
+                Truth::Refuted => break,
+                Truth::Open => {
+                    return Err(LayoutError::Open { op, fact: alloc::format!("{before} <= {stride}").into() });
+                }
+            }
+        }
+        modes.insert(at, (leaf.extent.clone(), stride, position));
+    }
+    Ok(modes)
+}
+
+/// How the gaps between modes are filled.
+#[derive(Clone, Copy, PartialEq)]
+enum Filling {
+    Whole,
+    Holes,
+}
+
+impl<N: Extent> Layout<N> {
+    /// The layout that fills `[0, target)` together with this one: sorted, coalesced, disjoint from it (CuTe
+    /// `complement(L, M)`, where it is exact).
+    ///
+    /// A target that the layout does not tile is rounded up.
+    /// Errors: a stride is negative; the strides, sorted, do not form a divisibility chain ([`LayoutError::NotChain`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "(2,2):(4,1)".parse().unwrap();
+    /// assert_eq!(layout.complement(&24).unwrap().to_string(), "(2,3):(2,8)");
+    /// assert_eq!("4:32".parse::<Layout>().unwrap().complement(&256).unwrap().to_string(), "(32,2):(1,128)");
+    /// ```
+    pub fn complement(&self, target: &N) -> Result<Layout<N>, LayoutError> {
+        fill("complement", self, Filling::Whole, Some(target))
+    }
+
+    /// The complement without a target: the last mode has extent 1 and the step at which the next copy would lie.
+    ///
+    /// Errors: as [`Layout::complement`].
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "4:2".parse().unwrap();
+    /// assert_eq!(layout.complement_open().unwrap().to_string(), "(2,1):(1,8)");
+    /// ```
+    pub fn complement_open(&self) -> Result<Layout<N>, LayoutError> {
+        fill("complement", self, Filling::Whole, None)
+    }
+
+    /// A layout disjoint from this one that fills the gaps below `target` as far as they hold whole copies: sorted and
+    /// coalesced, and it may leave holes (CuTe `complement` on padded layouts).
+    ///
+    /// Errors: modes overlap ([`LayoutError::Overlap`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let padded: Layout = "(4,6):(1,6)".parse().unwrap();
+    /// assert_eq!(padded.complement(&72).unwrap_err().code(), "E0111");
+    /// assert_eq!(padded.weak_complement(&72).unwrap().to_string(), "2:36");
+    /// ```
+    pub fn weak_complement(&self, target: &N) -> Result<Layout<N>, LayoutError> {
+        fill("weak_complement", self, Filling::Holes, Some(target))
+    }
+
+    /// The weak complement without a target: the last mode has extent 1 and the step at which the next copy lies.
+    ///
+    /// Errors: as [`Layout::weak_complement`].
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let padded: Layout = "(4,2):(1,5)".parse().unwrap();
+    /// assert_eq!(padded.weak_complement_open().unwrap().to_string(), "1:10");
+    /// ```
+    pub fn weak_complement_open(&self) -> Result<Layout<N>, LayoutError> {
+        fill("weak_complement", self, Filling::Holes, None)
+    }
+}
+
+fn fill<N: Extent>(
+    op: &'static str,
+    layout: &Layout<N>,
+    filling: Filling,
+    target: Option<&N>,
+) -> Result<Layout<N>, LayoutError> {
+    let overflow = || LayoutError::overflow(op);
+    if let Some(target) = target
+        && !N::zero().less(target).proved()
+    {
+        return Err(match target.known() {
+            Some(value) => LayoutError::Argument { op, what: "the target", value, wanted: "positive" },
+            None => LayoutError::Open { op, fact: alloc::format!("0 < {target}").into() },
+        });
+    }
+    let modes = by_stride(op, layout)?;
+    if filling == Filling::Whole {
+        refuse_negative(op, layout)?;
+    }
+    let mut leaves: Leaves<Leaf<N>> = Leaves::new();
+    let mut covered = N::one();
+    for (number, (extent, stride, _)) in modes.iter().enumerate() {
+        let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;
+        let fits = match filling {
+            Filling::Whole => hole.is_zero().proved(),
+            Filling::Holes => !gap.is_zero().proved(),
+        };
+        if !fits {
+            return Err(refuse(op, layout, filling, &modes, number, &covered));
+        }
+        if !gap.is_one().proved() {
+            push_merged(&mut leaves, &Leaf { extent: gap, stride: covered }).ok_or_else(overflow)?;
+        }
+        covered = stride.times(extent).ok_or_else(overflow)?;
+    }
+    match target {
+        None => leaves.push(Leaf { extent: N::one(), stride: covered }),
+        Some(target) => {
+            let rest = target.divide_up(&covered).ok_or_else(overflow)?;
+            if !rest.is_one().proved() {
+                push_merged(&mut leaves, &Leaf { extent: rest, stride: covered }).ok_or_else(overflow)?;
+            }
+        }
+    }
+    // The size of the complement may exceed the range although every mode is within it.
+    leaves.iter().try_fold(N::one(), |size, leaf| size.times(&leaf.extent)).ok_or_else(overflow)?;
+    flat_layout(leaves)
+}
+
+/// Refuses a layout with an offset below zero.
+pub(crate) fn refuse_negative<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<(), LayoutError> {
+    for (position, leaf) in layout.leaves().iter().enumerate() {
+        if leaf.stride.less(&N::zero()).proved() && !leaf.extent.is_one().proved() {
+            let path = layout.profile().path(position);
+            return Err(match leaf.stride.known() {
+                Some(stride) => LayoutError::Negative { op, path, stride },
+                None => LayoutError::Open { op, fact: alloc::format!("0 <= {}", leaf.stride).into() },
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn refuse<N: Extent>(
+    op: &'static str,
+    layout: &Layout<N>,
+    filling: Filling,
+    modes: &[Moving<N>],
+    number: usize,
+    covered: &N,
+) -> LayoutError {
+    let mode =
+        |(extent, stride, leaf): &Moving<N>| Some((layout.profile().path(*leaf), extent.known()?, stride.known()?));
+    let inner = number.checked_sub(1).and_then(|number| modes.get(number));
+    let outer = modes.get(number).and_then(mode);
+    match (inner.map(mode), outer, covered.known()) {
+        (None, Some(outer), Some(covered)) => refusal(filling, Chain { op, inner: None, covered, outer }),
+        (Some(Some(inner)), Some(outer), Some(covered)) => {
+            refusal(filling, Chain { op, inner: Some(inner), covered, outer })
+        }
+        _ => LayoutError::Open { op, fact: alloc::format!("{covered} divides the next stride").into() },
+    }
+}
+
+fn refusal(filling: Filling, chain: Chain) -> LayoutError {
+    match filling {
+        Filling::Whole => LayoutError::NotChain(Box::new(chain)),
+        Filling::Holes => LayoutError::Overlap(Box::new(chain)),
+    }
+}
+
+/// The coalesced modes of a layout that reach more than one offset, and `None` for an overflow.
+pub(crate) fn moving<N: Extent>(layout: &Layout<N>) -> Option<Leaves<Leaf<N>>> {
+    let mut modes = coalesced(layout.leaves())?;
+    modes.retain(|leaf| !leaf.stride.is_zero().proved());
+    Some(modes)
+}
