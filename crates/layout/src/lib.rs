@@ -9,6 +9,7 @@ mod complement;
 mod compose;
 mod error;
 mod layout;
+mod modes;
 mod number;
 mod profile;
 mod text;
