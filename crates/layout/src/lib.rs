@@ -7,6 +7,7 @@ mod carry;
 mod coalesce;
 mod complement;
 mod compose;
+mod coord;
 mod error;
 mod layout;
 mod modes;
@@ -15,6 +16,7 @@ mod profile;
 mod text;
 mod tree;
 
+pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
 pub use error::{LayoutError, Limit, Path};
 pub use layout::{Layout, Leaf};
 pub use number::{Extent, Stride, Truth};

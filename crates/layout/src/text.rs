@@ -3,6 +3,7 @@
 //! ```text
 //! layout  := tree [ ':' tree ]          the strides default to compact, first mode fastest
 //! tree    := integer | '(' [ tree { ',' tree } [ ',' ] ] ')'
+//! coord   := integer | '_' | '(' [ coord { ',' coord } [ ',' ] ] ')'
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
 //!
@@ -14,6 +15,7 @@ use core::str::FromStr;
 
 use smallvec::SmallVec;
 
+use crate::coord::Slot;
 use crate::error::{LayoutError, Limit};
 use crate::layout::Layout;
 use crate::profile::{MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
@@ -147,8 +149,26 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// An index or `_`; `_4` is the index 4.
+    fn slot(&mut self) -> Result<Slot, LayoutError> {
+        if self.peek() == Some(b'_') && !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+            return Ok(Slot::All);
+        }
+        Ok(Slot::At(self.integer()?))
+    }
+
     #[inline]
     fn tree(&mut self) -> Result<(Nodes, Leaves<i64>), LayoutError> {
+        self.tree_of(Cursor::integer)
+    }
+
+    /// A tree whose leaves are read by `leaf`.
+    #[inline]
+    fn tree_of<T>(
+        &mut self,
+        leaf: impl Fn(&mut Cursor<'a>) -> Result<T, LayoutError>,
+    ) -> Result<(Nodes, Leaves<T>), LayoutError> {
         let mut nodes = Nodes::new();
         let mut leaves = Leaves::new();
         let mut open: SmallVec<[usize; 16]> = SmallVec::new();
@@ -167,7 +187,7 @@ impl<'a> Cursor<'a> {
                     }
                 }
                 Some(_) => {
-                    leaves.push(self.integer()?);
+                    leaves.push(leaf(self)?);
                     nodes.push(0);
                 }
                 None => return self.fail("an integer or '('"),
@@ -206,6 +226,17 @@ impl FromStr for Tree<i64> {
     fn from_str(text: &str) -> Result<Tree<i64>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let (nodes, leaves) = cursor.tree()?;
+        cursor.end()?;
+        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    }
+}
+
+impl FromStr for Tree<Slot> {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Tree<Slot>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let (nodes, leaves) = cursor.tree_of(Cursor::slot)?;
         cursor.end()?;
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
     }
