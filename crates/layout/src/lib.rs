@@ -13,6 +13,7 @@ mod layout;
 mod modes;
 mod number;
 mod profile;
+mod slice;
 mod text;
 mod tree;
 
