@@ -12,7 +12,7 @@ use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf, flat_layout};
 use crate::number::{Extent, Stride};
 use crate::profile::ProfileRef;
-use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
+use crate::tree::{Gatherer, Leaves, TreeRef};
 
 /// Appends a mode, merging it with the one before where that reads the same.
 #[inline]
@@ -193,12 +193,4 @@ fn coalesce_modes<D: Stride>(
     }
     out.close();
     Ok(())
-}
-
-impl Layout {
-    /// A shape with neighbouring extents multiplied together: the number of its coordinates in one leaf (CuTe
-    /// `coalesce(shape)`).
-    pub(crate) fn leaf_like(extent: i64, stride: i64) -> Layout {
-        Layout::from_valid(Tree::leaf(Leaf { extent, stride }))
-    }
 }

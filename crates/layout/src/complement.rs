@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 
 use smallvec::SmallVec;
 
-use crate::coalesce::{coalesced, push_merged};
+use crate::coalesce::push_merged;
 use crate::error::{Chain, LayoutError};
 use crate::layout::{Layout, Leaf, flat_layout};
 use crate::number::{Extent, Truth};
@@ -215,11 +215,4 @@ fn refusal(filling: Filling, chain: Chain) -> LayoutError {
         Filling::Whole => LayoutError::NotChain(Box::new(chain)),
         Filling::Holes => LayoutError::Overlap(Box::new(chain)),
     }
-}
-
-/// The coalesced modes of a layout that reach more than one offset, and `None` for an overflow.
-pub(crate) fn moving<N: Extent>(layout: &Layout<N>) -> Option<Leaves<Leaf<N>>> {
-    let mut modes = coalesced(layout.leaves())?;
-    modes.retain(|leaf| !leaf.stride.is_zero().proved());
-    Some(modes)
 }

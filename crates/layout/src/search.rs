@@ -1,0 +1,365 @@
+//! Searches for inverses where no closed form is known: layouts with overlapping, mixed or indivisible strides.
+//!
+//! Law of both: a result satisfies the law of its operation at every index, because each step is checked against it; and when a
+//! search ends before its limit, nothing better (right), or nothing at all (left), exists among the layouts it describes.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::coalesce::{coalesced, push_merged};
+use crate::compose::{Outer, compose_outer};
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf, flat_layout, index_steps};
+use crate::number::Extent;
+use crate::tree::{Leaves, Tree};
+
+/// How many candidates a search for an inverse looks at.
+pub const MAX_CANDIDATES: usize = 1 << 14;
+
+/// The largest layout whose table of values a search writes down.
+const MAX_TABLE: i64 = 1 << 16;
+
+/// A mode as numbers: extent, stride, and the distance between the indices of two neighbours.
+#[derive(Clone, Copy)]
+struct Mode {
+    extent: i64,
+    stride: i64,
+    step: i64,
+}
+
+fn modes<N: Extent>(layout: &Layout<N>) -> Option<Vec<Mode>> {
+    let leaves = coalesced(layout.leaves())?;
+    let steps = index_steps(&leaves)?;
+    let mode = |(leaf, step): (&Leaf<N>, &N)| {
+        Some(Mode { extent: leaf.extent.known()?, stride: leaf.stride.known()?, step: step.known()? })
+    };
+    leaves.iter().zip(&steps).map(mode).collect()
+}
+
+fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layout<N>, LayoutError> {
+    let mut leaves = Leaves::new();
+    for (extent, stride) in modes {
+        push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) })
+            .ok_or(LayoutError::overflow("inverse"))?;
+    }
+    flat_layout(leaves)
+}
+
+/// A right inverse of more than `covered` indices, when the search finds one.
+///
+/// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of offset `w` and `L` still adds up. Every
+/// layout can be split until its extents are prime, and a part of a right inverse that ends at a running product is one too, so
+/// trying all prime `r` and all `e` reaches the largest.
+pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Option<Layout<N>> {
+    let modes = modes(layout)?;
+    let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
+    let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
+    let outer = Outer::new(&flat_layout(plain).ok()?)?;
+    let mut by_size: Vec<Mode> = modes.into_iter().filter(|mode| mode.stride != 0).collect();
+    by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
+    let greatest = reach(&by_size)?.1;
+    let mut search = Right {
+        outer,
+        modes: by_size,
+        size,
+        bound: greatest.checked_add(1)?.min(size),
+        left: MAX_CANDIDATES,
+        leaves: Leaves::new(),
+        best: (covered.known()?, None),
+    };
+    search.extend(1);
+    to_layout(search.best.1?.iter().map(|leaf| (leaf.extent, leaf.stride))).ok()
+}
+
+struct Right {
+    outer: Outer<i64>,
+    /// The modes with a stride, largest first.
+    modes: Vec<Mode>,
+    size: i64,
+    bound: i64,
+    left: usize,
+    leaves: Leaves<Leaf>,
+    best: (i64, Option<Leaves<Leaf>>),
+}
+
+impl Right {
+    fn extend(&mut self, covered: i64) {
+        if covered > self.best.0 {
+            self.best = (covered, Some(self.leaves.clone()));
+        }
+        let mut indices = Vec::new();
+        self.indices(0, covered, 0, &mut indices);
+        for index in indices {
+            for prime in primes() {
+                if self.left == 0 || self.best.0 >= self.bound || prime > self.bound / covered {
+                    break;
+                }
+                self.left -= 1;
+                self.leaves.push(Leaf { extent: prime, stride: index });
+                let fits = self.fits(covered * prime);
+                if fits {
+                    self.extend(covered * prime);
+                }
+                self.leaves.pop();
+                if !fits {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether the candidate stays within the layout and gives back every offset below `covered`.
+    fn fits(&self, covered: i64) -> bool {
+        let reach = self
+            .leaves
+            .iter()
+            .try_fold(0_i64, |reach, leaf| reach.checked_add((leaf.extent - 1).checked_mul(leaf.stride)?));
+        let Ok(profile) = crate::Profile::flat(self.leaves.len()) else { return false };
+        let candidate = Layout::from_valid(Tree::from_parts(profile, self.leaves.clone()));
+        reach.is_some_and(|reach| reach < self.size)
+            && compose_outer(&self.outer, &candidate).is_ok_and(|identity| {
+                identity.equivalent(&Layout::from_valid(Tree::leaf(Leaf { extent: covered, stride: 1 })))
+            })
+    }
+
+    /// All indices, stride-0 modes at 0, whose offset is `offset`: appended to `found`, each with `index` added.
+    fn indices(&mut self, mode: usize, offset: i64, index: i64, found: &mut Vec<i64>) {
+        let Some((current, rest)) = self.modes.get(mode..).and_then(<[Mode]>::split_first) else {
+            if offset == 0 {
+                found.push(index);
+            }
+            return;
+        };
+        let Some((least, greatest)) = reach(rest) else { return };
+        let (current, mut digit) = (*current, 0);
+        while digit < current.extent && self.left > 0 {
+            let remaining = offset - digit * current.stride;
+            // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
+            if remaining >= least && remaining <= greatest {
+                self.indices(mode + 1, remaining, index + digit * current.step, found);
+            } else if (current.stride > 0 && remaining < least) || (current.stride < 0 && remaining > greatest) {
+                return;
+            } else {
+                let excess = if current.stride > 0 { remaining - greatest } else { least - remaining };
+                digit += (excess / current.stride.abs() - 1).max(0);
+            }
+            digit += 1;
+            if found.len() >= MAX_CANDIDATES {
+                return;
+            }
+        }
+    }
+}
+
+/// The least and the largest offset of some modes.
+fn reach(modes: &[Mode]) -> Option<(i64, i64)> {
+    modes.iter().try_fold((0_i64, 0_i64), |(least, greatest), mode| {
+        let reach = (mode.extent - 1).checked_mul(mode.stride)?;
+        Some((least.checked_add(reach.min(0))?, greatest.checked_add(reach.max(0))?))
+    })
+}
+
+fn primes() -> impl Iterator<Item = i64> {
+    (2_i64..).filter(|n| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0))
+}
+
+/// A left inverse, or the reason that there is none.
+///
+/// `R` is built from its innermost mode. At an offset `u` of the layout its value must be an index of `u`; since layouts mirror, `u` may be taken
+/// positive. A mode `r:f` whose `f` no offset fixes yet is kept open until one does.
+pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    const OP: &str = "left_inverse";
+    let open = || LayoutError::Open { op: OP, fact: alloc::format!("the strides of {layout}").into() };
+    let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
+    let modes = modes(layout).ok_or_else(open)?;
+    let size = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent));
+    let Some(size) = size.filter(|size| *size <= MAX_TABLE) else { return Err(undecided()) };
+    let mut indices: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for index in 0..size {
+        let offset = modes
+            .iter()
+            .try_fold(0_i64, |sum, mode| sum.checked_add((index / mode.step % mode.extent).checked_mul(mode.stride)?));
+        let offset = offset.ok_or(LayoutError::overflow(OP))?;
+        if offset != 0 {
+            let mirrored = if offset < 0 { -index } else { index };
+            indices.entry(offset.saturating_abs()).or_default().push(mirrored);
+        }
+    }
+    let points: Vec<(i64, Vec<i64>)> = indices.into_iter().collect();
+    let last = points.last().map_or(0, |(offset, _)| *offset);
+    let mut search = Left { points, last, size, left: MAX_CANDIDATES, modes: Vec::new(), waiting: Vec::new() };
+    match search.grow(1, 0) {
+        Step::Done => to_layout(search.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))),
+        Step::Failed if search.left > 0 => {
+            let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
+            Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::error::NoInverse {
+                offset: pair.0,
+                index: pair.1,
+            })))
+        }
+        Step::Failed => Err(undecided()),
+    }
+}
+
+#[derive(PartialEq)]
+enum Step {
+    Done,
+    Failed,
+}
+
+/// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes it.
+struct Part {
+    begin: i64,
+    extent: i64,
+    value: Option<i64>,
+}
+
+struct Left {
+    /// The offsets above 0, each with the indices that have it.
+    points: Vec<(i64, Vec<i64>)>,
+    last: i64,
+    size: i64,
+    left: usize,
+    modes: Vec<Part>,
+    /// Offsets that depend on more than one open value.
+    waiting: Vec<usize>,
+}
+
+impl Left {
+    /// Adds modes that begin at `begin`; the points below number `placed` hold.
+    fn grow(&mut self, begin: i64, placed: usize) -> Step {
+        if placed == self.points.len() {
+            return self.settle();
+        }
+        let most = self.last / begin + 1;
+        // A longer mode that fails at a point fails there for every length that includes it.
+        let mut extent = most;
+        while extent > 1 {
+            if self.left == 0 {
+                return Step::Failed;
+            }
+            self.modes.push(Part { begin, extent, value: None });
+            let end = self.points.partition_point(|(offset, _)| *offset / extent < begin);
+            if self.place(placed, end, begin, extent) == Step::Done {
+                return Step::Done;
+            }
+            self.modes.pop();
+            extent -= 1;
+        }
+        Step::Failed
+    }
+
+    /// Places the points from number `next` up to number `end`, then grows further.
+    fn place(&mut self, next: usize, end: usize, begin: i64, extent: i64) -> Step {
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            return Step::Failed;
+        }
+        if next == end {
+            return match begin.checked_mul(extent) {
+                Some(begin) => self.grow(begin, end),
+                None => Step::Failed,
+            };
+        }
+        let (sum, open) = self.known(next);
+        match open.as_slice() {
+            [] => {
+                if self.allows(next, sum) {
+                    self.place(next + 1, end, begin, extent)
+                } else {
+                    Step::Failed
+                }
+            }
+            [(mode, digit)] => {
+                self.choose(next, *mode, *digit, sum, |search| search.place(next + 1, end, begin, extent))
+            }
+            _ => {
+                self.waiting.push(next);
+                let step = self.place(next + 1, end, begin, extent);
+                if step == Step::Failed {
+                    self.waiting.pop();
+                }
+                step
+            }
+        }
+    }
+
+    /// Tries every value of an open mode that the indices of a point allow.
+    fn choose(
+        &mut self,
+        point: usize,
+        mode: usize,
+        digit: i64,
+        sum: i64,
+        mut then: impl FnMut(&mut Left) -> Step,
+    ) -> Step {
+        for number in 0.. {
+            let Some(index) = self.points.get(point).and_then(|(_, indices)| indices.get(number)) else { break };
+            let rest = index.saturating_sub(sum);
+            if rest % digit != 0 {
+                continue;
+            }
+            self.modes[mode].value = Some(rest / digit);
+            if self.consistent() && then(self) == Step::Done {
+                return Step::Done;
+            }
+            self.modes[mode].value = None;
+        }
+        Step::Failed
+    }
+
+    /// Fixes the values that are still open, through the points that wait for them.
+    fn settle(&mut self) -> Step {
+        let waiting: Vec<usize> = self.waiting.clone();
+        for point in waiting {
+            let (sum, open) = self.known(point);
+            match open.as_slice() {
+                [] => {}
+                [(mode, digit)] => return self.choose(point, *mode, *digit, sum, Left::settle),
+                [(mode, _), ..] => {
+                    let mode = *mode;
+                    for value in 1 - self.size..self.size {
+                        self.left = self.left.saturating_sub(1);
+                        if self.left == 0 {
+                            return Step::Failed;
+                        }
+                        self.modes[mode].value = Some(value);
+                        if self.consistent() && self.settle() == Step::Done {
+                            return Step::Done;
+                        }
+                    }
+                    self.modes[mode].value = None;
+                    return Step::Failed;
+                }
+            }
+        }
+        Step::Done
+    }
+
+    /// Whether no waiting point whose values are all fixed is violated.
+    fn consistent(&self) -> bool {
+        self.waiting.iter().all(|point| {
+            let (sum, open) = self.known(*point);
+            !open.is_empty() || self.allows(*point, sum)
+        })
+    }
+
+    fn allows(&self, point: usize, index: i64) -> bool {
+        self.points.get(point).is_some_and(|(_, indices)| indices.contains(&index))
+    }
+
+    /// What the fixed modes give at a point, and the open ones with their digits there.
+    fn known(&self, point: usize) -> (i64, Vec<(usize, i64)>) {
+        let offset = self.points.get(point).map_or(0, |(offset, _)| *offset);
+        let (mut sum, mut open) = (0_i64, Vec::new());
+        for (number, mode) in self.modes.iter().enumerate() {
+            let digit = offset / mode.begin % mode.extent;
+            match mode.value {
+                _ if digit == 0 => {}
+                Some(value) => sum = digit.saturating_mul(value).saturating_add(sum),
+                None => open.push((number, digit)),
+            }
+        }
+        (sum, open)
+    }
+}
