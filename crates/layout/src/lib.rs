@@ -17,6 +17,7 @@ mod profile;
 mod search;
 mod slice;
 mod sum;
+mod recast;
 mod text;
 mod tree;
 
