@@ -83,8 +83,8 @@ struct Walk<D: Stride> {
 
 impl<D: Stride> Outer<D> {
     #[inline]
-    pub(crate) fn new(layout: &Layout<D>) -> Option<Outer<D>> {
-        let modes = coalesced_z(layout.leaves())?;
+    pub(crate) fn new(layout: &[Leaf<D>]) -> Option<Outer<D>> {
+        let modes = coalesced_z(layout)?;
         let mut ends = Leaves::new();
         if let Some((_, front)) = modes.split_last() {
             let mut end = D::Extent::one();
@@ -237,7 +237,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        let outer = Outer::new(self).ok_or(LayoutError::overflow(OP))?;
+        let outer = Outer::new(self.leaves()).ok_or(LayoutError::overflow(OP))?;
         compose_outer(&outer, b)
     }
 

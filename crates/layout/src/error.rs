@@ -11,6 +11,9 @@ use core::fmt;
 
 use crate::profile::{MAX_DEPTH, MAX_NODES, Profile};
 
+/// The operation whose second operand is complemented.
+pub(crate) const DIVIDE: &str = "logical_divide";
+
 /// A path of mode numbers from the root of a tree, outermost first.
 pub type Path = Vec<usize>;
 
@@ -357,11 +360,13 @@ impl LayoutError {
     pub fn place(&self) -> Option<(Operand, &[usize])> {
         match self {
             LayoutError::NotCongruent { path, .. } => Some((Operand::Second, path)),
+            LayoutError::Negative { op: DIVIDE, path, .. } => Some((Operand::Second, path)),
             LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => Some((Operand::First, path)),
             LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => Some((Operand::First, path)),
             LayoutError::Carry(carry) => Some((Operand::Second, &carry.crossing.path)),
             LayoutError::Uneven(uneven) => Some((Operand::Second, &uneven.mode.path)),
             LayoutError::OutOfDomain { .. } => Some((Operand::Second, &[])),
+            LayoutError::NotChain(chain) if chain.op == DIVIDE => Some((Operand::Second, &chain.outer.0)),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some((Operand::First, &chain.outer.0)),
             LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => Some((Operand::Second, path)),
             _ => None,
@@ -371,6 +376,40 @@ impl LayoutError {
     #[cold]
     pub(crate) fn overflow(op: &'static str) -> LayoutError {
         LayoutError::Overflow { op }
+    }
+
+    /// The same refusal, seen from the tuple of which the tiler's operand is mode `position`.
+    #[cold]
+    pub(crate) fn in_mode(mut self, position: usize) -> LayoutError {
+        match &mut self {
+            LayoutError::Tiler { path, .. } | LayoutError::Negative { path, .. } => path.insert(0, position),
+            LayoutError::Carry(carry) => {
+                carry.crossing.path.insert(0, position);
+                carry.inside.path.insert(0, position);
+            }
+            LayoutError::Uneven(uneven) => uneven.mode.path.insert(0, position),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
+                chain.outer.0.insert(0, position);
+                if let Some((path, ..)) = &mut chain.inner {
+                    path.insert(0, position);
+                }
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The refusal to complement a tile, as that of the division for which the complement was wanted.
+    #[cold]
+    pub(crate) fn in_divide(mut self) -> LayoutError {
+        match &mut self {
+            LayoutError::Negative { op, .. } | LayoutError::Overflow { op } | LayoutError::Open { op, .. } => {
+                *op = DIVIDE
+            }
+            LayoutError::NotChain(chain) => chain.op = DIVIDE,
+            _ => {}
+        }
+        self
     }
 
     #[cold]
@@ -628,12 +667,18 @@ impl LayoutError {
                 ));
             }
             LayoutError::OutOfDomain { .. } => "composition lets A go on in its last mode; composition_within does not",
+            LayoutError::NotChain(chain) if chain.op == DIVIDE => {
+                "a tile must leave room for a whole number of copies of itself, or elements would be lost"
+            }
             LayoutError::NotChain(_) => "weak_complement leaves holes instead, where modes do not overlap",
             LayoutError::Overlap(_) => {
                 "only modes that do not overlap can be filled; filter or reorder the layout first"
             }
             LayoutError::Negative { .. } => "reverse the mode (negate its stride) and add the offset yourself",
             LayoutError::Size { .. } => "both operands need the same number of coordinates",
+            LayoutError::Tiler { .. } => {
+                "a tiler has at most one item for each mode; where tiles and rests are gathered, _ needs a mode of two, (tile,rest)"
+            }
             LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
             LayoutError::Undecided { .. } => {
                 "the cases that need a search are those in which carries cancel; smaller extents are decided"

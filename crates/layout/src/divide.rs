@@ -1,0 +1,137 @@
+//! Division: a layout as tiles and their arrangement.
+//!
+//! # Law
+//!
+//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`: mode 0 is one tile, `A o T`, and mode 1 runs over the tiles. The complement
+//! is the strict one, so `(T, complement)` is a bijection onto `[0, N)`, where `N` is `size(A)` rounded up to what `T` tiles (up to
+//! repetitions, where `T` has stride 0). Hence every element of `A` appears, in exactly one tile where `T` is injective; and past the end of `A`
+//! the tiles go on as `A` does, in its last mode. The division exists exactly when the complement and the composition do.
+//!
+//! By mode, each mode `A_i` is divided by its tile `T_i`, and modes that the tiler does not name stay whole. Division by mode is the
+//! division by the one layout over all modes that the tiles make together, but only one mode of `A` bears on each tile.
+
+use crate::compose::{Outer, compose_outer};
+use crate::error::{DIVIDE as OP, LayoutError};
+use crate::layout::{Layout, Leaf};
+use crate::number::{Extent, Stride};
+use crate::tiler::{Form, Tiler, by_tiler};
+use crate::tree::{Gatherer, Tree, TreeRef};
+
+/// `A o (T, complement(T, size(A)))`.
+fn divide<D: Stride>(layout: TreeRef<'_, Leaf<D>>, tile: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let mut size = D::Extent::one();
+    for leaf in layout.leaves {
+        size = size.times(&leaf.extent).ok_or_else(overflow)?;
+    }
+    let rest = tile.complement(&size).map_err(LayoutError::in_divide)?;
+    let mut both = Gatherer::new();
+    both.open();
+    both.append(tile.as_ref());
+    both.append(rest.as_ref());
+    both.close();
+    let both = Layout::from_tree(both.finish()?)?;
+    let outer = Outer::new(layout.leaves).ok_or_else(overflow)?;
+    compose_outer(&outer, &both)
+}
+
+impl<D: Stride> Layout<D> {
+    /// The layout split into tiles: mode 0 is the tile, mode 1 runs over the tiles; by mode, each mode is split in this way
+    /// (CuTe `logical_divide`).
+    ///
+    /// A mode under `_` stays as it is, and so do modes that the tiler does not name. A tile that does not divide is covered:
+    /// the size is rounded up.
+    /// Errors: the tile has no complement ([`LayoutError::NotChain`], [`LayoutError::Negative`]); the layout cannot be composed with
+    /// tile and complement ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler has more modes than the layout
+    /// ([`LayoutError::Tiler`]).
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tiler};
+    ///
+    /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+    /// let tiler: Tiler = "(2,3)".parse().unwrap();
+    /// assert_eq!(layout.logical_divide(&tiler).unwrap().to_string(), "((2,2),(3,2)):((1,2),(4,12))");
+    ///
+    /// let whole: Tiler = "4:2".parse().unwrap(); // every second element
+    /// assert_eq!(layout.logical_divide(&whole).unwrap().to_string(), "(4,(2,3)):(2,(1,8))");
+    /// ```
+    pub fn logical_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+        by_tiler(OP, Form::Logical, self, tiler, &divide)
+    }
+
+    /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in mode 1: `((tiles),(rests))` (CuTe
+    /// `zipped_divide`).
+    ///
+    /// A mode under `_` must have two modes: the first goes to the tile, the second to the rests. Modes that the tiler does
+    /// not name follow the rests.
+    /// Errors: as [`Layout::logical_divide`]; a mode under `_` is not a pair.
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tiler};
+    ///
+    /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+    /// let tiler: Tiler = "(2,3)".parse().unwrap();
+    /// assert_eq!(layout.zipped_divide(&tiler).unwrap().to_string(), "((2,3),(2,2)):((1,4),(2,12))");
+    /// ```
+    pub fn zipped_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("zipped_divide", Form::Zipped, self, tiler, &divide)
+    }
+
+    /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe `tiled_divide`).
+    ///
+    /// Errors: as [`Layout::zipped_divide`].
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tiler};
+    ///
+    /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+    /// let tiler: Tiler = "(2,3)".parse().unwrap();
+    /// assert_eq!(layout.tiled_divide(&tiler).unwrap().to_string(), "((2,3),2,2):((1,4),2,12)");
+    /// ```
+    pub fn tiled_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("tiled_divide", Form::Tiled, self, tiler, &divide)
+    }
+
+    /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe `flat_divide`).
+    ///
+    /// Errors: as [`Layout::zipped_divide`].
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tiler};
+    ///
+    /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+    /// let tiler: Tiler = "(2,3)".parse().unwrap();
+    /// assert_eq!(layout.flat_divide(&tiler).unwrap().to_string(), "(2,3,2,2):(1,4,2,12)");
+    /// ```
+    pub fn flat_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("flat_divide", Form::Flat, self, tiler, &divide)
+    }
+}
+
+impl<N: Extent> Tiler<N> {
+    /// How many tiles it takes to cover a shape, by mode: the shape of the rests of [`Layout::zipped_divide`] (CuTe
+    /// `ceil_div(shape, tiler)`).
+    ///
+    /// Errors: as [`Layout::zipped_divide`].
+    ///
+    /// ```
+    /// use tilewright_layout::{Tiler, Tree};
+    ///
+    /// let shape: Tree<i64> = "(100,64,7)".parse().unwrap();
+    /// let tiler: Tiler = "[16:1;8:1]".parse().unwrap();
+    /// assert_eq!(tiler.tiles_of(&shape).unwrap().to_string(), "(7,8,7)");
+    /// ```
+    pub fn tiles_of(&self, shape: &Tree<N>) -> Result<Tree<N>, LayoutError> {
+        // The places of a mode are linear in its index here, so that only the complement bears on the result.
+        let whole = Layout::compact(shape)?;
+        let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>| {
+            let mut size = N::one();
+            for leaf in mode.leaves {
+                size = size.times(&leaf.extent).ok_or(LayoutError::overflow("ceil_div"))?;
+            }
+            Layout::tuple([tile, &tile.complement(&size).map_err(LayoutError::in_divide)?])
+        };
+        let divided = by_tiler("ceil_div", Form::Zipped, &whole, self, &pair)?;
+        Ok(divided.mode(1).map_or(Tree::leaf(N::one()), |rests| rests.shape()))
+    }
+}
