@@ -1,0 +1,121 @@
+//! Syntax trees.
+//!
+//! The nodes of a program lie in one array, children before parents, and refer to each other by number. So a program is
+//! dropped in one step however deep it nests, and a batch of programs reuses the same memory.
+
+use std::ops::Range;
+
+use crate::lex::Kind;
+
+/// The number of a node in its [`Program`].
+pub(crate) type NodeId = u32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Int(i64),
+    Bool(bool),
+    Underscore,
+    /// A name; its text is the span.
+    Name,
+    /// `(a,b)`: a nested tuple of numbers, or a list of other values. `trailing` says that a comma ends it.
+    Tuple { items: List, trailing: bool },
+    /// `shape:stride`
+    Pair { shape: NodeId, stride: NodeId },
+    /// `[a;b]` or `<a,b>`
+    Tiler { items: List },
+    /// `S<bits,base,shift>`
+    Swizzle { bits: i64, base: i64, shift: i64 },
+    /// `name(a, b)`, or `a.name(b)` with the receiver as the first argument.
+    Call { name: Name, arguments: List },
+    /// `f(c)` where `f` is not a plain name.
+    Apply { target: NodeId, arguments: List },
+    /// `a[k]`
+    Index { target: NodeId, mode: NodeId },
+    /// `a o b o c`
+    Compose { items: List },
+}
+
+/// A run of children in [`Program::children`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl List {
+    pub(crate) fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// Where a name stands in the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Name {
+    pub(crate) fn span(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Item {
+    pub(crate) node: Node,
+    start: u32,
+    end: u32,
+    /// One more than the tallest child: what bounds the recursion of the evaluator.
+    pub(crate) height: u16,
+}
+
+impl Item {
+    pub(crate) fn new(node: Node, span: Range<usize>, height: u16) -> Item {
+        Item { node, start: span.start as u32, end: span.end as u32, height }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement {
+    /// The name that is bound; none for an expression.
+    pub(crate) name: Option<Name>,
+    pub(crate) value: NodeId,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) items: Vec<Item>,
+    pub(crate) children: Vec<NodeId>,
+    pub(crate) statements: Vec<Statement>,
+}
+
+impl Program {
+    pub(crate) fn clear(&mut self) {
+        self.items.clear();
+        self.children.clear();
+        self.statements.clear();
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> Node {
+        // Every id was handed out by the parser for this program.
+        self.items.get(id as usize).map_or(Node::Underscore, |item| item.node)
+    }
+
+    pub(crate) fn span(&self, id: NodeId) -> Range<usize> {
+        self.items.get(id as usize).map_or(0..0, |item| item.start as usize..item.end as usize)
+    }
+
+    pub(crate) fn list(&self, list: List) -> &[NodeId] {
+        self.children.get(list.start as usize..list.end as usize).unwrap_or(&[])
+    }
+}
+
+/// Whether a token opens (`+1`) or closes (`-1`) a bracket in which lines do not end.
+pub(crate) fn bracket(kind: Kind) -> i32 {
+    match kind {
+        Kind::Open | Kind::OpenSquare | Kind::Less => 1,
+        Kind::Close | Kind::CloseSquare | Kind::Greater => -1,
+        _ => 0,
+    }
+}

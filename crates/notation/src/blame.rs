@@ -1,0 +1,245 @@
+//! Who is to blame: from an error of the algebra to the place in the text.
+//!
+//! A [`LayoutError`] names an operand and the path of a mode in it. When that operand is written out, the very numbers of
+//! the mode are underlined; when it is a name or a call, the whole of it is, and its value is shown beside it.
+
+use std::ops::Range;
+
+use tilewright_layout::{LayoutError, Operand};
+
+use crate::arguments::Fault;
+use crate::ast::{Node, NodeId, Program};
+use crate::diagnostic::Diagnostic;
+use crate::value::Value;
+
+/// The parties to an operation: where it stands, and its operands in the text and as values.
+pub(crate) struct Operation<'a> {
+    pub(crate) program: &'a Program,
+    /// The name of the function; empty for notation such as `shape:stride`.
+    pub(crate) function: &'a str,
+    pub(crate) whole: Range<usize>,
+    pub(crate) operands: &'a [NodeId],
+    pub(crate) values: &'a [Value],
+}
+
+/// The places of one mode in the text of an operand.
+#[derive(Debug, Default, Clone)]
+struct Spot {
+    extent: Option<Range<usize>>,
+    stride: Option<Range<usize>>,
+}
+
+impl Operation<'_> {
+    #[cold]
+    pub(crate) fn diagnose(&self, fault: Fault) -> Diagnostic {
+        match fault {
+            Fault::Refused(error) => self.refused(&error),
+            Fault::At(argument, error) => self.argument_refused(argument, &error),
+            Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
+        }
+    }
+
+    fn wrong_kind(&self, argument: usize, wanted: &str) -> Diagnostic {
+        let span = self.operands.get(argument).map_or(self.whole.clone(), |id| self.program.span(*id));
+        let (found, value) = match self.values.get(argument) {
+            Some(value) => (with_article(value.kind()), short(value)),
+            None => ("nothing".to_string(), None),
+        };
+        let which = if self.function.is_empty() {
+            format!("expected {wanted}, found {found}")
+        } else {
+            format!("{}: argument {} must be {wanted}, not {found}", self.function, argument + 1)
+        };
+        let written = matches!(self.operands.get(argument).map(|id| self.program.node(*id)), Some(node) if literal(node));
+        let error = Diagnostic::new("E0208", span.clone(), which);
+        let error = match value {
+            Some(value) if !written => error.label(span, format!("this is {value}")),
+            _ => error.label(span, format!("expected {wanted}")),
+        };
+        match crate::functions::find(self.function) {
+            Some(function) => error.help(format!("{}: {}", function.signature, function.summary)),
+            None => error,
+        }
+    }
+
+    fn refused(&self, error: &LayoutError) -> Diagnostic {
+        let Some((operand, path)) = self.place(error) else {
+            let diagnostic = base(error, self.whole.clone());
+            return self.with_values(diagnostic, None);
+        };
+        let diagnostic = self.at(error, operand, path);
+        self.with_values(diagnostic, Some(operand))
+    }
+
+    /// An error that one argument makes alone: its first operand is that argument.
+    fn argument_refused(&self, argument: usize, error: &LayoutError) -> Diagnostic {
+        match error.place() {
+            Some((Operand::First, path)) => self.at(error, argument, path),
+            _ => self.at(error, argument, &[]),
+        }
+    }
+
+    /// The argument that the error is about, and the path in it.
+    fn place<'e>(&self, error: &'e LayoutError) -> Option<(usize, &'e [usize])> {
+        let (operand, path) = error.place()?;
+        let operand = match operand {
+            Operand::First => 0,
+            Operand::Second => 1,
+        };
+        // Division complements the tiler, which is the second argument; a complement's own errors speak of the first.
+        let complemented = matches!(error, LayoutError::NotChain(_) | LayoutError::Overlap(_) | LayoutError::Negative { .. });
+        let operand = if complemented && self.function.ends_with("divide") { 1 } else { operand };
+        (operand < self.operands.len()).then_some((operand, path))
+    }
+
+    fn at(&self, error: &LayoutError, operand: usize, path: &[usize]) -> Diagnostic {
+        let Some(id) = self.operands.get(operand).copied() else { return base(error, self.whole.clone()) };
+        let spot = locate(self.program, id, path);
+        let whole = self.program.span(id);
+        let (culprit, other) = match error {
+            LayoutError::Extent { .. } => (spot.extent.clone(), None),
+            _ => match (spot.stride.clone(), spot.extent.clone()) {
+                (Some(stride), extent) => (Some(stride), extent),
+                (None, extent) => (extent, None),
+            },
+        };
+        let exact = culprit.is_some();
+        let span = culprit.unwrap_or(whole);
+        let mut diagnostic = base(error, span.clone());
+        let text = match (self.values.get(operand).and_then(short), exact) {
+            (Some(value), false) if !literal(self.program.node(id)) => format!("{} is {value}", self.letter(operand)),
+            _ => label(error),
+        };
+        diagnostic = diagnostic.label(span, text);
+        if let Some(extent) = other {
+            diagnostic = diagnostic.label(extent, "");
+        }
+        // The second mode of the story, where there is one.
+        let second = match error {
+            LayoutError::Carry(carry) if carry.inside.path != carry.crossing.path => {
+                Some((&carry.inside.path, "starts inside it"))
+            }
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
+                chain.inner.as_ref().map(|(path, _, _)| (path, "the mode before it"))
+            }
+            _ => None,
+        };
+        if let (Some((path, text)), true) = (second, exact) {
+            let spot = locate(self.program, id, path);
+            if let Some(stride) = spot.stride.or(spot.extent) {
+                diagnostic = diagnostic.label(stride, text);
+            }
+        }
+        diagnostic
+    }
+
+    /// Adds the values of the operands that are not written out.
+    fn with_values(&self, mut diagnostic: Diagnostic, told: Option<usize>) -> Diagnostic {
+        if self.function.is_empty() {
+            return diagnostic;
+        }
+        for (position, (id, value)) in self.operands.iter().zip(self.values).enumerate() {
+            let span = self.program.span(*id);
+            if told == Some(position) || literal(self.program.node(*id)) || diagnostic.span == span {
+                continue;
+            }
+            if let (Value::Layout(_), Some(text)) = (value, short(value)) {
+                diagnostic = diagnostic.label(span, format!("{} is {text}", self.letter(position)));
+            }
+        }
+        diagnostic
+    }
+
+    fn letter(&self, operand: usize) -> &'static str {
+        match operand {
+            0 => "A",
+            1 => "B",
+            _ => "this",
+        }
+    }
+}
+
+fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
+    let diagnostic = Diagnostic::new(error.code(), span, error.to_string());
+    match error.help() {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+/// What to say about the culprit.
+fn label(error: &LayoutError) -> String {
+    match error {
+        LayoutError::NotCongruent { .. } => "nests differently".to_string(),
+        LayoutError::Extent { .. } => "not positive".to_string(),
+        LayoutError::Carry(carry) if carry.inside.path == carry.crossing.path => {
+            format!("carries in mode {} of A", carry.mode_of_a)
+        }
+        LayoutError::Carry(carry) => format!("walks past mode {} of A", carry.mode_of_a),
+        LayoutError::Uneven(uneven) => format!("leaves mode {} of A after {} steps", uneven.mode_of_a, uneven.run),
+        LayoutError::OutOfDomain { size, .. } => format!("leaves the domain of A, which has size {size}"),
+        LayoutError::NotChain(chain) => format!("not a multiple of {}", chain.covered),
+        LayoutError::Overlap(chain) => format!("less than {}", chain.covered),
+        LayoutError::Negative { .. } => "negative".to_string(),
+        LayoutError::Rank { expected, found, .. } => format!("rank {found}, expected {expected}"),
+        LayoutError::NotDivisible { divisor, .. } => format!("not divisible by {divisor}"),
+        LayoutError::Coordinate { shape, .. } => format!("the shape here is {shape}"),
+        _ => String::new(),
+    }
+}
+
+/// A value that is short enough to stand in a label.
+fn short(value: &Value) -> Option<String> {
+    let text = value.to_string();
+    (text.len() <= 60).then_some(text)
+}
+
+pub(crate) fn with_article(kind: &str) -> String {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
+}
+
+/// Whether the node is written out, so that its value need not be shown.
+fn literal(node: Node) -> bool {
+    !matches!(node, Node::Name | Node::Call { .. } | Node::Apply { .. } | Node::Index { .. } | Node::Compose { .. })
+}
+
+/// Where the mode at `path` stands in the text of a node; nothing when the node is not written out that far.
+fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
+    match program.node(id) {
+        Node::Pair { shape, stride } => {
+            Spot { extent: walk(program, shape, path), stride: walk(program, stride, path) }
+        }
+        // Parentheses around one layout only group it.
+        Node::Tuple { items, trailing: false } => match program.list(items) {
+            [only] if !matches!(program.node(*only), Node::Int(_) | Node::Tuple { .. } | Node::Underscore) => {
+                locate(program, *only, path)
+            }
+            _ => Spot { extent: walk(program, id, path), stride: None },
+        },
+        Node::Tiler { items } => match path {
+            [first, rest @ ..] => match program.list(items).get(*first) {
+                Some(item) => locate(program, *item, rest),
+                None => Spot::default(),
+            },
+            [] => Spot::default(),
+        },
+        Node::Int(_) => Spot { extent: walk(program, id, path), stride: None },
+        _ => Spot::default(),
+    }
+}
+
+/// The place of the number or tuple at `path` in a literal tuple; a number is its own mode 0.
+fn walk(program: &Program, id: NodeId, path: &[usize]) -> Option<Range<usize>> {
+    let mut id = id;
+    let mut path = path;
+    while let [first, rest @ ..] = path {
+        match program.node(id) {
+            Node::Tuple { items, .. } => id = *program.list(items).get(*first)?,
+            Node::Int(_) if path.iter().all(|mode| *mode == 0) => break,
+            _ => return None,
+        }
+        path = rest;
+    }
+    matches!(program.node(id), Node::Int(_) | Node::Tuple { .. } | Node::Underscore).then(|| program.span(id))
+}

@@ -1,0 +1,238 @@
+//! Tokens.
+//!
+//! ```text
+//! integer := [ '-' ] [ '_' ] digits      `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
+//! name    := letter { letter | digit | '_' }
+//! ```
+//!
+//! Spaces, tabs and carriage returns separate tokens; `#` starts a comment that runs to the end of the line. Newlines are
+//! tokens: between statements they matter, inside brackets the parser skips them. Tokens are made one at a time, so that
+//! a text of any length needs no memory of its own.
+
+use std::ops::Range;
+
+use crate::diagnostic::Diagnostic;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Int(i64),
+    Name,
+    Underscore,
+    Open,
+    Close,
+    OpenSquare,
+    CloseSquare,
+    Less,
+    Greater,
+    Comma,
+    Semicolon,
+    Newline,
+    Colon,
+    Dot,
+    Equals,
+    At,
+    Caret,
+    Slash,
+    Question,
+    OpenBrace,
+    CloseBrace,
+    Circle,
+    End,
+}
+
+impl Kind {
+    /// The token as a reader of a message would name it.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Kind::Int(_) => "an integer",
+            Kind::Name => "a name",
+            Kind::Underscore => "'_'",
+            Kind::Open => "'('",
+            Kind::Close => "')'",
+            Kind::OpenSquare => "'['",
+            Kind::CloseSquare => "']'",
+            Kind::Less => "'<'",
+            Kind::Greater => "'>'",
+            Kind::Comma => "','",
+            Kind::Semicolon => "';'",
+            Kind::Newline => "the end of the line",
+            Kind::Colon => "':'",
+            Kind::Dot => "'.'",
+            Kind::Equals => "'='",
+            Kind::At => "'@'",
+            Kind::Caret => "'^'",
+            Kind::Slash => "'/'",
+            Kind::Question => "'?'",
+            Kind::OpenBrace => "'{'",
+            Kind::CloseBrace => "'}'",
+            Kind::Circle => "'o'",
+            Kind::End => "the end of the text",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Token {
+    pub(crate) fn span(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+pub(crate) struct Lexer<'a> {
+    source: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(source: &'a str) -> Lexer<'a> {
+        Lexer { source, at: 0 }
+    }
+
+    /// A lexer that starts at a byte offset, for a look ahead.
+    pub(crate) fn at(source: &'a str, at: usize) -> Lexer<'a> {
+        Lexer { source, at }
+    }
+
+    #[inline]
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.source.as_bytes().get(at).copied()
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Token, Diagnostic> {
+        loop {
+            match self.byte(self.at) {
+                Some(b' ' | b'\t' | b'\r') => self.at += 1,
+                Some(b'#') => {
+                    while self.byte(self.at).is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
+                    }
+                }
+                _ => break,
+            }
+        }
+        let start = self.at;
+        let Some(byte) = self.byte(start) else { return Ok(Token { kind: Kind::End, start, end: start }) };
+        let kind = match byte {
+            b'0'..=b'9' => return self.integer(start, start, false),
+            b'-' => {
+                let digits = start + 1 + usize::from(self.byte(start + 1) == Some(b'_'));
+                return self.integer(start, digits, true);
+            }
+            b'_' => match self.byte(start + 1) {
+                Some(b'0'..=b'9') => return self.integer(start, start + 1, false),
+                // C++ prints a negative static integer as `_-4`.
+                Some(b'-') => return self.integer(start, start + 2, true),
+                _ => Kind::Underscore,
+            },
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                let mut end = start + 1;
+                while self.byte(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                    end += 1;
+                }
+                self.at = end;
+                return Ok(Token { kind: Kind::Name, start, end });
+            }
+            b'(' => Kind::Open,
+            b')' => Kind::Close,
+            b'[' => Kind::OpenSquare,
+            b']' => Kind::CloseSquare,
+            b'<' => Kind::Less,
+            b'>' => Kind::Greater,
+            b',' => Kind::Comma,
+            b';' => Kind::Semicolon,
+            b'\n' => Kind::Newline,
+            b':' => Kind::Colon,
+            b'.' => Kind::Dot,
+            b'=' => Kind::Equals,
+            b'@' => Kind::At,
+            b'^' => Kind::Caret,
+            b'/' => Kind::Slash,
+            b'?' => Kind::Question,
+            b'{' => Kind::OpenBrace,
+            b'}' => Kind::CloseBrace,
+            _ => return self.other(start),
+        };
+        self.at = start + 1;
+        Ok(Token { kind, start, end: self.at })
+    }
+
+    #[cold]
+    fn other(&mut self, start: usize) -> Result<Token, Diagnostic> {
+        let c = self.source.get(start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+        let end = start + c.len_utf8();
+        if c == '∘' {
+            self.at = end;
+            return Ok(Token { kind: Kind::Circle, start, end });
+        }
+        let error = Diagnostic::new("E0203", start..end, format!("the character {c:?} has no meaning here"));
+        Err(match c {
+            '+' | '*' | '%' | '-' => error.help("there is no arithmetic on layouts; see tuple_add, elem_scale, ceil_div"),
+            '"' | '\'' => error.help("values are written as they are, without quotes"),
+            '−' | '–' | '—' => error.help("a negative number starts with the ASCII sign '-'"),
+            _ => error,
+        })
+    }
+
+    #[inline]
+    fn integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Diagnostic> {
+        let mut end = digits;
+        let mut value: i64 = 0;
+        while let Some(digit) = self.byte(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+            // Eighteen digits always fit; longer ones are read with care.
+            if end - digits >= 18 {
+                return self.long_integer(start, digits, negative);
+            }
+            value = value * 10 + i64::from(digit);
+            end += 1;
+        }
+        if end == digits || matches!(self.byte(end), Some(b'_' | b'x' | b'X')) {
+            return self.long_integer(start, digits, negative);
+        }
+        self.at = end;
+        Ok(Token { kind: Kind::Int(if negative { -value } else { value }), start, end })
+    }
+
+    /// Integers with separators, in hexadecimal, or near the limit.
+    #[cold]
+    fn long_integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Diagnostic> {
+        let hexadecimal = self.byte(digits) == Some(b'0') && matches!(self.byte(digits + 1), Some(b'x' | b'X'));
+        let radix: u32 = if hexadecimal { 16 } else { 10 };
+        let mut end = digits + if hexadecimal { 2 } else { 0 };
+        let mut value: Option<i64> = Some(0);
+        let mut count = 0;
+        while let Some(byte) = self.byte(end) {
+            if byte == b'_' && count > 0 {
+                end += 1;
+                continue;
+            }
+            let Some(digit) = char::from(byte).to_digit(radix) else { break };
+            value = value.and_then(|value| value.checked_mul(i64::from(radix))).and_then(|value| {
+                if negative { value.checked_sub(i64::from(digit)) } else { value.checked_add(i64::from(digit)) }
+            });
+            count += 1;
+            end += 1;
+        }
+        if count == 0 {
+            return if start + 1 == digits && negative {
+                Err(Diagnostic::new("E0203", start..digits, "the sign '-' has no digits after it")
+                    .help("there is no subtraction; see tuple_sub"))
+            } else {
+                Err(Diagnostic::new("E0204", start..end.max(start + 1), "an integer without digits"))
+            };
+        }
+        self.at = end;
+        match value {
+            Some(value) => Ok(Token { kind: Kind::Int(value), start, end }),
+            None => Err(Diagnostic::new("E0204", start..end, "the integer does not fit in 64 bits")
+                .label(start..end, if negative { "less than -2^63" } else { "more than 2^63 - 1" })
+                .help("sizes, strides and offsets are 64-bit integers; nothing wraps")),
+        }
+    }
+}

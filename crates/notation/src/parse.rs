@@ -1,0 +1,564 @@
+//! The parser.
+//!
+//! ```text
+//! program := { statement (';' | newline) }            the last statement is the value
+//! statement := [ [ 'let' ] name '=' ] chain
+//! chain   := postfix { ('o' | '∘') postfix }
+//! postfix := atom { ':' atom | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
+//! atom    := integer | '_' | 'true' | 'false' | name [ '(' args ')' ] | tuple | tiler | swizzle
+//! tuple   := '(' [ chain { ',' chain } [ ',' ] ] ')'
+//! tiler   := '[' [ chain { ';' chain } ] ']' | '<' [ chain { ',' chain } ] '>'
+//! swizzle := ('S' | 'Sw') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
+//! ```
+//!
+//! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a name may:
+//! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
+
+use std::ops::Range;
+
+use crate::ast::{Item, List, Name, Node, NodeId, Program, Statement};
+use crate::diagnostic::Diagnostic;
+use crate::lex::{Kind, Lexer, Token};
+
+/// How deeply brackets, calls and method chains may nest.
+pub const MAX_NESTING: usize = 100;
+
+/// How many nodes (numbers, names, calls, brackets) a program may have.
+pub const MAX_PROGRAM: usize = 1 << 20;
+
+/// How many bytes of text a program may have.
+pub const MAX_TEXT: usize = 1 << 26;
+
+/// Words that are part of the language.
+pub(crate) const KEYWORDS: [&str; 4] = ["o", "let", "true", "false"];
+
+/// Parses `source` into `program`, whose earlier contents are dropped.
+pub(crate) fn parse(source: &str, program: &mut Program) -> Result<(), Diagnostic> {
+    program.clear();
+    if source.len() > MAX_TEXT {
+        return Err(Diagnostic::new("E0209", 0..1, format!("a program of {} bytes is too long", source.len()))
+            .help(format!("the limit is {MAX_TEXT} bytes")));
+    }
+    let mut lexer = Lexer::new(source);
+    let now = lexer.next()?;
+    let mut parser = Parser { source, lexer, now, end: 0, program, pending: Vec::new(), brackets: Vec::new() };
+    parser.program()
+}
+
+struct Parser<'a, 'p> {
+    source: &'a str,
+    lexer: Lexer<'a>,
+    now: Token,
+    /// Where the token before `now` ends.
+    end: usize,
+    program: &'p mut Program,
+    /// Children of the lists that are being read.
+    pending: Vec<NodeId>,
+    /// The brackets that are open: what opened each and where.
+    brackets: Vec<Token>,
+}
+
+type Parsed = Result<NodeId, Diagnostic>;
+
+impl<'a> Parser<'a, '_> {
+    fn text(&self, token: Token) -> &'a str {
+        self.source.get(token.span()).unwrap_or("")
+    }
+
+    fn advance(&mut self) -> Result<Token, Diagnostic> {
+        let token = self.now;
+        self.end = token.end;
+        self.now = self.lexer.next()?;
+        if !self.brackets.is_empty() {
+            self.skip_lines()?;
+        }
+        Ok(token)
+    }
+
+    fn skip_lines(&mut self) -> Result<(), Diagnostic> {
+        while self.now.kind == Kind::Newline {
+            self.now = self.lexer.next()?;
+        }
+        Ok(())
+    }
+
+    fn eat(&mut self, kind: Kind) -> Result<bool, Diagnostic> {
+        let found = self.now.kind == kind;
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn open(&mut self) -> Result<Token, Diagnostic> {
+        if self.brackets.len() == MAX_NESTING {
+            return Err(too_deep(self.now.span()));
+        }
+        self.brackets.push(self.now);
+        self.advance()
+    }
+
+    fn close(&mut self, kind: Kind, expected: &str) -> Result<(), Diagnostic> {
+        if self.now.kind != kind {
+            return Err(self.unclosed(expected));
+        }
+        self.brackets.pop();
+        self.advance()?;
+        Ok(())
+    }
+
+    #[cold]
+    fn unclosed(&self, expected: &str) -> Diagnostic {
+        let closer = matches!(self.now.kind, Kind::Close | Kind::CloseSquare | Kind::Greater | Kind::End);
+        match self.brackets.last() {
+            Some(open) if closer => {
+                let message = match self.now.kind {
+                    Kind::End => format!("the {} is never closed", open.kind.describe()),
+                    other => format!("{} closes what {} opened", other.describe(), open.kind.describe()),
+                };
+                Diagnostic::new("E0202", self.now.span(), message)
+                    .label(self.now.span(), format!("expected {expected}"))
+                    .label(open.span(), "opened here")
+            }
+            _ => self.unexpected(expected),
+        }
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &str) -> Diagnostic {
+        let found = match self.now.kind {
+            Kind::Name | Kind::Int(_) => {
+                let text: String = self.text(self.now).chars().take(40).collect();
+                format!("'{text}'")
+            }
+            kind => kind.describe().to_string(),
+        };
+        let error = Diagnostic::new("E0201", self.now.span(), format!("expected {expected}, found {found}"))
+            .label(self.now.span(), format!("expected {expected}"));
+        match self.now.kind {
+            Kind::Close | Kind::CloseSquare | Kind::Greater if self.brackets.is_empty() => {
+                Diagnostic::new("E0202", self.now.span(), format!("{found} closes nothing"))
+                    .label(self.now.span(), "no bracket is open here")
+            }
+            Kind::Less => error.help("a swizzle is S<bits,base,shift>; a tiler is [a;b] or <a,b>"),
+            _ => error,
+        }
+    }
+
+    fn push(&mut self, node: Node, span: Range<usize>, height: u16) -> Parsed {
+        if self.program.items.len() >= MAX_PROGRAM {
+            return Err(Diagnostic::new("E0209", span, "the program is too large")
+                .help(format!("the limit is {MAX_PROGRAM} numbers, names and brackets")));
+        }
+        if usize::from(height) > MAX_NESTING {
+            return Err(too_deep(span));
+        }
+        self.program.items.push(Item::new(node, span, height));
+        Ok((self.program.items.len() - 1) as NodeId)
+    }
+
+    fn height(&self, id: NodeId) -> u16 {
+        self.program.items.get(id as usize).map_or(0, |item| item.height)
+    }
+
+    fn start(&self, id: NodeId) -> usize {
+        self.program.span(id).start
+    }
+
+    /// The pending nodes since `mark` become a list; the height is one more than the tallest.
+    fn finish_list(&mut self, mark: usize) -> (List, u16) {
+        let start = self.program.children.len() as u32;
+        let mut height = 0;
+        for id in self.pending.get(mark..).unwrap_or(&[]) {
+            height = height.max(self.program.items.get(*id as usize).map_or(0, |item| item.height));
+            self.program.children.push(*id);
+        }
+        self.pending.truncate(mark);
+        (List { start, end: self.program.children.len() as u32 }, height + 1)
+    }
+
+    fn program(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            while matches!(self.now.kind, Kind::Newline | Kind::Semicolon) {
+                self.advance()?;
+            }
+            if self.now.kind == Kind::End {
+                break;
+            }
+            let statement = self.statement()?;
+            self.program.statements.push(statement);
+            if !matches!(self.now.kind, Kind::Newline | Kind::Semicolon | Kind::End) {
+                return Err(self.after_expression());
+            }
+        }
+        if self.program.statements.is_empty() {
+            let all = 0..self.source.len();
+            return Err(Diagnostic::new("E0212", all, "there is nothing to evaluate")
+                .help("write an expression, such as size((4,8):(8,1))"));
+        }
+        let last = self.program.statements.len() - 1;
+        let unused = self.program.statements.iter().take(last).find(|statement| statement.name.is_none());
+        match unused {
+            Some(statement) => {
+                let span = self.program.span(statement.value);
+                Err(Diagnostic::new("E0213", span.clone(), "the value of this statement is not used")
+                    .label(span, "not the last statement")
+                    .help("a program has one value, that of its last statement; give this one a name or drop it"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn after_expression(&self) -> Diagnostic {
+        match self.now.kind {
+            Kind::Equals => Diagnostic::new("E0211", self.now.span(), "only a name can be bound")
+                .label(self.now.span(), "what stands before '=' is not a name")
+                .help("write name = expression"),
+            Kind::Comma => {
+                self.unexpected("the end of the statement").help("a tuple stands in parentheses, a tiler in [a;b] or <a,b>")
+            }
+            Kind::Name | Kind::Int(_) | Kind::Open => self
+                .unexpected("an operator or the end of the statement")
+                .help("composition is written A o B; statements are separated by ';' or a newline"),
+            _ => self.unexpected("an operator or the end of the statement"),
+        }
+    }
+
+    fn statement(&mut self) -> Result<Statement, Diagnostic> {
+        let explicit = self.now.kind == Kind::Name && self.text(self.now) == "let";
+        if explicit {
+            self.advance()?;
+            if self.now.kind != Kind::Name {
+                return Err(self.unexpected("a name"));
+            }
+        }
+        let mut name = None;
+        if self.now.kind == Kind::Name {
+            let mut ahead = Lexer::at(self.source, self.now.end);
+            let binds = ahead.next().is_ok_and(|token| token.kind == Kind::Equals);
+            if binds {
+                let token = self.advance()?;
+                let text = self.text(token);
+                let reserved = if KEYWORDS.contains(&text) {
+                    Some("a word of the language")
+                } else if crate::functions::find(text).is_some() {
+                    Some("the name of a function")
+                } else {
+                    None
+                };
+                if let Some(what) = reserved {
+                    return Err(Diagnostic::new("E0211", token.span(), format!("'{text}' is {what} and cannot be bound"))
+                        .label(token.span(), what));
+                }
+                name = Some(Name { start: token.start as u32, end: token.end as u32 });
+                self.advance()?;
+                self.skip_lines()?;
+            } else if explicit {
+                self.advance()?;
+                return Err(self.unexpected("'='"));
+            }
+        }
+        Ok(Statement { name, value: self.chain()? })
+    }
+
+    fn at_circle(&self) -> bool {
+        match self.now.kind {
+            Kind::Circle => true,
+            Kind::Name => self.text(self.now) == "o",
+            _ => false,
+        }
+    }
+
+    fn chain(&mut self) -> Parsed {
+        let first = self.postfix()?;
+        if !self.at_circle() {
+            return Ok(first);
+        }
+        let mark = self.pending.len();
+        self.pending.push(first);
+        while self.at_circle() {
+            self.advance()?;
+            self.skip_lines()?;
+            let next = self.postfix()?;
+            self.pending.push(next);
+        }
+        let (items, height) = self.finish_list(mark);
+        self.push(Node::Compose { items }, self.start(first)..self.end, height)
+    }
+
+    fn postfix(&mut self) -> Parsed {
+        let mut target = self.atom()?;
+        loop {
+            let start = self.start(target);
+            match self.now.kind {
+                Kind::Colon => {
+                    self.advance()?;
+                    self.skip_lines()?;
+                    let stride = self.atom()?;
+                    let height = self.height(target).max(self.height(stride)) + 1;
+                    target = self.push(Node::Pair { shape: target, stride }, start..self.end, height)?;
+                }
+                Kind::Open => {
+                    let mark = self.pending.len();
+                    self.arguments()?;
+                    let (arguments, height) = self.finish_list(mark);
+                    let height = height.max(self.height(target) + 1);
+                    target = self.push(Node::Apply { target, arguments }, start..self.end, height)?;
+                }
+                Kind::OpenSquare => {
+                    self.open()?;
+                    let mode = self.chain()?;
+                    self.close(Kind::CloseSquare, "']'")?;
+                    let height = self.height(target).max(self.height(mode)) + 1;
+                    target = self.push(Node::Index { target, mode }, start..self.end, height)?;
+                }
+                Kind::Dot => {
+                    self.advance()?;
+                    self.skip_lines()?;
+                    if self.now.kind != Kind::Name {
+                        return Err(self.unexpected("the name of a function"));
+                    }
+                    let token = self.advance()?;
+                    if self.now.kind != Kind::Open {
+                        return Err(self.unexpected("'('").help("a method is called with parentheses: A.size()"));
+                    }
+                    let mark = self.pending.len();
+                    self.pending.push(target);
+                    self.arguments()?;
+                    let (arguments, height) = self.finish_list(mark);
+                    let name = Name { start: token.start as u32, end: token.end as u32 };
+                    target = self.push(Node::Call { name, arguments }, start..self.end, height)?;
+                }
+                _ => return Ok(target),
+            }
+        }
+    }
+
+    /// `'(' [ chain { ',' chain } ] ')'`, pushed onto the pending list.
+    fn arguments(&mut self) -> Result<bool, Diagnostic> {
+        self.open()?;
+        self.items(Kind::Comma, Kind::Close, "',' or ')'")
+    }
+
+    /// Items up to the closing bracket; says whether a separator stands before it.
+    fn items(&mut self, separator: Kind, closer: Kind, expected: &str) -> Result<bool, Diagnostic> {
+        let mut trailing = false;
+        while self.now.kind != closer {
+            let item = self.chain()?;
+            self.pending.push(item);
+            trailing = self.eat(separator)?;
+            if !trailing {
+                break;
+            }
+        }
+        self.close(closer, expected)?;
+        Ok(trailing)
+    }
+
+    fn atom(&mut self) -> Parsed {
+        let start = self.now.start;
+        match self.now.kind {
+            Kind::Int(value) => {
+                let token = self.advance()?;
+                if matches!(self.now.kind, Kind::At | Kind::Slash) {
+                    return Err(self.later_step(start)?);
+                }
+                self.push(Node::Int(value), token.span(), 1)
+            }
+            Kind::Underscore => {
+                let token = self.advance()?;
+                self.push(Node::Underscore, token.span(), 1)
+            }
+            Kind::Name => self.named(),
+            Kind::Open => {
+                self.open()?;
+                let mark = self.pending.len();
+                let trailing = self.items(Kind::Comma, Kind::Close, "',' or ')'")?;
+                let (items, height) = self.finish_list(mark);
+                self.push(Node::Tuple { items, trailing }, start..self.end, height)
+            }
+            Kind::OpenSquare | Kind::Less => {
+                let square = self.now.kind == Kind::OpenSquare;
+                self.open()?;
+                let mark = self.pending.len();
+                if square {
+                    self.items(Kind::Semicolon, Kind::CloseSquare, "';' or ']'")?;
+                } else {
+                    self.items(Kind::Comma, Kind::Greater, "',' or '>'")?;
+                }
+                let (items, height) = self.finish_list(mark);
+                self.push(Node::Tiler { items }, start..self.end, height)
+            }
+            Kind::Question | Kind::Caret => Err(self.later_step(start)?),
+            Kind::At => Err(self.unexpected("a value").help("a coordinate step is written scale@mode, such as 1@0")),
+            _ => Err(self.unexpected("a value")),
+        }
+    }
+
+    fn named(&mut self) -> Parsed {
+        let token = self.advance()?;
+        let text = self.text(token);
+        match text {
+            "true" | "false" => return self.push(Node::Bool(text == "true"), token.span(), 1),
+            "S" | "Sw" if self.now.kind == Kind::Less => return self.swizzle(token.start),
+            "o" | "let" => {
+                return Err(Diagnostic::new("E0201", token.span(), format!("expected a value, found the word '{text}'"))
+                    .label(token.span(), "expected a value")
+                    .help(if text == "o" { "composition is written A o B" } else { "write let name = expression" }));
+            }
+            _ => {}
+        }
+        if let Some(numbers) = text.strip_prefix("SW_") {
+            return self.underscored_swizzle(token, numbers);
+        }
+        match self.now.kind {
+            Kind::Open => {
+                let mark = self.pending.len();
+                self.arguments()?;
+                let (arguments, height) = self.finish_list(mark);
+                let name = Name { start: token.start as u32, end: token.end as u32 };
+                self.push(Node::Call { name, arguments }, token.start..self.end, height)
+            }
+            Kind::OpenBrace | Kind::At => Err(self.later_step(token.start)?),
+            _ => self.push(Node::Name, token.span(), 1),
+        }
+    }
+
+    /// `S<b,m,s>` after the `S`.
+    fn swizzle(&mut self, start: usize) -> Parsed {
+        self.open()?;
+        let mut numbers = [0_i64; 3];
+        for (position, number) in numbers.iter_mut().enumerate() {
+            if position > 0 && !self.eat(Kind::Comma)? {
+                return Err(self.unexpected("','").help("a swizzle is S<bits,base,shift>"));
+            }
+            let Kind::Int(value) = self.now.kind else {
+                return Err(self.unexpected("an integer").help("a swizzle is S<bits,base,shift>"));
+            };
+            *number = value;
+            self.advance()?;
+        }
+        self.close(Kind::Greater, "'>'")?;
+        let [bits, base, shift] = numbers;
+        self.push(Node::Swizzle { bits, base, shift }, start..self.end, 1)
+    }
+
+    /// `SW_3_4_3`, whose name is one token unless the shift is negative.
+    fn underscored_swizzle(&mut self, token: Token, numbers: &str) -> Parsed {
+        let mut parts: Vec<Option<i64>> = numbers.split('_').map(|part| part.parse().ok()).collect();
+        if let (Some(None), Kind::Int(shift)) = (parts.last(), self.now.kind) {
+            if shift < 0 && self.now.start == token.end {
+                parts.pop();
+                parts.push(Some(shift));
+                self.advance()?;
+            }
+        }
+        match parts.as_slice() {
+            [Some(bits), Some(base), Some(shift)] => {
+                let node = Node::Swizzle { bits: *bits, base: *base, shift: *shift };
+                self.push(node, token.start..self.end, 1)
+            }
+            _ => Err(Diagnostic::new("E0201", token.span(), "expected a swizzle SW_bits_base_shift, such as SW_3_4_3")
+                .label(token.span(), "not three numbers")),
+        }
+    }
+
+    /// Reads a step, extent or fact that the grammar has and this version cannot compute with, and says so.
+    ///
+    /// The first token may have been read already. The answer is the refusal.
+    #[cold]
+    fn later_step(&mut self, start: usize) -> Result<Diagnostic, Diagnostic> {
+        let mut what = ("symbolic extents and strides", "a number that is known only later, such as ? or M{div=8},");
+        if self.now.kind == Kind::Question {
+            self.advance()?;
+        }
+        if self.now.kind == Kind::OpenBrace {
+            while !matches!(self.now.kind, Kind::CloseBrace | Kind::End | Kind::Newline | Kind::Semicolon) {
+                self.advance()?;
+            }
+            self.eat(Kind::CloseBrace)?;
+        }
+        if self.now.kind == Kind::Caret {
+            what = ("XOR steps", "an XOR step, such as ^9,");
+            self.advance()?;
+            if !matches!(self.now.kind, Kind::Int(_)) {
+                return Ok(self.unexpected("an integer"));
+            }
+            self.advance()?;
+        }
+        if self.now.kind == Kind::Slash {
+            what = ("fractional strides", "a fraction, such as 1/2,");
+            self.advance()?;
+            if !matches!(self.now.kind, Kind::Int(_)) {
+                return Ok(self.unexpected("an integer"));
+            }
+            self.advance()?;
+        }
+        while self.now.kind == Kind::At {
+            what = ("coordinate steps", "a step along a mode of a coordinate, such as 1@0,");
+            self.advance()?;
+            if !matches!(self.now.kind, Kind::Int(_)) {
+                return Ok(self.unexpected("the number of a mode"));
+            }
+            self.advance()?;
+        }
+        Ok(unsupported(start..self.end, what.0, what.1))
+    }
+}
+
+/// The refusal of what a later version will compute with.
+#[cold]
+pub(crate) fn unsupported(span: Range<usize>, plural: &str, this: &str) -> Diagnostic {
+    Diagnostic::new("E0210", span.clone(), format!("{plural} are not supported by this version"))
+        .label(span, "understood, but not computed with")
+        .help(format!("{this} is part of the notation; in this version extents and strides are integers"))
+}
+
+#[cold]
+fn too_deep(span: Range<usize>) -> Diagnostic {
+    Diagnostic::new("E0209", span.clone(), "the program nests too deeply")
+        .label(span, format!("level {}", MAX_NESTING + 1))
+        .help(format!("brackets, calls and methods nest at most {MAX_NESTING} deep; bind the inner part to a name"))
+}
+
+/// Whether `source` ends inside a bracket, or after an operator or `=`, so that more text is needed to complete it.
+///
+/// This is what an interactive prompt asks before it evaluates. Text that is wrong is complete.
+///
+/// ```
+/// use tilewright_notation::is_incomplete;
+///
+/// assert!(is_incomplete("logical_divide((4,8):(8,1),"));
+/// assert!(is_incomplete("A ="));
+/// assert!(!is_incomplete("(4,8):(8,1)"));
+/// assert!(!is_incomplete("(4,8)):(8,1)"));
+/// ```
+pub fn is_incomplete(source: &str) -> bool {
+    let mut lexer = Lexer::new(source);
+    let mut depth = 0_i64;
+    let mut last = None;
+    loop {
+        match lexer.next() {
+            Ok(token) => match token.kind {
+                Kind::End => break,
+                // A line that is to go on has to say so before it ends.
+                Kind::Newline => {}
+                kind => {
+                    depth += i64::from(crate::ast::bracket(kind));
+                    if depth < 0 {
+                        return false;
+                    }
+                    last = Some((kind, source.get(token.span()).unwrap_or("")));
+                }
+            },
+            Err(_) => return false,
+        }
+    }
+    let goes_on = match last {
+        Some((Kind::Equals | Kind::Circle | Kind::Colon | Kind::Dot, _)) => true,
+        Some((Kind::Name, "o")) => true,
+        _ => false,
+    };
+    depth > 0 || goes_on
+}

@@ -1,0 +1,156 @@
+//! Values of the expression language.
+//!
+//! Law: a value prints as canonical text, and that text evaluates to the same value. So each value has one form only: a
+//! tree of one number is [`Value::Int`], a coordinate without `_` is a tree, and a tuple whose elements are numbers, `_`
+//! and such tuples is never a list.
+
+use std::fmt;
+
+use tilewright_layout::{Coord, Layout, Slot, Tree};
+
+/// What an expression evaluates to.
+///
+/// ```
+/// use tilewright_notation::{Environment, evaluate};
+///
+/// let value = evaluate("shape((4,(2,3)))", &mut Environment::new()).unwrap();
+/// assert_eq!(value.to_string(), "(4,(2,3))");
+/// assert_eq!(value.kind(), "tuple");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A nested tuple of integers, in parentheses: a shape, a stride or a coordinate.
+    Tree(Tree<i64>),
+    /// A coordinate with at least one `_`.
+    Coord(Coord),
+    /// A layout.
+    Layout(Layout),
+    /// Several values, at least one of which is not a number, a tuple or `_`.
+    List(Vec<Value>),
+}
+
+impl Value {
+    /// What kind of value this is, as a word for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Int(_) => "integer",
+            Value::Bool(_) => "truth value",
+            Value::Tree(_) => "tuple",
+            Value::Coord(_) => "coordinate",
+            Value::Layout(_) => "layout",
+            Value::List(_) => "list",
+        }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        Value::Int(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+impl From<Tree<i64>> for Value {
+    fn from(tree: Tree<i64>) -> Value {
+        match tree.leaves() {
+            [only] if tree.is_leaf() => Value::Int(*only),
+            _ => Value::Tree(tree),
+        }
+    }
+}
+
+impl From<Coord> for Value {
+    fn from(coord: Coord) -> Value {
+        match coord.indices() {
+            Some(tree) => Value::from(tree),
+            None => Value::Coord(coord),
+        }
+    }
+}
+
+impl From<Layout> for Value {
+    fn from(layout: Layout) -> Value {
+        Value::Layout(layout)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Int(value) => value.fmt(f),
+            Value::Bool(value) => value.fmt(f),
+            Value::Tree(tree) => tree.fmt(f),
+            Value::Coord(coord) => coord.fmt(f),
+            Value::Layout(layout) => layout.fmt(f),
+            Value::List(values) => {
+                f.write_str("(")?;
+                for (position, value) in values.iter().enumerate() {
+                    if position > 0 {
+                        f.write_str(",")?;
+                    }
+                    value.fmt(f)?;
+                }
+                // Parentheses around one value only group it; the comma makes it a list.
+                f.write_str(if values.len() == 1 { ",)" } else { ")" })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({self})")
+    }
+}
+
+/// The tuple literal with these elements: a tree, a coordinate or a list.
+pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, tilewright_layout::LayoutError> {
+    if values.iter().all(|value| matches!(value, Value::Int(_))) {
+        let numbers = values.iter().map(|value| if let Value::Int(number) = value { *number } else { 0 });
+        return Ok(Value::Tree(Tree::flat(numbers)?));
+    }
+    if values.iter().all(|value| matches!(value, Value::Int(_) | Value::Tree(_))) {
+        let parts: Vec<Tree<i64>> = values.iter().filter_map(number_tree).collect();
+        return Ok(Value::Tree(Tree::tuple(parts.iter())?));
+    }
+    if values.iter().all(|value| matches!(value, Value::Int(_) | Value::Tree(_) | Value::Coord(_))) {
+        let parts: Vec<Coord> = values.iter().filter_map(coordinate).collect();
+        return Ok(Value::Coord(Tree::tuple(parts.iter())?));
+    }
+    match values.pop() {
+        // Parentheses around one value group it.
+        Some(only) if values.is_empty() && !trailing => Ok(only),
+        last => {
+            values.extend(last);
+            Ok(Value::List(values))
+        }
+    }
+}
+
+/// A number or a tuple of numbers as a tree.
+pub(crate) fn number_tree(value: &Value) -> Option<Tree<i64>> {
+    match value {
+        Value::Int(number) => Some(Tree::leaf(*number)),
+        Value::Tree(tree) => Some(tree.clone()),
+        _ => None,
+    }
+}
+
+/// A number, a tuple of numbers or a coordinate as a coordinate.
+pub(crate) fn coordinate(value: &Value) -> Option<Coord> {
+    match value {
+        Value::Int(number) => Some(Tree::leaf(Slot::At(*number))),
+        Value::Tree(tree) => Some(tree.map(|index| Slot::At(*index))),
+        Value::Coord(coord) => Some(coord.clone()),
+        _ => None,
+    }
+}
