@@ -1,1 +1,41 @@
-//! Placeholder.
+//! The expression language of layouts.
+//!
+//! One language serves the command line, the prompt, the tests and the documentation. [`evaluate`] runs a program and
+//! returns a [`Value`], whose text evaluates to itself again, or a [`Diagnostic`], which shows the text with the culprit
+//! underlined:
+//!
+//! ```
+//! use tilewright_notation::{Environment, evaluate};
+//!
+//! let source = "(6,2):(1,7) o (3,2):(2,3)";
+//! let error = evaluate(source, &mut Environment::new()).unwrap_err();
+//! assert_eq!(error.code, "E0107");
+//! assert_eq!(&source[error.span.clone()], "2"); // the stride of mode 0 of B
+//! println!("{}", error.render(source, false));
+//! ```
+//!
+//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means, [`derive`] shows how a result
+//! comes about.
+
+mod arguments;
+mod ast;
+mod batch;
+mod blame;
+mod derive;
+mod diagnostic;
+mod eval;
+mod explain;
+mod functions;
+mod lex;
+mod parse;
+mod suggest;
+mod value;
+
+pub use batch::run_batch;
+pub use derive::{Derivation, Step, derive};
+pub use diagnostic::Diagnostic;
+pub use eval::{Environment, evaluate};
+pub use explain::{codes, explanation};
+pub use functions::{Function, functions};
+pub use parse::{MAX_NESTING, MAX_PROGRAM, MAX_TEXT, is_incomplete};
+pub use value::Value;

@@ -1,0 +1,178 @@
+//! Programs and their values.
+
+use tilewright_notation::{Environment, evaluate, functions};
+
+fn value(source: &str) -> String {
+    match evaluate(source, &mut Environment::new()) {
+        Ok(value) => value.to_string(),
+        Err(error) => panic!("{}", error.render(source, false)),
+    }
+}
+
+fn code(source: &str) -> &'static str {
+    match evaluate(source, &mut Environment::new()) {
+        Ok(value) => panic!("{source} = {value}"),
+        Err(error) => error.code,
+    }
+}
+
+#[test]
+fn values_print_canonically() {
+    for (source, expected) in [
+        ("4", "4"),
+        ("_4", "4"),
+        ("-4", "-4"),
+        ("_-4", "-4"),
+        ("0x40", "64"),
+        ("1_024", "1024"),
+        ("9223372036854775807", "9223372036854775807"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("-0x8000000000000000", "-9223372036854775808"),
+        ("()", "()"),
+        ("(4)", "(4)"),
+        ("(4,)", "(4)"),
+        ("( 2 , ( 3 ,\t4 ) )", "(2,(3,4))"),
+        ("(4):(1)", "(4):(1)"),
+        ("():()", "():()"),
+        ("(_4,_8):(_8,_1)", "(4,8):(8,1)"),
+        ("_", "_"),
+        ("(_,(1,_))", "(_,(1,_))"),
+        ("true", "true"),
+        ("(4:1)", "4:1"),
+        ("(4:1,)", "(4:1,)"),
+        ("(4:1,3)", "(4:1,3)"),
+        ("(4,8):(8,1) # rows", "(4,8):(8,1)"),
+    ] {
+        assert_eq!(value(source), expected, "{source}");
+        assert_eq!(value(expected), expected, "{expected} printed");
+    }
+}
+
+#[test]
+fn operators_and_calls() {
+    for (source, expected) in [
+        ("(6,2):(8,2) o (4,3):(3,1)", "((2,2),3):((24,2),8)"),
+        ("(6,2):(8,2) ∘ (4,3):(3,1)", "((2,2),3):((24,2),8)"),
+        ("composition((6,2):(8,2), (4,3):(3,1))", "((2,2),3):((24,2),8)"),
+        ("(6,2):(8,2).composition((4,3):(3,1))", "((2,2),3):((24,2),8)"),
+        ("(4,8):(8,1)(2,3)", "19"),
+        ("(4,8):(8,1)((2,3))", "19"),
+        ("(4,8):(8,1)(14)", "19"),
+        ("(4,8):(8,1)(2,_)", "(8):(1)"),
+        ("(4,8):(8,1)(_,_)", "(4,8):(8,1)"),
+        ("(4,(2,3)):(1,(4,8))[1]", "(2,3):(4,8)"),
+        ("(4,(2,3)):(1,(4,8))[1][0]", "2:4"),
+        ("(4,(2,3))[1]", "(2,3)"),
+        ("A = (4,8):(8,1); A(2,3)", "19"),
+        ("A = (4,8):(8,1)\nA.shape()", "(4,8)"),
+        ("let A = (4,8)\nlet s = (8,1)\nA:s", "(4,8):(8,1)"),
+        ("n = 3; (n,(n,2))", "(3,(3,2))"),
+        ("A = 4:1; B = 2:1; (A, B)", "(4:1,2:1)"),
+        ("shape((4,8)):stride((4,8):(8,1))", "(4,8):(8,1)"),
+        ("A = (4,8):(8,1)", "(4,8):(8,1)"),
+        ("(\n4,\n8)", "(4,8)"),
+        ("(4,8):(8,1) o\n(2,2)", "(2,2):(8,16)"),
+        (";;\n\n size(4:1) ;\n", "4"),
+    ] {
+        assert_eq!(value(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn every_function_gives_its_documented_result() {
+    for function in functions() {
+        assert_eq!(value(function.example), function.result, "{}", function.example);
+        assert!(function.example.contains(function.name), "{}", function.name);
+        assert!(function.signature.starts_with(function.name), "{}", function.name);
+        assert!(!function.summary.ends_with('.'), "{}", function.name);
+    }
+}
+
+#[test]
+fn functions_have_one_entry_each_and_are_no_keywords() {
+    let mut names: Vec<&str> = functions().iter().map(|function| function.name).collect();
+    names.sort_unstable();
+    for pair in names.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn errors_have_stable_codes() {
+    for (source, expected) in [
+        ("(4,8", "E0202"),
+        ("(4,8]", "E0202"),
+        ("4)", "E0202"),
+        ("4 8", "E0201"),
+        ("(,)", "E0201"),
+        ("(1,,2)", "E0201"),
+        ("4 + 4", "E0203"),
+        ("9223372036854775808", "E0204"),
+        ("0x", "E0204"),
+        ("A", "E0205"),
+        ("sise(4:1)", "E0206"),
+        ("size()", "E0207"),
+        ("composition(4:1, 4:1, 4:1)", "E0207"),
+        ("4:1()", "E0207"),
+        ("coalesce(true)", "E0208"),
+        ("4(1)", "E0208"),
+        ("true:1", "E0208"),
+        ("(4,8):(1@0,1@1)", "E0210"),
+        ("?:1", "E0210"),
+        ("(8,M{div=8})", "E0210"),
+        ("8:^9", "E0210"),
+        ("8:F9", "E0210"),
+        ("4:1/2", "E0210"),
+        ("o = 3", "E0211"),
+        ("size = 3", "E0211"),
+        ("4 = 3", "E0211"),
+        ("", "E0212"),
+        (" # nothing", "E0212"),
+        ("4:1; 3", "E0213"),
+        ("(4,8):(1,(2,3))", "E0101"),
+        ("(4,0):(1,4)", "E0102"),
+        ("(-4):(1)", "E0102"),
+        ("coalesce((2,0))", "E0102"),
+        ("size((4294967296,4294967296))", "E0103"),
+        ("(4,8):(1,4)[2]", "E0105"),
+        ("(6,2):(1,7) o (3,2):(2,3)", "E0107"),
+        ("(4,6,8):(2,3,5) o 6:3", "E0108"),
+    ] {
+        assert_eq!(code(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn the_culprit_is_underlined() {
+    for (source, culprit) in [
+        ("(6,2):(1,7) o (3,2):(2,3)", "2"),
+        ("composition((6,2):(1,7), (3,2):(2,3))", "2"),
+        ("A = (6,2):(1,7); B = (3,2):(2,3); A o B", "B"),
+        ("(4,(8,0)):(1,(4,8))", "0"),
+        ("coalesce((3,-2))", "-2"),
+        ("(4,8):(1,(2,3))", "(2,3)"),
+        ("size(foo)", "foo"),
+        ("A = 4:1; B = 4:2; B o C", "C"),
+        ("coalesc(4:1)", "coalesc"),
+        ("size((4,8):(8,1)) + 1", "+"),
+        ("(4,8):(1,4)[2]", "2"),
+        ("take((4,8):(1,4), 1, 3)", "take((4,8):(1,4), 1, 3)"),
+        ("(4,8):(1@0,2@0@1)", "1@0"),
+        ("(4,8):(8,1)(2,(1,1))", "(1,1)"),
+    ] {
+        let error = evaluate(source, &mut Environment::new()).unwrap_err();
+        assert_eq!(&source[error.span.clone()], culprit, "{source}\n{}", error.render(source, false));
+    }
+}
+
+#[test]
+fn misspelt_words_are_suggested() {
+    for (source, help) in [
+        ("coalesc(4:1)", "did you mean 'coalesce'?"),
+        ("(4:1).sise()", "did you mean 'size'?"),
+        ("tile = 4:1; tlie", "did you mean 'tile'?"),
+    ] {
+        let error = evaluate(source, &mut Environment::new()).unwrap_err();
+        assert_eq!(error.help.as_deref(), Some(help), "{source}");
+    }
+}
