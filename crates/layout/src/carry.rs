@@ -12,10 +12,13 @@ use alloc::vec::Vec;
 
 use alloc::string::ToString;
 
-use crate::compose::{OP, Outer, Run, b_mode};
+use smallvec::SmallVec;
+
+use crate::compose::{OP, Outer, Run, b_mode, split_mode};
 use crate::error::{Carry, LayoutError};
-use crate::layout::Layout;
+use crate::layout::Leaf;
 use crate::number::{Extent, Stride};
+use crate::tree::TreeRef;
 
 /// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`].
 pub const MAX_CASES: usize = 1 << 16;
@@ -35,9 +38,9 @@ struct Steps<'a, D: Stride> {
 }
 
 impl<'a, D: Stride> Steps<'a, D> {
-    fn new(outer: &'a Outer<D>, runs: &[Run<D::Extent>]) -> Result<Steps<'a, D>, LayoutError> {
+    fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Steps<'a, D>, LayoutError> {
         let overflow = || LayoutError::overflow(OP);
-        let open = |run: &Run<D::Extent>| LayoutError::Open {
+        let open = |(_, run): &(usize, Run<D::Extent>)| LayoutError::Open {
             op: OP,
             fact: alloc::format!("steps of {} do not carry in A", run.step).into(),
         };
@@ -46,8 +49,8 @@ impl<'a, D: Stride> Steps<'a, D> {
             let end = end.known().ok_or_else(|| runs.first().map_or_else(overflow, open))?;
             steps.ends.push(Wide::from(end));
         }
-        for run in runs {
-            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open(run)) };
+        for entry @ (_, run) in runs {
+            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open(entry)) };
             let step = if run.negative { -step } else { step };
             steps.runs.push((extent, step));
             steps.values.push(outer.eval(&D::Extent::from(step)).ok_or_else(overflow)?);
@@ -183,40 +186,47 @@ impl<'a, D: Stride> Steps<'a, D> {
     }
 }
 
-/// Whether `A` adds up over the runs; the error shows where it does not.
+/// Whether `A` adds up over the runs of B; the error shows where it does not.
 #[cold]
-pub(crate) fn decide<D: Stride>(
-    outer: &Outer<D>,
-    b: &Layout<D::Extent>,
-    runs: &[Run<D::Extent>],
-) -> Result<(), LayoutError> {
-    let steps = Steps::new(outer, runs)?;
-    let one_sign = runs.iter().all(|run| run.negative) || runs.iter().all(|run| !run.negative);
+pub(crate) fn decide<D: Stride>(outer: &Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
+    let mut runs: Vec<(usize, Run<D::Extent>)> = Vec::new();
+    let mut below = SmallVec::new();
+    for (number, leaf) in b.leaves.iter().enumerate() {
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
+            continue;
+        }
+        split_mode(outer, b, number, &mut below, |run, _, _| {
+            let run = Run { extent: run.extent.clone(), step: run.step.clone(), negative: run.negative };
+            runs.push((number, run));
+        })?;
+    }
+    let steps = Steps::new(outer, &runs)?;
+    let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let witness = match steps.first_carry() {
         Some(first) if one_sign && steps.differs(&first)? => Some(first),
         _ => steps.search()?,
     };
     let Some(witness) = witness else { return Ok(()) };
-    Err(explain(&steps, b, runs, steps.shrink(witness)))
+    Err(explain(&steps, b, &runs, steps.shrink(witness)))
 }
 
 /// Turns a coordinate of the runs at which the sides differ into an error about the modes of B.
 fn explain<D: Stride>(
     steps: &Steps<'_, D>,
-    b: &Layout<D::Extent>,
-    runs: &[Run<D::Extent>],
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    runs: &[(usize, Run<D::Extent>)],
     witness: Vec<i64>,
 ) -> LayoutError {
     let Ok((value, sum)) = steps.sides(&witness) else { return LayoutError::overflow(OP) };
     // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
-    let mut coordinate = alloc::vec![0_i64; b.leaves().len()];
+    let stride = |leaf: usize| b.leaves.get(leaf).and_then(|leaf| leaf.stride.known()).map_or(0, i64::abs);
+    let mut coordinate = alloc::vec![0_i64; b.leaves.len()];
     let mut moved: Vec<usize> = Vec::new();
-    for (c, run) in witness.iter().zip(runs) {
+    for (c, (leaf, run)) in witness.iter().zip(runs) {
         if *c > 0 {
-            let unit = b.leaves()[run.leaf].stride.known().map_or(1, i64::abs).max(1);
-            coordinate[run.leaf] += c * (run.step.known().unwrap_or(0) / unit);
-            if !moved.contains(&run.leaf) {
-                moved.push(run.leaf);
+            coordinate[*leaf] += c * (run.step.known().unwrap_or(0) / stride(*leaf).max(1));
+            if !moved.contains(leaf) {
+                moved.push(*leaf);
             }
         }
     }
@@ -233,8 +243,7 @@ fn explain<D: Stride>(
             parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
         })
         .unwrap_or(0);
-    let reach =
-        |leaf: usize| b.leaves()[leaf].stride.known().map_or(0, |d| Wide::from(d).abs() * Wide::from(coordinate[leaf]));
+    let reach = |leaf: usize| Wide::from(stride(leaf)) * Wide::from(coordinate[leaf]);
     moved.sort_by_key(|leaf| core::cmp::Reverse(reach(*leaf)));
     let crossing = moved.first().copied().unwrap_or(0);
     let inside = moved.get(1).copied().unwrap_or(crossing);

@@ -9,7 +9,7 @@
 //! is kept even when it is 1.
 
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, flat_layout};
+use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::profile::ProfileRef;
 use crate::tree::{Gatherer, Leaves, TreeRef};
@@ -27,24 +27,30 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
     Some(())
 }
 
+/// Appends the coalesced modes of a list of leaves: nothing when the size is 1.
+#[inline]
+pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
+    for leaf in leaves {
+        if !leaf.extent.is_one().proved() {
+            push_merged(modes, leaf)?;
+        }
+    }
+    Some(())
+}
+
+/// Appends the coalesced modes as a function on all integers: the last leaf stays, for it is the one without an end.
+#[inline]
+pub(crate) fn push_coalesced_z<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
+    let Some((last, front)) = leaves.split_last() else { return Some(()) };
+    push_coalesced(modes, front)?;
+    push_merged(modes, last)
+}
+
 /// The coalesced modes of a list of leaves; empty when the size is 1.
 #[inline]
 pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
     let mut modes = Leaves::new();
-    for leaf in leaves {
-        if !leaf.extent.is_one().proved() {
-            push_merged(&mut modes, leaf)?;
-        }
-    }
-    Some(modes)
-}
-
-/// The coalesced modes as a function on all integers: the last leaf stays, for it is the one without an end.
-#[inline]
-pub(crate) fn coalesced_z<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
-    let Some((last, front)) = leaves.split_last() else { return Some(Leaves::new()) };
-    let mut modes = coalesced(front)?;
-    push_merged(&mut modes, last)?;
+    push_coalesced(&mut modes, leaves)?;
     Some(modes)
 }
 
@@ -65,7 +71,10 @@ impl<D: Stride> Layout<D> {
         if self.leaves().is_empty() {
             return Ok(self.clone());
         }
-        flat_layout(coalesced(self.leaves()).ok_or(LayoutError::overflow("coalesce"))?)
+        let mut layout = Layout::blank();
+        push_coalesced(layout.leaves_mut(), self.leaves()).ok_or(LayoutError::overflow("coalesce"))?;
+        layout.nest_flat()?;
+        Ok(layout)
     }
 
     /// Coalesces within the modes that `profile` names: each leaf of `profile` is one mode of the result (CuTe
@@ -102,7 +111,10 @@ impl<D: Stride> Layout<D> {
         if self.leaves().is_empty() {
             return Ok(self.clone());
         }
-        flat_layout(coalesced_z(self.leaves()).ok_or(LayoutError::overflow("coalesce_z"))?)
+        let mut layout = Layout::blank();
+        push_coalesced_z(layout.leaves_mut(), self.leaves()).ok_or(LayoutError::overflow("coalesce_z"))?;
+        layout.nest_flat()?;
+        Ok(layout)
     }
 
     /// The layout with every stride-0 leaf reduced to extent 1, in place (CuTe `filter_zeros`).

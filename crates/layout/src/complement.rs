@@ -21,9 +21,8 @@ use smallvec::SmallVec;
 
 use crate::coalesce::push_merged;
 use crate::error::{Chain, LayoutError};
-use crate::layout::{Layout, Leaf, flat_layout};
+use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Truth};
-use crate::tree::Leaves;
 
 /// A mode with more than one offset: extent, magnitude of the stride, and the number of its leaf.
 pub(crate) type Moving<N> = (N, N, usize);
@@ -144,7 +143,8 @@ fn fill<N: Extent>(
     if filling == Filling::Whole {
         refuse_negative(op, layout)?;
     }
-    let mut leaves: Leaves<Leaf<N>> = Leaves::new();
+    let mut result = Layout::blank();
+    let leaves = result.leaves_mut();
     let mut covered = N::one();
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
         let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;
@@ -156,7 +156,7 @@ fn fill<N: Extent>(
             return Err(refuse(op, layout, filling, &modes, number, &covered));
         }
         if !gap.is_one().proved() {
-            push_merged(&mut leaves, &Leaf { extent: gap, stride: covered }).ok_or_else(overflow)?;
+            push_merged(leaves, &Leaf { extent: gap, stride: covered }).ok_or_else(overflow)?;
         }
         covered = stride.times(extent).ok_or_else(overflow)?;
     }
@@ -165,13 +165,14 @@ fn fill<N: Extent>(
         Some(target) => {
             let rest = target.divide_up(&covered).ok_or_else(overflow)?;
             if !rest.is_one().proved() {
-                push_merged(&mut leaves, &Leaf { extent: rest, stride: covered }).ok_or_else(overflow)?;
+                push_merged(leaves, &Leaf { extent: rest, stride: covered }).ok_or_else(overflow)?;
             }
         }
     }
     // The size of the complement may exceed the range although every mode is within it.
     leaves.iter().try_fold(N::one(), |size, leaf| size.times(&leaf.extent)).ok_or_else(overflow)?;
-    flat_layout(leaves)
+    result.nest_flat()?;
+    Ok(result)
 }
 
 /// Refuses a layout with an offset below zero.

@@ -46,12 +46,11 @@
 use smallvec::SmallVec;
 
 use crate::carry;
-use crate::coalesce::coalesced_z;
+use crate::coalesce::push_coalesced_z;
 use crate::error::{BMode, LayoutError, Uneven};
 use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride, Truth};
-use crate::profile::Builder;
-use crate::tree::{Leaves, Tree};
+use crate::number::{Extent, Stride};
+use crate::tree::{Gatherer, Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";
 
@@ -64,65 +63,52 @@ pub(crate) struct Outer<D: Stride> {
 }
 
 /// A piece `extent:step` of a mode of B on which A is linear from 0.
-#[derive(Clone)]
 pub(crate) struct Run<N> {
-    /// The leaf of B.
-    pub(crate) leaf: usize,
     pub(crate) extent: N,
     /// The magnitude of the step in B's codomain.
     pub(crate) step: N,
     pub(crate) negative: bool,
 }
 
-/// One step of B seen from A: where it leads, and what is left of it below each level.
-struct Walk<D: Stride> {
-    value: D,
-    /// `a_k`: the step modulo `P_k`. Above the last entry the whole step is below the level.
-    below: SmallVec<[D::Extent; 8]>,
-}
-
 impl<D: Stride> Outer<D> {
-    #[inline]
-    pub(crate) fn new(layout: &[Leaf<D>]) -> Option<Outer<D>> {
-        let modes = coalesced_z(layout)?;
-        let mut ends = Leaves::new();
-        if let Some((_, front)) = modes.split_last() {
+    #[inline(always)]
+    pub(crate) fn new(leaves: &[Leaf<D>]) -> Option<Outer<D>> {
+        let mut outer = Outer { modes: Leaves::new(), ends: Leaves::new() };
+        push_coalesced_z(&mut outer.modes, leaves)?;
+        if let Some((_, front)) = outer.modes.split_last() {
             let mut end = D::Extent::one();
             for mode in front {
                 end = end.times(&mode.extent)?;
-                ends.push(end.clone());
+                outer.ends.push(end.clone());
             }
         }
-        Some(Outer { modes, ends })
+        Some(outer)
     }
 
-    /// `A(index)`, and the parts of `index` below each level.
-    #[inline]
-    fn walk(&self, index: &D::Extent) -> Option<Walk<D>> {
-        let mut below = SmallVec::new();
-        let Some((last, front)) = self.modes.split_last() else {
-            return Some(Walk { value: D::zero(), below });
-        };
-        let Some((first, _)) = front.split_first() else {
-            return Some(Walk { value: last.stride.times(index)?, below });
-        };
-        let (mut rest, digit) = index.divide(&first.extent)?;
+    /// `A(step)`. Writes the `a_k`, `step` modulo `P_k`, to `below`; above its last entry the whole step is below the level.
+    #[inline(always)]
+    fn walk(&self, step: &D::Extent, below: &mut SmallVec<[D::Extent; 8]>) -> Option<D> {
+        below.clear();
+        let Some((last, front)) = self.modes.split_last() else { return Some(D::zero()) };
+        let Some((first, middle)) = front.split_first() else { return last.stride.times(step) };
+        let (mut rest, digit) = step.divide(&first.extent)?;
         let mut value = first.stride.times(&digit)?;
+        let mut part = digit.clone();
         below.push(digit);
-        for (mode, end) in front[1..].iter().zip(&self.ends) {
+        for (mode, end) in middle.iter().zip(&self.ends) {
             if rest.is_zero().proved() {
-                return Some(Walk { value, below });
+                return Some(value);
             }
             let (quotient, digit) = rest.divide(&mode.extent)?;
             value = value.plus(&mode.stride.times(&digit)?)?;
-            let part = below.last()?.plus(&end.times(&digit)?)?;
-            below.push(part);
+            part = part.plus(&end.times(&digit)?)?;
+            below.push(part.clone());
             rest = quotient;
         }
-        if !rest.is_zero().proved() {
-            value = value.plus(&last.stride.times(&rest)?)?;
+        if rest.is_zero().proved() {
+            return Some(value);
         }
-        Some(Walk { value, below })
+        value.plus(&last.stride.times(&rest)?)
     }
 
     /// `A(index)`.
@@ -132,91 +118,45 @@ impl<D: Stride> Outer<D> {
     }
 }
 
-/// Sums of `(t_l - 1) * a_lk` and of `(t_l - 1) * e_l` over the runs of one sign.
+/// The sums of `(t_l - 1) * a_lk`, for the first of the two tests across modes.
 struct Sums<N> {
     levels: SmallVec<[N; 8]>,
-    reach: N,
-}
-
-/// A sum too large to represent is certainly past every level; it is remembered as `None`.
-struct Budget<N> {
-    rising: Option<Sums<N>>,
-    falling: Option<Sums<N>>,
-    mixed: (bool, bool),
-}
-
-impl<N: Extent> Budget<N> {
-    #[inline]
-    fn new(levels: usize) -> Budget<N> {
-        let zeros = || Some(Sums { levels: SmallVec::from_elem(N::zero(), levels), reach: N::zero() });
-        Budget { rising: zeros(), falling: None, mixed: (false, false) }
-    }
-
-    #[inline]
-    fn add(&mut self, run: &Run<N>, below: &[N], levels: usize) {
-        let side = if run.negative {
-            if !self.mixed.1 {
-                self.mixed.1 = true;
-                self.falling = Some(Sums { levels: SmallVec::from_elem(N::zero(), levels), reach: N::zero() });
-            }
-            &mut self.falling
-        } else {
-            self.mixed.0 = true;
-            &mut self.rising
-        };
-        if let Some(sums) = side
-            && sums.add(run, below).is_none()
-        {
-            *side = None;
-        }
-    }
-
-    /// Whether no level carries for any coordinate.
-    #[inline]
-    fn free(&self, ends: &[N]) -> Truth {
-        match self.mixed {
-            (true, true) => self.free_across_zero(ends),
-            (_, true) => self.falling.as_ref().map_or(Truth::Open, |sums| sums.free(ends)),
-            _ => self.rising.as_ref().map_or(Truth::Open, |sums| sums.free(ends)),
-        }
-    }
-
-    fn free_across_zero(&self, ends: &[N]) -> Truth {
-        let (Some(up), Some(down)) = (&self.rising, &self.falling) else { return Truth::Open };
-        for (level, end) in ends.iter().enumerate() {
-            let aligned = up.levels[level].is_zero().proved() && down.levels[level].is_zero().proved();
-            let within = up.reach.less(end).proved() && down.reach.less(end).proved();
-            if !aligned && !within {
-                return Truth::Open;
-            }
-        }
-        Truth::Proved
-    }
+    rising: bool,
+    falling: bool,
+    /// Whether a sum grew too large to represent: it is then certainly past its level.
+    full: bool,
 }
 
 impl<N: Extent> Sums<N> {
-    #[inline]
-    fn add(&mut self, run: &Run<N>, below: &[N]) -> Option<()> {
-        let last = run.extent.minus(&N::one())?;
-        let whole = last.times(&run.step)?;
-        for (level, sum) in self.levels.iter_mut().enumerate() {
-            *sum = match below.get(level) {
-                Some(part) => sum.plus(&last.times(part)?)?,
-                None => sum.plus(&whole)?,
-            };
+    #[inline(always)]
+    fn new(levels: usize) -> Sums<N> {
+        let mut sums = Sums { levels: SmallVec::new(), rising: false, falling: false, full: false };
+        for _ in 0..levels {
+            sums.levels.push(N::zero());
         }
-        self.reach = self.reach.plus(&whole)?;
-        Some(())
+        sums
     }
 
-    #[inline]
-    fn free(&self, ends: &[N]) -> Truth {
-        for (sum, end) in self.levels.iter().zip(ends) {
-            if !sum.less(end).proved() {
-                return Truth::Open;
+    #[inline(always)]
+    fn add(&mut self, run: &Run<N>, below: &[N]) {
+        self.rising |= !run.negative;
+        self.falling |= run.negative;
+        let Some(last) = run.extent.minus(&N::one()) else { return };
+        for (level, sum) in self.levels.iter_mut().enumerate() {
+            let part = below.get(level).unwrap_or(&run.step);
+            match last.times(part).and_then(|reach| sum.plus(&reach)) {
+                Some(next) => *sum = next,
+                None => self.full = true,
             }
         }
-        Truth::Proved
+    }
+
+    /// Whether no level carries for any coordinate. Steps of both signs are left to the other test.
+    #[inline(always)]
+    fn free(&self, ends: &[N]) -> bool {
+        !self.full
+            && !(self.rising && self.falling)
+            && self.levels.iter().zip(ends).all(|(sum, end)| sum.less(end).proved())
     }
 }
 
@@ -267,83 +207,97 @@ impl<D: Stride> Layout<D> {
 }
 
 /// `A o B` for an outer layout that is already coalesced.
+#[inline]
 pub(crate) fn compose_outer<D: Stride>(outer: &Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-    let levels = outer.ends.len();
-    let mut leaves: Leaves<Leaf<D>> = Leaves::new();
-    let mut runs: SmallVec<[Run<D::Extent>; 8]> = SmallVec::new();
-    let mut counts: SmallVec<[u16; 8]> = SmallVec::new();
-    let mut budget = Budget::new(levels);
-    for (position, leaf) in b.leaves().iter().enumerate() {
-        let before = leaves.len();
-        if leaf.extent.is_one().proved() {
-            leaves.push(Leaf { extent: D::Extent::one(), stride: D::zero() });
-        } else if leaf.stride.is_zero().proved() {
-            leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
-        } else {
-            split_mode(outer, b, position, &mut leaves, |run, below| {
-                budget.add(&run, below, levels);
-                runs.push(run);
-            })?;
-        }
-        counts.push((leaves.len() - before) as u16);
-    }
-    if levels > 0 && !budget.free(&outer.ends).proved() {
-        carry::decide(outer, b, &runs)?;
-    }
-    let profile = if counts.iter().all(|count| *count == 1) {
-        b.profile().duplicate()
-    } else {
-        let mut builder = Builder::new();
-        builder.substitute(b.profile().as_ref(), &mut |leaf, out| match counts[leaf] {
-            1 => out.leaf(),
-            count => out.flat(usize::from(count)),
-        });
-        builder.finish()?
-    };
-    Ok(Layout::from_valid(Tree::from_parts(profile, leaves)))
+    let mut out = Gatherer::new();
+    compose_into(outer, b.as_ref(), &mut out)?;
+    Ok(Layout::from_valid(out.finish()?))
 }
 
-/// Splits one mode of B into runs, and hands over each with its parts below the levels.
+/// Appends `A o B` to what is being gathered.
 #[inline]
-fn split_mode<D: Stride>(
+pub(crate) fn compose_into<D: Stride>(
     outer: &Outer<D>,
-    b: &Layout<D::Extent>,
-    position: usize,
-    leaves: &mut Leaves<Leaf<D>>,
-    mut emit: impl FnMut(Run<D::Extent>, &[D::Extent]),
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    out: &mut Gatherer<Leaf<D>>,
+) -> Result<(), LayoutError> {
+    let mut sums = Sums::new(outer.ends.len());
+    let mut below = SmallVec::new();
+    let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut number = 0;
+    for (position, node) in b.profile.nodes().iter().enumerate() {
+        while ends.last().is_some_and(|end| *end <= position) {
+            ends.pop();
+            out.close();
+        }
+        if *node != crate::profile::LEAF {
+            ends.push(position + usize::from(*node));
+            out.open();
+            continue;
+        }
+        let Some(leaf) = b.leaves.get(number) else { break };
+        if leaf.extent.is_one().proved() {
+            out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
+        } else if leaf.stride.is_zero().proved() {
+            out.leaf(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
+        } else {
+            let before = out.leaves.len();
+            split_mode(outer, b, number, &mut below, |run, value, below| {
+                sums.add(run, below);
+                out.leaves.push(Leaf { extent: run.extent.clone(), stride: value });
+            })?;
+            match out.leaves.len() - before {
+                1 => out.builder.leaf(),
+                count => out.builder.flat(count),
+            }
+        }
+        number += 1;
+    }
+    for _ in ends {
+        out.close();
+    }
+    if sums.free(&outer.ends) { Ok(()) } else { carry::decide(outer, b) }
+}
+
+/// Splits mode number `number` of B into runs, and hands over each with its value in A and its parts below the levels.
+#[inline(always)]
+pub(crate) fn split_mode<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    number: usize,
+    below: &mut SmallVec<[D::Extent; 8]>,
+    mut emit: impl FnMut(&Run<D::Extent>, D, &[D::Extent]),
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    let leaf = &b.leaves()[position];
+    let Some(leaf) = b.leaves.get(number) else { return Ok(()) };
     let negative = leaf.stride.less(&D::Extent::zero()).proved();
     let mut left = leaf.extent.clone();
     let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
     loop {
-        let walk = outer.walk(&step).ok_or_else(overflow)?;
-        let found = first_carry(outer, &walk.below, &step, &left);
-        let (run, level) = match found {
+        let value = outer.walk(&step, below).ok_or_else(overflow)?;
+        let (extent, level) = match first_carry(outer, below, &step, &left) {
             None => (left.clone(), 0),
             Some(FirstCarry { at, level, alone: true }) => (at, level),
             Some(FirstCarry { at, level, alone: false }) => {
-                (carry::first_break(outer, &step, &walk.value, &left, at)?, level)
+                (carry::first_break(outer, &step, &value, &left, at)?, level)
             }
         };
-        let stride = if negative { walk.value.times(&D::Extent::from(-1)).ok_or_else(overflow)? } else { walk.value };
-        leaves.push(Leaf { extent: run.clone(), stride });
-        emit(Run { leaf: position, extent: run.clone(), step: step.clone(), negative }, &walk.below);
-        if run == left {
+        let stride = if negative { value.times(&D::Extent::from(-1)).ok_or_else(overflow)? } else { value };
+        let run = Run { extent, step, negative };
+        emit(&run, stride, below);
+        if run.extent == left {
             return Ok(());
         }
-        let (quotient, remainder) = left.divide(&run).ok_or_else(overflow)?;
+        let (quotient, remainder) = left.divide(&run.extent).ok_or_else(overflow)?;
         if !remainder.is_zero().proved() {
-            return Err(uneven(outer, b, position, &left, &run, &step, level));
+            return Err(uneven(outer, b, number, &left, &run, level));
         }
         left = quotient;
-        step = step.times(&run).ok_or_else(overflow)?;
+        step = run.step.times(&run.extent).ok_or_else(overflow)?;
     }
 }
 
 /// The first index within a mode at which a carry sets in.
-#[derive(Clone)]
 struct FirstCarry<N> {
     at: N,
     level: usize,
@@ -351,7 +305,7 @@ struct FirstCarry<N> {
     alone: bool,
 }
 
-#[inline]
+#[inline(always)]
 fn first_carry<D: Stride>(
     outer: &Outer<D>,
     below: &[D::Extent],
@@ -381,30 +335,24 @@ fn first_carry<D: Stride>(
 #[cold]
 fn uneven<D: Stride>(
     outer: &Outer<D>,
-    b: &Layout<D::Extent>,
-    position: usize,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    number: usize,
     left: &D::Extent,
-    run: &D::Extent,
-    step: &D::Extent,
+    run: &Run<D::Extent>,
     level: usize,
 ) -> LayoutError {
-    let known = (left.known(), run.known(), step.known(), outer.modes[level].extent.known());
-    match (known, b_mode(b, position)) {
-        ((Some(left), Some(run), Some(stride), Some(extent_of_a)), Some(mode)) => {
-            LayoutError::Uneven(alloc::boxed::Box::new(Uneven {
-                mode,
-                left,
-                run,
-                stride,
-                mode_of_a: level,
-                extent_of_a,
-            }))
+    let extent_of_a = outer.modes.get(level).and_then(|mode| mode.extent.known());
+    match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
+        (Some(left), Some(run), Some(stride), Some(extent_of_a), Some(mode)) => {
+            let uneven = Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a };
+            LayoutError::Uneven(alloc::boxed::Box::new(uneven))
         }
-        _ => LayoutError::Open { op: OP, fact: alloc::format!("{run} divides {left}").into() },
+        _ => LayoutError::Open { op: OP, fact: alloc::format!("{} divides {left}", run.extent).into() },
     }
 }
 
-pub(crate) fn b_mode<N: Extent>(b: &Layout<N>, position: usize) -> Option<BMode> {
-    let leaf = b.leaves().get(position)?;
-    Some(BMode { path: b.profile().path(position), extent: leaf.extent.known()?, stride: leaf.stride.known()? })
+/// Mode number `number` of B, as an error shows it.
+pub(crate) fn b_mode<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<BMode> {
+    let leaf = b.leaves.get(number)?;
+    Some(BMode { path: b.profile.path(number), extent: leaf.extent.known()?, stride: leaf.stride.known()? })
 }

@@ -25,10 +25,9 @@ use smallvec::SmallVec;
 
 use crate::coalesce::{coalesced, push_merged};
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, flat_layout, index_steps};
+use crate::layout::{Layout, Leaf, index_steps};
 use crate::number::{Extent, Stride, Truth};
 use crate::search;
-use crate::tree::Leaves;
 
 /// A mode of a coalesced layout that reaches more than one offset.
 struct Moving<N> {
@@ -97,14 +96,15 @@ impl<N: Extent> Layout<N> {
         const OP: &str = "right_inverse";
         let overflow = || LayoutError::overflow(OP);
         let sorted = sorted(OP, self)?;
-        let mut leaves: Leaves<Leaf<N>> = Leaves::new();
+        let mut result = Layout::blank();
+        let leaves = result.leaves_mut();
         let mut covered = N::one();
         let mut overlaps = !sorted.positive && !sorted.negative;
         if sorted.positive {
             for mode in &sorted.modes {
                 if mode.stride.same(&covered).proved() {
                     let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
-                    push_merged(&mut leaves, &leaf).ok_or_else(overflow)?;
+                    push_merged(leaves, &leaf).ok_or_else(overflow)?;
                     covered = covered.times(&mode.extent).ok_or_else(overflow)?;
                 } else if covered.less(&mode.stride).proved() {
                     break;
@@ -116,7 +116,8 @@ impl<N: Extent> Layout<N> {
         if overlaps && let Some(longer) = search::right_inverse(self, &covered) {
             return Ok(longer);
         }
-        flat_layout(leaves)
+        result.nest_flat()?;
+        Ok(result)
     }
 
     /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset of the layout back to an index that has it
@@ -149,13 +150,14 @@ impl<N: Extent> Layout<N> {
         if !chain || !(sorted.positive || sorted.negative) {
             return search::left_inverse(self);
         }
-        let mut leaves: Leaves<Leaf<N>> = Leaves::new();
+        let mut result = Layout::blank();
+        let leaves = result.leaves_mut();
         let mut push = |extent: N, stride: &N| {
             if extent.is_one().proved() {
                 return Some(());
             }
             let stride = if sorted.negative { N::zero().minus(stride)? } else { stride.clone() };
-            push_merged(&mut leaves, &Leaf { extent, stride })
+            push_merged(leaves, &Leaf { extent, stride })
         };
         let (mut begin, mut step) = (N::one(), N::zero());
         for mode in &sorted.modes {
@@ -166,7 +168,8 @@ impl<N: Extent> Layout<N> {
         if let Some(last) = sorted.modes.last() {
             push(last.extent.clone(), &step).ok_or_else(overflow)?;
         }
-        flat_layout(leaves)
+        result.nest_flat()?;
+        Ok(result)
     }
 }
 
@@ -186,13 +189,15 @@ impl<D: Stride> Layout<D> {
     pub fn nullspace(&self) -> Result<Layout<D::Extent>, LayoutError> {
         let overflow = || LayoutError::overflow("nullspace");
         let steps = index_steps(self.leaves()).ok_or_else(overflow)?;
-        let mut leaves: Leaves<Leaf<D::Extent>> = Leaves::new();
+        let mut result = Layout::blank();
+        let leaves = result.leaves_mut();
         for (leaf, step) in self.leaves().iter().zip(&steps) {
             if leaf.stride.is_zero().proved() && !leaf.extent.is_one().proved() {
                 let mode = Leaf { extent: leaf.extent.clone(), stride: step.clone() };
-                push_merged(&mut leaves, &mode).ok_or_else(overflow)?;
+                push_merged(leaves, &mode).ok_or_else(overflow)?;
             }
         }
-        flat_layout(leaves)
+        result.nest_flat()?;
+        Ok(result)
     }
 }

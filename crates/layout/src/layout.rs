@@ -105,6 +105,43 @@ impl<D: Stride> Layout<D> {
         Layout { tree }
     }
 
+    /// A layout whose leaves are about to be written, valid ones, and then nested.
+    ///
+    /// A layout is two hundred bytes, and moving it costs more than most operations; so operations write their result where
+    /// it stays.
+    #[inline(always)]
+    pub(crate) fn blank() -> Layout<D> {
+        Layout { tree: Tree::blank() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaves_mut(&mut self) -> &mut Leaves<Leaf<D>> {
+        self.tree.leaves_mut()
+    }
+
+    /// Nests the leaves as a flat tuple; one leaf stands alone, none becomes `1:0`.
+    #[inline(always)]
+    pub(crate) fn nest_flat(&mut self) -> Result<(), LayoutError> {
+        if self.leaves().is_empty() {
+            self.leaves_mut().push(Leaf { extent: D::Extent::one(), stride: D::zero() });
+        }
+        self.tree.nest_flat()
+    }
+
+    #[inline(always)]
+    pub(crate) fn nest(&mut self, profile: Profile) {
+        self.tree.set_profile(profile);
+    }
+
+    /// The flat layout of these leaves; one leaf stands alone, none is `1:0`.
+    #[inline]
+    pub(crate) fn flat(leaves: Leaves<Leaf<D>>) -> Result<Layout<D>, LayoutError> {
+        let mut layout = Layout::blank();
+        *layout.leaves_mut() = leaves;
+        layout.nest_flat()?;
+        Ok(layout)
+    }
+
     /// One mode: `extent:stride`.
     ///
     /// Errors: the extent is not positive.
@@ -339,16 +376,6 @@ pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> O
     match value {
         Some(value) => value.plus(&part),
         None => Some(part),
-    }
-}
-
-/// The layout of these leaves in a flat tuple; one leaf stands alone, none is `1:0`.
-#[inline]
-pub(crate) fn flat_layout<D: Stride>(leaves: Leaves<Leaf<D>>) -> Result<Layout<D>, LayoutError> {
-    match leaves.len() {
-        0 => Ok(Layout::unit()),
-        1 => Ok(Layout::from_valid(Tree::from_parts(Profile::leaf(), leaves))),
-        count => Ok(Layout::from_valid(Tree::from_parts(Profile::flat(count)?, leaves))),
     }
 }
 

@@ -175,8 +175,11 @@ impl Extent for i64 {
 
     #[inline(always)]
     fn divide(&self, divisor: &i64) -> Option<(i64, i64)> {
-        // Most extents are powers of two, and a shift is ten times faster than a division.
+        // Most extents are powers of two, and a shift is ten times faster than a division; so is a comparison.
         if *self >= 0 && *divisor > 0 {
+            if self < divisor {
+                return Some((0, *self));
+            }
             let (n, d) = (*self as u64, *divisor as u64);
             if d.is_power_of_two() {
                 return Some(((n >> d.trailing_zeros()) as i64, (n & (d - 1)) as i64));

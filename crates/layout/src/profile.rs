@@ -23,7 +23,8 @@ pub const MAX_DEPTH: usize = 64;
 
 pub(crate) type Nodes = SmallVec<[u16; 16]>;
 
-const LEAF: u16 = 0;
+/// How a leaf is written.
+pub(crate) const LEAF: u16 = 0;
 
 /// The nesting of a tuple: what is left when its numbers are taken away.
 ///
@@ -60,6 +61,17 @@ impl Profile {
         let mut nodes = Nodes::new();
         push_flat(&mut nodes, leaves)?;
         Ok(Profile { nodes })
+    }
+
+    /// Becomes the profile of a tuple of `leaves` numbers, or of a single number.
+    #[inline(always)]
+    pub(crate) fn nest_flat(&mut self, leaves: usize) -> Result<(), LayoutError> {
+        self.nodes.clear();
+        if leaves == 1 {
+            self.nodes.push(LEAF);
+            return Ok(());
+        }
+        push_flat(&mut self.nodes, leaves)
     }
 
     /// The tuple whose modes are `modes`, in order.
@@ -109,24 +121,7 @@ impl Profile {
 
     /// The path of modes from the root to leaf number `leaf`, outermost first; empty for a single number.
     pub fn path(&self, leaf: usize) -> Vec<usize> {
-        let mut path = Vec::new();
-        let mut here = self.as_ref();
-        let mut leaf = leaf;
-        while !here.is_leaf() {
-            let mut found = None;
-            for (position, mode) in here.modes().enumerate() {
-                let count = mode.leaves();
-                if leaf < count {
-                    found = Some((position, mode));
-                    break;
-                }
-                leaf -= count;
-            }
-            let Some((position, mode)) = found else { break };
-            path.push(position);
-            here = mode;
-        }
-        path
+        self.as_ref().path(leaf)
     }
 
     #[inline]
@@ -183,6 +178,27 @@ impl<'a> ProfileRef<'a> {
             }
         }
         depth
+    }
+
+    pub(crate) fn path(self, leaf: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut here = self;
+        let mut leaf = leaf;
+        while !here.is_leaf() {
+            let mut found = None;
+            for (position, mode) in here.modes().enumerate() {
+                let count = mode.leaves();
+                if leaf < count {
+                    found = Some((position, mode));
+                    break;
+                }
+                leaf -= count;
+            }
+            let Some((position, mode)) = found else { break };
+            path.push(position);
+            here = mode;
+        }
+        path
     }
 
     /// The top-level modes; a single number is its own only mode.

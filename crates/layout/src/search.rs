@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::coalesce::{coalesced, push_merged};
 use crate::compose::{Outer, compose_outer};
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, flat_layout, index_steps};
+use crate::layout::{Layout, Leaf, index_steps};
 use crate::number::Extent;
 use crate::tree::{Leaves, Tree};
 
@@ -42,7 +42,7 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
         push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) })
             .ok_or(LayoutError::overflow("inverse"))?;
     }
-    flat_layout(leaves)
+    Layout::flat(leaves)
 }
 
 /// A right inverse of more than `covered` indices, when the search finds one.
@@ -54,7 +54,7 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
     let modes = modes(layout)?;
     let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
     let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
-    let outer = Outer::new(flat_layout(plain).ok()?.leaves())?;
+    let outer = Outer::new(Layout::flat(plain).ok()?.leaves())?;
     let mut by_size: Vec<Mode> = modes.into_iter().filter(|mode| mode.stride != 0).collect();
     by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
     let greatest = reach(&by_size)?.1;

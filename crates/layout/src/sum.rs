@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::coalesce::{coalesced, push_merged};
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, eval_leaves, flat_layout};
+use crate::layout::{Layout, Leaf, eval_leaves};
 use crate::number::{Extent, Stride, Truth};
 use crate::tree::Leaves;
 
@@ -61,7 +61,7 @@ impl<D: Stride> Layout<D> {
             }
             begin = end;
         }
-        flat_layout(leaves)
+        Layout::flat(leaves)
     }
 }
 

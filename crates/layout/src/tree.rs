@@ -11,7 +11,7 @@ use core::ops::Range;
 use smallvec::SmallVec;
 
 use crate::error::LayoutError;
-use crate::profile::{Builder, Profile, ProfileRef};
+use crate::profile::{Builder, Nodes, Profile, ProfileRef};
 
 /// A list of leaves; eight of them need no heap.
 pub(crate) type Leaves<T> = SmallVec<[T; 8]>;
@@ -72,6 +72,28 @@ impl<T> Tree<T> {
     pub(crate) fn from_parts(profile: Profile, leaves: Leaves<T>) -> Tree<T> {
         debug_assert_eq!(profile.leaves(), leaves.len());
         Tree { profile, leaves }
+    }
+
+    /// A tree that is about to be written: no leaves, no nesting.
+    #[inline(always)]
+    pub(crate) fn blank() -> Tree<T> {
+        Tree { profile: Profile::from_nodes(Nodes::new()), leaves: Leaves::new() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaves_mut(&mut self) -> &mut Leaves<T> {
+        &mut self.leaves
+    }
+
+    /// Nests the leaves as a flat tuple; one leaf stands alone.
+    #[inline(always)]
+    pub(crate) fn nest_flat(&mut self) -> Result<(), LayoutError> {
+        self.profile.nest_flat(self.leaves.len())
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_profile(&mut self, profile: Profile) {
+        self.profile = profile;
     }
 
     /// The nesting.
@@ -321,8 +343,8 @@ fn check_range(op: &'static str, range: &Range<usize>, rank: usize) -> Result<()
 
 /// Builds a tree out of parts of others, from left to right.
 pub(crate) struct Gatherer<T> {
-    builder: Builder,
-    leaves: Leaves<T>,
+    pub(crate) builder: Builder,
+    pub(crate) leaves: Leaves<T>,
 }
 
 impl<T: Clone> Gatherer<T> {
