@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::coord::check_extents;
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, flat_layout};
+use crate::layout::{Layout, Leaf};
 use crate::number::{gcd, lcm};
 use crate::profile::Profile;
 use crate::tree::{Leaves, Tree};
@@ -165,7 +165,7 @@ pub fn greatest_common_domain(a: &Tree<i64>, b: &Tree<i64>) -> Result<Layout, La
         i += usize::from(p_end <= q_end);
         j += usize::from(q_end <= p_end);
     }
-    flat_layout(modes)
+    Layout::flat(modes)
 }
 
 /// The largest layout of indices of shape `a`, of a size that divides that of `b`, which takes from each mode of `a` a first
@@ -196,5 +196,5 @@ pub fn domain_distribute(a: &Tree<i64>, b: &Tree<i64>) -> Result<Layout, LayoutE
             modes.push(Leaf { extent, stride: *step });
         }
     }
-    flat_layout(crate::coalesce::coalesced(&modes).ok_or(LayoutError::overflow(OP))?)
+    Layout::flat(crate::coalesce::coalesced(&modes).ok_or(LayoutError::overflow(OP))?)
 }
