@@ -37,7 +37,6 @@ pub use composed::{Composed, OuterMap};
 pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
 pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use error::{LayoutError, Limit, Operand, Path};
-pub use error::{LayoutError, Limit, Path};
 pub use largest::MAX_BOXES;
 pub use layout::{Layout, Leaf};
 pub use number::{Extent, Stride, Truth};
