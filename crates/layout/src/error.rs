@@ -681,7 +681,7 @@ impl LayoutError {
             }
             LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
             LayoutError::Undecided { .. } => {
-                "the cases that need a search are those in which carries cancel; smaller extents are decided"
+                "deciding this needs a search, which has a limit; smaller extents, or strides that tile, are decided"
             }
             _ => return None,
         };
