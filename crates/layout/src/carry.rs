@@ -12,9 +12,7 @@ use alloc::vec::Vec;
 
 use alloc::string::ToString;
 
-use smallvec::SmallVec;
-
-use crate::compose::{OP, Outer, Run, b_mode, split_mode};
+use crate::compose::{Levels, OP, Outer, Run, b_mode, split_mode};
 use crate::error::{Carry, LayoutError};
 use crate::layout::Leaf;
 use crate::number::{Extent, Stride};
@@ -190,7 +188,7 @@ impl<'a, D: Stride> Steps<'a, D> {
 #[cold]
 pub(crate) fn decide<D: Stride>(outer: &Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
     let mut runs: Vec<(usize, Run<D::Extent>)> = Vec::new();
-    let mut below = SmallVec::new();
+    let mut below = Levels::new();
     for (number, leaf) in b.leaves.iter().enumerate() {
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;

@@ -43,14 +43,15 @@
 //! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l` are multiples of `P_k`, or
 //! when the sum stays strictly between `-P_k` and `P_k`; otherwise the box is split in the same way.
 
-use smallvec::SmallVec;
+use arrayvec::ArrayVec;
 
 use crate::carry;
 use crate::coalesce::push_coalesced_z;
 use crate::error::{BMode, LayoutError, Uneven};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
-use crate::tree::{Gatherer, Leaves, TreeRef};
+use crate::profile::Nodes;
+use crate::tree::{Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";
 
@@ -59,8 +60,14 @@ pub(crate) struct Outer<D: Stride> {
     /// Coalesced; the last one has no end.
     pub(crate) modes: Leaves<Leaf<D>>,
     /// `P_k`: how many indices the first `k+1` modes cover, for all modes but the last.
-    pub(crate) ends: Leaves<D::Extent>,
+    pub(crate) ends: Levels<D::Extent>,
 }
+
+/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
+pub(crate) const MAX_LEVELS: usize = 64;
+
+/// A number for each level.
+pub(crate) type Levels<N> = ArrayVec<N, MAX_LEVELS>;
 
 /// A piece `extent:step` of a mode of B on which A is linear from 0.
 pub(crate) struct Run<N> {
@@ -71,30 +78,41 @@ pub(crate) struct Run<N> {
 }
 
 impl<D: Stride> Outer<D> {
+    /// An outer layout that is about to be read.
     #[inline(always)]
-    pub(crate) fn new(leaves: &[Leaf<D>]) -> Option<Outer<D>> {
-        let mut outer = Outer { modes: Leaves::new(), ends: Leaves::new() };
-        push_coalesced_z(&mut outer.modes, leaves)?;
-        if let Some((_, front)) = outer.modes.split_last() {
+    pub(crate) fn blank() -> Outer<D> {
+        Outer { modes: Leaves::new(), ends: Levels::new() }
+    }
+
+    /// Reads a layout.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
+        self.try_read(leaves).ok_or(LayoutError::overflow(OP))
+    }
+
+    #[inline(always)]
+    fn try_read(&mut self, leaves: &[Leaf<D>]) -> Option<()> {
+        push_coalesced_z(&mut self.modes, leaves)?;
+        if let Some((_, front)) = self.modes.split_last() {
             let mut end = D::Extent::one();
             for mode in front {
                 end = end.times(&mode.extent)?;
-                outer.ends.push(end.clone());
+                self.ends.try_push(end.clone()).ok()?;
             }
         }
-        Some(outer)
+        Some(())
     }
 
     /// `A(step)`. Writes the `a_k`, `step` modulo `P_k`, to `below`; above its last entry the whole step is below the level.
     #[inline(always)]
-    fn walk(&self, step: &D::Extent, below: &mut SmallVec<[D::Extent; 8]>) -> Option<D> {
+    fn walk(&self, step: &D::Extent, below: &mut Levels<D::Extent>) -> Option<D> {
         below.clear();
         let Some((last, front)) = self.modes.split_last() else { return Some(D::zero()) };
         let Some((first, middle)) = front.split_first() else { return last.stride.times(step) };
         let (mut rest, digit) = step.divide(&first.extent)?;
         let mut value = first.stride.times(&digit)?;
         let mut part = digit.clone();
-        below.push(digit);
+        below.try_push(digit).ok()?;
         for (mode, end) in middle.iter().zip(&self.ends) {
             if rest.is_zero().proved() {
                 return Some(value);
@@ -102,7 +120,7 @@ impl<D: Stride> Outer<D> {
             let (quotient, digit) = rest.divide(&mode.extent)?;
             value = value.plus(&mode.stride.times(&digit)?)?;
             part = part.plus(&end.times(&digit)?)?;
-            below.push(part.clone());
+            below.try_push(part.clone()).ok()?;
             rest = quotient;
         }
         if rest.is_zero().proved() {
@@ -120,7 +138,7 @@ impl<D: Stride> Outer<D> {
 
 /// The sums of `(t_l - 1) * a_lk`, for the first of the two tests across modes.
 struct Sums<N> {
-    levels: SmallVec<[N; 8]>,
+    levels: Levels<N>,
     rising: bool,
     falling: bool,
     /// Whether a sum grew too large to represent: it is then certainly past its level.
@@ -128,15 +146,6 @@ struct Sums<N> {
 }
 
 impl<N: Extent> Sums<N> {
-    #[inline(always)]
-    fn new(levels: usize) -> Sums<N> {
-        let mut sums = Sums { levels: SmallVec::new(), rising: false, falling: false, full: false };
-        for _ in 0..levels {
-            sums.levels.push(N::zero());
-        }
-        sums
-    }
-
     #[inline(always)]
     fn add(&mut self, run: &Run<N>, below: &[N]) {
         self.rising |= !run.negative;
@@ -177,7 +186,8 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        let outer = Outer::new(self.leaves()).ok_or(LayoutError::overflow(OP))?;
+        let mut outer = Outer::blank();
+        outer.read(self.leaves())?;
         compose_outer(&outer, b)
     }
 
@@ -209,53 +219,47 @@ impl<D: Stride> Layout<D> {
 /// `A o B` for an outer layout that is already coalesced.
 #[inline]
 pub(crate) fn compose_outer<D: Stride>(outer: &Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-    let mut out = Gatherer::new();
-    compose_into(outer, b.as_ref(), &mut out)?;
-    Ok(Layout::from_valid(out.finish()?))
+    let mut result = Layout::blank();
+    let (nodes, leaves) = result.parts_mut();
+    compose_into(outer, b.as_ref(), nodes, leaves)?;
+    Ok(result)
 }
 
-/// Appends `A o B` to what is being gathered.
+/// A leaf of B that became several leaves: its number, and how many.
+pub(crate) type Split = (usize, usize);
+
+/// Appends `A o B` to a tree that is being written.
 #[inline]
 pub(crate) fn compose_into<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
-    out: &mut Gatherer<Leaf<D>>,
+    nodes: &mut Nodes,
+    leaves: &mut Leaves<Leaf<D>>,
 ) -> Result<(), LayoutError> {
-    let mut sums = Sums::new(outer.ends.len());
-    let mut below = SmallVec::new();
-    let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
-    let mut number = 0;
-    for (position, node) in b.profile.nodes().iter().enumerate() {
-        while ends.last().is_some_and(|end| *end <= position) {
-            ends.pop();
-            out.close();
-        }
-        if *node != crate::profile::LEAF {
-            ends.push(position + usize::from(*node));
-            out.open();
-            continue;
-        }
-        let Some(leaf) = b.leaves.get(number) else { break };
+    let mut sums = Sums { levels: Levels::new(), rising: false, falling: false, full: false };
+    for _ in &outer.ends {
+        sums.levels.push(D::Extent::zero());
+    }
+    let mut below = Levels::new();
+    let mut splits: ArrayVec<Split, MAX_LEVELS> = ArrayVec::new();
+    for (number, leaf) in b.leaves.iter().enumerate() {
         if leaf.extent.is_one().proved() {
-            out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
+            leaves.push(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else if leaf.stride.is_zero().proved() {
-            out.leaf(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
+            leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
         } else {
-            let before = out.leaves.len();
+            let before = leaves.len();
             split_mode(outer, b, number, &mut below, |run, value, below| {
                 sums.add(run, below);
-                out.leaves.push(Leaf { extent: run.extent.clone(), stride: value });
+                leaves.push(Leaf { extent: run.extent.clone(), stride: value });
             })?;
-            match out.leaves.len() - before {
-                1 => out.builder.leaf(),
-                count => out.builder.flat(count),
+            let count = leaves.len() - before;
+            if count > 1 {
+                splits.try_push((number, count)).map_err(|_| LayoutError::overflow(OP))?;
             }
         }
-        number += 1;
     }
-    for _ in ends {
-        out.close();
-    }
+    b.profile.write_split(&splits, nodes)?;
     if sums.free(&outer.ends) { Ok(()) } else { carry::decide(outer, b) }
 }
 
@@ -265,7 +269,7 @@ pub(crate) fn split_mode<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
     number: usize,
-    below: &mut SmallVec<[D::Extent; 8]>,
+    below: &mut Levels<D::Extent>,
     mut emit: impl FnMut(&Run<D::Extent>, D, &[D::Extent]),
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);

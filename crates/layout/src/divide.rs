@@ -31,7 +31,8 @@ fn divide<D: Stride>(layout: TreeRef<'_, Leaf<D>>, tile: &Layout<D::Extent>) -> 
     both.append(rest.as_ref());
     both.close();
     let both = Layout::from_tree(both.finish()?)?;
-    let outer = Outer::new(layout.leaves).ok_or_else(overflow)?;
+    let mut outer = Outer::blank();
+    outer.read(layout.leaves)?;
     compose_outer(&outer, &both)
 }
 

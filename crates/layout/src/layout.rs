@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::error::LayoutError;
 use crate::number::{Extent, Stride};
-use crate::profile::Profile;
+use crate::profile::{Nodes, Profile};
 use crate::tree::{Leaves, Tree, TreeRef};
 
 /// One leaf of a layout: `extent` positions, `stride` apart.
@@ -128,9 +128,10 @@ impl<D: Stride> Layout<D> {
         self.tree.nest_flat()
     }
 
+    /// The nodes of the profile and the leaves, to be written in step.
     #[inline(always)]
-    pub(crate) fn nest(&mut self, profile: Profile) {
-        self.tree.set_profile(profile);
+    pub(crate) fn parts_mut(&mut self) -> (&mut Nodes, &mut Leaves<Leaf<D>>) {
+        self.tree.parts_mut()
     }
 
     /// The flat layout of these leaves; one leaf stands alone, none is `1:0`.

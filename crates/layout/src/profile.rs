@@ -115,7 +115,7 @@ impl Profile {
     /// Errors: as [`Profile::tuple`].
     pub fn substitute<'a>(&self, mut parts: impl FnMut(usize) -> &'a Profile) -> Result<Profile, LayoutError> {
         let mut builder = Builder::new();
-        builder.substitute(self.as_ref(), &mut |leaf, out| out.append(parts(leaf).as_ref()));
+        builder.substitute(self.as_ref(), &mut |leaf, out: &mut Builder| out.append(parts(leaf).as_ref()));
         builder.finish()
     }
 
@@ -127,6 +127,11 @@ impl Profile {
     #[inline]
     pub(crate) fn as_ref(&self) -> ProfileRef<'_> {
         ProfileRef(&self.nodes)
+    }
+
+    #[inline(always)]
+    pub(crate) fn nodes_mut(&mut self) -> &mut Nodes {
+        &mut self.nodes
     }
 
     #[inline]
@@ -180,6 +185,45 @@ impl<'a> ProfileRef<'a> {
         depth
     }
 
+    /// Appends this profile with the given leaves, by increasing number, turned into flat tuples of so many.
+    #[inline]
+    pub(crate) fn write_split(self, splits: &[(usize, usize)], out: &mut Nodes) -> Result<(), LayoutError> {
+        let total = out.len() + self.0.len() + splits.iter().map(|(_, count)| count).sum::<usize>();
+        if total > MAX_NODES {
+            return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: total });
+        }
+        if splits.is_empty() {
+            out.extend_from_slice(self.0);
+            return Ok(());
+        }
+        let (mut next, mut leaf) = (splits.iter().peekable(), 0);
+        // Each open tuple: where it ends here, and where it begins there.
+        let mut open: SmallVec<[(usize, usize); 8]> = SmallVec::new();
+        for (position, node) in self.0.iter().enumerate() {
+            while let Some((_, begin)) = open.last().copied().filter(|(end, _)| *end <= position) {
+                open.pop();
+                close(out, begin);
+            }
+            if *node != LEAF {
+                open.push((position + usize::from(*node), out.len()));
+                out.push(*node);
+                continue;
+            }
+            match next.next_if(|(number, _)| *number == leaf) {
+                Some((_, count)) => {
+                    out.push((count + 1) as u16);
+                    out.resize(out.len() + count, LEAF);
+                }
+                None => out.push(LEAF),
+            }
+            leaf += 1;
+        }
+        while let Some((_, begin)) = open.pop() {
+            close(out, begin);
+        }
+        Ok(())
+    }
+
     pub(crate) fn path(self, leaf: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut here = self;
@@ -230,6 +274,15 @@ impl<'a> Iterator for Modes<'a> {
     }
 }
 
+/// Writes the size of a tuple that began at `begin` and ends here.
+#[inline(always)]
+fn close(nodes: &mut Nodes, begin: usize) {
+    let size = nodes.len() - begin;
+    if let Some(node) = nodes.get_mut(begin) {
+        *node = size as u16;
+    }
+}
+
 #[inline]
 pub(crate) fn push_flat(nodes: &mut Nodes, leaves: usize) -> Result<(), LayoutError> {
     let total = nodes.len() + leaves + 1;
@@ -271,17 +324,19 @@ impl Builder {
 
     #[inline]
     pub(crate) fn close(&mut self) {
-        if let Some(start) = self.open.pop() {
-            let size = self.nodes.len() - start;
-            if let Some(node) = self.nodes.get_mut(start) {
-                *node = size as u16;
-            }
+        if let Some(begin) = self.open.pop() {
+            close(&mut self.nodes, begin);
         }
     }
 
     #[inline]
     pub(crate) fn leaf(&mut self) {
         self.push(LEAF);
+    }
+
+    #[inline]
+    pub(crate) fn nodes_mut(&mut self) -> &mut Nodes {
+        &mut self.nodes
     }
 
     /// A tuple of `leaves` numbers.
@@ -296,13 +351,17 @@ impl Builder {
 
     #[inline]
     pub(crate) fn append(&mut self, profile: ProfileRef<'_>) {
-        for node in profile.nodes() {
-            self.push(*node);
+        let nodes = profile.nodes();
+        if self.nodes.len() + nodes.len() > MAX_NODES {
+            self.excess = Some(self.nodes.len() + nodes.len());
+        } else {
+            self.nodes.extend_from_slice(nodes);
         }
     }
 
     /// Appends `profile` with each leaf replaced by what `replace(leaf, builder)` writes.
-    pub(crate) fn substitute(&mut self, profile: ProfileRef<'_>, replace: &mut dyn FnMut(usize, &mut Builder)) {
+    #[inline]
+    pub(crate) fn substitute(&mut self, profile: ProfileRef<'_>, replace: &mut impl FnMut(usize, &mut Builder)) {
         let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
         let mut leaf = 0;
         for (position, node) in profile.nodes().iter().enumerate() {

@@ -54,7 +54,8 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
     let modes = modes(layout)?;
     let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
     let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
-    let outer = Outer::new(Layout::flat(plain).ok()?.leaves())?;
+    let mut outer = Outer::blank();
+    outer.read(&plain).ok()?;
     let mut by_size: Vec<Mode> = modes.into_iter().filter(|mode| mode.stride != 0).collect();
     by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
     let greatest = reach(&by_size)?.1;

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::compose::{self, Outer, compose_outer};
+use crate::compose::{self, Outer, compose_into};
 use crate::error::{LayoutError, Limit};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
@@ -164,8 +164,10 @@ fn compose_modes<D: Stride>(
     match tiler {
         Tiler::Keep => out.append(layout),
         Tiler::Layout(b) => {
-            let outer = Outer::new(layout.leaves).ok_or(LayoutError::overflow(compose::OP))?;
-            out.append(compose_outer(&outer, b)?.as_ref());
+            let mut outer = Outer::blank();
+            outer.read(layout.leaves)?;
+            let (nodes, leaves) = out.parts_mut();
+            compose_into(&outer, b.as_ref(), nodes, leaves)?;
         }
         Tiler::Modes(tilers) => {
             check_rank(compose::OP, layout, tilers)?;

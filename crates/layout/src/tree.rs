@@ -92,8 +92,8 @@ impl<T> Tree<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn set_profile(&mut self, profile: Profile) {
-        self.profile = profile;
+    pub(crate) fn parts_mut(&mut self) -> (&mut Nodes, &mut Leaves<T>) {
+        (self.profile.nodes_mut(), &mut self.leaves)
     }
 
     /// The nesting.
@@ -343,8 +343,8 @@ fn check_range(op: &'static str, range: &Range<usize>, rank: usize) -> Result<()
 
 /// Builds a tree out of parts of others, from left to right.
 pub(crate) struct Gatherer<T> {
-    pub(crate) builder: Builder,
-    pub(crate) leaves: Leaves<T>,
+    builder: Builder,
+    leaves: Leaves<T>,
 }
 
 impl<T: Clone> Gatherer<T> {
@@ -373,6 +373,12 @@ impl<T: Clone> Gatherer<T> {
     pub(crate) fn append(&mut self, part: TreeRef<'_, T>) {
         self.builder.append(part.profile);
         self.leaves.extend(part.leaves.iter().cloned());
+    }
+
+    /// The nodes and leaves written so far, for a part that is written in step.
+    #[inline]
+    pub(crate) fn parts_mut(&mut self) -> (&mut Nodes, &mut Leaves<T>) {
+        (self.builder.nodes_mut(), &mut self.leaves)
     }
 
     /// One leaf as itself, several as a tuple, none as an empty tuple.
