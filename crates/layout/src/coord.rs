@@ -22,6 +22,7 @@ use crate::error::{LayoutError, Path};
 use crate::layout::{Layout, Leaf, eval_leaves};
 use crate::number::{Extent, Stride, Truth};
 use crate::profile::{Profile, ProfileRef};
+use crate::shape::product;
 use crate::tree::{Leaves, Tree, TreeRef};
 
 /// One place of a [`Coord`]: an index, or all of the mode.
@@ -84,10 +85,6 @@ pub(crate) fn check_extents<N: Extent>(shape: &Tree<N>) -> Result<(), LayoutErro
         }
     }
     Ok(())
-}
-
-fn product<N: Extent>(extents: &[N]) -> Option<N> {
-    extents.iter().try_fold(N::one(), |product, extent| product.times(extent))
 }
 
 impl<D: Stride> Layout<D> {

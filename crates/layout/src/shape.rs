@@ -43,9 +43,14 @@ fn weakly_congruent(guide: ProfileRef<'_>, other: ProfileRef<'_>) -> bool {
             && guide.modes().zip(other.modes()).all(|(guide, other)| weakly_congruent(guide, other)))
 }
 
-/// The product of a list of extents.
+/// The product of a list of extents; none when it is not representable.
+pub(crate) fn product<N: Extent>(extents: &[N]) -> Option<N> {
+    extents.iter().try_fold(N::one(), |product, extent| product.times(extent))
+}
+
+/// The product of a list of extents, for the operation `op`.
 pub(crate) fn product_of<N: Extent>(extents: &[N], op: &'static str) -> Result<N, LayoutError> {
-    extents.iter().try_fold(N::one(), |product, extent| product.times(extent)).ok_or(LayoutError::overflow(op))
+    product(extents).ok_or(LayoutError::overflow(op))
 }
 
 #[cold]
