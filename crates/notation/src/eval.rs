@@ -138,8 +138,7 @@ impl<'a> Evaluator<'a> {
 
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
-        if text.strip_prefix('F').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-        {
+        if text.strip_prefix('F').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())) {
             return unsupported(span, "XOR steps", "an XOR step, such as F9,");
         }
         let error = Diagnostic::new("E0205", span.clone(), format!("the name '{text}' is not bound"));
@@ -214,7 +213,8 @@ impl<'a> Evaluator<'a> {
         }
         let values = self.values(items)?;
         let arguments = Arguments { function: function.name, values: &values };
-        (function.run)(arguments).map_err(|fault| self.operation(function.name, id, operands, &values).diagnose(fault))
+        (function.run)(arguments)
+            .map_err(|fault| self.operation(function.name, id, operands, &values).diagnose(fault))
     }
 
     #[cold]
@@ -232,7 +232,13 @@ impl<'a> Evaluator<'a> {
     }
 
     #[cold]
-    fn wrong_arity(&self, id: NodeId, name: Name, function: &functions::Function, operands: &[NodeId]) -> Diagnostic {
+    fn wrong_arity(
+        &self,
+        id: NodeId,
+        name: Name,
+        function: &functions::Function,
+        operands: &[NodeId],
+    ) -> Diagnostic {
         let plural = |count: usize| if count == 1 { "argument" } else { "arguments" };
         let wanted = match (function.least, function.most) {
             (least, most) if least == most => format!("{least} {}", plural(least)),
@@ -260,13 +266,9 @@ impl<'a> Evaluator<'a> {
         let span = self.program.span(id);
         let fault = match (values.first(), values.len()) {
             (_, 1) => {
-                return Err(Diagnostic::new(
-                    "E0207",
-                    span.clone(),
-                    "a value is applied to a coordinate, and none is given",
-                )
-                .label(span, "no coordinate")
-                .help("write A(c), such as A(3) or A(2,_)"));
+                return Err(Diagnostic::new("E0207", span.clone(), "a value is applied to a coordinate, and none is given")
+                    .label(span, "no coordinate")
+                    .help("write A(c), such as A(3) or A(2,_)"));
             }
             (Some(Value::Layout(layout)), 2) => match values.get(1).and_then(coordinate) {
                 Some(coord) => functions::apply(layout, &coord),
@@ -285,13 +287,9 @@ impl<'a> Evaluator<'a> {
             (Some(other), _) => {
                 let kind = with_article(other.kind());
                 let shown = self.program.span(target);
-                return Err(Diagnostic::new(
-                    "E0208",
-                    shown.clone(),
-                    format!("{kind} cannot be applied to a coordinate"),
-                )
-                .label(shown, format!("this is {kind}"))
-                .help("layouts are applied to coordinates; for a layout literal write shape:stride"));
+                return Err(Diagnostic::new("E0208", shown.clone(), format!("{kind} cannot be applied to a coordinate"))
+                    .label(shown, format!("this is {kind}"))
+                    .help("layouts are applied to coordinates; for a layout literal write shape:stride"));
             }
             (None, _) => Err(Fault::Kind { argument: 0, wanted: "a layout" }),
         };
