@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use tilewright_layout::{Coord, Layout, LayoutError, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Tiler, Tree};
 
-use crate::value::{Value, coordinate, number_tree};
+use crate::value::{Value, coordinate, number_tree, tiler_of};
 
 /// Why a function did not return a value.
 #[derive(Debug)]
@@ -88,6 +88,36 @@ impl<'a> Arguments<'a> {
             Some(coord) => Ok(coord),
             None => self.kind(argument, "a coordinate"),
         }
+    }
+
+    /// A coordinate without `_`.
+    pub(crate) fn indices(&self, argument: usize) -> Result<Tree<i64>, Fault> {
+        match self.get(argument).and_then(number_tree) {
+            Some(tree) => Ok(tree),
+            None => self.kind(argument, "a coordinate without _"),
+        }
+    }
+
+    /// A tiler: a layout, one for each mode, a shape by mode, or `_`.
+    pub(crate) fn tiler(&self, argument: usize) -> Result<Cow<'a, Tiler>, Fault> {
+        match self.get(argument) {
+            Some(Value::Tiler(tiler)) => Ok(Cow::Borrowed(tiler)),
+            Some(value) => match tiler_of(value) {
+                Some(tiler) => tiler.map(Cow::Owned).map_err(|error| Fault::At(argument, error)),
+                None => self.kind(argument, "a tiler"),
+            },
+            None => self.kind(argument, "a tiler"),
+        }
+    }
+
+    /// The size of a number, a shape or a layout.
+    pub(crate) fn size(&self, argument: usize) -> Result<i64, Fault> {
+        self.shape(argument)?.product().map_err(|error| Fault::At(argument, error))
+    }
+
+    /// Whether the argument is a map from coordinates, not a number or a tuple.
+    pub(crate) fn is_map(&self, argument: usize) -> bool {
+        matches!(self.get(argument), Some(Value::Layout(_)))
     }
 
     /// An integer.

@@ -18,21 +18,44 @@ pub(crate) enum Node {
     /// A name; its text is the span.
     Name,
     /// `(a,b)`: a nested tuple of numbers, or a list of other values. `trailing` says that a comma ends it.
-    Tuple { items: List, trailing: bool },
+    Tuple {
+        items: List,
+        trailing: bool,
+    },
     /// `shape:stride`
-    Pair { shape: NodeId, stride: NodeId },
+    Pair {
+        shape: NodeId,
+        stride: NodeId,
+    },
     /// `[a;b]` or `<a,b>`
-    Tiler { items: List },
+    Tiler {
+        items: List,
+    },
     /// `S<bits,base,shift>`
-    Swizzle { bits: i64, base: i64, shift: i64 },
+    Swizzle {
+        bits: i64,
+        base: i64,
+        shift: i64,
+    },
     /// `name(a, b)`, or `a.name(b)` with the receiver as the first argument.
-    Call { name: Name, arguments: List },
+    Call {
+        name: Name,
+        arguments: List,
+    },
     /// `f(c)` where `f` is not a plain name.
-    Apply { target: NodeId, arguments: List },
+    Apply {
+        target: NodeId,
+        arguments: List,
+    },
     /// `a[k]`
-    Index { target: NodeId, mode: NodeId },
+    Index {
+        target: NodeId,
+        mode: NodeId,
+    },
     /// `a o b o c`
-    Compose { items: List },
+    Compose {
+        items: List,
+    },
 }
 
 /// A run of children in [`Program::children`].
@@ -40,12 +63,6 @@ pub(crate) enum Node {
 pub(crate) struct List {
     pub(crate) start: u32,
     pub(crate) end: u32,
-}
-
-impl List {
-    pub(crate) fn len(self) -> usize {
-        (self.end - self.start) as usize
-    }
 }
 
 /// Where a name stands in the source.

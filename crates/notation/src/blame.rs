@@ -50,7 +50,8 @@ impl Operation<'_> {
         } else {
             format!("{}: argument {} must be {wanted}, not {found}", self.function, argument + 1)
         };
-        let written = matches!(self.operands.get(argument).map(|id| self.program.node(*id)), Some(node) if literal(node));
+        let written =
+            matches!(self.operands.get(argument).map(|id| self.program.node(*id)), Some(node) if literal(node));
         let error = Diagnostic::new("E0208", span.clone(), which);
         let error = match value {
             Some(value) if !written => error.label(span, format!("this is {value}")),
@@ -87,7 +88,8 @@ impl Operation<'_> {
             Operand::Second => 1,
         };
         // Division complements the tiler, which is the second argument; a complement's own errors speak of the first.
-        let complemented = matches!(error, LayoutError::NotChain(_) | LayoutError::Overlap(_) | LayoutError::Negative { .. });
+        let complemented =
+            matches!(error, LayoutError::NotChain(_) | LayoutError::Overlap(_) | LayoutError::Negative { .. });
         let operand = if complemented && self.function.ends_with("divide") { 1 } else { operand };
         (operand < self.operands.len()).then_some((operand, path))
     }

@@ -220,7 +220,8 @@ fn write_line(out: &mut String, paint: &Paint, source: &str, line: usize, gutter
             }
         }
     }
-    let mut order: Vec<usize> = (0..marks.len()).filter(|at| marks.get(*at).is_some_and(|m| !m.text.is_empty())).collect();
+    let mut order: Vec<usize> =
+        (0..marks.len()).filter(|at| marks.get(*at).is_some_and(|m| !m.text.is_empty())).collect();
     order.sort_by_key(|at| spans.get(*at).map(|span| span.0));
     let last = order.last().copied();
     let beside = last.filter(|at| spans.get(*at).is_some_and(|span| shift(span.1) >= row.len()));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tilewright_layout::{Layout, LayoutError, Tree};
+use tilewright_layout::{Layout, LayoutError, Tiler, Tree};
 
 use crate::arguments::{Arguments, Fault};
 use crate::ast::{List, Name, Node, NodeId, Program};
@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::functions::{self, MANY};
 use crate::parse::{parse, unsupported};
 use crate::suggest::nearest;
-use crate::value::{Value, coordinate, tuple_of};
+use crate::value::{Value, coordinate, tiler_of, tuple_of};
 
 /// The names that programs have bound.
 ///
@@ -138,7 +138,8 @@ impl<'a> Evaluator<'a> {
 
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
-        if text.strip_prefix('F').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())) {
+        if text.strip_prefix('F').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        {
             return unsupported(span, "XOR steps", "an XOR step, such as F9,");
         }
         let error = Diagnostic::new("E0205", span.clone(), format!("the name '{text}' is not bound"));
@@ -189,8 +190,19 @@ impl<'a> Evaluator<'a> {
         layout().map(Value::Layout).map_err(|fault| operation.diagnose(fault))
     }
 
-    fn tiler(&self, id: NodeId, _items: List) -> Evaluated {
-        Err(unsupported(self.program.span(id), "tilers", "a tiler"))
+    fn tiler(&self, id: NodeId, items: List) -> Evaluated {
+        let operands = self.program.list(items);
+        let values = self.values(items)?;
+        let operation = || self.operation("", id, operands, &values);
+        let mut tilers = Vec::with_capacity(values.len());
+        for (argument, value) in values.iter().enumerate() {
+            let tiler = match tiler_of(value) {
+                Some(tiler) => tiler.map_err(|error| Fault::At(argument, error)),
+                None => Err(Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" }),
+            };
+            tilers.push(tiler.map_err(|fault| operation().diagnose(fault))?);
+        }
+        Tiler::modes(tilers).map(Value::from).map_err(|error| self.refuse(id, operands, &values, error))
     }
 
     fn swizzle(&self, id: NodeId, _bits: i64, _base: i64, _shift: i64) -> Evaluated {
@@ -213,8 +225,7 @@ impl<'a> Evaluator<'a> {
         }
         let values = self.values(items)?;
         let arguments = Arguments { function: function.name, values: &values };
-        (function.run)(arguments)
-            .map_err(|fault| self.operation(function.name, id, operands, &values).diagnose(fault))
+        (function.run)(arguments).map_err(|fault| self.operation(function.name, id, operands, &values).diagnose(fault))
     }
 
     #[cold]
@@ -232,13 +243,7 @@ impl<'a> Evaluator<'a> {
     }
 
     #[cold]
-    fn wrong_arity(
-        &self,
-        id: NodeId,
-        name: Name,
-        function: &functions::Function,
-        operands: &[NodeId],
-    ) -> Diagnostic {
+    fn wrong_arity(&self, id: NodeId, name: Name, function: &functions::Function, operands: &[NodeId]) -> Diagnostic {
         let plural = |count: usize| if count == 1 { "argument" } else { "arguments" };
         let wanted = match (function.least, function.most) {
             (least, most) if least == most => format!("{least} {}", plural(least)),
@@ -266,9 +271,13 @@ impl<'a> Evaluator<'a> {
         let span = self.program.span(id);
         let fault = match (values.first(), values.len()) {
             (_, 1) => {
-                return Err(Diagnostic::new("E0207", span.clone(), "a value is applied to a coordinate, and none is given")
-                    .label(span, "no coordinate")
-                    .help("write A(c), such as A(3) or A(2,_)"));
+                return Err(Diagnostic::new(
+                    "E0207",
+                    span.clone(),
+                    "a value is applied to a coordinate, and none is given",
+                )
+                .label(span, "no coordinate")
+                .help("write A(c), such as A(3) or A(2,_)"));
             }
             (Some(Value::Layout(layout)), 2) => match values.get(1).and_then(coordinate) {
                 Some(coord) => functions::apply(layout, &coord),
@@ -287,9 +296,13 @@ impl<'a> Evaluator<'a> {
             (Some(other), _) => {
                 let kind = with_article(other.kind());
                 let shown = self.program.span(target);
-                return Err(Diagnostic::new("E0208", shown.clone(), format!("{kind} cannot be applied to a coordinate"))
-                    .label(shown, format!("this is {kind}"))
-                    .help("layouts are applied to coordinates; for a layout literal write shape:stride"));
+                return Err(Diagnostic::new(
+                    "E0208",
+                    shown.clone(),
+                    format!("{kind} cannot be applied to a coordinate"),
+                )
+                .label(shown, format!("this is {kind}"))
+                .help("layouts are applied to coordinates; for a layout literal write shape:stride"));
             }
             (None, _) => Err(Fault::Kind { argument: 0, wanted: "a layout" }),
         };

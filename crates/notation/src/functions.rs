@@ -4,7 +4,12 @@
 //! cannot disagree.
 
 mod algebra;
+mod comparing;
+mod coordinates;
+mod making;
+mod numbers;
 mod structure;
+mod tiling;
 
 use std::sync::LazyLock;
 
@@ -56,7 +61,18 @@ impl std::fmt::Debug for Function {
     }
 }
 
-static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| [structure::FUNCTIONS, algebra::FUNCTIONS].concat());
+static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    [
+        structure::FUNCTIONS,
+        making::FUNCTIONS,
+        coordinates::FUNCTIONS,
+        algebra::FUNCTIONS,
+        tiling::FUNCTIONS,
+        numbers::FUNCTIONS,
+        comparing::FUNCTIONS,
+    ]
+    .concat()
+});
 
 /// Where each function stands, by name.
 static BY_NAME: LazyLock<Vec<(&'static str, usize)>> = LazyLock::new(|| {
@@ -75,6 +91,16 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     let at = BY_NAME.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
     FUNCTIONS.get(BY_NAME.get(at)?.1)
 }
+
+/// The result of an operation on the first argument, whatever kind of map it is.
+macro_rules! mapped {
+    ($a:expr, $map:ident => $result:expr) => {{
+        let $map = $a.layout(0)?;
+        Ok($result.into())
+    }};
+}
+
+pub(crate) use mapped;
 
 /// The value of a layout at a coordinate, or its slice where the coordinate has a `_`.
 pub(crate) fn apply(layout: &Layout, coord: &Coord) -> Result<Value, Fault> {

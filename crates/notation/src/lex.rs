@@ -173,7 +173,9 @@ impl<'a> Lexer<'a> {
         }
         let error = Diagnostic::new("E0203", start..end, format!("the character {c:?} has no meaning here"));
         Err(match c {
-            '+' | '*' | '%' | '-' => error.help("there is no arithmetic on layouts; see tuple_add, elem_scale, ceil_div"),
+            '+' | '*' | '%' | '-' => {
+                error.help("there is no arithmetic on layouts; see tuple_add, elem_scale, ceil_div")
+            }
             '"' | '\'' => error.help("values are written as they are, without quotes"),
             '−' | '–' | '—' => error.help("a negative number starts with the ASCII sign '-'"),
             _ => error,

@@ -215,9 +215,9 @@ impl<'a> Parser<'a, '_> {
             Kind::Equals => Diagnostic::new("E0211", self.now.span(), "only a name can be bound")
                 .label(self.now.span(), "what stands before '=' is not a name")
                 .help("write name = expression"),
-            Kind::Comma => {
-                self.unexpected("the end of the statement").help("a tuple stands in parentheses, a tiler in [a;b] or <a,b>")
-            }
+            Kind::Comma => self
+                .unexpected("the end of the statement")
+                .help("a tuple stands in parentheses, a tiler in [a;b] or <a,b>"),
             Kind::Name | Kind::Int(_) | Kind::Open => self
                 .unexpected("an operator or the end of the statement")
                 .help("composition is written A o B; statements are separated by ';' or a newline"),
@@ -248,8 +248,12 @@ impl<'a> Parser<'a, '_> {
                     None
                 };
                 if let Some(what) = reserved {
-                    return Err(Diagnostic::new("E0211", token.span(), format!("'{text}' is {what} and cannot be bound"))
-                        .label(token.span(), what));
+                    return Err(Diagnostic::new(
+                        "E0211",
+                        token.span(),
+                        format!("'{text}' is {what} and cannot be bound"),
+                    )
+                    .label(token.span(), what));
                 }
                 name = Some(Name { start: token.start as u32, end: token.end as u32 });
                 self.advance()?;
@@ -403,9 +407,17 @@ impl<'a> Parser<'a, '_> {
             "true" | "false" => return self.push(Node::Bool(text == "true"), token.span(), 1),
             "S" | "Sw" if self.now.kind == Kind::Less => return self.swizzle(token.start),
             "o" | "let" => {
-                return Err(Diagnostic::new("E0201", token.span(), format!("expected a value, found the word '{text}'"))
-                    .label(token.span(), "expected a value")
-                    .help(if text == "o" { "composition is written A o B" } else { "write let name = expression" }));
+                return Err(Diagnostic::new(
+                    "E0201",
+                    token.span(),
+                    format!("expected a value, found the word '{text}'"),
+                )
+                .label(token.span(), "expected a value")
+                .help(if text == "o" {
+                    "composition is written A o B"
+                } else {
+                    "write let name = expression"
+                }));
             }
             _ => {}
         }

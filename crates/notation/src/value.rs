@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tiler, Tree};
 
 /// What an expression evaluates to.
 ///
@@ -29,6 +29,8 @@ pub enum Value {
     Coord(Coord),
     /// A layout.
     Layout(Layout),
+    /// A tiler by mode: `[2:1;_]`.
+    Tiler(Tiler),
     /// Several values, at least one of which is not a number, a tuple or `_`.
     List(Vec<Value>),
 }
@@ -42,6 +44,7 @@ impl Value {
             Value::Tree(_) => "tuple",
             Value::Coord(_) => "coordinate",
             Value::Layout(_) => "layout",
+            Value::Tiler(_) => "tiler",
             Value::List(_) => "list",
         }
     }
@@ -83,6 +86,16 @@ impl From<Layout> for Value {
     }
 }
 
+impl From<Tiler> for Value {
+    fn from(tiler: Tiler) -> Value {
+        match tiler {
+            Tiler::Keep => Value::Coord(Tree::leaf(Slot::All)),
+            Tiler::Layout(layout) => Value::Layout(layout),
+            by_mode => Value::Tiler(by_mode),
+        }
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,6 +104,7 @@ impl fmt::Display for Value {
             Value::Tree(tree) => tree.fmt(f),
             Value::Coord(coord) => coord.fmt(f),
             Value::Layout(layout) => layout.fmt(f),
+            Value::Tiler(tiler) => tiler.fmt(f),
             Value::List(values) => {
                 f.write_str("(")?;
                 for (position, value) in values.iter().enumerate() {
@@ -113,7 +127,7 @@ impl fmt::Debug for Value {
 }
 
 /// The tuple literal with these elements: a tree, a coordinate or a list.
-pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, tilewright_layout::LayoutError> {
+pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, LayoutError> {
     if values.iter().all(|value| matches!(value, Value::Int(_))) {
         let numbers = values.iter().map(|value| if let Value::Int(number) = value { *number } else { 0 });
         return Ok(Value::Tree(Tree::flat(numbers)?));
@@ -152,5 +166,30 @@ pub(crate) fn coordinate(value: &Value) -> Option<Coord> {
         Value::Tree(tree) => Some(tree.map(|index| Slot::At(*index))),
         Value::Coord(coord) => Some(coord.clone()),
         _ => None,
+    }
+}
+
+/// The tiler that a value stands for; none when it stands for none.
+pub(crate) fn tiler_of(value: &Value) -> Option<Result<Tiler, LayoutError>> {
+    match value {
+        Value::Int(extent) => Some(Tiler::from_shape(&Tree::leaf(*extent))),
+        Value::Tree(shape) => Some(Tiler::from_shape(shape)),
+        Value::Coord(coord) => Some(tiler_of_coord(coord)),
+        Value::Layout(layout) => Some(Ok(Tiler::from(layout))),
+        Value::Tiler(tiler) => Some(Ok(tiler.clone())),
+        Value::List(values) => {
+            let items: Option<Result<Vec<Tiler>, LayoutError>> = values.iter().map(tiler_of).collect();
+            Some(items?.and_then(Tiler::modes))
+        }
+        Value::Bool(_) => None,
+    }
+}
+
+/// Extents and `_` by mode.
+fn tiler_of_coord(coord: &Coord) -> Result<Tiler, LayoutError> {
+    match (coord.is_leaf(), coord.leaves()) {
+        (true, [Slot::All]) => Ok(Tiler::Keep),
+        (true, [Slot::At(extent)]) => Tiler::from_shape(&Tree::leaf(*extent)),
+        _ => Tiler::modes(coord.modes().map(|mode| tiler_of_coord(&mode)).collect::<Result<Vec<_>, _>>()?),
     }
 }

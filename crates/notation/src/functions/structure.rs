@@ -8,7 +8,6 @@ use crate::value::{Value, number_tree};
 
 const QUESTIONS: &str = "Size and structure";
 const MODES: &str = "Modes";
-const MAKING: &str = "Making layouts";
 
 /// What the mode numbers from argument `first` on lead to.
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
@@ -68,7 +67,7 @@ fn number(count: usize) -> Value {
 }
 
 /// Applies one of two functions of the same name, to a layout or to a tuple.
-fn either(
+pub(super) fn either(
     a: &Arguments<'_>,
     of_layout: impl Fn(&Layout) -> Result<Layout, LayoutError>,
     of_tree: impl Fn(&Tree<i64>) -> Result<Tree<i64>, LayoutError>,
@@ -168,49 +167,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let strides = |tree: &Tree<i64>| Ok(Layout::compact(tree)?.stride());
             Ok(of_tree(&a, |layout| Ok(layout.stride()), strides)?.into())
         },
-    },
-    Function {
-        name: "make_layout",
-        signature: "make_layout(A, B, ...) or make_layout(shape, stride)",
-        summary: "the layout whose modes are the given layouts, or the layout with this shape and these strides",
-        example: "make_layout(4:1, (2,3):(4,8))",
-        result: "(4,(2,3)):(1,(4,8))",
-        section: MAKING,
-        least: 1,
-        most: MANY,
-        run: |a| {
-            if !a.values.iter().any(|value| matches!(value, Value::Layout(_))) {
-                return match a.len() {
-                    1 => Ok(a.layout(0)?.into_owned().into()),
-                    2 => Ok(Layout::new(&a.tree(0)?, &a.tree(1)?)?.into()),
-                    _ => a.kind(2, "a layout"),
-                };
-            }
-            let modes: Vec<_> = (0..a.len()).map(|argument| a.layout(argument)).collect::<Result<_, _>>()?;
-            Ok(Layout::tuple(modes.iter().map(|mode| &**mode))?.into())
-        },
-    },
-    Function {
-        name: "col_major",
-        signature: "col_major(shape)",
-        summary: "the compact layout of a shape, first mode fastest",
-        example: "col_major((4,8))",
-        result: "(4,8):(1,4)",
-        section: MAKING,
-        least: 1,
-        most: 1,
-        run: |a| Ok(Layout::compact(&a.shape(0)?)?.into()),
-    },
-    Function {
-        name: "row_major",
-        signature: "row_major(shape)",
-        summary: "the compact layout of a shape, last mode fastest",
-        example: "row_major((4,8))",
-        result: "(4,8):(8,1)",
-        section: MAKING,
-        least: 1,
-        most: 1,
-        run: |a| Ok(Layout::row_major(&a.shape(0)?)?.into()),
     },
     Function {
         name: "get",
