@@ -74,6 +74,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn shape(&self, argument: usize) -> Result<Tree<i64>, Fault> {
         match self.get(argument) {
             Some(Value::Layout(layout)) => Ok(layout.shape()),
+            Some(Value::Composed(composed)) => Ok(composed.shape()),
             Some(value) => match number_tree(value) {
                 Some(tree) => Ok(tree),
                 None => self.kind(argument, "a shape or a layout"),
@@ -117,7 +118,7 @@ impl<'a> Arguments<'a> {
 
     /// Whether the argument is a map from coordinates, not a number or a tuple.
     pub(crate) fn is_map(&self, argument: usize) -> bool {
-        matches!(self.get(argument), Some(Value::Layout(_)))
+        matches!(self.get(argument), Some(Value::Layout(_) | Value::Composed(_)))
     }
 
     /// An integer.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tilewright_layout::{Layout, LayoutError, Tiler, Tree};
+use tilewright_layout::{Layout, LayoutError, Swizzle, Tiler, Tree};
 
 use crate::arguments::{Arguments, Fault};
 use crate::ast::{List, Name, Node, NodeId, Program};
@@ -205,8 +205,8 @@ impl<'a> Evaluator<'a> {
         Tiler::modes(tilers).map(Value::from).map_err(|error| self.refuse(id, operands, &values, error))
     }
 
-    fn swizzle(&self, id: NodeId, _bits: i64, _base: i64, _shift: i64) -> Evaluated {
-        Err(unsupported(self.program.span(id), "swizzles", "a swizzle"))
+    fn swizzle(&self, id: NodeId, bits: i64, base: i64, shift: i64) -> Evaluated {
+        Swizzle::new(bits, base, shift).map(Value::Swizzle).map_err(|error| self.refuse(id, &[], &[], error))
     }
 
     fn call(&self, id: NodeId, name: Name, items: List) -> Evaluated {
@@ -262,63 +262,73 @@ impl<'a> Evaluator<'a> {
             .help(format!("{}: {}", function.signature, function.summary))
     }
 
-    /// `f(c)`: the value of a layout at a coordinate, or its slice where the coordinate has a `_`.
+    /// `f(c)`: the value of a map at a coordinate, or its slice where the coordinate has a `_`. Several arguments are the
+    /// modes of one coordinate.
     fn apply(&self, id: NodeId, target: NodeId, value: Value, items: List) -> Evaluated {
         let mut operands = vec![target];
         operands.extend(self.program.list(items));
         let mut values = vec![value];
         values.extend(self.values(items)?);
         let span = self.program.span(id);
-        let fault = match (values.first(), values.len()) {
-            (_, 1) => {
-                return Err(Diagnostic::new(
-                    "E0207",
-                    span.clone(),
-                    "a value is applied to a coordinate, and none is given",
-                )
+        let Some((map, rest)) = values.split_first() else { return Ok(Value::Bool(false)) };
+        if rest.is_empty() {
+            return Err(Diagnostic::new("E0207", span.clone(), "a map is applied to a coordinate, and none is given")
                 .label(span, "no coordinate")
                 .help("write A(c), such as A(3) or A(2,_)"));
-            }
-            (Some(Value::Layout(layout)), 2) => match values.get(1).and_then(coordinate) {
-                Some(coord) => functions::apply(layout, &coord),
-                None => Err(Fault::Kind { argument: 1, wanted: "a coordinate" }),
-            },
-            (Some(Value::Layout(layout)), _) => match values.iter().skip(1).position(|v| coordinate(v).is_none()) {
-                Some(at) => Err(Fault::Kind { argument: at + 1, wanted: "a coordinate" }),
+        }
+        let mut modes = Vec::with_capacity(rest.len());
+        for (position, value) in rest.iter().enumerate() {
+            match coordinate(value) {
+                Some(mode) => modes.push(mode),
                 None => {
-                    let modes: Vec<_> = values.iter().skip(1).filter_map(coordinate).collect();
-                    match Tree::tuple(modes.iter()) {
-                        Ok(coord) => functions::apply(layout, &coord),
-                        Err(error) => Err(Fault::Refused(error)),
-                    }
+                    let fault = Fault::Kind { argument: position + 1, wanted: "a coordinate" };
+                    return Err(self.operation("", id, &operands, &values).diagnose(fault));
                 }
+            }
+        }
+        let applied = match modes.as_slice() {
+            [only] => functions::apply(map, only),
+            many => match Tree::tuple(many.iter()) {
+                Ok(coord) => functions::apply(map, &coord),
+                Err(error) => Some(Err(Fault::Refused(error))),
             },
-            (Some(other), _) => {
-                let kind = with_article(other.kind());
-                let shown = self.program.span(target);
-                return Err(Diagnostic::new(
-                    "E0208",
-                    shown.clone(),
-                    format!("{kind} cannot be applied to a coordinate"),
-                )
-                .label(shown, format!("this is {kind}"))
-                .help("layouts are applied to coordinates; for a layout literal write shape:stride"));
-            }
-            (None, _) => Err(Fault::Kind { argument: 0, wanted: "a layout" }),
         };
-        fault.map_err(|fault| {
-            // Several coordinates are the modes of one; the culprit is the mode itself.
-            if let (true, Fault::Refused(LayoutError::Coordinate { path, .. })) = (values.len() > 2, &fault) {
-                if let Some(operand) = path.first().and_then(|mode| operands.get(mode + 1)) {
-                    let span = self.program.span(*operand);
-                    let mut diagnostic = self.operation("", id, &operands, &values).diagnose(fault);
-                    diagnostic.labels.clear();
-                    diagnostic.span = span;
-                    return diagnostic;
-                }
+        match applied {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(fault)) => Err(self.misapplied(id, &operands, &values, fault)),
+            None => {
+                let kind = with_article(map.kind());
+                // A name that is applied is a call whose name comes first; its own place is the name.
+                let shown = if target == id {
+                    span.start..span.start + self.text(span.clone()).find('(').unwrap_or(1)
+                } else {
+                    self.program.span(target)
+                };
+                Err(Diagnostic::new("E0208", shown.clone(), format!("{kind} cannot be applied to a coordinate"))
+                    .label(shown, format!("this is {kind}"))
+                    .help("layouts are applied to coordinates; a layout literal is shape:stride"))
             }
-            self.operation("", id, &operands, &values).diagnose(fault)
-        })
+        }
+    }
+
+    #[cold]
+    fn misapplied(&self, id: NodeId, operands: &[NodeId], values: &[Value], fault: Fault) -> Diagnostic {
+        // Several coordinates are the modes of one; the culprit is the mode itself.
+        let mode = match &fault {
+            Fault::Refused(LayoutError::Coordinate { path, .. }) if operands.len() > 2 => path.first().copied(),
+            _ => None,
+        };
+        let whole = matches!(&fault, Fault::Refused(LayoutError::Coordinate { path, .. }) if operands.len() > 2 && path.is_empty());
+        let mut diagnostic = self.operation("", id, operands, values).diagnose(fault);
+        let span = match (mode.and_then(|mode| operands.get(mode + 1)), operands) {
+            (Some(operand), _) => self.program.span(*operand),
+            (None, [_, first, .., last]) if whole => self.program.span(*first).start..self.program.span(*last).end,
+            _ => return diagnostic,
+        };
+        diagnostic.labels.retain(|(label, _)| *label == diagnostic.span);
+        diagnostic.labels.iter_mut().for_each(|(label, _)| *label = span.clone());
+        diagnostic.span = span;
+        diagnostic
     }
 
     /// `a[k]`: mode `k`.
@@ -336,18 +346,30 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// `a o b o c`, from the left.
+    /// `a o b o c`, from the left. A swizzle, an offset and a layout, or two layouts with an offset between them, are a
+    /// composed layout; any other `a o b` is a composition.
     fn compose(&self, id: NodeId, items: List) -> Evaluated {
         let nodes = self.program.list(items);
-        let Some((first, mut rest)) = nodes.split_first() else { return Ok(Value::Int(0)) };
+        let Some((first, mut rest)) = nodes.split_first() else { return Ok(Value::Bool(false)) };
         let mut left = self.value(*first)?;
         while let Some((next, after)) = rest.split_first() {
             let right = self.value(*next)?;
-            rest = after;
-            let operands = [*first, *next];
-            let values = [left, right];
-            let arguments = Arguments { function: "composition", values: &values };
-            let value = functions::compose(arguments);
+            let offset_between =
+                matches!((&left, &right), (Value::Layout(_) | Value::Swizzle(_), Value::Int(_) | Value::Tree(_)));
+            let (operands, values);
+            let value = match after.split_first() {
+                Some((inner, after)) if offset_between => {
+                    let inner_value = self.value(*inner)?;
+                    (operands, values) = (vec![*first, *next, *inner], vec![left, right, inner_value]);
+                    rest = after;
+                    functions::composed(Arguments { function: "composition", values: &values }, 1, 2)
+                }
+                _ => {
+                    (operands, values) = (vec![*first, *next], vec![left, right]);
+                    rest = after;
+                    functions::compose(Arguments { function: "composition", values: &values })
+                }
+            };
             left = value.map_err(|fault| self.operation("composition", id, &operands, &values).diagnose(fault))?;
         }
         Ok(left)

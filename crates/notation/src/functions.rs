@@ -8,17 +8,18 @@ mod comparing;
 mod coordinates;
 mod making;
 mod numbers;
+mod predicates;
 mod structure;
 mod tiling;
 
 use std::sync::LazyLock;
 
-use tilewright_layout::{Coord, Layout};
+use tilewright_layout::Coord;
 
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
-pub(crate) use algebra::compose;
+pub(crate) use algebra::{compose, composed};
 pub(crate) use structure::get;
 
 /// No upper limit on the number of arguments.
@@ -70,6 +71,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         tiling::FUNCTIONS,
         numbers::FUNCTIONS,
         comparing::FUNCTIONS,
+        predicates::FUNCTIONS,
     ]
     .concat()
 });
@@ -95,17 +97,32 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
 /// The result of an operation on the first argument, whatever kind of map it is.
 macro_rules! mapped {
     ($a:expr, $map:ident => $result:expr) => {{
-        let $map = $a.layout(0)?;
-        Ok($result.into())
+        match $a.get(0) {
+            Some($crate::value::Value::Composed($map)) => Ok($result.into()),
+            _ => {
+                let $map = $a.layout(0)?;
+                Ok($result.into())
+            }
+        }
     }};
 }
 
 pub(crate) use mapped;
 
-/// The value of a layout at a coordinate, or its slice where the coordinate has a `_`.
-pub(crate) fn apply(layout: &Layout, coord: &Coord) -> Result<Value, Fault> {
-    match coord.indices() {
-        Some(coord) => Ok(Value::Int(layout.eval_at(&coord)?)),
-        None => Ok(Value::Layout(layout.slice(coord)?)),
-    }
+/// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what is not a map.
+pub(crate) fn apply(map: &Value, coord: &Coord) -> Option<Result<Value, Fault>> {
+    let value = || -> Result<Option<Value>, Fault> {
+        Ok(Some(match (map, coord.indices()) {
+            (Value::Layout(layout), Some(coord)) => layout.eval_at(&coord)?.into(),
+            (Value::Layout(layout), None) => layout.slice(coord)?.into(),
+            (Value::Composed(composed), Some(coord)) => composed.eval_at(&coord)?.into(),
+            (Value::Composed(composed), None) => composed.slice(coord)?.into(),
+            (Value::Swizzle(swizzle), Some(coord)) => match coord.leaves() {
+                [offset] => swizzle.apply(*offset).into(),
+                _ => return Err(Fault::Kind { argument: 1, wanted: "an integer, for a swizzle" }),
+            },
+            _ => return Ok(None),
+        }))
+    };
+    value().transpose()
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tiler, Tree};
+use tilewright_layout::{Composed, Coord, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
 
 /// What an expression evaluates to.
 ///
@@ -29,6 +29,10 @@ pub enum Value {
     Coord(Coord),
     /// A layout.
     Layout(Layout),
+    /// A swizzle: `S<3,4,3>`.
+    Swizzle(Swizzle),
+    /// A layout seen through a swizzle or another layout: `S<3,4,3> o 0 o (8,64):(64,1)`.
+    Composed(Composed),
     /// A tiler by mode: `[2:1;_]`.
     Tiler(Tiler),
     /// Several values, at least one of which is not a number, a tuple or `_`.
@@ -44,6 +48,8 @@ impl Value {
             Value::Tree(_) => "tuple",
             Value::Coord(_) => "coordinate",
             Value::Layout(_) => "layout",
+            Value::Swizzle(_) => "swizzle",
+            Value::Composed(_) => "composed layout",
             Value::Tiler(_) => "tiler",
             Value::List(_) => "list",
         }
@@ -86,6 +92,18 @@ impl From<Layout> for Value {
     }
 }
 
+impl From<Swizzle> for Value {
+    fn from(swizzle: Swizzle) -> Value {
+        Value::Swizzle(swizzle)
+    }
+}
+
+impl From<Composed> for Value {
+    fn from(composed: Composed) -> Value {
+        Value::Composed(composed)
+    }
+}
+
 impl From<Tiler> for Value {
     fn from(tiler: Tiler) -> Value {
         match tiler {
@@ -104,6 +122,8 @@ impl fmt::Display for Value {
             Value::Tree(tree) => tree.fmt(f),
             Value::Coord(coord) => coord.fmt(f),
             Value::Layout(layout) => layout.fmt(f),
+            Value::Swizzle(swizzle) => swizzle.fmt(f),
+            Value::Composed(composed) => composed.fmt(f),
             Value::Tiler(tiler) => tiler.fmt(f),
             Value::List(values) => {
                 f.write_str("(")?;
@@ -181,7 +201,7 @@ pub(crate) fn tiler_of(value: &Value) -> Option<Result<Tiler, LayoutError>> {
             let items: Option<Result<Vec<Tiler>, LayoutError>> = values.iter().map(tiler_of).collect();
             Some(items?.and_then(Tiler::modes))
         }
-        Value::Bool(_) => None,
+        Value::Bool(_) | Value::Swizzle(_) | Value::Composed(_) => None,
     }
 }
 

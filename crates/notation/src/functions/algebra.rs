@@ -1,5 +1,7 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
+use tilewright_layout::{Composed, OuterMap};
+
 use super::{Function, mapped};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
@@ -13,8 +15,25 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
     if let (Some(Value::Layout(left)), Some(Value::Layout(right))) = (a.get(0), a.get(1)) {
         return Ok(left.compose(right)?.into());
     }
+    if let Some(Value::Swizzle(_)) = a.get(0) {
+        return composed(a, 2, 1);
+    }
     let tiler = a.tiler(1)?;
     mapped!(a, layout => layout.compose_tiler(&tiler)?)
+}
+
+/// The composed layout of a layout or swizzle, an offset (0 where there is none) and a layout.
+pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<Value, Fault> {
+    let outer: OuterMap = match a.get(0) {
+        Some(Value::Swizzle(swizzle)) => (*swizzle).into(),
+        _ => a.layout(0)?.into_owned().into(),
+    };
+    let between = match a.get(offset) {
+        Some(Value::Int(value)) => *value,
+        None => 0,
+        _ => return a.kind(offset, "an integer offset"),
+    };
+    Ok(Composed::new(outer, between, a.layout(inner)?.into_owned())?.into())
 }
 
 pub(super) const FUNCTIONS: &[Function] = &[

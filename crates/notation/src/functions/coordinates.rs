@@ -29,6 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let coord = a.indices(coord)?;
             match a.get(shape) {
                 Some(Value::Layout(layout)) => Ok(layout.eval_at(&coord)?.into()),
+                Some(Value::Composed(map)) => Ok(map.eval_at(&coord)?.into()),
                 _ => Ok(crd2idx(&coord, &a.tree(shape)?)?.into()),
             }
         },
@@ -80,6 +81,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let coord = a.coord(1)?;
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.slice(&coord)?.into());
+            }
             either(&a, |layout| layout.slice(&coord), |tree| tree.slice(&coord))
         },
     },
@@ -121,6 +125,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.domain_offset(&a.indices(1)?)?.into());
+            }
             let (layout, offset) = a.layout(0)?.domain_offset(&a.indices(1)?)?;
             Ok(Value::List(vec![layout.into(), offset.into()]))
         },

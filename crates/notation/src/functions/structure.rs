@@ -1,6 +1,6 @@
 //! Questions about a value, and functions that move its modes.
 
-use tilewright_layout::{Layout, LayoutError, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Tree};
 
 use super::{Function, MANY};
 use crate::arguments::{Arguments, Fault};
@@ -13,7 +13,7 @@ const MODES: &str = "Modes";
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     let path = a.modes(first)?;
     let mut value = match a.get(0) {
-        Some(Value::Layout(layout)) => Value::Layout(layout.clone()),
+        Some(map @ (Value::Layout(_) | Value::Composed(_))) => map.clone(),
         Some(Value::List(values)) => Value::List(values.clone()),
         Some(other) => match number_tree(other) {
             Some(tree) => Value::from(tree),
@@ -24,6 +24,7 @@ fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     for (position, mode) in path.into_iter().enumerate() {
         let (inner, rank) = match &value {
             Value::Layout(layout) => (layout.mode(mode).map(Value::Layout), layout.rank()),
+            Value::Composed(composed) => (composed.mode(mode).map(Value::Composed), composed.rank()),
             Value::Tree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
             Value::List(values) => (values.get(mode).cloned(), values.len()),
             other => ((mode == 0).then(|| other.clone()), 1),
@@ -46,10 +47,12 @@ pub(crate) fn get(a: Arguments<'_>) -> Result<Value, Fault> {
 fn of_tree<T>(
     a: &Arguments<'_>,
     of_layout: impl Fn(&Layout) -> Result<T, LayoutError>,
+    of_composed: impl Fn(&Composed) -> Result<T, LayoutError>,
     of_tree: impl Fn(&Tree<i64>) -> Result<T, LayoutError>,
 ) -> Result<T, Fault> {
     match descend(a, 1)? {
         Value::Layout(layout) => Ok(of_layout(&layout)?),
+        Value::Composed(composed) => Ok(of_composed(&composed)?),
         other => match number_tree(&other) {
             Some(tree) => Ok(of_tree(&tree)?),
             None => a.kind(0, "a layout or a tuple"),
@@ -57,16 +60,11 @@ fn of_tree<T>(
     }
 }
 
-fn product(tree: &Tree<i64>) -> Result<i64, LayoutError> {
-    let product = tree.leaves().iter().try_fold(1_i64, |product, leaf| product.checked_mul(*leaf));
-    product.ok_or(LayoutError::Overflow { op: "size" })
-}
-
 fn number(count: usize) -> Value {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// Applies one of two functions of the same name, to a layout or to a tuple.
+/// Applies one of two functions of the same name, to a layout or to a tuple; to a composed layout where it has one too.
 pub(super) fn either(
     a: &Arguments<'_>,
     of_layout: impl Fn(&Layout) -> Result<Layout, LayoutError>,
@@ -105,7 +103,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| Ok(layout.size()), product)?.into()),
+        run: |a| Ok(of_tree(&a, |layout| Ok(layout.size()), |map| Ok(map.size()), Tree::product)?.into()),
     },
     Function {
         name: "cosize",
@@ -116,7 +114,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| layout.cosize(), product)?.into()),
+        run: |a| Ok(of_tree(&a, |layout| layout.cosize(), |map| map.cosize(), Tree::product)?.into()),
     },
     Function {
         name: "rank",
@@ -129,7 +127,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| match descend(&a, 1)? {
             Value::List(values) => Ok(number(values.len())),
-            _ => Ok(number(of_tree(&a, |layout| Ok(layout.rank()), |tree| Ok(tree.rank()))?)),
+            _ => Ok(number(of_tree(&a, |layout| Ok(layout.rank()), |map| Ok(map.rank()), |tree| Ok(tree.rank()))?)),
         },
     },
     Function {
@@ -141,7 +139,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(number(of_tree(&a, |layout| Ok(layout.depth()), |tree| Ok(tree.depth()))?)),
+        run: |a| Ok(number(of_tree(&a, |layout| Ok(layout.depth()), |map| Ok(map.depth()), |tree| Ok(tree.depth()))?)),
     },
     Function {
         name: "shape",
@@ -152,7 +150,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| Ok(layout.shape()), |tree| Ok(tree.clone()))?.into()),
+        run: |a| Ok(of_tree(&a, |layout| Ok(layout.shape()), |map| Ok(map.shape()), |tree| Ok(tree.clone()))?.into()),
     },
     Function {
         name: "stride",
@@ -164,8 +162,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: MANY,
         run: |a| {
+            if let Some(Value::Composed(_)) = a.get(0) {
+                return a.kind(0, "a layout or a shape; a composed layout has no strides");
+            }
             let strides = |tree: &Tree<i64>| Ok(Layout::compact(tree)?.stride());
-            Ok(of_tree(&a, |layout| Ok(layout.stride()), strides)?.into())
+            Ok(of_tree(&a, |layout| Ok(layout.stride()), |map| Ok(map.inner().stride()), strides)?.into())
         },
     },
     Function {
@@ -188,7 +189,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 1,
         most: 1,
-        run: |a| either(&a, |layout| layout.flatten(), |tree| tree.flatten()),
+        run: |a| {
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.flatten()?.into());
+            }
+            either(&a, |layout| layout.flatten(), |tree| tree.flatten())
+        },
     },
     Function {
         name: "unflatten",
@@ -215,6 +221,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let range = a.mode(1)?..a.mode(2)?;
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.group(range)?.into());
+            }
             either(&a, |layout| layout.group(range.clone()), |tree| tree.group(range.clone()))
         },
     },
@@ -229,6 +238,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let range = a.mode(1)?..a.mode(2)?;
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.take(range)?.into());
+            }
             either(&a, |layout| layout.take(range.clone()), |tree| tree.take(range.clone()))
         },
     },
@@ -243,6 +255,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| {
             let modes = a.modes(1)?;
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.select(&modes)?.into());
+            }
             either(&a, |layout| layout.select(&modes), |tree| tree.select(&modes))
         },
     },
@@ -255,7 +270,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 2,
-        run: |a| either_with(&a, 1, |layout, mode| layout.append(mode), |tree, mode| tree.append(mode)),
+        run: |a| {
+            if let Some(Value::Composed(map)) = a.get(0) {
+                return Ok(map.append(&*a.layout(1)?)?.into());
+            }
+            either_with(&a, 1, |layout, mode| layout.append(mode), |tree, mode| tree.append(mode))
+        },
     },
     Function {
         name: "prepend",
