@@ -30,8 +30,10 @@ mod slice;
 mod sum;
 mod swizzle;
 mod text;
+mod thread_value;
 mod tiler;
 mod tree;
+mod vector;
 
 pub use carry::MAX_CASES;
 pub use composed::{Composed, OuterMap};
@@ -46,5 +48,7 @@ pub use predicate::MAX_IMAGE;
 pub use profile::{MAX_DEPTH, MAX_NODES, Profile};
 pub use search::MAX_CANDIDATES;
 pub use swizzle::{MAX_SWIZZLE_BITS, Swizzle};
+pub use thread_value::make_layout_tv;
 pub use tiler::{Tiler, TilerModes};
 pub use tree::Tree;
+pub use vector::{max_common_layout, max_common_vector};
