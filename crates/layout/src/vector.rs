@@ -3,15 +3,17 @@
 //! Law: `R = max_common_layout(a, b)` has `a(R(i)) = i` and `b(R(i)) = i` for every `i` below its size, with `R(i)` an index of both; so
 //! elements `0 .. size(R)` can move between the two as one vector.
 //!
-//! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at which `a` is `i`. Every common layout is a right inverse of `a`,
-//! so it agrees with the largest one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a layout exactly when the
-//! cut is after a multiple `q` of whole modes, `q` at most the extent of the next. Whether `b` undoes a cut is asked of the composition, which
-//! is exact, and a shorter cut of what `b` undoes it undoes as well: so the longest is found by halving.
+//! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at which `a` is `i`. Every common layout is a
+//! right inverse of `a`, so it agrees with the largest one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a
+//! layout exactly when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. Whether `b` undoes a cut is
+//! asked of the composition, and a shorter cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold
+//! within the limits of the searches: [`crate::MAX_CANDIDATES`] for `A` and [`crate::MAX_CASES`] for the composition.
 //!
-//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G` be the greatest common domain of the shapes; on it both layouts are linear mode by mode, with
-//! strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the layout of strides `d + K*(d - d')` has a value `i` in
-//! `0 ..= M` exactly where both layouts are `i`. So a right inverse of it, taken through `G` and cut, is common to both.
-//! The longest of the three results is returned; a longer common layout that runs across the modes of `G` may exist.
+//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G` be the greatest common domain of the
+//! shapes; on it both layouts are linear mode by mode, with strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the
+//! layout of strides `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right inverse of it, taken
+//! through `G` and cut, is common to both. The longest of the three results is returned; a longer common layout that runs across the
+//! modes of `G` may exist.
 
 use crate::domain::greatest_common_domain;
 use crate::error::LayoutError;
@@ -22,9 +24,7 @@ use crate::tree::Leaves;
 /// `max_common_layout`).
 ///
 /// It is flat, and `1:0` when the two have nothing but offset 0 in common. Beyond CuTe, it may go through several modes, and negative
-/// strides are right.
-///
-/// Where neither is injective the law holds all the same, but a larger layout may exist.
+/// strides are right. Where neither is injective the law holds all the same, but a larger layout may exist.
 ///
 /// Errors: a number is not representable.
 ///
