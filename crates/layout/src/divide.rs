@@ -14,26 +14,76 @@ use crate::compose::{Outer, compose_outer};
 use crate::error::{DIVIDE as OP, LayoutError};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
-use crate::tiler::{Form, Tiler, by_tiler};
-use crate::tree::{Gatherer, Tree, TreeRef};
+use crate::tiler::{Form, Pairs, Tiler, by_tiler};
+use crate::tree::{Tree, TreeRef};
 
-/// `A o (T, complement(T, size(A)))`.
-fn divide<D: Stride>(layout: TreeRef<'_, Leaf<D>>, tile: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+/// Writes `A o T` and `A o complement(T, size(A))`.
+fn divide<D: Stride>(
+    layout: TreeRef<'_, Leaf<D>>,
+    tile: &Layout<D::Extent>,
+    pairs: &mut Pairs<D>,
+) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    let mut size = D::Extent::one();
-    for leaf in layout.leaves {
-        size = size.times(&leaf.extent).ok_or_else(overflow)?;
+    if let ([whole], [part]) = (layout.leaves, tile.leaves())
+        && tile.profile().is_leaf()
+        && D::Extent::zero().less(&part.stride).proved()
+        && divide_leaf(whole, part, pairs).ok_or_else(overflow)?
+    {
+        return Ok(());
     }
+    let size = size_of(layout.leaves).ok_or_else(overflow)?;
     let rest = tile.complement(&size).map_err(LayoutError::in_divide)?;
-    let mut both = Gatherer::new();
-    both.open();
-    both.append(tile.as_ref());
-    both.append(rest.as_ref());
-    both.close();
-    let both = Layout::from_tree(both.finish()?)?;
+    let both = Layout::tuple([tile, &rest])?;
     let mut outer = Outer::blank();
     outer.read(layout.leaves)?;
-    compose_outer(&outer, &both)
+    let divided = compose_outer(&outer, &both)?;
+    let mut modes = divided.as_ref().modes();
+    if let (Some(tile), Some(rest)) = (modes.next(), modes.next()) {
+        pairs.first().append(tile);
+        pairs.second().append(rest);
+    }
+    Ok(())
+}
+
+/// One mode `S:D` by one mode `s:d` with `d > 0`: the complement is a gap `d:1` and the rest, `s*d` apart, and `A` only scales them by
+/// `D`. Gap, tile and rest read as one mode of steps `D` again; where steps do not add up in this way, nothing is written and the
+/// answer is `false`.
+#[inline]
+fn divide_leaf<D: Stride>(whole: &Leaf<D>, part: &Leaf<D::Extent>, pairs: &mut Pairs<D>) -> Option<bool> {
+    let unit = || Leaf { extent: D::Extent::one(), stride: D::zero() };
+    if part.extent.is_one().proved() {
+        let whole = if whole.extent.is_one().proved() { unit() } else { whole.clone() };
+        pairs.first().leaf(unit());
+        pairs.second().leaf(whole);
+        return Some(true);
+    }
+    let covered = part.stride.times(&part.extent)?;
+    let count = whole.extent.divide_up(&covered)?;
+    let tile = Leaf { extent: part.extent.clone(), stride: whole.stride.times(&part.stride)? };
+    if !whole.stride.continues(&part.stride, &tile.stride).proved() {
+        return Some(false);
+    }
+    let gap = Leaf { extent: part.stride.clone(), stride: whole.stride.clone() };
+    let gap = if gap.extent.is_one().proved() { None } else { Some(gap) };
+    if count.is_one().proved() {
+        pairs.first().leaf(tile);
+        pairs.second().leaf(gap.unwrap_or_else(unit));
+        return Some(true);
+    }
+    let rest = Leaf { extent: count, stride: whole.stride.times(&covered)? };
+    if !tile.stride.continues(&tile.extent, &rest.stride).proved() {
+        return Some(false);
+    }
+    pairs.first().leaf(tile);
+    match gap {
+        Some(gap) => pairs.second().run(&[gap, rest]),
+        None => pairs.second().leaf(rest),
+    }
+    Some(true)
+}
+
+fn size_of<D: Stride>(leaves: &[Leaf<D>]) -> Option<D::Extent> {
+    leaves.iter().try_fold(D::Extent::one(), |size, leaf| size.times(&leaf.extent))
 }
 
 impl<D: Stride> Layout<D> {
@@ -125,12 +175,11 @@ impl<N: Extent> Tiler<N> {
     pub fn tiles_of(&self, shape: &Tree<N>) -> Result<Tree<N>, LayoutError> {
         // The places of a mode are linear in its index here, so that only the complement bears on the result.
         let whole = Layout::compact(shape)?;
-        let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>| {
-            let mut size = N::one();
-            for leaf in mode.leaves {
-                size = size.times(&leaf.extent).ok_or(LayoutError::overflow("ceil_div"))?;
-            }
-            Layout::tuple([tile, &tile.complement(&size).map_err(LayoutError::in_divide)?])
+        let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
+            let size = size_of(mode.leaves).ok_or(LayoutError::overflow("ceil_div"))?;
+            pairs.first().append(tile.as_ref());
+            pairs.second().append(tile.complement(&size).map_err(LayoutError::in_divide)?.as_ref());
+            Ok(())
         };
         let divided = by_tiler("ceil_div", Form::Zipped, &whole, self, &pair)?;
         Ok(divided.mode(1).map_or(Tree::leaf(N::one()), |rests| rests.shape()))

@@ -93,7 +93,7 @@ impl<D: Stride> Layout<D> {
             if !D::Extent::zero().less(&leaf.extent).proved() {
                 return Err(LayoutError::extent(tree.profile(), position, &leaf.extent));
             }
-            size = size.times(&leaf.extent).ok_or(LayoutError::overflow("size"))?;
+            size = size.times(&leaf.extent).ok_or_else(|| LayoutError::overflow("size"))?;
         }
         Ok(Layout { tree })
     }

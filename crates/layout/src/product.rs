@@ -15,16 +15,17 @@ use crate::coalesce::coalesced;
 use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf};
 use crate::number::Extent;
-use crate::tiler::{Form, Tiler, by_tiler};
+use crate::tiler::{Form, Pairs, Tiler, by_tiler};
 use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
 
 const OP: &str = "logical_product";
 
-/// `(A, A* o B)`.
-fn product<N: Extent>(block: TreeRef<'_, Leaf<N>>, tile: &Layout<N>) -> Result<Layout<N>, LayoutError> {
-    let block = Layout::from_valid(block.to_owned());
-    let copies = block.weak_complement_open()?.compose(tile)?;
-    Layout::tuple([&block, &copies])
+/// Writes `A` and `A* o B`.
+fn product<N: Extent>(block: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>) -> Result<(), LayoutError> {
+    let copies = Layout::from_valid(block.to_owned()).weak_complement_open()?.compose(tile)?;
+    pairs.first().append(block);
+    pairs.second().append(copies.as_ref());
+    Ok(())
 }
 
 impl<N: Extent> Layout<N> {

@@ -382,6 +382,12 @@ impl Builder {
         }
     }
 
+    /// What has been written, once every tuple is closed.
+    #[inline]
+    pub(crate) fn as_ref(&self) -> ProfileRef<'_> {
+        ProfileRef(&self.nodes)
+    }
+
     #[inline]
     pub(crate) fn finish(self) -> Result<Profile, LayoutError> {
         if let Some(nodes) = self.excess {

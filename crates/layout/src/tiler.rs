@@ -201,111 +201,118 @@ pub(crate) enum Form {
     Flat,
 }
 
-/// A division or a product of `layout` and `tiler` in the given form, where `pair(mode, tile)` makes the pair
-/// `(first, second)` of one mode and one layout of the tiler.
+/// Where the two parts of each pair go: to one tree side by side, or to two.
+pub(crate) struct Pairs<D: Stride> {
+    first: Gatherer<Leaf<D>>,
+    second: Option<Gatherer<Leaf<D>>>,
+}
+
+impl<D: Stride> Pairs<D> {
+    #[inline]
+    pub(crate) fn first(&mut self) -> &mut Gatherer<Leaf<D>> {
+        &mut self.first
+    }
+
+    /// To be asked for after the first part of the pair has been written.
+    #[inline]
+    pub(crate) fn second(&mut self) -> &mut Gatherer<Leaf<D>> {
+        self.second.as_mut().unwrap_or(&mut self.first)
+    }
+
+    #[inline]
+    fn open(&mut self) {
+        self.first.open();
+        if let Some(second) = &mut self.second {
+            second.open();
+        }
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.first.close();
+        if let Some(second) = &mut self.second {
+            second.close();
+        }
+    }
+}
+
+/// A division or a product of `layout` and `tiler` in the given form, where `pair(mode, tile, pairs)` writes the first and the
+/// second part for one mode and one layout of the tiler.
+#[inline]
 pub(crate) fn by_tiler<D: Stride, E: Stride>(
     op: &'static str,
     form: Form,
     layout: &Layout<D>,
     tiler: &Tiler<E>,
-    pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>) -> Result<Layout<D>, LayoutError>,
+    pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>, &mut Pairs<D>) -> Result<(), LayoutError>,
 ) -> Result<Layout<D>, LayoutError> {
-    let mut out = Gatherer::new();
-    if form == Form::Logical {
-        if let Tiler::Layout(tile) = tiler {
-            return pair(layout.as_ref(), tile);
-        }
-        logical(op, layout.as_ref(), tiler, pair, &mut out)?;
-        return Layout::from_tree(out.finish()?);
+    let mut pairs = Pairs { first: Gatherer::new(), second: (form != Form::Logical).then(Gatherer::new) };
+    if form == Form::Zipped || form == Form::Tiled {
+        pairs.first.open();
     }
-    let mut second = Gatherer::new();
-    out.open();
+    walk(op, layout.as_ref(), tiler, pair, &mut pairs)?;
     if form == Form::Flat {
-        // The gatherer of the first parts is the result; a tuple of them is opened only where one is wanted.
-        let mut first = Gatherer::new();
-        zipped(op, layout.as_ref(), tiler, pair, &mut first, &mut second)?;
-        first.finish()?.as_ref().modes().for_each(|mode| out.append(mode));
-    } else {
-        zipped(op, layout.as_ref(), tiler, pair, &mut out, &mut second)?;
+        let tiles = core::mem::replace(&mut pairs.first, Gatherer::new());
+        pairs.first.open();
+        tiles.as_ref().modes().for_each(|mode| pairs.first.append(mode));
     }
-    let second = second.finish()?;
-    if form == Form::Zipped {
-        out.append(second.as_ref());
-    } else {
-        second.as_ref().modes().for_each(|mode| out.append(mode));
+    if let Some(second) = &pairs.second {
+        if form == Form::Zipped {
+            pairs.first.append(second.as_ref());
+        } else {
+            second.as_ref().modes().for_each(|mode| pairs.first.append(mode));
+        }
+        pairs.first.close();
     }
-    out.close();
-    Layout::from_tree(out.finish()?)
+    Layout::from_tree(pairs.first.finish()?)
 }
 
-fn logical<D: Stride, E: Stride>(
+fn walk<D: Stride, E: Stride>(
     op: &'static str,
     layout: TreeRef<'_, Leaf<D>>,
     tiler: &Tiler<E>,
-    pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>) -> Result<Layout<D>, LayoutError>,
-    out: &mut Gatherer<Leaf<D>>,
+    pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>, &mut Pairs<D>) -> Result<(), LayoutError>,
+    pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
     match tiler {
-        Tiler::Keep => out.append(layout),
-        Tiler::Layout(tile) => out.append(pair(layout, tile)?.as_ref()),
+        Tiler::Keep => keep(op, layout, pairs),
+        Tiler::Layout(tile) => {
+            let logical = pairs.second.is_none();
+            if logical {
+                pairs.first.open();
+            }
+            pair(layout, tile, pairs)?;
+            if logical {
+                pairs.first.close();
+            }
+            Ok(())
+        }
         Tiler::Modes(tilers) => {
             check_rank(op, layout, tilers)?;
-            out.open();
+            pairs.open();
             let mut tilers = tilers.items().iter();
             for (position, mode) in layout.modes().enumerate() {
                 match tilers.next() {
-                    Some(tiler) => logical(op, mode, tiler, pair, out).map_err(|error| error.in_mode(position))?,
-                    None => out.append(mode),
+                    Some(tiler) => walk(op, mode, tiler, pair, pairs).map_err(|error| error.in_mode(position))?,
+                    None => pairs.second().append(mode),
                 }
             }
-            out.close();
+            pairs.close();
+            Ok(())
         }
     }
-    Ok(())
 }
 
-fn zipped<D: Stride, E: Stride>(
-    op: &'static str,
-    layout: TreeRef<'_, Leaf<D>>,
-    tiler: &Tiler<E>,
-    pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>) -> Result<Layout<D>, LayoutError>,
-    first: &mut Gatherer<Leaf<D>>,
-    second: &mut Gatherer<Leaf<D>>,
-) -> Result<(), LayoutError> {
-    match tiler {
-        Tiler::Keep => split(op, layout, first, second)?,
-        Tiler::Layout(tile) => split(op, pair(layout, tile)?.as_ref(), first, second)?,
-        Tiler::Modes(tilers) => {
-            check_rank(op, layout, tilers)?;
-            first.open();
-            second.open();
-            let mut tilers = tilers.items().iter();
-            for (position, mode) in layout.modes().enumerate() {
-                match tilers.next() {
-                    Some(tiler) => {
-                        zipped(op, mode, tiler, pair, first, second).map_err(|error| error.in_mode(position))?
-                    }
-                    None => second.append(mode),
-                }
-            }
-            first.close();
-            second.close();
-        }
-    }
-    Ok(())
-}
-
-/// Sends the two modes of a pair their ways.
-fn split<D: Stride>(
-    op: &'static str,
-    pair: TreeRef<'_, Leaf<D>>,
-    first: &mut Gatherer<Leaf<D>>,
-    second: &mut Gatherer<Leaf<D>>,
-) -> Result<(), LayoutError> {
-    let mut modes = pair.modes();
+/// A mode under `_`: whole, or its two modes sent their ways.
+fn keep<D: Stride>(op: &'static str, layout: TreeRef<'_, Leaf<D>>, pairs: &mut Pairs<D>) -> Result<(), LayoutError> {
+    let Some(second) = &mut pairs.second else {
+        pairs.first.append(layout);
+        return Ok(());
+    };
+    let mut modes = layout.modes();
     match (modes.next(), modes.next(), modes.next()) {
         (Some(tile), Some(rest), None) => {
-            first.append(tile);
+            pairs.first.append(tile);
             second.append(rest);
             Ok(())
         }

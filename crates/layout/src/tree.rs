@@ -392,6 +392,12 @@ impl<T: Clone> Gatherer<T> {
         self.leaves.extend(leaves.iter().cloned());
     }
 
+    /// What has been gathered, once every tuple is closed.
+    #[inline]
+    pub(crate) fn as_ref(&self) -> TreeRef<'_, T> {
+        TreeRef { profile: self.builder.as_ref(), leaves: &self.leaves }
+    }
+
     #[inline]
     pub(crate) fn finish(self) -> Result<Tree<T>, LayoutError> {
         Ok(Tree { profile: self.builder.finish()?, leaves: self.leaves })
