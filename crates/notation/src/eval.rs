@@ -82,12 +82,9 @@ pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) ->
     let mut last = None;
     for statement in &program.statements {
         let value = Evaluator { source, program, env }.value(statement.value)?;
-        match statement.name {
-            Some(name) => {
-                let text = source.get(name.span()).unwrap_or("");
-                env.bind(text, value.clone());
-            }
-            None => {}
+        if let Some(name) = statement.name {
+            let text = source.get(name.span()).unwrap_or("");
+            env.bind(text, value.clone());
         }
         last = Some(value);
     }

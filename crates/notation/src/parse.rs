@@ -459,12 +459,13 @@ impl<'a> Parser<'a, '_> {
     /// `SW_3_4_3`, whose name is one token unless the shift is negative.
     fn underscored_swizzle(&mut self, token: Token, numbers: &str) -> Parsed {
         let mut parts: Vec<Option<i64>> = numbers.split('_').map(|part| part.parse().ok()).collect();
-        if let (Some(None), Kind::Int(shift)) = (parts.last(), self.now.kind) {
-            if shift < 0 && self.now.start == token.end {
-                parts.pop();
-                parts.push(Some(shift));
-                self.advance()?;
-            }
+        if let (Some(None), Kind::Int(shift)) = (parts.last(), self.now.kind)
+            && shift < 0
+            && self.now.start == token.end
+        {
+            parts.pop();
+            parts.push(Some(shift));
+            self.advance()?;
         }
         match parts.as_slice() {
             [Some(bits), Some(base), Some(shift)] => {
@@ -567,10 +568,7 @@ pub fn is_incomplete(source: &str) -> bool {
             Err(_) => return false,
         }
     }
-    let goes_on = match last {
-        Some((Kind::Equals | Kind::Circle | Kind::Colon | Kind::Dot, _)) => true,
-        Some((Kind::Name, "o")) => true,
-        _ => false,
-    };
+    let goes_on =
+        matches!(last, Some((Kind::Equals | Kind::Circle | Kind::Colon | Kind::Dot, _)) | Some((Kind::Name, "o")));
     depth > 0 || goes_on
 }

@@ -1,6 +1,6 @@
 //! Questions about a value, and functions that move its modes.
 
-use tilewright_layout::{Composed, Layout, LayoutError, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Tiler, Tree};
 
 use super::{Function, MANY};
 use crate::arguments::{Arguments, Fault};
@@ -13,7 +13,7 @@ const MODES: &str = "Modes";
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     let path = a.modes(first)?;
     let mut value = match a.get(0) {
-        Some(map @ (Value::Layout(_) | Value::Composed(_))) => map.clone(),
+        Some(map @ (Value::Layout(_) | Value::Composed(_) | Value::Tiler(_))) => map.clone(),
         Some(Value::List(values)) => Value::List(values.clone()),
         Some(other) => match number_tree(other) {
             Some(tree) => Value::from(tree),
@@ -27,6 +27,9 @@ fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
             Value::Composed(composed) => (composed.mode(mode).map(Value::Composed), composed.rank()),
             Value::Tree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
             Value::List(values) => (values.get(mode).cloned(), values.len()),
+            Value::Tiler(Tiler::Modes(modes)) => {
+                (modes.items().get(mode).cloned().map(Value::from), modes.items().len())
+            }
             other => ((mode == 0).then(|| other.clone()), 1),
         };
         let Some(inner) = inner else {
@@ -127,6 +130,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| match descend(&a, 1)? {
             Value::List(values) => Ok(number(values.len())),
+            Value::Tiler(Tiler::Modes(modes)) => Ok(number(modes.items().len())),
             _ => Ok(number(of_tree(&a, |layout| Ok(layout.rank()), |map| Ok(map.rank()), |tree| Ok(tree.rank()))?)),
         },
     },
