@@ -8,8 +8,6 @@
 //! Invariants, checked once on construction and held ever after: extents are positive, and their product, the size, is
 //! representable. Shape and stride are congruent because there is only one tree.
 
-use core::fmt;
-
 use smallvec::SmallVec;
 
 use crate::error::LayoutError;
@@ -357,27 +355,21 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
 }
 
 /// The value of a list of leaves at an index, the last leaf unbounded; `None` when it is not representable.
+///
+/// The empty list has a value at index 0 alone.
 #[inline]
 pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
     let Some((last, front)) = leaves.split_last() else {
         return index.is_zero().proved().then(D::zero);
     };
     let mut rest = index.clone();
-    let mut value: Option<D> = None;
+    let mut value = D::zero();
     for leaf in front {
-        let (quotient, remainder) = rest.divide(&leaf.extent)?;
-        let part = leaf.stride.times(&remainder)?;
-        value = Some(match value {
-            Some(value) => value.plus(&part)?,
-            None => part,
-        });
+        let (quotient, digit) = rest.digit(&leaf.extent)?;
+        value = value.plus(&leaf.stride.times(&digit)?)?;
         rest = quotient;
     }
-    let part = last.stride.times(&rest)?;
-    match value {
-        Some(value) => value.plus(&part),
-        None => Some(part),
-    }
+    value.plus(&last.stride.times(&rest)?)
 }
 
 /// The running products of the extents: the index distance of one step in each leaf, and the size at the end.
@@ -390,27 +382,4 @@ pub(crate) fn index_steps<D: Stride>(leaves: &[Leaf<D>]) -> Option<SmallVec<[D::
     }
     steps.push(step);
     Some(steps)
-}
-
-impl<D: Stride> fmt::Display for Layout<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let profile = self.profile().as_ref();
-        let mut leaves = self.leaves().iter();
-        crate::text::write_tree(f, profile, |f, _| match leaves.next() {
-            Some(leaf) => write!(f, "{}", leaf.extent),
-            None => Err(fmt::Error),
-        })?;
-        f.write_str(":")?;
-        let mut leaves = self.leaves().iter();
-        crate::text::write_tree(f, profile, |f, _| match leaves.next() {
-            Some(leaf) => write!(f, "{}", leaf.stride),
-            None => Err(fmt::Error),
-        })
-    }
-}
-
-impl<D: Stride> fmt::Debug for Layout<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Layout({self})")
-    }
 }

@@ -12,8 +12,10 @@
 //!   the third branch is compiled away; for values that become known later a proof may be missing. A rewrite that is
 //!   optional runs only on [`Truth::Proved`]; a precondition that is [`Truth::Open`] is refused.
 
-use core::fmt::{Debug, Display};
+use core::fmt::{Debug, Display, Write};
 use core::hash::Hash;
+
+use crate::print::Printer;
 
 /// The answer to a question about values, some of which may not be known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +82,13 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         }
     }
 
+    /// Writes the step as it reads back.
+    #[inline]
+    fn print(&self, out: &mut Printer<'_>) {
+        // A printer takes everything; what fails is remembered by it.
+        let _ = write!(out, "{self}");
+    }
+
     /// Whether two steps are equal.
     #[inline]
     fn same(&self, other: &Self) -> Truth {
@@ -100,6 +109,12 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
 
     /// Quotient and remainder of the division by a positive `divisor`, truncated toward zero.
     fn divide(&self, divisor: &Self) -> Option<(Self, Self)>;
+
+    /// As [`Extent::divide`], for an index and an extent: where it pays, tuned for extents that are powers of two.
+    #[inline(always)]
+    fn digit(&self, extent: &Self) -> Option<(Self, Self)> {
+        self.divide(extent)
+    }
 
     /// Whether `self` divides `other` exactly.
     fn divides(&self, other: &Self) -> Truth;
@@ -160,6 +175,11 @@ impl Stride for i64 {
     fn times(&self, count: &i64) -> Option<i64> {
         self.checked_mul(*count)
     }
+
+    #[inline(always)]
+    fn print(&self, out: &mut Printer<'_>) {
+        out.integer(*self);
+    }
 }
 
 impl Extent for i64 {
@@ -190,6 +210,15 @@ impl Extent for i64 {
             }
         }
         Some((self.checked_div(*divisor)?, self.checked_rem(*divisor)?))
+    }
+
+    #[inline(always)]
+    fn digit(&self, extent: &i64) -> Option<(i64, i64)> {
+        let mask = extent.wrapping_sub(1);
+        if extent & mask == 0 && *self >= 0 {
+            return Some((self >> extent.trailing_zeros(), self & mask));
+        }
+        self.divide(extent)
     }
 
     #[inline(always)]

@@ -56,7 +56,7 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
     let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
     let mut outer = Outer::blank();
     outer.read(&plain).ok()?;
-    let mut by_size: Vec<Mode> = modes.into_iter().filter(|mode| mode.stride != 0).collect();
+    let mut by_size = modes;
     by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
     let greatest = reach(&by_size)?.1;
     let mut search = Right {
@@ -74,7 +74,7 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
 
 struct Right {
     outer: Outer<i64>,
-    /// The modes with a stride, largest first.
+    /// The modes, largest stride first. Those of stride 0 count too: a carry may pass through one.
     modes: Vec<Mode>,
     size: i64,
     bound: i64,
@@ -123,7 +123,7 @@ impl Right {
             })
     }
 
-    /// All indices, stride-0 modes at 0, whose offset is `offset`: appended to `found`, each with `index` added.
+    /// All indices whose offset is `offset`: appended to `found`, each with `index` added.
     fn indices(&mut self, mode: usize, offset: i64, index: i64, found: &mut Vec<i64>) {
         let Some((current, rest)) = self.modes.get(mode..).and_then(<[Mode]>::split_first) else {
             if offset == 0 {
@@ -138,7 +138,7 @@ impl Right {
             // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
             if remaining >= least && remaining <= greatest {
                 self.indices(mode + 1, remaining, index + digit * current.step, found);
-            } else if (current.stride > 0 && remaining < least) || (current.stride < 0 && remaining > greatest) {
+            } else if (current.stride >= 0 && remaining < least) || (current.stride <= 0 && remaining > greatest) {
                 return;
             } else {
                 let excess = if current.stride > 0 { remaining - greatest } else { least - remaining };

@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 
 use crate::coord::Slot;
 use crate::error::{LayoutError, Limit};
-use crate::layout::Layout;
-use crate::profile::{MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
+use crate::layout::{Layout, Leaf};
+use crate::profile::{LEAF, MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
 use crate::tree::{Leaves, Tree};
 
 /// Writes the parentheses and commas of a profile, and each leaf by `leaf(f, number)`.
@@ -245,15 +245,105 @@ impl FromStr for Tree<Slot> {
 impl FromStr for Layout {
     type Err = LayoutError;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Layout, LayoutError> {
-        let mut cursor = Cursor::new(text);
-        let (nodes, extents) = cursor.tree()?;
-        if !cursor.eat(b':') {
-            cursor.end()?;
-            return Layout::compact(&Tree::from_parts(Profile::from_nodes(nodes), extents));
+        match plain_layout(text.as_bytes()) {
+            Some(layout) => Ok(layout),
+            None => any_layout(text),
         }
-        let (stride_nodes, strides) = cursor.tree()?;
-        cursor.end()?;
-        Layout::from_columns(Profile::from_nodes(nodes), &extents, Profile::from_nodes(stride_nodes), &strides)
     }
+}
+
+/// The marks of a shape: what follows in the text of its strides, `0` for a number.
+const MARKS: usize = 64;
+
+/// A layout as it is printed: no spaces, decimal integers, both shape and strides, no empty tuple. Anything else, errors
+/// included, is left to [`any_layout`].
+#[inline]
+fn plain_layout(text: &[u8]) -> Option<Layout> {
+    let mut layout = Layout::blank();
+    let (nodes, leaves) = layout.parts_mut();
+    let mut marks = [0_u8; MARKS];
+    let (mut count, mut at, mut depth, mut size) = (0, 0, 0, 1_i64);
+    let mut open = [0_usize; 8];
+    let mut mark = |byte: u8| {
+        *marks.get_mut(count)? = byte;
+        count += 1;
+        Some(())
+    };
+    loop {
+        let byte = *text.get(at)?;
+        if byte == b'(' {
+            mark(b'(')?;
+            at += 1;
+            *open.get_mut(depth)? = nodes.len();
+            depth += 1;
+            nodes.push(1);
+            continue;
+        }
+        let extent = plain_integer(text, &mut at)?;
+        size = size.checked_mul(extent).filter(|_| extent > 0)?;
+        mark(b'0')?;
+        nodes.push(LEAF);
+        leaves.push(Leaf { extent, stride: 0 });
+        loop {
+            let byte = *text.get(at)?;
+            at += 1;
+            mark(byte)?;
+            if byte == b')' && depth > 0 {
+                depth -= 1;
+                let begin = *open.get(depth)?;
+                *nodes.get_mut(begin)? = (nodes.len() - begin) as u16;
+            } else if byte == b',' && depth > 0 {
+                break;
+            } else if byte == b':' && depth == 0 {
+                let marks = marks.get(..count - 1)?;
+                let mut leaves = leaves.iter_mut();
+                for mark in marks {
+                    if *mark == b'0' {
+                        leaves.next()?.stride = plain_integer(text, &mut at)?;
+                    } else if text.get(at) == Some(mark) {
+                        at += 1;
+                    } else {
+                        return None;
+                    }
+                }
+                return (at == text.len()).then_some(layout);
+            } else {
+                return None;
+            }
+        }
+    }
+}
+
+/// A decimal integer of at most eighteen digits.
+#[inline(always)]
+fn plain_integer(text: &[u8], at: &mut usize) -> Option<i64> {
+    let negative = text.get(*at) == Some(&b'-');
+    let first = *at + usize::from(negative);
+    let mut end = first;
+    let mut value: i64 = 0;
+    while let Some(digit) = text.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        end += 1;
+    }
+    if end == first || end > first + 18 {
+        return None;
+    }
+    *at = end;
+    Some(if negative { -value } else { value })
+}
+
+/// A layout in any of its spellings.
+#[inline(never)]
+fn any_layout(text: &str) -> Result<Layout, LayoutError> {
+    let mut cursor = Cursor::new(text);
+    let (nodes, extents) = cursor.tree()?;
+    if !cursor.eat(b':') {
+        cursor.end()?;
+        return Layout::compact(&Tree::from_parts(Profile::from_nodes(nodes), extents));
+    }
+    let (stride_nodes, strides) = cursor.tree()?;
+    cursor.end()?;
+    Layout::from_columns(Profile::from_nodes(nodes), &extents, Profile::from_nodes(stride_nodes), &strides)
 }

@@ -67,9 +67,11 @@ fn right_inverse_of_three_modes() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((seed >> 33) % bound) as i64
     };
-    for _ in 0..4_000 {
-        let mut leaf = || (1 + random(4), random(9) - 1);
+    for case in 0..12_000 {
+        let most = if case % 2 == 0 { 9 } else { 4 };
+        let mut leaf = || (1 + random(4), random(most) - i64::from(most == 9));
         let ((a, x), (b, y), (c, z)) = (leaf(), leaf(), leaf());
+        // Small strides, zero among them, make the overlaps in which the chain of strides falls short.
         let layout: Layout = format!("({a},{b},{c}):({x},{y},{z})").parse().unwrap();
         let inverse = layout.right_inverse().unwrap();
         for i in 0..inverse.size() {
