@@ -1,0 +1,141 @@
+//! The command line: what can be typed, and the help that says so.
+
+use clap::{ColorChoice, Parser, Subcommand};
+use clap_complete::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  tilewright tour                                    one tiling problem, end to end
+  tilewright eval '(6,2):(8,2) o (4,3):(3,1)'        the layout of a composition
+  tilewright show '((2,2),(2,4)):((1,4),(2,8))'      a picture of offsets, and the facts
+  tilewright check '(4,2):(2,1)' '(2,2,2):(2,4,1)'   are they the same function?
+  tilewright explain E0107                           what an error means
+  printf '8:2 o 4:2\\n4:1 o 2:2\\n' | tilewright eval -  one result for each line
+
+A layout is shape:stride, as in ((2,2),3):((24,2),8). `tilewright functions` lists the language.
+Exit status: 0 if all went well, 1 if an expression has an error or a check fails, 2 for wrong usage.";
+
+/// Layouts: evaluate, draw, check and explain them.
+#[derive(Debug, Parser)]
+#[command(name = "tilewright", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Args {
+    /// When to use colour; `auto` asks whether the output is a terminal, and respects NO_COLOR.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the value of an expression, or of each line of a file or of standard input.
+    #[command(after_help = "\
+Examples:
+  tilewright eval '(6,2):(8,2) o (4,3):(3,1)'
+  tilewright eval 'A = (4,8):(8,1); A.logical_divide([2:1;4:1])'
+  tilewright eval --json 'complement(4:2, 24)'
+  tilewright eval - < programs.txt
+
+INPUT is a file if there is one of that name; else it is an expression. A file and standard
+input hold one program a line and give one line for each: its value, or `error: ` and the message.
+
+With --json each result is an object on one line: `text` (canonical) and `kind`, for a layout also
+`shape`, `stride`, `size`, `cosize`, `rank` and `depth`. An error is an object `error` with `code`,
+`message`, `start`, `end` (bytes of the program) and `help`.")]
+    Eval {
+        /// An expression, the name of a file, or `-` for standard input.
+        #[arg(allow_hyphen_values = true)]
+        input: String,
+        /// Print JSON objects instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Evaluate expressions interactively.
+    Repl,
+
+    /// Draw the offsets of a layout, with its facts below.
+    #[command(after_help = "\
+Examples:
+  tilewright show '(4,8):(8,1)'
+  tilewright show '((2,2),(2,4)):((1,4),(2,8))'
+  tilewright show 'S<2,0,3> o 0 o (8,8):(8,1)'
+  tilewright show --table 'zipped_divide((4,6):(6,1), [2:1;3:1])'
+
+Rows are mode 0 and columns are mode 1; modes 2 and 3 give one grid for each of their indices.
+The ticks of a nested mode have a line for each leaf, and rules stand where a leaf starts again.")]
+    Show {
+        /// An expression whose value is a layout.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        /// List index, coordinate and offset instead of drawing a grid.
+        #[arg(long)]
+        table: bool,
+        /// Draw everything, however large.
+        #[arg(long)]
+        all: bool,
+    },
+
+    /// Check an equality of two layouts, or the law of an operation, at every index.
+    #[command(after_help = "\
+Examples:
+  tilewright check '(4,2):(2,1)' '(2,2,2):(2,4,1)'     are these the same function?
+  tilewright check '(6,2):(8,2) o (4,3):(3,1)'         does R(c) = A(B(c)) hold?
+  tilewright check 'complement(4:2, 24)'               disjoint, ordered, and filling [0,24)?
+  tilewright check 'is_injective((4,8):(8,1))'         is this true?
+
+Exit status 1 if it does not hold; then the first coordinate at which it fails is shown.")]
+    Check {
+        /// An expression: its outermost operation is checked; with OTHER, it is compared.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        /// What the first expression should equal, as a function.
+        #[arg(allow_hyphen_values = true)]
+        other: Option<String>,
+    },
+
+    /// Explain an error code, or how the value of an expression comes about.
+    #[command(after_help = "\
+Examples:
+  tilewright explain E0107
+  tilewright explain 'logical_divide((4,6):(1,4), [2:1;3:1])'")]
+    Explain {
+        /// An error code such as E0107, or an expression.
+        #[arg(value_name = "CODE|EXPRESSION", allow_hyphen_values = true)]
+        subject: String,
+    },
+
+    /// List the functions of the expression language, or describe one.
+    Functions {
+        /// The function to describe.
+        name: Option<String>,
+    },
+
+    /// Work through one tiling problem, printing and checking each layout.
+    #[command(after_help = "\
+Examples:
+  tilewright tour
+  tilewright tour --step 4      only the swizzled shared-memory tile")]
+    Tour {
+        /// Print only this step.
+        #[arg(long, value_name = "N")]
+        step: Option<usize>,
+    },
+
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example: tilewright completions bash > ~/.local/share/bash-completion/completions/tilewright"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+
+    /// Print the manual page, of the command or of one of its subcommands.
+    #[command(after_help = "Example: tilewright man > ~/.local/share/man/man1/tilewright.1")]
+    Man {
+        /// The subcommand to describe.
+        command: Option<String>,
+    },
+}

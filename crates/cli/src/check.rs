@@ -1,0 +1,83 @@
+//! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its law.
+
+use std::io::Write;
+
+use tilewright::notation::call;
+use tilewright::{Environment, Value, evaluate};
+
+use crate::law::{self, Verdict};
+use crate::map::Map;
+use crate::picture::{Paint, painted};
+use crate::terminal::{Failure, Terminal};
+
+pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut values = Vec::new();
+    for source in [left, right] {
+        match evaluate(source, &mut Environment::new()) {
+            Ok(value) => values.push(value),
+            Err(diagnostic) => return Err(terminal.report(&diagnostic, source)),
+        }
+    }
+    let [a, b] = values.as_slice() else { return Err(Failure::Usage("two expressions are needed".to_owned())) };
+    let functions = Map::of(a).is_some() || Map::of(b).is_some();
+    match (Map::of_operand(a), Map::of_operand(b)) {
+        (Some(left), Some(right)) if functions => {
+            writeln!(terminal.out, "left:  {a}\nright: {b}")?;
+            let verdict = law::same(&left, &right, "left(i) = right(i)");
+            conclude(&verdict, terminal)
+        }
+        _ if a == b => {
+            let line = painted("holds: the values are equal", Paint::Good, terminal.colour);
+            Ok(writeln!(terminal.out, "{a}\n{line}")?)
+        }
+        _ => {
+            writeln!(terminal.out, "left:  {a}\nright: {b}")?;
+            writeln!(terminal.out, "{}", painted("fails: the values differ", Paint::Bad, terminal.colour))?;
+            Err(Failure::Refused)
+        }
+    }
+}
+
+pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let call = match call(source, &mut Environment::new()) {
+        Ok(call) => call,
+        Err(diagnostic) => return Err(terminal.report(&diagnostic, source)),
+    };
+    let Some(call) = call else {
+        return Err(Failure::Usage(
+            "the expression has no operation to check; give a second one to compare it with".to_owned(),
+        ));
+    };
+    let Some(verdict) = law::of(call.function, &call.arguments, &call.value) else {
+        return Err(Failure::Usage(format!("no law of '{}' can be checked on these arguments", call.function)));
+    };
+    if !matches!(call.value, Value::Bool(_)) {
+        writeln!(terminal.out, "R = {}", call.value)?;
+    }
+    conclude(&verdict, terminal)
+}
+
+/// Prints what came of a test; a law that fails is an error.
+fn conclude(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Failure> {
+    let colour = terminal.colour;
+    let law = verdict.law;
+    match &verdict.failure {
+        Some(failure) => {
+            writeln!(terminal.out, "{}", painted(&format!("fails: {law}"), Paint::Bad, colour))?;
+            writeln!(terminal.out, "  {failure}")?;
+            Err(Failure::Refused)
+        }
+        None if verdict.tested == 0 => {
+            writeln!(terminal.out, "not checked: {law}; there are {} indices, more than {}", verdict.total, law::MOST)?;
+            Err(Failure::Refused)
+        }
+        None => {
+            let places = if verdict.tested == verdict.total {
+                format!("at all {} indices", verdict.total)
+            } else {
+                format!("at the first {} of {} indices", verdict.tested, verdict.total)
+            };
+            Ok(writeln!(terminal.out, "{}", painted(&format!("holds: {law}, {places}"), Paint::Good, colour))?)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about, what there is to call.
+
+use std::io::Write;
+
+use tilewright::Environment;
+use tilewright::notation::{Function, derive, explanation, functions};
+
+use crate::picture::{Paint, painted};
+use crate::terminal::{Failure, Terminal};
+
+pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
+    if is_code(subject) {
+        let code = subject.trim().to_uppercase();
+        return match explanation(&code) {
+            Some(text) => Ok(writeln!(terminal.out, "{}", text.trim_end())?),
+            None => Err(Failure::Usage(format!("there is no error code {code}"))),
+        };
+    }
+    match derive(subject, environment) {
+        Ok(derivation) => {
+            let text = derivation.to_string();
+            Ok(writeln!(terminal.out, "{}", text.trim_end())?)
+        }
+        Err(diagnostic) => Err(terminal.report(&diagnostic, subject)),
+    }
+}
+
+/// Whether this is an error code: `E` and four digits.
+fn is_code(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['E', 'e']);
+    digits.is_some_and(|digits| digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+pub fn run_functions(name: Option<&str>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let colour = terminal.colour;
+    match name {
+        Some(name) => match describe(name, colour) {
+            Some(text) => Ok(terminal.out.write_all(text.as_bytes())?),
+            None => Err(Failure::Usage(unknown(name))),
+        },
+        None => Ok(terminal.out.write_all(list(colour).as_bytes())?),
+    }
+}
+
+/// All functions, by section.
+pub fn list(colour: bool) -> String {
+    let mut sections: Vec<&str> = Vec::new();
+    for function in functions() {
+        if !sections.contains(&function.section) {
+            sections.push(function.section);
+        }
+    }
+    let width = functions().iter().map(|function| function.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (position, section) in sections.into_iter().enumerate() {
+        if position > 0 {
+            text.push('\n');
+        }
+        text.push_str(&painted(section, Paint::Strong, colour));
+        text.push('\n');
+        for function in functions().iter().filter(|function| function.section == section) {
+            text.push_str(&format!("  {:width$}  {}\n", function.name, function.summary));
+        }
+    }
+    text.push_str(
+        "\n`tilewright functions NAME` describes one. `A o B` is composition(A, B), and A.f(x) is f(A, x).\n",
+    );
+    text
+}
+
+/// One function: how it is called, what it gives, an example.
+pub fn describe(name: &str, colour: bool) -> Option<String> {
+    let function: &Function = functions().iter().find(|function| function.name == name)?;
+    Some(format!(
+        "{}\n\n  {}\n\nExample:\n  {}\n  {}\n",
+        painted(function.signature, Paint::Strong, colour),
+        function.summary,
+        function.example,
+        function.result
+    ))
+}
+
+/// That there is no such function, and the name that was probably meant.
+pub fn unknown(name: &str) -> String {
+    let near = functions().iter().map(|function| (distance(name, function.name), function.name)).min();
+    match near {
+        Some((distance, near)) if distance <= 3 => format!("there is no function '{name}'; is '{near}' meant?"),
+        _ => format!("there is no function '{name}'; `tilewright functions` lists them"),
+    }
+}
+
+/// How many letters must be inserted, removed or changed to make one word from another.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = i;
+        let mut left = i + 1;
+        for (cell, y) in row.iter_mut().skip(1).zip(b.bytes()) {
+            let above = *cell;
+            left = (corner + usize::from(x != y)).min(above + 1).min(left + 1);
+            corner = above;
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_told_from_expressions() {
+        assert!(is_code("E0107") && is_code(" e0107 "));
+        assert!(!is_code("E107") && !is_code("(4,8)") && !is_code("E01075"));
+    }
+
+    #[test]
+    fn words_have_distances() {
+        assert_eq!(distance("complement", "complement"), 0);
+        assert_eq!(distance("complment", "complement"), 1);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

@@ -1,0 +1,126 @@
+//! Values and errors as JSON objects, one on a line.
+//!
+//! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`; a kind may get more
+//! fields, but a field keeps its meaning. Integers are written in full, up to 64 bits.
+
+use std::fmt::Write as _;
+
+use tilewright::{Diagnostic, Layout, Tree, Value};
+
+/// The JSON object of a value.
+pub fn value(value: &Value) -> String {
+    let mut object = Object::new();
+    object.text("text", &value.to_string());
+    object.text("kind", value.kind());
+    match value {
+        Value::Int(n) => object.raw("value", &n.to_string()),
+        Value::Bool(b) => object.raw("value", if *b { "true" } else { "false" }),
+        Value::Tree(tree) => {
+            object.raw("value", &nested(tree));
+            object.raw("rank", &tree.rank().to_string());
+            object.raw("depth", &tree.depth().to_string());
+        }
+        Value::Layout(layout) => layout_fields(&mut object, layout),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(self::value).collect();
+            object.raw("items", &format!("[{}]", items.join(",")));
+        }
+        _ => {}
+    }
+    object.end()
+}
+
+/// The JSON object of an error.
+pub fn error(diagnostic: &Diagnostic) -> String {
+    let mut inner = Object::new();
+    inner.text("code", diagnostic.code);
+    inner.text("message", &diagnostic.message);
+    inner.raw("start", &diagnostic.span.start.to_string());
+    inner.raw("end", &diagnostic.span.end.to_string());
+    match &diagnostic.help {
+        Some(help) => inner.text("help", help),
+        None => inner.raw("help", "null"),
+    }
+    let mut object = Object::new();
+    object.raw("error", &inner.end());
+    object.end()
+}
+
+fn layout_fields(object: &mut Object, layout: &Layout) {
+    object.raw("shape", &nested(&layout.shape()));
+    object.raw("stride", &nested(&layout.stride()));
+    object.raw("size", &layout.size().to_string());
+    object.raw("cosize", &layout.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
+    object.raw("rank", &layout.rank().to_string());
+    object.raw("depth", &layout.depth().to_string());
+}
+
+/// A tree of integers as nested arrays; a single integer as itself.
+fn nested(tree: &Tree<i64>) -> String {
+    if tree.is_leaf() {
+        return tree.leaves().iter().map(ToString::to_string).collect();
+    }
+    let modes: Vec<String> = tree.modes().map(|mode| nested(&mode)).collect();
+    format!("[{}]", modes.join(","))
+}
+
+/// An object under construction.
+struct Object(String);
+
+impl Object {
+    fn new() -> Object {
+        Object(String::from("{"))
+    }
+
+    fn raw(&mut self, name: &str, value: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        let _ = write!(self.0, "\"{name}\":{value}");
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.raw(name, &quoted(value));
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_has_its_trees_as_arrays() {
+        let layout: Layout = "((2,2),3):((24,2),8)".parse().unwrap();
+        assert_eq!(
+            value(&Value::Layout(layout)),
+            r#"{"text":"((2,2),3):((24,2),8)","kind":"layout","shape":[[2,2],3],"stride":[[24,2],8],"size":12,"cosize":43,"rank":2,"depth":2}"#
+        );
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(quoted("a\"b\\c\nd\u{1}"), r#""a\"b\\c\nd\u0001""#);
+    }
+}

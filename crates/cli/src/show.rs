@@ -1,0 +1,172 @@
+//! `tilewright show`: a layout as a picture, and what can be said about it.
+
+use std::io::Write;
+
+use tilewright::{Environment, Layout, Tree, Value, evaluate};
+
+use crate::map::{self, Map};
+use crate::picture::{Axis, Cell, Paint, Window, grid, painted};
+use crate::terminal::{Failure, Terminal};
+
+/// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
+const MOST_SLABS: i64 = 8;
+
+pub fn run(expression: &str, table: bool, all: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let value = match evaluate(expression, &mut Environment::new()) {
+        Ok(value) => value,
+        Err(diagnostic) => return Err(terminal.report(&diagnostic, expression)),
+    };
+    let window = if all { Window::ALL } else { terminal.window() };
+    write_value(&drawable(value), table, window, terminal)
+}
+
+/// A shape alone means its compact layout; other values are drawn as they are.
+pub fn drawable(value: Value) -> Value {
+    match &value {
+        Value::Tree(shape) => Layout::compact(shape).map_or(value, Value::Layout),
+        _ => value,
+    }
+}
+
+/// Draws a value if it can be drawn, else prints it.
+pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
+    let colour = terminal.colour;
+    writeln!(terminal.out, "{}", painted(&value.to_string(), Paint::Strong, colour))?;
+    let Some(map) = Map::of(value) else { return Ok(()) };
+    writeln!(terminal.out)?;
+    let text = if table || map.shape().rank() > 4 { listing(&map, window) } else { grids(&map, window, colour) };
+    terminal.out.write_all(text.as_bytes())?;
+    writeln!(terminal.out)?;
+    for line in facts(value, &map) {
+        writeln!(terminal.out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// The offset at an index as a cell, shaded by its value.
+fn cell(map: &Map, index: i64) -> Cell {
+    match map.at(index) {
+        Ok(offset) => (offset.to_string(), Paint::Grey(offset)),
+        Err(_) => ("?".to_owned(), Paint::Bad),
+    }
+}
+
+/// The grid of a layout of rank at most 2, or one grid for each index of modes 2 and 3.
+fn grids(map: &Map, window: Window, colour: bool) -> String {
+    let modes: Vec<Tree<i64>> = map.shape().modes().collect();
+    let sizes: Vec<i64> = modes.iter().map(map::size).collect();
+    let one = Axis::flat(1);
+    match (modes.as_slice(), sizes.as_slice()) {
+        ([only], _) => grid(&one, &Axis::of(only), window, |_, column| cell(map, column)).text(0, colour),
+        ([rows, columns, slow @ ..], [height, width, counts @ ..]) => {
+            let (height, area) = (*height, height * width);
+            let (rows, columns) = (Axis::of(rows), Axis::of(columns));
+            let slabs: i64 = counts.iter().product();
+            let shown = if window.rows == usize::MAX { slabs } else { slabs.min(MOST_SLABS) };
+            let mut text = String::new();
+            for slab in 0..shown {
+                text.push_str(&heading(slow, counts, slab, colour));
+                let at = |row, column| cell(map, row + height * column + area * slab);
+                text.push_str(&grid(&rows, &columns, window, at).text(0, colour));
+            }
+            if shown < slabs {
+                text.push_str(&format!("… and {} more of {slabs} grids; --all draws them\n", slabs - shown));
+            }
+            text
+        }
+        _ => grid(&one, &one, window, |_, _| cell(map, 0)).text(0, colour),
+    }
+}
+
+/// The line above one grid of several: which indices of modes 2 and 3 it shows.
+fn heading(slow: &[Tree<i64>], counts: &[i64], slab: i64, colour: bool) -> String {
+    let mut rest = slab;
+    let mut names = Vec::new();
+    for (position, count) in counts.iter().enumerate() {
+        names.push(format!("mode {} = {}", position + 2, rest % count));
+        rest /= count;
+    }
+    let mark = if slow.len() > 1 && slab % counts.first().copied().unwrap_or(1) == 0 { "══" } else { "──" };
+    if names.is_empty() {
+        return String::new();
+    }
+    painted(&format!("{mark} {} {mark}\n", names.join(", ")), Paint::Strong, colour)
+}
+
+/// Index, coordinate and offset, one to a line.
+fn listing(map: &Map, window: Window) -> String {
+    let size = map.size();
+    let limit = i64::try_from(window.rows).unwrap_or(i64::MAX);
+    let shown: Vec<Option<i64>> = if size <= limit {
+        (0..size).map(Some).collect()
+    } else {
+        (0..(limit - 2).max(1)).map(Some).chain([None, Some(size - 1)]).collect()
+    };
+    let rows: Vec<[String; 3]> = shown
+        .into_iter()
+        .map(|index| match index {
+            Some(index) => {
+                let offset = map.at(index).map_or("?".to_owned(), |offset| offset.to_string());
+                [index.to_string(), map.coordinate(index).to_string(), offset]
+            }
+            None => ["⋮".to_owned(), "⋮".to_owned(), "⋮".to_owned()],
+        })
+        .collect();
+    let head = ["index", "coordinate", "offset"];
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain(head.get(column).map(|name| name.len())).max().unwrap_or(0)
+    };
+    let (a, b, c) = (width(0), width(1), width(2));
+    let mut text = format!("{:>a$}  {:>b$}  {:>c$}\n", "index", "coordinate", "offset");
+    for [index, coordinate, offset] in &rows {
+        text.push_str(&format!("{index:>a$}  {coordinate:>b$}  {offset:>c$}\n"));
+    }
+    text
+}
+
+/// What can be said about a layout, a line for each group of facts.
+fn facts(value: &Value, map: &Map) -> Vec<String> {
+    let shape = map.shape();
+    let mut lines = Vec::new();
+    let mut numbers = vec![format!("size {}", map.size())];
+    if let Value::Layout(layout) = value {
+        numbers.extend(layout.cosize().ok().map(|cosize| format!("cosize {cosize}")));
+    }
+    numbers.extend([format!("rank {}", shape.rank()), format!("depth {}", shape.depth())]);
+    lines.push(numbers.join(", "));
+    if let Value::Layout(layout) = value {
+        lines.extend(predicates(layout));
+    }
+    lines
+}
+
+/// The questions with the answer yes, those with the answer no, a witness, and the least form of the layout. Compact is the
+/// same as bijective.
+fn predicates(layout: &Layout) -> Vec<String> {
+    let asked = [
+        ("injective", layout.is_injective().ok()),
+        ("surjective", Some(layout.is_surjective())),
+        ("compact", Some(layout.is_compact())),
+        ("contiguous", Some(layout.is_contiguous())),
+        ("ordered", Some(layout.is_ordered())),
+        ("tractable", Some(layout.is_tractable())),
+    ];
+    let mut lines = Vec::new();
+    for (label, answer) in [("", Some(true)), ("not ", Some(false)), ("perhaps ", None)] {
+        let answered = asked.iter().filter(|(_, given)| *given == answer);
+        let names: Vec<String> = answered.map(|(name, _)| format!("{label}{name}")).collect();
+        if !names.is_empty() {
+            lines.push(names.join(", "));
+        }
+    }
+    if let Ok(Some((first, second))) = layout.collision() {
+        lines.push(format!("indices {first} and {second} share an offset"));
+    }
+    if let Ok(least) = layout.coalesce()
+        && least != *layout
+    {
+        lines.push(format!("the same function as {least}"));
+    }
+    lines
+}

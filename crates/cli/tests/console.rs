@@ -1,0 +1,13 @@
+//! Every console block of the documents and of `tests/cmd` prints what it says.
+//!
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test console` writes down what is printed now.
+
+#[test]
+fn console_blocks() {
+    trycmd::TestCases::new()
+        .register_bin("tilewright", trycmd::cargo::cargo_bin!("tilewright"))
+        .env("NO_COLOR", "1")
+        .case("../../*.md")
+        .case("../../docs/*.md")
+        .case("tests/cmd/*.md");
+}

@@ -1,0 +1,196 @@
+//! What the command writes to which stream, and how it ends.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn tilewright(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    tilewright(arguments).output().unwrap()
+}
+
+fn fed(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child: Child = tilewright(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    output
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn results_and_messages_go_apart() {
+    let good = run(&["eval", "(6,2):(8,2) o (4,3):(3,1)"]);
+    assert_eq!((text(&good.stdout), text(&good.stderr)), ("((2,2),3):((24,2),8)\n", ""));
+    assert_eq!(good.status.code(), Some(0));
+
+    let refused = run(&["eval", "(6,2):(1,7) o (3,2):(2,3)"]);
+    assert_eq!(text(&refused.stdout), "");
+    assert!(text(&refused.stderr).starts_with("error[E0107]: composition: "));
+    assert!(text(&refused.stderr).contains("^"));
+    assert_eq!(refused.status.code(), Some(1));
+
+    let misused = run(&["eval"]);
+    assert_eq!(text(&misused.stdout), "");
+    assert_eq!(misused.status.code(), Some(2));
+    assert_eq!(run(&["explain", "E9999"]).status.code(), Some(2));
+}
+
+#[test]
+fn colour_only_where_it_is_asked_for() {
+    let escape = |output: &Output| output.stdout.contains(&0x1b) || output.stderr.contains(&0x1b);
+    for arguments in [&["show", "(4,8)"][..], &["eval", "(4,"], &["functions"]] {
+        assert!(!escape(&run(arguments)), "{arguments:?} goes to a pipe");
+        let always: Vec<&str> = ["--color", "always"].iter().chain(arguments).copied().collect();
+        assert!(escape(&run(&always)), "{always:?}");
+        let never: Vec<&str> = ["--color", "never"].iter().chain(arguments).copied().collect();
+        assert!(!escape(&run(&never)), "{never:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_command_quietly() {
+    for arguments in [&["show", "--all", "(1000,100)"][..], &["man"], &["completions", "bash"], &["--help"]] {
+        let mut child = tilewright(arguments).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut message = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        assert_eq!(message, "", "{arguments:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_batch_has_one_line_for_each_and_goes_on_after_an_error() {
+    let output = fed(&["eval", "-"], b"size(4:1)\n(4,\n\xff\nsize(8:1)");
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!((lines[0], lines[3]), ("4", "8"));
+    assert!(lines[1].starts_with("error: ") && lines[2].starts_with("error: "));
+    assert_eq!(output.status.code(), Some(1));
+
+    let output = fed(&["eval", "-"], b"size(4:1)\r\n\r\n");
+    assert_eq!(text(&output.stdout).lines().next(), Some("4"));
+
+    let output = fed(&["eval", "--json", "-"], b"4:2\n(4,\n");
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert!(lines[0].starts_with(r#"{"text":"4:2","kind":"layout","shape":4,"stride":2,"#), "{}", lines[0]);
+    assert!(lines[1].starts_with(r#"{"error":{"code":"E"#), "{}", lines[1]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_file_is_a_batch() {
+    let path = std::env::temp_dir().join(format!("tilewright-batch-{}.txt", std::process::id()));
+    std::fs::write(&path, "A = 4:2; A o 2:1\nsize(4:1)\n").unwrap();
+    let output = run(&["eval", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(text(&output.stdout), "2:2\n4\n");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_hundred_thousand_lines_are_fast() {
+    let batch: String = (0..100_000).map(|n| format!("(6,2):(8,{}) o (4,3):(3,1)\n", 2 + n % 7)).collect();
+    let started = Instant::now();
+    let output = fed(&["eval", "-"], batch.as_bytes());
+    let elapsed = started.elapsed();
+    assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), 100_000);
+    // Half a second is the aim for a release build; a debug build on a busy machine gets more.
+    assert!(elapsed < Duration::from_secs(20), "{elapsed:?}");
+}
+
+#[test]
+fn the_prompt_reads_a_pipe() {
+    let output = fed(&["repl"], b"A = (4,\n8):(8,1)\nA(2,3)\n(4,8):(1)\n:names\n:help size\n:quit\ndepth(A)\n");
+    assert!(text(&output.stdout).starts_with("(4,8):(8,1)\n19\n"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("\nA\n"));
+    assert!(text(&output.stdout).contains("size(A"));
+    assert!(!text(&output.stdout).ends_with("\n1\n"), "nothing is read after :quit");
+    assert!(text(&output.stderr).contains("error[E"), "an error is shown and the session goes on");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn bad_input_is_an_error_and_nothing_worse() {
+    let deep = "(".repeat(100_000) + &")".repeat(100_000);
+    let long = "1,".repeat(40_000);
+    for source in [
+        "",
+        " ",
+        "(",
+        ")",
+        "4:",
+        ":4",
+        "0:1",
+        "(-4):1",
+        "9223372036854775807:9223372036854775807",
+        "(4,8):(1)",
+        "9223372036854775808",
+        "f(",
+        "nothing(4)",
+        "A",
+        "size()",
+        "(4,8)((1,2,3))",
+        "4 4",
+        "é:ü",
+        &long,
+    ] {
+        for command in ["eval", "show", "check", "explain"] {
+            let output = run(&[command, source]);
+            let code = output.status.code();
+            assert!(matches!(code, Some(0..=2)), "{command} {source:.40}: {}", text(&output.stderr));
+            if command == "eval" && !source.starts_with("9223372036854775807") {
+                assert_eq!(code, Some(1), "{source:.40}: {}", text(&output.stdout));
+                assert!(text(&output.stderr).starts_with("error[E"), "{source:.40}");
+            }
+        }
+    }
+    assert_eq!(fed(&["eval", "-"], deep.as_bytes()).status.code(), Some(1));
+}
+
+#[test]
+fn every_shell_has_a_script_and_every_command_a_page() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(&["completions", shell]);
+        assert!(text(&output.stdout).contains("tilewright") && output.status.success(), "{shell}");
+    }
+    for command in ["eval", "repl", "show", "check", "explain", "functions", "tour", "completions", "man"] {
+        let output = run(&["man", command]);
+        assert!(text(&output.stdout).contains(&format!("tilewright-{command}")), "{command}");
+        assert!(run(&[command, "--help"]).status.success(), "{command}");
+    }
+    assert_eq!(run(&["man", "nothing"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_tour_checks_what_it_shows_and_fits_the_page() {
+    let output = run(&["tour"]);
+    let whole = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{whole}{}", text(&output.stderr));
+    assert!(!whole.contains("FAILED"), "{whole}");
+    assert!(whole.matches("checked: ").count() >= 19);
+    for line in whole.lines() {
+        assert!(line.chars().count() <= 100, "{} characters: {line}", line.chars().count());
+    }
+    // The steps one by one are the steps together.
+    let mut together = String::new();
+    for step in 1..=8 {
+        let output = run(&["tour", "--step", &step.to_string()]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&output.stdout).contains("checked: "), "step {step} checks nothing");
+        together.push_str(text(&output.stdout));
+    }
+    assert!(whole.contains(&together));
+    assert_eq!(run(&["tour", "--step", "9"]).status.code(), Some(2));
+}

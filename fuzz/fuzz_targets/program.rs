@@ -1,0 +1,25 @@
+//! A program ends with a value whose text evaluates to itself, or with an error that points into the text.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tilewright_notation::{Environment, derive, evaluate, explanation, is_incomplete};
+
+fuzz_target!(|source: &str| {
+    let _ = is_incomplete(source);
+    match evaluate(source, &mut Environment::new()) {
+        Ok(value) => {
+            let text = value.to_string();
+            let again = evaluate(&text, &mut Environment::new()).expect("what prints evaluates");
+            assert_eq!(again.to_string(), text);
+            let derived = derive(source, &mut Environment::new()).expect("what evaluates has a derivation");
+            assert!(!derived.to_string().is_empty());
+        }
+        Err(error) => {
+            assert!(error.span.start <= error.span.end && error.span.end <= source.len(), "{error:?}");
+            assert!(source.get(error.span.clone()).is_some(), "{error:?} splits a character");
+            assert!(!error.one_line().contains('\n'));
+            assert!(!error.render(source, false).is_empty());
+            assert!(explanation(error.code).is_some(), "{} has no page", error.code);
+        }
+    }
+});
