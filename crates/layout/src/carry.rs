@@ -62,11 +62,11 @@ impl<'a, D: Stride> Steps<'a, D> {
         let mut sum = D::zero();
         for ((c, (_, step)), value) in coordinate.iter().zip(&self.runs).zip(&self.values) {
             index += Wide::from(*c) * Wide::from(*step);
-            let part = value.times(&D::Extent::from(*c)).ok_or(LayoutError::overflow(OP))?;
-            sum = sum.plus(&part).ok_or(LayoutError::overflow(OP))?;
+            let part = value.times(&D::Extent::from(*c)).ok_or_else(|| LayoutError::overflow(OP))?;
+            sum = sum.plus(&part).ok_or_else(|| LayoutError::overflow(OP))?;
         }
         let index = i64::try_from(index).map_err(|_| LayoutError::overflow(OP))?;
-        let value = self.outer.eval(&D::Extent::from(index)).ok_or(LayoutError::overflow(OP))?;
+        let value = self.outer.eval(&D::Extent::from(index)).ok_or_else(|| LayoutError::overflow(OP))?;
         Ok((value, sum))
     }
 

@@ -72,7 +72,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves()).ok_or(LayoutError::overflow("coalesce"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -112,7 +112,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced_z(layout.leaves_mut(), self.leaves()).ok_or(LayoutError::overflow("coalesce_z"))?;
+        push_coalesced_z(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce_z"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -179,7 +179,7 @@ fn coalesce_modes<D: Stride>(
     path: &mut alloc::vec::Vec<usize>,
 ) -> Result<(), LayoutError> {
     if profile.is_leaf() {
-        let modes = coalesced(layout.leaves).ok_or(LayoutError::overflow("coalesce"))?;
+        let modes = coalesced(layout.leaves).ok_or_else(|| LayoutError::overflow("coalesce"))?;
         if modes.is_empty() {
             out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else {

@@ -37,7 +37,7 @@ pub(crate) fn by_stride<N: Extent>(
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;
         }
-        let stride = leaf.stride.magnitude().ok_or(LayoutError::overflow(op))?;
+        let stride = leaf.stride.magnitude().ok_or_else(|| LayoutError::overflow(op))?;
         // At most 62 modes of a layout have more than one position, so inserting is as good as sorting.
         let mut at = modes.len();
         while let Some((_, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {

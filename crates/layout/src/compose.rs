@@ -87,7 +87,7 @@ impl<D: Stride> Outer<D> {
     /// Reads a layout.
     #[inline(always)]
     pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
-        self.try_read(leaves).ok_or(LayoutError::overflow(OP))
+        self.try_read(leaves).ok_or_else(|| LayoutError::overflow(OP))
     }
 
     #[inline(always)]

@@ -79,7 +79,7 @@ impl Composed {
     pub fn new(outer: impl Into<OuterMap>, offset: i64, inner: Layout) -> Result<Composed, LayoutError> {
         let (least, greatest) = inner.range()?;
         for reach in [least, greatest] {
-            offset.checked_add(reach).ok_or(LayoutError::overflow("composed layout"))?;
+            offset.checked_add(reach).ok_or_else(|| LayoutError::overflow("composed layout"))?;
         }
         Ok(Composed { outer: outer.into(), offset, inner })
     }
@@ -91,7 +91,7 @@ impl Composed {
 
     /// The same outer map and inner layout, `by` further on.
     fn moved(&self, inner: Layout, by: i64) -> Result<Composed, LayoutError> {
-        let offset = self.offset.checked_add(by).ok_or(LayoutError::overflow("composed layout"))?;
+        let offset = self.offset.checked_add(by).ok_or_else(|| LayoutError::overflow("composed layout"))?;
         Composed::new(self.outer.clone(), offset, inner)
     }
 
@@ -148,7 +148,7 @@ impl Composed {
 
     #[inline]
     fn through(&self, value: i64) -> Result<i64, LayoutError> {
-        self.outer.eval(self.offset.checked_add(value).ok_or(LayoutError::overflow("eval"))?)
+        self.outer.eval(self.offset.checked_add(value).ok_or_else(|| LayoutError::overflow("eval"))?)
     }
 
     /// The largest value plus one: how much memory, counted from offset 0, is needed.

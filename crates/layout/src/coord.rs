@@ -129,7 +129,7 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
         if layout.leaves.is_empty() && !index.is_zero().proved() {
             return Err(misfit(op, path, layout.profile));
         }
-        return eval_leaves(layout.leaves, index).ok_or(LayoutError::overflow(op));
+        return eval_leaves(layout.leaves, index).ok_or_else(|| LayoutError::overflow(op));
     }
     if layout.is_leaf() || layout.rank() != coord.rank() {
         return Err(misfit(op, path, layout.profile));
@@ -139,7 +139,7 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
         path.push(position);
         let part = eval_coord(mode, coord, index, op, path)?;
         path.pop();
-        value = value.plus(&part).ok_or(LayoutError::overflow(op))?;
+        value = value.plus(&part).ok_or_else(|| LayoutError::overflow(op))?;
     }
     Ok(value)
 }
@@ -191,7 +191,7 @@ pub fn crd2idx<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<N, LayoutE
     for (index, extents) in coord.leaves().iter().zip(pieces) {
         if !index.is_zero().proved() {
             let part = step.as_ref().and_then(|step| step.times(index));
-            sum = part.and_then(|part| sum.plus(&part)).ok_or(LayoutError::overflow(OP))?;
+            sum = part.and_then(|part| sum.plus(&part)).ok_or_else(|| LayoutError::overflow(OP))?;
         }
         step = step.and_then(|step| step.times(&product(extents)?));
     }
@@ -230,7 +230,7 @@ pub fn idx2crd<N: Extent>(index: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>, L
         };
         let mut rest = number.clone();
         for extent in front {
-            let (quotient, digit) = rest.divide(extent).ok_or(LayoutError::overflow(OP))?;
+            let (quotient, digit) = rest.divide(extent).ok_or_else(|| LayoutError::overflow(OP))?;
             digits.push(digit);
             rest = quotient;
         }
@@ -288,7 +288,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
         return Err(LayoutError::Argument { op: OP, what: "the number of modes", value: 0, wanted: "at least 1" });
     }
     for (position, (index, extents)) in leaves.iter_mut().zip(pieces).enumerate() {
-        let next = index.plus(&N::one()).ok_or(LayoutError::overflow(OP))?;
+        let next = index.plus(&N::one()).ok_or_else(|| LayoutError::overflow(OP))?;
         let inside = if position + 1 == count {
             Truth::Proved
         } else {
@@ -325,7 +325,7 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
 /// ```
 pub fn coordinates(shape: &Tree<i64>) -> Result<Coordinates, LayoutError> {
     check_extents(shape)?;
-    let left = product(shape.leaves()).ok_or(LayoutError::overflow("size"))?;
+    let left = product(shape.leaves()).ok_or_else(|| LayoutError::overflow("size"))?;
     Ok(Coordinates { extents: shape.leaves().iter().copied().collect(), next: shape.map(|_| 0), left })
 }
 

@@ -176,7 +176,7 @@ impl<N: Extent> Tiler<N> {
         // The places of a mode are linear in its index here, so that only the complement bears on the result.
         let whole = Layout::compact(shape)?;
         let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
-            let size = size_of(mode.leaves).ok_or(LayoutError::overflow("ceil_div"))?;
+            let size = size_of(mode.leaves).ok_or_else(|| LayoutError::overflow("ceil_div"))?;
             pairs.first().append(tile.as_ref());
             pairs.second().append(tile.complement(&size).map_err(LayoutError::in_divide)?.as_ref());
             Ok(())

@@ -129,10 +129,10 @@ fn quotient_up<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutErr
     if !N::zero().less(b).proved() {
         return Err(not_positive(op, "the divisor", b));
     }
-    let (quotient, remainder) = a.divide(b).ok_or(LayoutError::overflow(op))?;
+    let (quotient, remainder) = a.divide(b).ok_or_else(|| LayoutError::overflow(op))?;
     // Division truncates, so below zero the quotient is rounded up already.
     match N::zero().less(&remainder) {
-        Truth::Proved => quotient.plus(&N::one()).ok_or(LayoutError::overflow(op)),
+        Truth::Proved => quotient.plus(&N::one()).ok_or_else(|| LayoutError::overflow(op)),
         Truth::Refuted => Ok(quotient),
         Truth::Open => Err(LayoutError::Open { op, fact: alloc::format!("{b} divides {a}").into_boxed_str() }),
     }
@@ -148,7 +148,7 @@ fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> 
     }
     let (down, up) = (b.divides(a), a.divides(b));
     if down.proved() {
-        return a.divide(b).map(|(quotient, _)| quotient).ok_or(LayoutError::overflow(op));
+        return a.divide(b).map(|(quotient, _)| quotient).ok_or_else(|| LayoutError::overflow(op));
     }
     if up.proved() {
         return Ok(N::one());
@@ -256,7 +256,7 @@ fn round<N: Extent>(
     match (a.is_leaf(), unit.is_leaf(), a.leaves.first(), unit.leaves.first()) {
         (true, true, Some(number), Some(unit)) => {
             let multiple = quotient_up(number, unit, OP)?.times(unit);
-            out.leaf(multiple.ok_or(LayoutError::overflow(OP))?);
+            out.leaf(multiple.ok_or_else(|| LayoutError::overflow(OP))?);
             Ok(())
         }
         (false, false, ..) if a.rank() >= unit.rank() => {

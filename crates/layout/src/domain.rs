@@ -34,7 +34,7 @@ fn chain(op: &'static str, shape: &Tree<i64>) -> Result<Chain, LayoutError> {
     chain.push((product, 0));
     for (position, extent) in shape.leaves().iter().enumerate() {
         if *extent > 1 {
-            product = product.checked_mul(*extent).ok_or(LayoutError::overflow(op))?;
+            product = product.checked_mul(*extent).ok_or_else(|| LayoutError::overflow(op))?;
             chain.push((product, position));
         }
     }
@@ -196,5 +196,5 @@ pub fn domain_distribute(a: &Tree<i64>, b: &Tree<i64>) -> Result<Layout, LayoutE
             modes.push(Leaf { extent, stride: *step });
         }
     }
-    Layout::flat(crate::coalesce::coalesced(&modes).ok_or(LayoutError::overflow(OP))?)
+    Layout::flat(crate::coalesce::coalesced(&modes).ok_or_else(|| LayoutError::overflow(OP))?)
 }

@@ -252,7 +252,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn eval(&self, index: &D::Extent) -> Result<D, LayoutError> {
-        eval_leaves(self.leaves(), index).ok_or(LayoutError::overflow("eval"))
+        eval_leaves(self.leaves(), index).ok_or_else(|| LayoutError::overflow("eval"))
     }
 }
 
@@ -299,7 +299,7 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(layout.range().unwrap(), (-3, 8));
     /// ```
     pub fn range(&self) -> Result<(N, N), LayoutError> {
-        range_of(self.leaves()).ok_or(LayoutError::overflow("cosize"))
+        range_of(self.leaves()).ok_or_else(|| LayoutError::overflow("cosize"))
     }
 
     /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
@@ -314,7 +314,7 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(cosize("(4,2):(-1,8)"), 9); // 8 is the largest offset; the least is -3
     /// ```
     pub fn cosize(&self) -> Result<N, LayoutError> {
-        self.range()?.1.plus(&N::one()).ok_or(LayoutError::overflow("cosize"))
+        self.range()?.1.plus(&N::one()).ok_or_else(|| LayoutError::overflow("cosize"))
     }
 }
 
@@ -341,7 +341,7 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
             return Err(LayoutError::extent(shape.profile(), leaf, extent));
         }
         let stride = if extent.is_one().proved() { N::zero() } else { step.clone() };
-        step = step.times(extent).ok_or(LayoutError::overflow("size"))?;
+        step = step.times(extent).ok_or_else(|| LayoutError::overflow("size"))?;
         leaves.push(Leaf { extent: extent.clone(), stride });
         Ok(())
     };

@@ -71,7 +71,7 @@ fn running<N: Extent>(
         let (Some(extent), Some(stride)) = (extents.get(leaf), strides.get_mut(leaf)) else { continue };
         if !extent.is_one().proved() {
             *stride = step.clone();
-            step = step.times(extent).ok_or(LayoutError::overflow("size"))?;
+            step = step.times(extent).ok_or_else(|| LayoutError::overflow("size"))?;
         }
     }
     Ok(strides)

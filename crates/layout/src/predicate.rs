@@ -125,7 +125,7 @@ impl Layout {
             return Ok(None);
         }
         // The solution is the difference of two coordinates: its positive part and its negative part.
-        let steps = index_steps(self.leaves()).ok_or(LayoutError::overflow("is_injective"))?;
+        let steps = index_steps(self.leaves()).ok_or_else(|| LayoutError::overflow("is_injective"))?;
         let (mut up, mut down) = (0, 0);
         for (mode, x) in modes.iter().zip(&search.solution) {
             let (Some(step), Some(leaf)) = (steps.get(mode.leaf), self.leaves().get(mode.leaf)) else { continue };

@@ -118,7 +118,7 @@ impl<N: Extent> Layout<N> {
         out.open();
         self.mode_products(tiler, |block, copies| {
             let leaves: Leaves<Leaf<N>> = copies.leaves.iter().chain(block.leaves).cloned().collect();
-            let modes = coalesced(&leaves).ok_or(LayoutError::overflow("raked_product"))?;
+            let modes = coalesced(&leaves).ok_or_else(|| LayoutError::overflow("raked_product"))?;
             match modes.is_empty() {
                 true => out.leaf(Leaf { extent: N::one(), stride: N::zero() }),
                 false => out.run(&modes),

@@ -72,7 +72,7 @@ impl Layout {
             position += 1;
             match (leaf.extent, leaf.stride) {
                 (extent, 1) => {
-                    let extent = extent.checked_mul(n).ok_or(LayoutError::overflow(OP))?;
+                    let extent = extent.checked_mul(n).ok_or_else(|| LayoutError::overflow(OP))?;
                     Ok(Leaf { extent, stride: 1 })
                 }
                 (1, _) => Ok(Leaf { extent: 1, stride: 0 }),
@@ -80,7 +80,7 @@ impl Layout {
                     Err(LayoutError::Negative { op: OP, path: self.profile().path(position - 1), stride: -1 })
                 }
                 (extent, stride) => {
-                    Ok(Leaf { extent, stride: stride.checked_mul(n).ok_or(LayoutError::overflow(OP))? })
+                    Ok(Leaf { extent, stride: stride.checked_mul(n).ok_or_else(|| LayoutError::overflow(OP))? })
                 }
             }
         })?;
@@ -116,7 +116,7 @@ impl Layout {
             }
         }
         let divisor = gcd(new_bits, old_bits) as i64;
-        let parts = cut(self.leaves(), old_bits / divisor).ok_or(LayoutError::overflow(OP))?;
+        let parts = cut(self.leaves(), old_bits / divisor).ok_or_else(|| LayoutError::overflow(OP))?;
         let leaves = pack(self.profile(), &parts, new_bits / divisor)?;
         let profile = match parts.run {
             Run::Kept => self.profile().duplicate(),

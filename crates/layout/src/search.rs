@@ -40,7 +40,7 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
     let mut leaves = Leaves::new();
     for (extent, stride) in modes {
         push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) })
-            .ok_or(LayoutError::overflow("inverse"))?;
+            .ok_or_else(|| LayoutError::overflow("inverse"))?;
     }
     Layout::flat(leaves)
 }
@@ -180,7 +180,7 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
         let offset = modes
             .iter()
             .try_fold(0_i64, |sum, mode| sum.checked_add((index / mode.step % mode.extent).checked_mul(mode.stride)?));
-        let offset = offset.ok_or(LayoutError::overflow(OP))?;
+        let offset = offset.ok_or_else(|| LayoutError::overflow(OP))?;
         if offset != 0 {
             let mirrored = if offset < 0 { -index } else { index };
             indices.entry(offset.saturating_abs()).or_default().push(mirrored);

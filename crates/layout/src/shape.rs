@@ -50,7 +50,7 @@ pub(crate) fn product<N: Extent>(extents: &[N]) -> Option<N> {
 
 /// The product of a list of extents, for the operation `op`.
 pub(crate) fn product_of<N: Extent>(extents: &[N], op: &'static str) -> Result<N, LayoutError> {
-    product(extents).ok_or(LayoutError::overflow(op))
+    product(extents).ok_or_else(|| LayoutError::overflow(op))
 }
 
 #[cold]
@@ -80,7 +80,7 @@ impl<N: Extent> Tree<N> {
     /// The sum of the leaves; 0 for the empty tuple (CuTe `sum`).
     pub fn sum(&self) -> Result<N, LayoutError> {
         let sum = self.leaves().iter().try_fold(N::zero(), |sum, leaf| sum.plus(leaf));
-        sum.ok_or(LayoutError::overflow("sum"))
+        sum.ok_or_else(|| LayoutError::overflow("sum"))
     }
 
     /// The product of each mode, in a flat tuple; a number becomes a tuple of one (CuTe `product_each`).
@@ -132,7 +132,7 @@ impl<N: Extent> Tree<N> {
         }
         let mut pairs = self.leaves().iter().zip(steps.leaves());
         let sum = pairs.try_fold(D::zero(), |sum, (count, step)| sum.plus(&step.times(count)?));
-        sum.ok_or(LayoutError::overflow("inner_product"))
+        sum.ok_or_else(|| LayoutError::overflow("inner_product"))
     }
 
     /// Each leaf times the product of what lies there in `other` (CuTe `elem_scale`).
@@ -152,7 +152,7 @@ impl<N: Extent> Tree<N> {
         subtrees(self.profile().as_ref(), other.as_ref(), OP, &mut Path::new(), &mut |part| {
             let product = product_of(part.leaves, OP)?;
             if let Some(leaf) = own.next() {
-                scaled.push(leaf.times(&product).ok_or(LayoutError::overflow(OP))?);
+                scaled.push(leaf.times(&product).ok_or_else(|| LayoutError::overflow(OP))?);
             }
             Ok(())
         })?;
@@ -253,7 +253,7 @@ impl Tree<i64> {
         // Kept as a negative number, whose magnitude may be 2^63 on the way.
         let negative = |magnitude: u64| (magnitude as i64).wrapping_neg();
         let divisor = self.leaves().iter().fold(0, |divisor, leaf| negative(gcd(divisor, *leaf)));
-        divisor.checked_neg().ok_or(LayoutError::overflow("gcd"))
+        divisor.checked_neg().ok_or_else(|| LayoutError::overflow("gcd"))
     }
 }
 
@@ -314,7 +314,7 @@ fn combine_modes<N: Extent>(
     match (left.is_leaf(), right.is_leaf()) {
         (true, true) => {
             let pair = left.leaves.first().zip(right.leaves.first());
-            let value = pair.and_then(|(a, b)| (sum.of)(a, b)).ok_or(LayoutError::overflow(sum.op))?;
+            let value = pair.and_then(|(a, b)| (sum.of)(a, b)).ok_or_else(|| LayoutError::overflow(sum.op))?;
             out.leaf(value);
         }
         (false, true) if is_zero(right) => out.append(left),
@@ -347,7 +347,7 @@ fn combine_modes<N: Extent>(
 /// Appends a right operand that has nothing on its left.
 fn append_absent<N: Extent>(right: TreeRef<'_, N>, sum: &Sum<N>, out: &mut Gatherer<N>) -> Result<(), LayoutError> {
     let leaves: Option<Vec<N>> = right.leaves.iter().map(sum.absent).collect();
-    let leaves = leaves.ok_or(LayoutError::overflow(sum.op))?;
+    let leaves = leaves.ok_or_else(|| LayoutError::overflow(sum.op))?;
     out.append(TreeRef { profile: right.profile, leaves: &leaves });
     Ok(())
 }
