@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     Refused(LayoutError),
     /// One argument is wrong on its own account; the error is about it.
     At(usize, LayoutError),
+    /// The answer needs what only a later version computes with: what, and that it is part of the notation.
+    Later(&'static str, &'static str),
     /// One argument is of the wrong kind.
     Kind {
         /// Which.

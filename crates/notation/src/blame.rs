@@ -10,6 +10,7 @@ use tilewright_layout::{LayoutError, Operand};
 use crate::arguments::Fault;
 use crate::ast::{Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
+use crate::parse::unsupported;
 use crate::value::Value;
 
 /// The parties to an operation: where it stands, and its operands in the text and as values.
@@ -36,6 +37,7 @@ impl Operation<'_> {
             Fault::Refused(error) => self.refused(&error),
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
+            Fault::Later(plural, this) => unsupported(self.whole.clone(), plural, this),
         }
     }
 
@@ -64,12 +66,40 @@ impl Operation<'_> {
     }
 
     fn refused(&self, error: &LayoutError) -> Diagnostic {
-        let Some((operand, path)) = self.place(error) else {
-            let diagnostic = base(error, self.whole.clone());
-            return self.with_values(diagnostic, None);
+        if let Some((operand, path)) = self.place(error) {
+            let diagnostic = self.at(error, operand, path);
+            return self.with_values(diagnostic, Some(operand));
+        }
+        match self.number(error) {
+            Some(span) => base(error, span.clone()).label(span, label(error)),
+            None => self.with_values(base(error, self.whole.clone()), None),
+        }
+    }
+
+    /// The number in the arguments that an error without a place is about.
+    fn number(&self, error: &LayoutError) -> Option<Range<usize>> {
+        let span = |operand: usize| self.operands.get(operand).map(|id| self.program.span(*id));
+        let wanted = match error {
+            LayoutError::Modes { .. } => return Some(span(1)?.start..span(2)?.end),
+            LayoutError::Order { key, .. } => {
+                let id = *self.operands.last()?;
+                let keys = match self.program.node(id) {
+                    Node::Tuple { items, .. } => self.program.list(items),
+                    _ => &[],
+                };
+                let found = keys.iter().rev().find(|key_id| self.program.node(**key_id) == Node::Int(*key));
+                return Some(self.program.span(*found.unwrap_or(&id)));
+            }
+            LayoutError::LeafCount { .. } => return span(1),
+            LayoutError::Argument { value, .. } => *value,
+            LayoutError::NoSuchMode { mode, .. } => i64::try_from(*mode).ok()?,
+            _ => return None,
         };
-        let diagnostic = self.at(error, operand, path);
-        self.with_values(diagnostic, Some(operand))
+        let mut found = self.values.iter().enumerate().filter(|(_, value)| **value == Value::Int(wanted));
+        match (found.next(), found.next()) {
+            (Some((operand, _)), None) => span(operand),
+            _ => None,
+        }
     }
 
     /// An error that one argument makes alone: its first operand is that argument.
@@ -83,14 +113,20 @@ impl Operation<'_> {
     /// The argument that the error is about, and the path in it.
     fn place<'e>(&self, error: &'e LayoutError) -> Option<(usize, &'e [usize])> {
         let (operand, path) = error.place()?;
-        let operand = match operand {
-            Operand::First => 0,
-            Operand::Second => 1,
+        let layout = self.values.iter().position(|value| matches!(value, Value::Layout(_) | Value::Composed(_)));
+        let (operand, path) = match (self.function, operand, path) {
+            // The modes of a transposition are its arguments.
+            ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
+            // The layout comes last.
+            ("recast_layout", Operand::First, path) => (layout?, path),
+            // The coordinate comes first, and the shape after it, unless the function is called as a method.
+            ("crd2idx" | "idx2crd" | "crd2crd" | "increment_coord", operand, path) => {
+                let method = layout == Some(0);
+                (usize::from((operand == Operand::First) != method), path)
+            }
+            (_, Operand::First, path) => (0, path),
+            (_, Operand::Second, path) => (1, path),
         };
-        // Division complements the tiler, which is the second argument; a complement's own errors speak of the first.
-        let complemented =
-            matches!(error, LayoutError::NotChain(_) | LayoutError::Overlap(_) | LayoutError::Negative { .. });
-        let operand = if complemented && self.function.ends_with("divide") { 1 } else { operand };
         (operand < self.operands.len()).then_some((operand, path))
     }
 
@@ -185,7 +221,14 @@ fn label(error: &LayoutError) -> String {
         LayoutError::Negative { .. } => "negative".to_string(),
         LayoutError::Rank { expected, found, .. } => format!("rank {found}, expected {expected}"),
         LayoutError::NotDivisible { divisor, .. } => format!("not divisible by {divisor}"),
-        LayoutError::Coordinate { shape, .. } => format!("the shape here is {shape}"),
+        LayoutError::Coordinate { shape, .. } if shape.is_leaf() => "the mode here is a single number".to_string(),
+        LayoutError::Coordinate { shape, .. } => format!("the shape here nests as {shape}"),
+        LayoutError::Argument { wanted, .. } => format!("must be {wanted}"),
+        LayoutError::NoSuchMode { rank, .. } | LayoutError::Modes { rank, .. } => format!("the rank is {rank}"),
+        LayoutError::Order { what, .. } => what.to_string(),
+        LayoutError::LeafCount { expected, .. } => {
+            format!("{expected} {}", if *expected == 1 { "leaf" } else { "leaves" })
+        }
         _ => String::new(),
     }
 }

@@ -236,15 +236,24 @@ fn write_line(out: &mut String, paint: &Paint, source: &str, line: usize, gutter
 
     // The other labels hang below, the rightmost first, so that no bar crosses a text.
     let mut hanging: Vec<usize> = order.iter().copied().filter(|at| beside != Some(*at)).collect();
-    while let Some(at) = hanging.pop() {
-        let (Some(mark), Some(span)) = (marks.get(at), spans.get(at)) else { continue };
-        let mut bars: Vec<char> = vec![' '; shift(span.0)];
-        for other in &hanging {
-            if let Some(cell) = spans.get(*other).and_then(|span| bars.get_mut(shift(span.0))) {
+    let bars = |hanging: &[usize], width: usize| -> String {
+        let mut bars: Vec<char> = vec![' '; width];
+        for at in hanging {
+            if let Some(cell) = spans.get(*at).and_then(|span| bars.get_mut(shift(span.0))) {
                 *cell = '|';
             }
         }
-        let bars: String = bars.into_iter().collect();
+        bars.into_iter().collect()
+    };
+    if let Some(span) = hanging.last().and_then(|at| spans.get(*at)) {
+        paint.write(out, BLUE, &format!("{:gutter$} |", ""));
+        out.push(' ');
+        paint.write(out, BLUE, &bars(&hanging, shift(span.0) + 1));
+        out.push('\n');
+    }
+    while let Some(at) = hanging.pop() {
+        let (Some(mark), Some(span)) = (marks.get(at), spans.get(at)) else { continue };
+        let bars = bars(&hanging, shift(span.0));
         paint.write(out, BLUE, &format!("{:gutter$} |", ""));
         out.push(' ');
         paint.write(out, BLUE, &bars);

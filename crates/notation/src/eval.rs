@@ -235,7 +235,7 @@ impl<'a> Evaluator<'a> {
         let names = functions::functions().iter().map(|function| function.name).chain(self.env.names());
         match nearest(text, names) {
             Some(near) => error.help(format!("did you mean '{near}'?")),
-            None => error.help("the functions are listed by 'tilewright eval --help' and by ':help' at the prompt"),
+            None => error.help("'tilewright functions' lists them"),
         }
     }
 
@@ -337,7 +337,7 @@ impl<'a> Evaluator<'a> {
             let mut diagnostic = self.operation("get", id, &operands, &values).diagnose(fault);
             if diagnostic.code == "E0105" {
                 diagnostic.span = self.program.span(mode);
-                diagnostic.labels = vec![(diagnostic.span.clone(), String::new())];
+                diagnostic.labels.iter_mut().for_each(|(label, _)| *label = diagnostic.span.clone());
             }
             diagnostic
         })

@@ -10,6 +10,7 @@ mod making;
 mod numbers;
 mod predicates;
 mod structure;
+mod threads;
 mod tiling;
 
 use std::sync::LazyLock;
@@ -69,6 +70,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         coordinates::FUNCTIONS,
         algebra::FUNCTIONS,
         tiling::FUNCTIONS,
+        threads::FUNCTIONS,
         numbers::FUNCTIONS,
         comparing::FUNCTIONS,
         predicates::FUNCTIONS,

@@ -100,32 +100,39 @@ impl<'a> Parser<'a, '_> {
 
     fn close(&mut self, kind: Kind, expected: &str) -> Result<(), Diagnostic> {
         if self.now.kind != kind {
-            return Err(self.unclosed(expected));
+            return Err(self.unexpected(expected));
         }
         self.brackets.pop();
         self.advance()?;
         Ok(())
     }
 
+    /// A bracket that is closed by another, or never, with the place where it was opened.
     #[cold]
-    fn unclosed(&self, expected: &str) -> Diagnostic {
-        let closer = matches!(self.now.kind, Kind::Close | Kind::CloseSquare | Kind::Greater | Kind::End);
-        match self.brackets.last() {
-            Some(open) if closer => {
-                let message = match self.now.kind {
-                    Kind::End => format!("the {} is never closed", open.kind.describe()),
-                    other => format!("{} closes what {} opened", other.describe(), open.kind.describe()),
-                };
-                Diagnostic::new("E0202", self.now.span(), message)
-                    .label(self.now.span(), format!("expected {expected}"))
-                    .label(open.span(), "opened here")
+    fn unclosed(&self, expected: &str) -> Option<Diagnostic> {
+        let open = self.brackets.last()?;
+        let own = match open.kind {
+            Kind::Open => Kind::Close,
+            Kind::OpenSquare => Kind::CloseSquare,
+            _ => Kind::Greater,
+        };
+        let message = match self.now.kind {
+            kind if kind == own => return None,
+            Kind::End => format!("the {} is never closed", open.kind.describe()),
+            kind @ (Kind::Close | Kind::CloseSquare | Kind::Greater) => {
+                format!("{} closes what {} opened", kind.describe(), open.kind.describe())
             }
-            _ => self.unexpected(expected),
-        }
+            _ => return None,
+        };
+        let error = Diagnostic::new("E0202", self.now.span(), message);
+        Some(error.label(self.now.span(), format!("expected {expected}")).label(open.span(), "opened here"))
     }
 
     #[cold]
     fn unexpected(&self, expected: &str) -> Diagnostic {
+        if let Some(error) = self.unclosed(expected) {
+            return error;
+        }
         let found = match self.now.kind {
             Kind::Name | Kind::Int(_) => {
                 let text: String = self.text(self.now).chars().take(40).collect();
@@ -133,15 +140,20 @@ impl<'a> Parser<'a, '_> {
             }
             kind => kind.describe().to_string(),
         };
-        let error = Diagnostic::new("E0201", self.now.span(), format!("expected {expected}, found {found}"))
-            .label(self.now.span(), format!("expected {expected}"));
+        let span = self.now.span();
         match self.now.kind {
             Kind::Close | Kind::CloseSquare | Kind::Greater if self.brackets.is_empty() => {
-                Diagnostic::new("E0202", self.now.span(), format!("{found} closes nothing"))
-                    .label(self.now.span(), "no bracket is open here")
+                Diagnostic::new("E0202", span.clone(), format!("{found} closes nothing"))
+                    .label(span, "no bracket is open here")
             }
-            Kind::Less => error.help("a swizzle is S<bits,base,shift>; a tiler is [a;b] or <a,b>"),
-            _ => error,
+            kind => {
+                let error = Diagnostic::new("E0201", span.clone(), format!("expected {expected}, found {found}"))
+                    .label(span, format!("expected {expected}"));
+                match kind {
+                    Kind::Less => error.help("a swizzle is S<bits,base,shift>; a tiler is [a;b] or <a,b>"),
+                    _ => error,
+                }
+            }
         }
     }
 

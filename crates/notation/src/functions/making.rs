@@ -3,6 +3,7 @@
 use tilewright_layout::{Layout, compact_order};
 
 use super::{Function, MANY};
+use crate::arguments::Fault;
 use crate::value::Value;
 
 const MAKING: &str = "Making layouts";
@@ -94,5 +95,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| Ok(a.layout(0)?.fragment_like()?.into()),
+    },
+    Function {
+        name: "make_identity_layout",
+        signature: "make_identity_layout(n)",
+        summary: "the layout that sends a coordinate to itself; in this version of a number only",
+        example: "make_identity_layout(8)",
+        result: "8:1",
+        section: MAKING,
+        least: 1,
+        most: 1,
+        run: |a| match a.get(0) {
+            Some(Value::Int(_)) => Ok(a.layout(0)?.into_owned().into()),
+            _ => Err(Fault::Later("coordinate steps", "a step such as 1@0, which the identity of a tuple has,")),
+        },
     },
 ];

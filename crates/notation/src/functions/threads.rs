@@ -1,0 +1,47 @@
+//! Threads, their values, and what they can move at once.
+
+use tilewright_layout::{make_layout_tv, max_common_layout, max_common_vector};
+
+use super::Function;
+use crate::value::Value;
+
+const THREADS: &str = "Threads and vectors";
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "make_layout_tv",
+        signature: "make_layout_tv(threads, values)",
+        summary: "the shape of the tile, and the layout from (thread, value) to the index in the tile",
+        example: "make_layout_tv((4,64):(64,1), (16,8):(8,1))",
+        result: "((64,512),((64,4),(8,16)):((512,16),(64,1)))",
+        section: THREADS,
+        least: 2,
+        most: 2,
+        run: |a| {
+            let (tile, layout) = make_layout_tv(&*a.layout(0)?, &*a.layout(1)?)?;
+            Ok(Value::List(vec![tile.into(), layout.into()]))
+        },
+    },
+    Function {
+        name: "max_common_layout",
+        signature: "max_common_layout(A, B)",
+        summary: "the largest layout of indices at which both are 0, 1, 2 and so on",
+        example: "max_common_layout((4,8):(8,1), (4,8):(16,1))",
+        result: "8:4",
+        section: THREADS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+    },
+    Function {
+        name: "max_common_vector",
+        signature: "max_common_vector(A, B)",
+        summary: "how many elements lie side by side in both",
+        example: "max_common_vector((4,8):(1,4), (4,8):(1,8))",
+        result: "4",
+        section: THREADS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+    },
+];

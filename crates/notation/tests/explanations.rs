@@ -1,0 +1,82 @@
+//! The pages about error codes: every line of their examples yields what it says.
+//!
+//! In a `text` block each line is a program and, after the last `#`, the code that it is refused with or the text of its
+//! value.
+
+use tilewright_notation::{Environment, codes, evaluate, explanation};
+
+/// The programs of a page and what each should come to.
+fn examples(page: &str) -> Vec<(&str, &str)> {
+    let mut inside = false;
+    let mut examples = Vec::new();
+    for line in page.lines() {
+        match line {
+            "```text" => inside = true,
+            "```" => inside = false,
+            "" => {}
+            line if inside => examples.push(line.rsplit_once('#').map(|(a, b)| (a, b.trim())).unwrap()),
+            line => assert!(line.len() <= 140, "{line}"),
+        }
+    }
+    examples
+}
+
+#[test]
+fn examples_do_what_they_say() {
+    let mut wrong = Vec::new();
+    for code in codes() {
+        let page = explanation(code).unwrap();
+        assert!(page.starts_with(&format!("# {code}: ")), "{code}");
+        for (program, expected) in examples(page) {
+            let found = match evaluate(program, &mut Environment::new()) {
+                Ok(value) => value.to_string(),
+                Err(error) => error.code.to_string(),
+            };
+            if found != expected {
+                wrong.push(format!("{code}: {program} gives {found}, not {expected}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_page_fails_as_it_says_first_and_then_shows_what_works() {
+    for code in codes() {
+        let examples = examples(explanation(code).unwrap());
+        // The library's parser is not reached from a program, and no integer leaves a fact open.
+        let shown = match code {
+            "E0122" => "E0201",
+            "E0123" => "E0210",
+            code => code,
+        };
+        assert_eq!(examples.first().map(|(_, found)| *found), Some(shown), "{code}");
+        assert!(examples.iter().any(|(_, found)| !found.starts_with("E0")), "{code} shows nothing that works");
+    }
+}
+
+#[test]
+fn every_code_in_use_has_a_page() {
+    let mut used: Vec<&str> = (101..=123).map(|n| &*format!("E0{n}").leak()).collect();
+    used.extend((201..=213).map(|n| &*format!("E0{n}").leak()));
+    assert_eq!(codes().collect::<Vec<_>>(), used);
+    // A new code in the source is a new page.
+    for source in [
+        include_str!("../../layout/src/error.rs"),
+        include_str!("../src/lex.rs"),
+        include_str!("../src/parse.rs"),
+        include_str!("../src/eval.rs"),
+        include_str!("../src/blame.rs"),
+    ] {
+        for (at, _) in source.match_indices("\"E0") {
+            let code = &source[at + 1..at + 6];
+            assert!(explanation(code).is_some(), "{code} has no page");
+        }
+    }
+}
+
+#[test]
+fn the_page_about_text_shows_what_the_library_says() {
+    let error = "(4,8):".parse::<tilewright_layout::Layout>().unwrap_err();
+    assert_eq!(error.code(), "E0122");
+}
