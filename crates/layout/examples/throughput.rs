@@ -2,11 +2,52 @@
 //!
 //! One line a case: its name, a tab, and the median of nanoseconds a call. Each sample times a batch of calls; inputs and
 //! results pass through `black_box`.
+//!
+//! `--list` prints the names of the cases, and `--once CASE [CALLS]` makes so many calls of one case and measures nothing:
+//! that is for instruction counters, see `scripts/instructions`.
 
 use std::hint::black_box;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tilewright_layout::{Layout, Tiler};
+
+/// What is done with the cases.
+enum Run {
+    Time,
+    List,
+    Once { case: String, calls: u64, found: bool },
+}
+
+impl Run {
+    fn from_arguments() -> Option<Run> {
+        let mut arguments = std::env::args().skip(1);
+        match arguments.next().as_deref() {
+            None => Some(Run::Time),
+            Some("--list") => Some(Run::List),
+            Some("--once") => {
+                let case = arguments.next()?;
+                let calls = arguments.next().map_or(Ok(1), |calls| calls.parse()).ok()?;
+                Some(Run::Once { case, calls, found: false })
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn case<T>(&mut self, name: &str, mut call: impl FnMut() -> T) {
+        match self {
+            Run::Time => println!("{name}\t{:.1}", median(|| drop(black_box(call())))),
+            Run::List => println!("{name}"),
+            Run::Once { case, calls, found } if case == name => {
+                *found = true;
+                for _ in 0..*calls {
+                    drop(black_box(call()));
+                }
+            }
+            Run::Once { .. } => {}
+        }
+    }
+}
 
 /// The median of nanoseconds a call, over samples of about a millisecond each, after a warm-up.
 fn median(mut call: impl FnMut()) -> f64 {
@@ -30,47 +71,59 @@ fn median(mut call: impl FnMut()) -> f64 {
     samples[samples.len() / 2]
 }
 
-fn report<T>(name: &str, mut call: impl FnMut() -> T) {
-    println!("{name}\t{:.1}", median(|| drop(black_box(call()))));
-}
-
 fn layout(text: &str) -> Layout {
     text.parse().expect("the cases are layouts")
 }
 
-fn main() {
+fn main() -> ExitCode {
+    let Some(mut run) = Run::from_arguments() else {
+        eprintln!("usage: throughput [--list | --once CASE [CALLS]]");
+        return ExitCode::from(2);
+    };
     let (a, b) = (layout("(6,2):(8,2)"), layout("(4,3):(3,1)"));
     let large_a = layout("((8,16),(64,2),(1,2)):((64,512),(1,8192),(0,16384))");
-    let large_b = layout("((4,8,4),(2,2,8)):((64,1,32),(8,512,1024))");
+    let large_b = layout("((4,4),(2,16)):((1,4),(16,32))");
+    let refused_b = layout("((4,8,4),(2,2,8)):((64,1,32),(8,512,1024))");
     let matrix = layout("(128,64):(64,1)");
     let tiler: Tiler = Tiler::modes([Tiler::from(layout("16:1")), Tiler::from(layout("8:1"))]).expect("a small tiler");
     let divided = matrix.zipped_divide(&tiler).expect("the tiles divide the matrix");
+    large_a.compose(&large_b).expect("the composite exists");
+    large_a.compose(&refused_b).expect_err("no layout is the composite");
 
-    report("compose (6,2):(8,2) o (4,3):(3,1)", || black_box(&a).compose(black_box(&b)));
-    report("compose large", || black_box(&large_a).compose(black_box(&large_b)));
-    report("complement (6,2):(8,2) in 65536", || black_box(&b).complement(black_box(&65536)));
-    report("complement large in 65536", || black_box(&large_a).complement(black_box(&65536)));
-    report("coalesce (6,2):(8,2)", || black_box(&a).coalesce());
-    report("coalesce large", || black_box(&large_a).coalesce());
-    report("zipped_divide (128,64):(64,1) by [16:1;8:1]", || black_box(&matrix).zipped_divide(black_box(&tiler)));
-    report("right_inverse (128,64):(64,1)", || black_box(&matrix).right_inverse());
-    report("right_inverse zipped", || black_box(&divided).right_inverse());
-    report("right_inverse large", || black_box(&large_a).right_inverse());
-    report("left_inverse zipped", || black_box(&divided).left_inverse());
-    report("eval zipped at 12345", || black_box(&divided).eval(black_box(&12345)));
-    report("eval large at 12345", || black_box(&large_a).eval(black_box(&12345)));
+    run.case("compose (6,2):(8,2) o (4,3):(3,1)", || black_box(&a).compose(black_box(&b)));
+    run.case("compose large", || black_box(&large_a).compose(black_box(&large_b)));
+    run.case("compose large (refused: no composite)", || black_box(&large_a).compose(black_box(&refused_b)));
+    run.case("complement (6,2):(8,2) in 65536", || black_box(&b).complement(black_box(&65536)));
+    run.case("complement large in 65536", || black_box(&large_a).complement(black_box(&65536)));
+    run.case("coalesce (6,2):(8,2)", || black_box(&a).coalesce());
+    run.case("coalesce large", || black_box(&large_a).coalesce());
+    run.case("zipped_divide (128,64):(64,1) by [16:1;8:1]", || black_box(&matrix).zipped_divide(black_box(&tiler)));
+    run.case("right_inverse (128,64):(64,1)", || black_box(&matrix).right_inverse());
+    run.case("right_inverse zipped", || black_box(&divided).right_inverse());
+    run.case("right_inverse large", || black_box(&large_a).right_inverse());
+    run.case("left_inverse zipped", || black_box(&divided).left_inverse());
+    run.case("eval zipped at 12345", || black_box(&divided).eval(black_box(&12345)));
+    run.case("eval large at 12345", || black_box(&large_a).eval(black_box(&12345)));
     let text = divided.to_string();
-    report("parse zipped", || black_box(text.as_str()).parse::<Layout>());
+    run.case("parse zipped", || black_box(text.as_str()).parse::<Layout>());
     let mut line: Vec<u8> = Vec::new();
-    report("print zipped", || {
+    run.case("print zipped", || {
         line.clear();
         black_box(&divided).write_to(&mut line);
+        black_box(line.as_slice());
     });
     let large_text = large_a.to_string();
-    report("parse large", || black_box(large_text.as_str()).parse::<Layout>());
-    report("print large", || {
+    run.case("parse large", || black_box(large_text.as_str()).parse::<Layout>());
+    run.case("print large", || {
         line.clear();
         black_box(&large_a).write_to(&mut line);
+        black_box(line.as_slice());
     });
-    report("clone large", || black_box(&large_a).clone());
+    run.case("clone large", || black_box(&large_a).clone());
+
+    if let Run::Once { case, found: false, .. } = &run {
+        eprintln!("throughput: no case is named {case:?}; --list prints the names");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
 }
