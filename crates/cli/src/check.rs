@@ -60,7 +60,7 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
 /// Prints what came of a test; a law that fails is an error.
 fn conclude(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Failure> {
     let colour = terminal.colour;
-    let law = verdict.law;
+    let law = &verdict.law;
     match &verdict.failure {
         Some(failure) => {
             writeln!(terminal.out, "{}", painted(&format!("fails: {law}"), Paint::Bad, colour))?;
@@ -70,6 +70,9 @@ fn conclude(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Failure> {
         None if verdict.tested == 0 => {
             writeln!(terminal.out, "not checked: {law}; there are {} indices, more than {}", verdict.total, law::MOST)?;
             Err(Failure::Refused)
+        }
+        None if verdict.total == 1 => {
+            Ok(writeln!(terminal.out, "{}", painted(&format!("holds: {law}"), Paint::Good, colour))?)
         }
         None => {
             let places = if verdict.tested == verdict.total {

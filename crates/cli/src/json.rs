@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use tilewright::layout::OuterMap;
 use tilewright::{Diagnostic, Layout, Tree, Value};
 
 /// The JSON object of a value.
@@ -21,6 +22,21 @@ pub fn value(value: &Value) -> String {
             object.raw("depth", &tree.depth().to_string());
         }
         Value::Layout(layout) => layout_fields(&mut object, layout),
+        Value::Swizzle(swizzle) => {
+            object.raw("bits", &swizzle.bits().to_string());
+            object.raw("base", &swizzle.base().to_string());
+            object.raw("shift", &swizzle.shift().to_string());
+        }
+        Value::Composed(map) => {
+            object.text("outer", &outer(map.outer()));
+            object.raw("offset", &map.offset().to_string());
+            object.text("inner", &map.inner().to_string());
+            object.raw("shape", &nested(&map.shape()));
+            object.raw("size", &map.size().to_string());
+            object.raw("cosize", &map.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
+            object.raw("rank", &map.rank().to_string());
+            object.raw("depth", &map.depth().to_string());
+        }
         Value::List(items) => {
             let items: Vec<String> = items.iter().map(self::value).collect();
             object.raw("items", &format!("[{}]", items.join(",")));
@@ -53,6 +69,13 @@ fn layout_fields(object: &mut Object, layout: &Layout) {
     object.raw("cosize", &layout.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
     object.raw("rank", &layout.rank().to_string());
     object.raw("depth", &layout.depth().to_string());
+}
+
+fn outer(map: &OuterMap) -> String {
+    match map {
+        OuterMap::Layout(layout) => layout.to_string(),
+        OuterMap::Swizzle(swizzle) => swizzle.to_string(),
+    }
 }
 
 /// A tree of integers as nested arrays; a single integer as itself.

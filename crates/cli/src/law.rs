@@ -3,11 +3,15 @@
 //! Each law is the definition of its operation, evaluated with no use of the algebra: only offsets are compared. So a law
 //! that holds here does not depend on the code that computed the result.
 
-use std::collections::HashMap;
+mod tiling;
 
-use tilewright::Value;
+use std::collections::HashSet;
+
+use tilewright::layout::Tiler;
+use tilewright::{Layout, Tree, Value};
 
 use crate::map::Map;
+use tiling::{complement, divide, product, product_by_mode};
 
 /// How many indices are tested at most.
 pub const MOST: i64 = 1 << 22;
@@ -15,7 +19,7 @@ pub const MOST: i64 = 1 << 22;
 /// What came of testing a law.
 pub struct Verdict {
     /// The law, as a formula.
-    pub law: &'static str,
+    pub law: String,
     /// At how many indices it was tested.
     pub tested: i64,
     /// How many indices there are.
@@ -31,10 +35,10 @@ fn test(law: &'static str, total: i64, mut at: impl FnMut(i64) -> Finding) -> Ve
     let bound = total.min(MOST);
     for index in 0..bound {
         if let Err(failure) = at(index) {
-            return Verdict { law, tested: index + 1, total, failure: Some(failure) };
+            return Verdict { law: law.into(), tested: index + 1, total, failure: Some(failure) };
         }
     }
-    Verdict { law, tested: bound, total, failure: None }
+    Verdict { law: law.into(), tested: bound, total, failure: None }
 }
 
 /// The offset at an index, or why there is none.
@@ -54,25 +58,63 @@ fn agree(map: &Map, index: i64, left: (&str, i64), right: (&str, i64)) -> Findin
 /// The law of an operation, tested; `None` where no law is known for it and these arguments.
 pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict> {
     if let Value::Bool(holds) = value {
-        let failure = if *holds { None } else { Some(format!("{operation} is false")) };
-        return Some(Verdict { law: "the predicate is true", tested: 1, total: 1, failure });
+        return Some(predicate(operation, arguments, *holds));
     }
     let result = Map::of(value)?;
-    let maps: Vec<Option<Map>> = arguments.iter().map(Map::of_operand).collect();
-    let first = maps.first()?.as_ref();
-    let second = maps.get(1).and_then(Option::as_ref);
+    let first = arguments.first()?;
+    let a = Map::of_operand(first);
+    let b = arguments.get(1).and_then(Map::of_operand);
     match operation {
-        "composition" | "composition_within" => composition(&maps, &result),
-        "coalesce" | "coalesce_z" | "flatten" | "group" => Some(same(first?, &result, "R(i) = A(i)")),
-        "right_inverse" => Some(right_inverse(first?, &result)),
-        "left_inverse" => Some(left_inverse(first?, &result)),
-        "nullspace" => Some(nullspace(first?, &result)),
-        "complement" => Some(complement(first?, &result, true)),
-        "weak_complement" => Some(complement(first?, &result, false)),
-        "layout_add" => Some(sum(first?, second?, &result)),
-        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => Some(divide(first?, &result)),
-        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product"
-        | "raked_product" => Some(product(first?, second?, &result)),
+        "composition" | "composition_within" => composition(first, arguments.get(1)?, &result),
+        "coalesce" | "coalesce_z" | "flatten" | "group" => Some(same(&a?, &result, "R(i) = A(i)")),
+        "filter" | "filter_zeros" => Some(same_offsets(&a?, &result)),
+        "right_inverse" => Some(right_inverse(&a?, &result)),
+        "left_inverse" => Some(left_inverse(&a?, &result)),
+        "nullspace" => Some(nullspace(&a?, &result)),
+        "complement" => Some(complement(&a?, &result, true)),
+        "weak_complement" => Some(complement(&a?, &result, false)),
+        "layout_add" => Some(sum(&a?, &b?, &result)),
+        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => Some(divide(&a?, &result)),
+        "blocked_product" | "raked_product" => Some(product(&a?, b?.size(), &result)),
+        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
+            let tiler = tiler_of(arguments.get(1)?)?;
+            match (&tiler, first, value) {
+                (Tiler::Layout(layout), ..) => Some(product(&a?, layout.size(), &result)),
+                (_, Value::Layout(a), Value::Layout(result)) if operation == "logical_product" => {
+                    product_by_mode(a, &tiler, result)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A predicate holds, or here is where it does not.
+fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
+    let law = format!("{operation} is true");
+    if holds {
+        return Verdict { law, tested: 1, total: 1, failure: None };
+    }
+    let operands: Vec<Map> = arguments.iter().filter_map(Map::of_operand).collect();
+    let seen = match (operation, operands.as_slice(), arguments) {
+        ("equal" | "equivalent", [a, b], _) => same(a, b, "A(i) = B(i)").failure,
+        ("is_injective" | "is_bijective" | "is_compact", _, [Value::Layout(layout)]) => {
+            let pair = layout.collision().ok().flatten();
+            pair.map(|(first, second)| format!("indices {first} and {second} have the same offset"))
+        }
+        _ => None,
+    };
+    Verdict { law, tested: 1, total: 1, failure: Some(seen.unwrap_or_else(|| format!("{operation} is false"))) }
+}
+
+/// The tiler that an argument stands for: a tuple tiles by mode.
+fn tiler_of(value: &Value) -> Option<Tiler> {
+    match value {
+        Value::Tiler(tiler) => Some(tiler.clone()),
+        Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),
+        Value::Int(extent) => Tiler::from_shape(&Tree::from(*extent)).ok(),
+        Value::Tree(shape) => Tiler::from_shape(shape).ok(),
         _ => None,
     }
 }
@@ -81,30 +123,90 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
 pub fn same(a: &Map, b: &Map, law: &'static str) -> Verdict {
     if a.size() != b.size() {
         let failure = Some(format!("the sizes differ: {} and {}", a.size(), b.size()));
-        return Verdict { law, tested: 0, total: a.size(), failure };
+        return Verdict { law: law.into(), tested: 0, total: a.size(), failure };
     }
     test(law, a.size(), |index| agree(a, index, ("the left", at(a, index)?), ("the right", at(b, index)?)))
 }
 
-/// `R(c) = A(B(c))`, for a chain of any length.
-fn composition(maps: &[Option<Map>], result: &Map) -> Option<Verdict> {
-    let chain: Vec<&Map> = maps.iter().map(Option::as_ref).collect::<Option<_>>()?;
-    let (last, before) = chain.split_last()?;
-    if before.is_empty() {
+/// `R(c) = A(B(c))`. A shape or a tiler as B composes by mode; a swizzle as A is read on all integers.
+fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
+    let tiler = match b {
+        Value::Layout(_) | Value::Composed(_) => return after(a, &Map::of(b)?, result),
+        _ => tiler_of(b)?,
+    };
+    let Value::Layout(a) = a else { return None };
+    let mut pairs = Vec::new();
+    pair_modes(a, &tiler, &mut pairs);
+    let law = "R(c) = A(T(c)), each mode of A after its tile";
+    let sizes = pairs.iter().map(|(_, tile)| tile.as_ref().map_or(1, Layout::size));
+    let total = sizes.product::<i64>();
+    if total != result.size() {
+        let failure = Some(format!("the sizes of T and R differ: {total} and {}", result.size()));
+        return Some(Verdict { law: law.into(), tested: 0, total, failure });
+    }
+    Some(test(law, total, |index| {
+        let (mut rest, mut value) = (index, 0i64);
+        for (mode, tile) in &pairs {
+            let Some(tile) = tile else { continue };
+            let place = tile.eval(&(rest % tile.size())).map_err(|error| error.to_string())?;
+            let offset = mode.eval(&place).map_err(|error| error.to_string())?;
+            value = value.checked_add(offset).ok_or("the sum does not fit in 64 bits")?;
+            rest /= tile.size();
+        }
+        agree(result, index, ("A(T(c))", value), ("R(c)", at(result, index)?))
+    }))
+}
+
+fn after(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
+    let swizzle = if let Value::Swizzle(swizzle) = a { Some(*swizzle) } else { None };
+    let map = Map::of_operand(a);
+    if swizzle.is_none() && map.is_none() {
         return None;
     }
-    let law = if before.len() == 1 { "R(c) = A(B(c))" } else { "R(c) = A(B(..(c)))" };
-    if last.size() != result.size() {
-        let failure = Some(format!("the sizes of B and R differ: {} and {}", last.size(), result.size()));
-        return Some(Verdict { law, tested: 0, total: last.size(), failure });
+    let law = "R(c) = A(B(c))";
+    if b.size() != result.size() {
+        let failure = Some(format!("the sizes of B and R differ: {} and {}", b.size(), result.size()));
+        return Some(Verdict { law: law.into(), tested: 0, total: b.size(), failure });
     }
-    Some(test(law, last.size(), |index| {
-        let mut value = at(last, index)?;
-        for map in before.iter().rev() {
-            value = at(map, value)?;
-        }
-        agree(last, index, ("A(B(c))", value), ("R(c)", at(result, index)?))
+    Some(test(law, b.size(), |index| {
+        let inner = at(b, index)?;
+        let value = match (&swizzle, &map) {
+            (Some(swizzle), _) => swizzle.apply(inner),
+            (None, Some(map)) => at(map, inner)?,
+            (None, None) => inner,
+        };
+        agree(b, index, ("A(B(c))", value), ("R(c)", at(result, index)?))
     }))
+}
+
+/// The modes of A beside their tiles; a mode that is kept whole is its own tile. Modes of A without a tile are dropped.
+fn pair_modes(a: &Layout, tiler: &Tiler, pairs: &mut Vec<(Layout, Option<Layout>)>) {
+    match tiler {
+        Tiler::Layout(tile) => pairs.push((a.clone(), Some(tile.clone()))),
+        Tiler::Keep => pairs.push((a.clone(), Layout::mode_of(a.size(), 1).ok())),
+        Tiler::Modes(modes) => {
+            for (mode, tile) in a.modes().zip(modes.items()) {
+                pair_modes(&mode, tile, pairs);
+            }
+        }
+    }
+}
+
+/// The offsets of `R` are those of `A`.
+fn same_offsets(a: &Map, result: &Map) -> Verdict {
+    let law = "R takes the same offsets as A";
+    let total = a.size().max(result.size());
+    let taken = |map: &Map| -> Result<HashSet<i64>, String> { (0..map.size().min(MOST)).map(|i| at(map, i)).collect() };
+    let (left, right) = match (taken(a), taken(result)) {
+        (Ok(left), Ok(right)) => (left, right),
+        (Err(error), _) | (_, Err(error)) => {
+            return Verdict { law: law.into(), tested: 0, total, failure: Some(error) };
+        }
+    };
+    let odd = left.symmetric_difference(&right).min();
+    let failure = odd.map(|offset| format!("only one of them takes the offset {offset}"));
+    let tested = if total > MOST { 0 } else { total };
+    Verdict { law: law.into(), tested, total, failure: failure.filter(|_| tested > 0) }
 }
 
 fn right_inverse(a: &Map, result: &Map) -> Verdict {
@@ -133,115 +235,70 @@ fn sum(a: &Map, b: &Map, result: &Map) -> Verdict {
     })
 }
 
-/// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no hole.
-fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
-    let law = if whole {
-        "R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once"
-    } else {
-        "R increases, and the offsets A(i) + R(j) differ"
-    };
-    let (inner, total) = (a.size(), a.size().saturating_mul(result.size()));
-    let mut seen: HashMap<i64, i64> = HashMap::new();
-    test(law, total, |index| {
-        let (i, j) = (index % inner, index / inner);
-        if i == 0 && j > 0 && at(result, j)? <= at(result, j - 1)? {
-            return Err(format!("R({j}) = {} does not come after R({})", at(result, j)?, j - 1));
-        }
-        let offset = at(a, i)?.checked_add(at(result, j)?).ok_or("the sum does not fit in 64 bits")?;
-        if let Some(before) = seen.insert(offset, index) {
-            let (i0, j0) = (before % inner, before / inner);
-            return Err(format!("offset {offset} is both A({i0}) + R({j0}) and A({i}) + R({j})"));
-        }
-        if whole && (offset < 0 || offset >= total) {
-            return Err(format!("A({i}) + R({j}) = {offset} is outside [0, {total}), so some offset in it is missed"));
-        }
-        Ok(())
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// No element is lost: `R` takes each offset of `A` at least as often as `A` does, and as often if the tile divides.
-fn divide(a: &Map, result: &Map) -> Verdict {
-    let exact = a.size() == result.size();
-    let law = if exact {
-        "R takes the offsets of A, each as often"
-    } else {
-        "R takes every offset of A (the tiles cover more)"
-    };
-    let mut counts: HashMap<i64, i64> = HashMap::new();
-    for index in 0..result.size().min(MOST) {
-        match result.at(index) {
-            Ok(offset) => *counts.entry(offset).or_default() += 1,
-            Err(error) => {
-                return Verdict { law, tested: index, total: result.size(), failure: Some(error.to_string()) };
-            }
-        }
+    fn value(text: &str) -> Value {
+        tilewright::evaluate(text, &mut tilewright::Environment::new()).unwrap()
     }
-    if result.size() > MOST {
-        // A part of the offsets proves nothing about the whole.
-        return Verdict { law, tested: 0, total: result.size(), failure: None };
-    }
-    test(law, a.size(), |index| {
-        let offset = at(a, index)?;
-        let left = counts.entry(offset).or_default();
-        *left -= 1;
-        if *left >= 0 {
-            return Ok(());
-        }
-        Err(format!("at coordinate {} (index {index}): the offset {offset} of A is missing in R", a.coordinate(index)))
-    })
-}
 
-/// `R` consists of copies of `A`, one for each index of `B`, that do not meet.
-fn product(a: &Map, b: &Map, result: &Map) -> Verdict {
-    let law = "R is size(B) copies of A, none meeting another";
-    let total = a.size().saturating_mul(b.size());
-    if result.size() != total {
-        let failure = Some(format!("the size is {}, not {} times {}", result.size(), a.size(), b.size()));
-        return Verdict { law, tested: 0, total, failure };
+    fn verdict(operation: &str, arguments: &[&str], result: &str) -> Option<Verdict> {
+        let arguments: Vec<Value> = arguments.iter().map(|text| value(text)).collect();
+        of(operation, &arguments, &value(result))
     }
-    if total > MOST {
-        return Verdict { law, tested: 0, total, failure: None };
-    }
-    let mut copies: HashMap<i64, i64> = HashMap::new();
-    let mut offsets = Vec::new();
-    for index in 0..total {
-        match result.at(index) {
-            Ok(offset) => offsets.push(offset),
-            Err(error) => return Verdict { law, tested: index, total, failure: Some(error.to_string()) },
+
+    /// Each law accepts a right result and refuses a wrong one.
+    #[test]
+    fn laws_can_fail() {
+        let cases: [(&str, &[&str], &str, &str); 18] = [
+            ("composition", &["(6,2):(8,2)", "(4,3):(3,1)"], "((2,2),3):((24,2),8)", "((2,2),3):((24,2),9)"),
+            ("composition", &["(8,8):(8,1)", "(2,2)"], "(2,2):(8,1)", "(2,2):(1,8)"),
+            ("composition", &["S<2,0,3>", "(8,8):(8,1)"], "S<2,0,3> o 0 o (8,8):(8,1)", "(8,8):(8,1)"),
+            ("coalesce", &["(2,(4,2)):(1,(2,8))"], "16:1", "16:2"),
+            ("filter", &["(4,2):(1,0)"], "4:1", "4:2"),
+            ("right_inverse", &["(4,8):(8,1)"], "(8,4):(4,1)", "(4,8):(8,1)"),
+            ("left_inverse", &["(4,8):(1,5)"], "(5,8):(1,4)", "(4,8):(1,4)"),
+            ("nullspace", &["(2,4,6):(1,2,0)"], "6:8", "6:4"),
+            ("layout_add", &["(4,3):(1,4)", "(4,3):(3,1)"], "(4,3):(4,5)", "(4,3):(4,6)"),
+            ("complement", &["4:2", "24"], "(2,3):(1,8)", "(2,3):(1,9)"),
+            ("complement", &["4:2", "24"], "(2,3):(1,8)", "3:8"),
+            ("weak_complement", &["(4,6):(1,6)", "72"], "2:36", "2:3"),
+            ("logical_divide", &["(4,6):(1,4)", "4:2"], "(4,(2,3)):(2,(1,8))", "(4,(2,3)):(2,(1,4))"),
+            ("logical_divide", &["10", "4"], "(4,3):(1,4)", "(4,3):(2,8)"),
+            (
+                "blocked_product",
+                &["(2,2):(2,1)", "(2,3)"],
+                "((2,2),(2,3)):((2,4),(1,8))",
+                "((2,2),(2,3)):((2,4),(1,6))",
+            ),
+            ("logical_product", &["(2,2):(4,1)", "6:1"], "((2,2),(2,3)):((4,1),(2,8))", "((2,2),(2,3)):((4,1),(1,8))"),
+            (
+                "logical_product",
+                &["(2,2):(1,4)", "[2:1;3:1]"],
+                "((2,2),(2,3)):((1,2),(4,1))",
+                "((2,2),(2,3)):((1,1),(4,1))",
+            ),
+            ("is_injective", &["(4,2):(1,3)"], "true", "false"),
+        ];
+        for (operation, arguments, right, wrong) in cases {
+            let held = verdict(operation, arguments, right).unwrap();
+            assert!(held.failure.is_none() && held.tested > 0, "{operation} {arguments:?}: {:?}", held.failure);
+            let failed = verdict(operation, arguments, wrong).unwrap();
+            assert!(failed.failure.is_some(), "{operation} {arguments:?} = {wrong} passes");
         }
     }
-    for offset in &offsets {
-        *copies.entry(*offset).or_default() += 1;
+
+    #[test]
+    fn the_first_failure_is_named() {
+        let verdict = verdict("composition", &["(6,2):(1,7)", "(3,2):(2,3)"], "(3,2):(2,3)").unwrap();
+        assert_eq!(verdict.failure.unwrap(), "at coordinate (2,1) (index 5): A(B(c)) = 8, but R(c) = 7");
+        assert_eq!(verdict.tested, 6);
     }
-    // How often A takes each of its offsets: a copy repeats exactly that.
-    let mut pattern: HashMap<i64, i64> = HashMap::new();
-    for index in 0..a.size() {
-        match a.at(index) {
-            Ok(offset) => *pattern.entry(offset).or_default() += 1,
-            Err(error) => return Verdict { law, tested: index, total, failure: Some(error.to_string()) },
-        }
+
+    #[test]
+    fn what_is_too_large_is_said_to_be() {
+        let verdict = verdict("coalesce", &["(4096,4096):(1,4096)"], "16777216:1").unwrap();
+        assert_eq!((verdict.tested, verdict.total), (MOST, 1 << 24));
     }
-    // The least offset left is the least of some copy: take that copy away, until nothing is left.
-    offsets.sort_unstable();
-    let least = pattern.keys().copied().min().unwrap_or(0);
-    let mut tested = 0;
-    for offset in &offsets {
-        if copies.get(offset).copied().unwrap_or(0) == 0 {
-            continue;
-        }
-        for (step, times) in &pattern {
-            let place = offset - least + step;
-            let left = copies.entry(place).or_default();
-            *left -= times;
-            tested += times;
-            if *left != 0 {
-                let failure = Some(format!(
-                    "the copy of A that starts at {} does not have offset {place} to itself",
-                    offset - least
-                ));
-                return Verdict { law, tested, total, failure };
-            }
-        }
-    }
-    Verdict { law, tested, total, failure: None }
 }

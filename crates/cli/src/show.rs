@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use tilewright::layout::Swizzle;
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
 use crate::map::{self, Map};
@@ -32,7 +33,20 @@ pub fn drawable(value: Value) -> Value {
 pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
     let colour = terminal.colour;
     writeln!(terminal.out, "{}", painted(&value.to_string(), Paint::Strong, colour))?;
-    let Some(map) = Map::of(value) else { return Ok(()) };
+    let map = match (value, Map::of(value)) {
+        (_, Some(map)) => map,
+        (Value::Swizzle(swizzle), None) => {
+            return Ok(terminal.out.write_all(permutation(*swizzle, colour).as_bytes())?);
+        }
+        (Value::List(items), None) => {
+            for item in items {
+                writeln!(terminal.out)?;
+                write_value(item, table, window, terminal)?;
+            }
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
     writeln!(terminal.out)?;
     let text = if table || map.shape().rank() > 4 { listing(&map, window) } else { grids(&map, window, colour) };
     terminal.out.write_all(text.as_bytes())?;
@@ -41,6 +55,30 @@ pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Te
         writeln!(terminal.out, "{line}")?;
     }
     Ok(())
+}
+
+/// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits that it flips, and the cells
+/// what becomes of the latter.
+fn permutation(swizzle: Swizzle, colour: bool) -> String {
+    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
+    if swizzle.is_identity() {
+        return "\nit changes nothing\n".to_owned();
+    }
+    let (read, flipped) = if shift >= 0 { (base + shift, base) } else { (base, base - shift) };
+    let field = |at: i64| if bits == 1 { format!("bit {at}") } else { format!("bits {at} to {}", at + bits - 1) };
+    let mut text = format!("\nflips {} of an offset by {}\n", field(flipped), field(read));
+    // Larger tables say no more.
+    if bits <= 4 {
+        let axis = Axis::flat(1 << bits);
+        let picture = grid(&axis, &axis, Window::ALL, |row, column| {
+            let image = swizzle.apply((row << read) | (column << flipped));
+            let cell = (image >> flipped) & ((1 << bits) - 1);
+            (cell.to_string(), Paint::Hue(cell))
+        });
+        text.push_str(&format!("rows: {}; columns: {}; cells: the same after\n\n", field(read), field(flipped)));
+        text.push_str(&picture.text(0, colour));
+    }
+    text
 }
 
 /// The offset at an index as a cell, shaded by its value.
@@ -128,17 +166,42 @@ fn listing(map: &Map, window: Window) -> String {
 /// What can be said about a layout, a line for each group of facts.
 fn facts(value: &Value, map: &Map) -> Vec<String> {
     let shape = map.shape();
-    let mut lines = Vec::new();
+    let cosize = match value {
+        Value::Layout(layout) => layout.cosize().ok(),
+        Value::Composed(map) => map.cosize().ok(),
+        _ => None,
+    };
     let mut numbers = vec![format!("size {}", map.size())];
-    if let Value::Layout(layout) = value {
-        numbers.extend(layout.cosize().ok().map(|cosize| format!("cosize {cosize}")));
-    }
+    numbers.extend(cosize.map(|cosize| format!("cosize {cosize}")));
     numbers.extend([format!("rank {}", shape.rank()), format!("depth {}", shape.depth())]);
-    lines.push(numbers.join(", "));
-    if let Value::Layout(layout) = value {
-        lines.extend(predicates(layout));
+    let mut lines = vec![numbers.join(", ")];
+    match value {
+        Value::Layout(layout) => lines.extend(predicates(layout)),
+        _ => lines.extend(counted(map, cosize)),
     }
     lines
+}
+
+/// What counting the offsets of a map tells, if there are not too many.
+fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
+    const MOST: i64 = 1 << 20;
+    if map.size() > MOST {
+        return None;
+    }
+    let mut offsets: Vec<i64> = (0..map.size()).map(|index| map.at(index)).collect::<Result<_, _>>().ok()?;
+    offsets.sort_unstable();
+    let (least, greatest) = (offsets.first().copied()?, offsets.last().copied()?);
+    offsets.dedup();
+    let different = i64::try_from(offsets.len()).ok()?;
+    let facts = [
+        ("injective", different == map.size()),
+        ("surjective", least >= 0 && Some(different) == cosize),
+        ("contiguous", greatest - least + 1 == different),
+    ];
+    let named = |holds: bool| facts.iter().filter(move |fact| fact.1 == holds).map(|fact| fact.0);
+    let yes = named(true).map(str::to_owned);
+    let no = named(false).map(|name| format!("not {name}"));
+    Some(yes.chain(no).collect::<Vec<_>>().join(", "))
 }
 
 /// The questions with the answer yes, those with the answer no, a witness, and the least form of the layout. Compact is the

@@ -1,0 +1,152 @@
+//! The laws of what fills and repeats: complement, division, product.
+
+use std::collections::HashMap;
+
+use tilewright::Layout;
+use tilewright::layout::Tiler;
+
+use super::{MOST, Verdict, at, test};
+use crate::map::Map;
+
+/// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no hole.
+pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
+    let law = if whole {
+        "R increases, and (i,j) -> A(i) + R(j) hits each offset from 0 exactly once"
+    } else {
+        "R increases, and the offsets A(i) + R(j) differ"
+    };
+    let (inner, total) = (a.size(), a.size().saturating_mul(result.size()));
+    let mut seen: HashMap<i64, i64> = HashMap::new();
+    test(law, total, |index| {
+        let (i, j) = (index % inner, index / inner);
+        if i == 0 && j > 0 && at(result, j)? <= at(result, j - 1)? {
+            return Err(format!("R({j}) = {} does not come after R({})", at(result, j)?, j - 1));
+        }
+        let offset = at(a, i)?.checked_add(at(result, j)?).ok_or("the sum does not fit in 64 bits")?;
+        if let Some(before) = seen.insert(offset, index) {
+            let (i0, j0) = (before % inner, before / inner);
+            return Err(format!("offset {offset} is both A({i0}) + R({j0}) and A({i}) + R({j})"));
+        }
+        if whole && (offset < 0 || offset >= total) {
+            return Err(format!("A({i}) + R({j}) = {offset} is outside [0, {total}), so some offset in it is missed"));
+        }
+        Ok(())
+    })
+}
+
+/// No element is lost: `R` takes each offset of `A` at least as often as `A` does, and as often if the tile divides.
+pub fn divide(a: &Map, result: &Map) -> Verdict {
+    let exact = a.size() == result.size();
+    let law = if exact {
+        "R takes the offsets of A, each as often"
+    } else {
+        "R takes every offset of A (the tiles cover more)"
+    };
+    let mut counts: HashMap<i64, i64> = HashMap::new();
+    for index in 0..result.size().min(MOST) {
+        match result.at(index) {
+            Ok(offset) => *counts.entry(offset).or_default() += 1,
+            Err(error) => {
+                return Verdict {
+                    law: law.into(),
+                    tested: index,
+                    total: result.size(),
+                    failure: Some(error.to_string()),
+                };
+            }
+        }
+    }
+    if result.size() > MOST {
+        // A part of the offsets proves nothing about the whole.
+        return Verdict { law: law.into(), tested: 0, total: result.size(), failure: None };
+    }
+    test(law, a.size(), |index| {
+        let offset = at(a, index)?;
+        let left = counts.entry(offset).or_default();
+        *left -= 1;
+        if *left >= 0 {
+            return Ok(());
+        }
+        Err(format!("at coordinate {} (index {index}): the offset {offset} of A is missing in R", a.coordinate(index)))
+    })
+}
+
+/// `R` consists of copies of `A`, one for each index of the other operand, that do not meet.
+pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
+    let law = "R is copies of A, one for each index of B, none meeting another";
+    let total = a.size().saturating_mul(copies);
+    if result.size() != total {
+        let failure = Some(format!("the size is {}, not {} times {}", result.size(), a.size(), copies));
+        return Verdict { law: law.into(), tested: 0, total, failure };
+    }
+    if total > MOST {
+        return Verdict { law: law.into(), tested: 0, total, failure: None };
+    }
+    let mut left: HashMap<i64, i64> = HashMap::new();
+    let mut offsets = Vec::new();
+    for index in 0..total {
+        match result.at(index) {
+            Ok(offset) => offsets.push(offset),
+            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error.to_string()) },
+        }
+    }
+    for offset in &offsets {
+        *left.entry(*offset).or_default() += 1;
+    }
+    // How often A takes each of its offsets: a copy repeats exactly that.
+    let mut pattern: HashMap<i64, i64> = HashMap::new();
+    for index in 0..a.size() {
+        match a.at(index) {
+            Ok(offset) => *pattern.entry(offset).or_default() += 1,
+            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error.to_string()) },
+        }
+    }
+    // The least offset left is the least of some copy: take that copy away, until nothing is left.
+    offsets.sort_unstable();
+    let least = pattern.keys().copied().min().unwrap_or(0);
+    let mut tested = 0;
+    for offset in &offsets {
+        if left.get(offset).copied().unwrap_or(0) == 0 {
+            continue;
+        }
+        for (step, times) in &pattern {
+            let place = offset - least + step;
+            let count = left.entry(place).or_default();
+            *count -= times;
+            tested += times;
+            if *count != 0 {
+                let failure = Some(format!(
+                    "the copy of A that starts at {} does not have offset {place} to itself",
+                    offset - least
+                ));
+                return Verdict { law: law.into(), tested, total, failure };
+            }
+        }
+    }
+    Verdict { law: law.into(), tested, total, failure: None }
+}
+
+/// The product by mode: each mode of `R` is the product of a mode of `A`.
+pub fn product_by_mode(a: &Layout, tiler: &Tiler, result: &Layout) -> Option<Verdict> {
+    let law = "each mode of R is copies of that mode of A, none meeting another";
+    let Tiler::Modes(tiles) = tiler else {
+        return match tiler {
+            Tiler::Layout(tile) => Some(product(&Map::from(a), tile.size(), &Map::from(result))),
+            _ => None,
+        };
+    };
+    let mut whole = Verdict { law: law.into(), tested: 0, total: 0, failure: None };
+    for (position, ((mode, tile), made)) in a.modes().zip(tiles.items()).zip(result.modes()).enumerate() {
+        if matches!(tile, Tiler::Keep) {
+            continue;
+        }
+        let verdict = product_by_mode(&mode, tile, &made)?;
+        whole.tested += verdict.tested;
+        whole.total += verdict.total;
+        if let Some(failure) = verdict.failure {
+            whole.failure = Some(format!("in mode {position}: {failure}"));
+            break;
+        }
+    }
+    Some(whole)
+}
