@@ -12,7 +12,7 @@ pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
         return match explanation(&code) {
-            Some(text) => Ok(writeln!(terminal.out, "{}", text.trim_end())?),
+            Some(text) => Ok(terminal.out.write_all(page(text, terminal.colour).as_bytes())?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),
         };
     }
@@ -23,6 +23,26 @@ pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal
         }
         Err(diagnostic) => Err(terminal.report(&diagnostic, subject)),
     }
+}
+
+/// A page as it reads on a terminal: the heading strong, code indented instead of fenced.
+fn page(text: &str, colour: bool) -> String {
+    let mut page = String::new();
+    let mut code = false;
+    for line in text.trim().lines() {
+        if line.starts_with("```") {
+            code = !code;
+        } else if code {
+            page.push_str(&format!("    {line}\n"));
+        } else if let Some(heading) = line.strip_prefix("# ") {
+            page.push_str(&painted(heading, Paint::Strong, colour));
+            page.push('\n');
+        } else {
+            page.push_str(line);
+            page.push('\n');
+        }
+    }
+    page
 }
 
 /// Whether this is an error code: `E` and four digits.
@@ -117,6 +137,12 @@ mod tests {
     fn codes_are_told_from_expressions() {
         assert!(is_code("E0107") && is_code(" e0107 "));
         assert!(!is_code("E107") && !is_code("(4,8)") && !is_code("E01075"));
+    }
+
+    #[test]
+    fn pages_lose_their_fences() {
+        let text = "# E0001: a title\n\nWords.\n\n```text\n4:1\n```\n";
+        assert_eq!(page(text, false), "E0001: a title\n\nWords.\n\n    4:1\n");
     }
 
     #[test]
