@@ -1,4 +1,33 @@
 //! The algebra of layouts.
+//!
+//! A [`Layout`] is a tree of (extent, stride) pairs, read as a function: it sends a coordinate to the sum of `index * stride`, and an integer to
+//! the value at its colexicographic coordinate, first mode fastest. This crate holds the type and every operation on it:
+//!
+//! | what | operations |
+//! |---|---|
+//! | build | [`Layout::new`], [`compact`](Layout::compact), [`row_major`](Layout::row_major), [`ordered`](Layout::ordered), [`tuple`](Layout::tuple), `str::parse` |
+//! | look | [`eval`](Layout::eval), [`eval_at`](Layout::eval_at), [`size`](Layout::size), [`cosize`](Layout::cosize), [`is_injective`](Layout::is_injective), .. |
+//! | rearrange | [`flatten`](Layout::flatten), [`group`](Layout::group), [`select`](Layout::select), [`slice`](Layout::slice), [`zip`](Layout::zip), .. |
+//! | simplify | [`coalesce`](Layout::coalesce), [`filter`](Layout::filter), [`equivalent`](Layout::equivalent) |
+//! | combine | [`compose`](Layout::compose), [`complement`](Layout::complement), [`right_inverse`](Layout::right_inverse), [`left_inverse`](Layout::left_inverse), [`add`](Layout::add) |
+//! | tile | [`logical_divide`](Layout::logical_divide), [`logical_product`](Layout::logical_product), their zipped, tiled, flat, blocked and raked forms, [`make_layout_tv`] |
+//! | reinterpret | [`recast`](Layout::recast), [`Swizzle`], [`Composed`] |
+//!
+//! The promise of every one of them: the result that its definition asks for, exactly, or a [`LayoutError`] that says which condition fails,
+//! where, and with which numbers. Nothing wraps, nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
+//!
+//! ```
+//! use tilewright_layout::{Layout, Tiler};
+//!
+//! # fn main() -> Result<(), tilewright_layout::LayoutError> {
+//! // A 128 x 64 matrix, row after row, in tiles of 16 x 8.
+//! let matrix: Layout = "(128,64):(64,1)".parse()?;
+//! let tiler: Tiler = "[16:1;8:1]".parse()?;
+//! let tiled = matrix.zipped_divide(&tiler)?;
+//! assert_eq!(tiled.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;
