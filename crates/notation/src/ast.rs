@@ -1,7 +1,8 @@
 //! Syntax trees.
 //!
-//! The nodes of a program lie in one array, children before parents, and refer to each other by number. So a program is
-//! dropped in one step however deep it nests, and a batch of programs reuses the same memory.
+//! Law: the nodes of a program lie in one array in postorder, each subtree a contiguous run that ends in its root. So a
+//! subtree is evaluated by one walk along its run with a stack of values, without recursion; a program is dropped in one
+//! step however deep it nests; and a batch of programs reuses the same memory.
 
 use std::ops::Range;
 
@@ -13,6 +14,8 @@ pub(crate) type NodeId = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Int(i64),
+    /// An integer in a tuple of integers, which is read from there and never evaluated by itself.
+    Part(i64),
     Bool(bool),
     Underscore,
     /// A name; its text is the span.
@@ -21,6 +24,10 @@ pub(crate) enum Node {
     Tuple {
         items: List,
         trailing: bool,
+    },
+    /// `(1,2)`: a tuple of nothing but integers.
+    Numbers {
+        items: List,
     },
     /// `shape:stride`
     Pair {
@@ -63,6 +70,34 @@ pub(crate) enum Node {
 pub(crate) struct List {
     pub(crate) start: u32,
     pub(crate) end: u32,
+}
+
+impl List {
+    fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+impl Node {
+    /// How many values below it in postorder it takes.
+    pub(crate) fn operands(self) -> usize {
+        match self {
+            Node::Int(_) | Node::Part(_) | Node::Bool(_) | Node::Underscore | Node::Name => 0,
+            Node::Numbers { .. } | Node::Swizzle { .. } => 0,
+            Node::Tuple { items, .. } | Node::Tiler { items } | Node::Compose { items } => items.len(),
+            Node::Call { arguments, .. } => arguments.len(),
+            Node::Apply { arguments, .. } => arguments.len() + 1,
+            Node::Pair { .. } | Node::Index { .. } => 2,
+        }
+    }
+
+    /// The integer that is written here.
+    pub(crate) fn integer(self) -> Option<i64> {
+        match self {
+            Node::Int(value) | Node::Part(value) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// Where a name stands in the source.
@@ -121,6 +156,27 @@ impl Program {
 
     pub(crate) fn span(&self, id: NodeId) -> Range<usize> {
         self.items.get(id as usize).map_or(0..0, |item| item.start as usize..item.end as usize)
+    }
+
+    /// The first node of a subtree in postorder.
+    pub(crate) fn first(&self, id: NodeId) -> NodeId {
+        let mut id = id;
+        loop {
+            let child = match self.node(id) {
+                Node::Tuple { items, .. }
+                | Node::Numbers { items }
+                | Node::Tiler { items }
+                | Node::Compose { items } => self.list(items).first().copied(),
+                Node::Call { arguments, .. } => self.list(arguments).first().copied(),
+                Node::Apply { target, .. } | Node::Index { target, .. } => Some(target),
+                Node::Pair { shape, .. } => Some(shape),
+                _ => None,
+            };
+            match child {
+                Some(child) => id = child,
+                None => return id,
+            }
+        }
     }
 
     pub(crate) fn list(&self, list: List) -> &[NodeId] {

@@ -84,10 +84,10 @@ impl Operation<'_> {
             LayoutError::Order { key, .. } => {
                 let id = *self.operands.last()?;
                 let keys = match self.program.node(id) {
-                    Node::Tuple { items, .. } => self.program.list(items),
+                    Node::Tuple { items, .. } | Node::Numbers { items } => self.program.list(items),
                     _ => &[],
                 };
-                let found = keys.iter().rev().find(|key_id| self.program.node(**key_id) == Node::Int(*key));
+                let found = keys.iter().rev().find(|key_id| self.program.node(**key_id).integer() == Some(*key));
                 return Some(self.program.span(*found.unwrap_or(&id)));
             }
             LayoutError::LeafCount { .. } => return span(1),
@@ -257,7 +257,12 @@ fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
         }
         // Parentheses around one layout only group it.
         Node::Tuple { items, trailing: false } => match program.list(items) {
-            [only] if !matches!(program.node(*only), Node::Int(_) | Node::Tuple { .. } | Node::Underscore) => {
+            [only]
+                if !matches!(
+                    program.node(*only),
+                    Node::Int(_) | Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore
+                ) =>
+            {
                 locate(program, *only, path)
             }
             _ => Spot { extent: walk(program, id, path), stride: None },
@@ -269,7 +274,7 @@ fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
             },
             [] => Spot::default(),
         },
-        Node::Int(_) => Spot { extent: walk(program, id, path), stride: None },
+        Node::Int(_) | Node::Part(_) | Node::Numbers { .. } => Spot { extent: walk(program, id, path), stride: None },
         _ => Spot::default(),
     }
 }
@@ -280,11 +285,15 @@ fn walk(program: &Program, id: NodeId, path: &[usize]) -> Option<Range<usize>> {
     let mut path = path;
     while let [first, rest @ ..] = path {
         match program.node(id) {
-            Node::Tuple { items, .. } => id = *program.list(items).get(*first)?,
-            Node::Int(_) if path.iter().all(|mode| *mode == 0) => break,
+            Node::Tuple { items, .. } | Node::Numbers { items } => id = *program.list(items).get(*first)?,
+            Node::Int(_) | Node::Part(_) if path.iter().all(|mode| *mode == 0) => break,
             _ => return None,
         }
         path = rest;
     }
-    matches!(program.node(id), Node::Int(_) | Node::Tuple { .. } | Node::Underscore).then(|| program.span(id))
+    let written = matches!(
+        program.node(id),
+        Node::Int(_) | Node::Part(_) | Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore
+    );
+    written.then(|| program.span(id))
 }

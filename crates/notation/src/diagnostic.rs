@@ -122,6 +122,14 @@ impl std::fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
+/// As much of a word as a message can show.
+pub(crate) fn excerpt(word: &str) -> String {
+    match word.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", word.get(..end).unwrap_or("")),
+        None => word.to_string(),
+    }
+}
+
 /// A place to underline.
 struct Mark<'a> {
     span: Range<usize>,

@@ -11,11 +11,11 @@ use tilewright_layout::{Layout, LayoutError, Swizzle, Tiler, Tree};
 use crate::arguments::{Arguments, Fault};
 use crate::ast::{List, Name, Node, NodeId, Program};
 use crate::blame::{Operation, with_article};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
 use crate::parse::{parse, unsupported};
 use crate::suggest::nearest;
-use crate::value::{Value, coordinate, tiler_of, tuple_of};
+use crate::value::{Value, coordinate, number_tree, tiler_of, tuple_of};
 
 /// The names that programs have bound.
 ///
@@ -105,24 +105,43 @@ impl<'a> Evaluator<'a> {
         self.source.get(span).unwrap_or("")
     }
 
+    /// The value of a node: one walk along its subtree in postorder.
     pub(crate) fn value(&self, id: NodeId) -> Evaluated {
-        match self.program.node(id) {
-            Node::Int(value) => Ok(Value::Int(value)),
-            Node::Bool(value) => Ok(Value::Bool(value)),
-            Node::Underscore => Ok(Value::Coord(Tree::leaf(tilewright_layout::Slot::All))),
-            Node::Name => self.name(self.program.span(id)).cloned(),
-            Node::Tuple { items, trailing } => self.tuple(id, items, trailing),
-            Node::Pair { shape, stride } => self.pair(id, shape, stride),
-            Node::Tiler { items } => self.tiler(id, items),
-            Node::Swizzle { bits, base, shift } => self.swizzle(id, bits, base, shift),
-            Node::Call { name, arguments } => self.call(id, name, arguments),
-            Node::Apply { target, arguments } => {
-                let value = self.value(target)?;
-                self.apply(id, target, value, arguments)
-            }
-            Node::Index { target, mode } => self.index(id, target, mode),
-            Node::Compose { items } => self.compose(id, items),
+        let mut stack: Vec<Value> = Vec::new();
+        for at in self.program.first(id)..=id {
+            let node = self.program.node(at);
+            let base = stack.len().saturating_sub(node.operands());
+            let values = stack.get(base..).unwrap_or(&[]);
+            let value = match node {
+                Node::Part(_) => continue,
+                Node::Int(value) => Value::Int(value),
+                Node::Bool(value) => Value::Bool(value),
+                Node::Underscore => Value::Coord(Tree::leaf(tilewright_layout::Slot::All)),
+                Node::Name => self.name(self.program.span(at))?.clone(),
+                Node::Numbers { items } => self.numbers(at, items)?,
+                Node::Tuple { trailing, .. } => {
+                    let values = stack.drain(base..).collect();
+                    tuple_of(values, trailing).map_err(|error| self.refuse(at, error))?
+                }
+                Node::Pair { shape, stride } => self.pair(at, &[shape, stride], values)?,
+                Node::Tiler { items } => self.tiler(at, self.program.list(items), values)?,
+                Node::Swizzle { bits, base, shift } => {
+                    Swizzle::new(bits, base, shift).map(Value::Swizzle).map_err(|error| self.refuse(at, error))?
+                }
+                Node::Call { name, arguments } => self.call(at, name, self.program.list(arguments), values)?,
+                Node::Apply { target, arguments } => {
+                    let mut operands = vec![target];
+                    operands.extend(self.program.list(arguments));
+                    self.apply(at, &operands, values)?
+                }
+                Node::Index { target, mode } => self.index(at, &[target, mode], values)?,
+                Node::Compose { items } => self.compose(at, self.program.list(items), values)?,
+            };
+            stack.truncate(base);
+            stack.push(value);
         }
+        // The walk ends in the root, which leaves one value.
+        stack.pop().ok_or_else(|| Diagnostic::new("E0212", self.program.span(id), "there is nothing to evaluate"))
     }
 
     fn name(&self, span: Range<usize>) -> Result<&'a Value, Diagnostic> {
@@ -139,58 +158,50 @@ impl<'a> Evaluator<'a> {
         {
             return unsupported(span, "XOR steps", "an XOR step, such as F9,");
         }
+        let known = functions::find(text).is_some();
+        let near = nearest(text, self.env.names());
+        let text = excerpt(text);
         let error = Diagnostic::new("E0205", span.clone(), format!("the name '{text}' is not bound"));
-        if functions::find(text).is_some() {
+        if known {
             return error
                 .label(span, "this is a function")
                 .help(format!("a function is called with arguments in parentheses: {text}(...)"));
         }
         let error = error.label(span, "not bound");
-        match nearest(text, self.env.names()) {
+        match near {
             Some(near) => error.help(format!("did you mean '{near}'?")),
             None => error.help(format!("bind it first: {text} = (4,8):(8,1)")),
         }
     }
 
-    fn values(&self, items: List) -> Result<Vec<Value>, Diagnostic> {
-        self.program.list(items).iter().map(|item| self.value(*item)).collect()
+    fn numbers(&self, id: NodeId, items: List) -> Evaluated {
+        let numbers = self.program.list(items).iter().filter_map(|item| self.program.node(*item).integer());
+        Tree::flat(numbers).map(Value::Tree).map_err(|error| self.refuse(id, error))
     }
 
-    fn tuple(&self, id: NodeId, items: List, trailing: bool) -> Evaluated {
-        let nodes = self.program.list(items);
-        // Most tuples are plain numbers.
-        let numbers = nodes.iter().map(|item| match self.program.node(*item) {
-            Node::Int(value) => Some(value),
-            _ => None,
-        });
-        if numbers.clone().all(|number| number.is_some()) {
-            return match Tree::flat(numbers.flatten()) {
-                Ok(tree) => Ok(Value::Tree(tree)),
-                Err(error) => Err(self.refuse(id, &[], &[], error)),
-            };
-        }
-        let values = self.values(items)?;
-        tuple_of(values, trailing).map_err(|error| self.refuse(id, &[], &[], error))
-    }
-
-    fn pair(&self, id: NodeId, shape: NodeId, stride: NodeId) -> Evaluated {
-        let operands = [shape, stride];
-        let values = [self.value(shape)?, self.value(stride)?];
-        let operation = self.operation("", id, &operands, &values);
-        let arguments = Arguments { function: "", values: &values };
-        for (argument, wanted) in ["a shape before ':'", "strides after ':'"].into_iter().enumerate() {
-            if !matches!(values.get(argument), Some(Value::Int(_) | Value::Tree(_))) {
-                return Err(operation.diagnose(Fault::Kind { argument, wanted }));
+    fn pair(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
+        let layout = match values {
+            [Value::Tree(shape), Value::Tree(stride)] => Layout::new(shape, stride),
+            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride),
+            [Value::Int(_) | Value::Tree(_), Value::Int(_) | Value::Tree(_)] => {
+                match (values.first().and_then(number_tree), values.get(1).and_then(number_tree)) {
+                    (Some(shape), Some(stride)) => Layout::new(&shape, &stride),
+                    _ => Ok(Layout::unit()),
+                }
             }
-        }
-        let layout = || -> Result<Layout, Fault> { Ok(Layout::new(&arguments.tree(0)?, &arguments.tree(1)?)?) };
-        layout().map(Value::Layout).map_err(|fault| operation.diagnose(fault))
+            _ => {
+                let (argument, wanted) = match values.first() {
+                    Some(Value::Int(_) | Value::Tree(_)) => (1, "strides after ':'"),
+                    _ => (0, "a shape before ':'"),
+                };
+                return Err(self.operation("", id, operands, values).diagnose(Fault::Kind { argument, wanted }));
+            }
+        };
+        layout.map(Value::Layout).map_err(|error| self.operation("", id, operands, values).diagnose(error.into()))
     }
 
-    fn tiler(&self, id: NodeId, items: List) -> Evaluated {
-        let operands = self.program.list(items);
-        let values = self.values(items)?;
-        let operation = || self.operation("", id, operands, &values);
+    fn tiler(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
+        let operation = || self.operation("", id, operands, values);
         let mut tilers = Vec::with_capacity(values.len());
         for (argument, value) in values.iter().enumerate() {
             let tiler = match tiler_of(value) {
@@ -199,38 +210,35 @@ impl<'a> Evaluator<'a> {
             };
             tilers.push(tiler.map_err(|fault| operation().diagnose(fault))?);
         }
-        Tiler::modes(tilers).map(Value::from).map_err(|error| self.refuse(id, operands, &values, error))
+        Tiler::modes(tilers).map(Value::from).map_err(|error| self.refuse(id, error))
     }
 
-    fn swizzle(&self, id: NodeId, bits: i64, base: i64, shift: i64) -> Evaluated {
-        Swizzle::new(bits, base, shift).map(Value::Swizzle).map_err(|error| self.refuse(id, &[], &[], error))
-    }
-
-    fn call(&self, id: NodeId, name: Name, items: List) -> Evaluated {
+    fn call(&self, id: NodeId, name: Name, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let text = self.text(name.span());
         let Some(function) = functions::find(text) else {
-            let bound = self.env.values.get(text);
             let starts_here = self.program.span(id).start == name.span().start;
-            return match bound {
-                Some(value) if starts_here => self.apply(id, id, value.clone(), items),
-                _ => Err(self.unknown_function(name, text, bound.is_some())),
+            return match self.env.values.get(text) {
+                Some(map) if starts_here => {
+                    let operands: Vec<NodeId> = [id].iter().chain(operands).copied().collect();
+                    let values: Vec<Value> = [map].into_iter().chain(values).cloned().collect();
+                    self.apply(id, &operands, &values)
+                }
+                bound => Err(self.unknown_function(name, text, bound.is_some())),
             };
         };
-        let operands = self.program.list(items);
-        if operands.len() < function.least || operands.len() > function.most {
+        if values.len() < function.least || values.len() > function.most {
             return Err(self.wrong_arity(id, name, function, operands));
         }
-        let values = self.values(items)?;
-        let arguments = Arguments { function: function.name, values: &values };
-        (function.run)(arguments).map_err(|fault| self.operation(function.name, id, operands, &values).diagnose(fault))
+        (function.run)(Arguments { function: function.name, values })
+            .map_err(|fault| self.operation(function.name, id, operands, values).diagnose(fault))
     }
 
     #[cold]
     fn unknown_function(&self, name: Name, text: &str, bound: bool) -> Diagnostic {
-        let error = Diagnostic::new("E0206", name.span(), format!("there is no function '{text}'"))
+        let error = Diagnostic::new("E0206", name.span(), format!("there is no function '{}'", excerpt(text)))
             .label(name.span(), "not a function");
         if bound {
-            return error.help(format!("'{text}' is a value; only functions are called with '.'"));
+            return error.help(format!("'{}' is a value; only functions are called with '.'", excerpt(text)));
         }
         let names = functions::functions().iter().map(|function| function.name).chain(self.env.names());
         match nearest(text, names) {
@@ -261,13 +269,11 @@ impl<'a> Evaluator<'a> {
 
     /// `f(c)`: the value of a map at a coordinate, or its slice where the coordinate has a `_`. Several arguments are the
     /// modes of one coordinate.
-    fn apply(&self, id: NodeId, target: NodeId, value: Value, items: List) -> Evaluated {
-        let mut operands = vec![target];
-        operands.extend(self.program.list(items));
-        let mut values = vec![value];
-        values.extend(self.values(items)?);
+    fn apply(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let span = self.program.span(id);
-        let Some((map, rest)) = values.split_first() else { return Ok(Value::Bool(false)) };
+        let (Some((map, rest)), Some(target)) = (values.split_first(), operands.first().copied()) else {
+            return Ok(Value::Bool(false));
+        };
         if rest.is_empty() {
             return Err(Diagnostic::new("E0207", span.clone(), "a map is applied to a coordinate, and none is given")
                 .label(span, "no coordinate")
@@ -279,7 +285,7 @@ impl<'a> Evaluator<'a> {
                 Some(mode) => modes.push(mode),
                 None => {
                     let fault = Fault::Kind { argument: position + 1, wanted: "a coordinate" };
-                    return Err(self.operation("", id, &operands, &values).diagnose(fault));
+                    return Err(self.operation("", id, operands, values).diagnose(fault));
                 }
             }
         }
@@ -292,7 +298,7 @@ impl<'a> Evaluator<'a> {
         };
         match applied {
             Some(Ok(value)) => Ok(value),
-            Some(Err(fault)) => Err(self.misapplied(id, &operands, &values, fault)),
+            Some(Err(fault)) => Err(self.misapplied(id, operands, values, fault)),
             None => {
                 let kind = with_article(map.kind());
                 // A name that is applied is a call whose name comes first; its own place is the name.
@@ -329,14 +335,11 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `a[k]`: mode `k`.
-    fn index(&self, id: NodeId, target: NodeId, mode: NodeId) -> Evaluated {
-        let operands = [target, mode];
-        let values = [self.value(target)?, self.value(mode)?];
-        let arguments = Arguments { function: "get", values: &values };
-        functions::get(arguments).map_err(|fault| {
-            let mut diagnostic = self.operation("get", id, &operands, &values).diagnose(fault);
+    fn index(&self, id: NodeId, operands: &[NodeId; 2], values: &[Value]) -> Evaluated {
+        functions::get(Arguments { function: "get", values }).map_err(|fault| {
+            let mut diagnostic = self.operation("get", id, operands, values).diagnose(fault);
             if diagnostic.code == "E0105" {
-                diagnostic.span = self.program.span(mode);
+                diagnostic.span = self.program.span(operands[1]);
                 diagnostic.labels.iter_mut().for_each(|(label, _)| *label = diagnostic.span.clone());
             }
             diagnostic
@@ -345,29 +348,32 @@ impl<'a> Evaluator<'a> {
 
     /// `a o b o c`, from the left. A swizzle, an offset and a layout, or two layouts with an offset between them, are a
     /// composed layout; any other `a o b` is a composition.
-    fn compose(&self, id: NodeId, items: List) -> Evaluated {
-        let nodes = self.program.list(items);
-        let Some((first, mut rest)) = nodes.split_first() else { return Ok(Value::Bool(false)) };
-        let mut left = self.value(*first)?;
-        while let Some((next, after)) = rest.split_first() {
-            let right = self.value(*next)?;
-            let offset_between =
-                matches!((&left, &right), (Value::Layout(_) | Value::Swizzle(_), Value::Int(_) | Value::Tree(_)));
-            let (operands, values);
-            let value = match after.split_first() {
-                Some((inner, after)) if offset_between => {
-                    let inner_value = self.value(*inner)?;
-                    (operands, values) = (vec![*first, *next, *inner], vec![left, right, inner_value]);
-                    rest = after;
-                    functions::composed(Arguments { function: "composition", values: &values }, 1, 2)
-                }
-                _ => {
-                    (operands, values) = (vec![*first, *next], vec![left, right]);
-                    rest = after;
-                    functions::compose(Arguments { function: "composition", values: &values })
-                }
-            };
-            left = value.map_err(|fault| self.operation("composition", id, &operands, &values).diagnose(fault))?;
+    fn compose(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
+        let step = |operands: &[NodeId], values: &[Value]| {
+            let arguments = Arguments { function: "composition", values };
+            let value =
+                if values.len() == 3 { functions::composed(arguments, 1, 2) } else { functions::compose(arguments) };
+            value.map_err(|fault| self.operation("composition", id, operands, values).diagnose(fault))
+        };
+        if values.len() == 2 {
+            return step(operands, values);
+        }
+        let (Some((left, mut values)), Some((first, mut operands))) = (values.split_first(), operands.split_first())
+        else {
+            return Ok(Value::Bool(false));
+        };
+        let mut left = left.clone();
+        while !values.is_empty() {
+            let offset_between = values.len() > 1
+                && matches!(left, Value::Layout(_) | Value::Swizzle(_))
+                && matches!(values.first(), Some(Value::Int(_) | Value::Tree(_)));
+            let taken = if offset_between { 2 } else { 1 };
+            let (now, later) = values.split_at(taken);
+            let (nodes, others) = operands.split_at(taken.min(operands.len()));
+            let parties: Vec<Value> = std::iter::once(left).chain(now.iter().cloned()).collect();
+            let places: Vec<NodeId> = std::iter::once(*first).chain(nodes.iter().copied()).collect();
+            left = step(&places, &parties)?;
+            (values, operands) = (later, others);
         }
         Ok(left)
     }
@@ -382,7 +388,7 @@ impl<'a> Evaluator<'a> {
         Operation { program: self.program, function, whole: self.program.span(id), operands, values }
     }
 
-    fn refuse(&self, id: NodeId, operands: &[NodeId], values: &[Value], error: LayoutError) -> Diagnostic {
-        self.operation("", id, operands, values).diagnose(Fault::Refused(error))
+    fn refuse(&self, id: NodeId, error: LayoutError) -> Diagnostic {
+        self.operation("", id, &[], &[]).diagnose(Fault::Refused(error))
     }
 }

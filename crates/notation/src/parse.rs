@@ -17,7 +17,7 @@
 use std::ops::Range;
 
 use crate::ast::{Item, List, Name, Node, NodeId, Program, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, excerpt};
 use crate::lex::{Kind, Lexer, Token};
 
 /// How deeply brackets, calls and method chains may nest.
@@ -135,8 +135,7 @@ impl<'a> Parser<'a, '_> {
         }
         let found = match self.now.kind {
             Kind::Name | Kind::Int(_) => {
-                let text: String = self.text(self.now).chars().take(40).collect();
-                format!("'{text}'")
+                format!("'{}'", excerpt(self.text(self.now)))
             }
             kind => kind.describe().to_string(),
         };
@@ -162,7 +161,7 @@ impl<'a> Parser<'a, '_> {
             return Err(Diagnostic::new("E0209", span, "the program is too large")
                 .help(format!("the limit is {MAX_PROGRAM} numbers, names and brackets")));
         }
-        if usize::from(height) > MAX_NESTING {
+        if usize::from(height) > MAX_NESTING + 1 {
             return Err(too_deep(span));
         }
         self.program.items.push(Item::new(node, span, height));
@@ -187,6 +186,22 @@ impl<'a> Parser<'a, '_> {
         }
         self.pending.truncate(mark);
         (List { start, end: self.program.children.len() as u32 }, height + 1)
+    }
+
+    /// Whether the pending nodes since `mark` are all integers; they become parts of the tuple then.
+    fn take_numbers(&mut self, mark: usize) -> bool {
+        let pending = self.pending.get(mark..).unwrap_or(&[]);
+        let numbers = pending.iter().all(|id| matches!(self.program.node(*id), Node::Int(_)));
+        if numbers {
+            for id in pending {
+                if let Some(item) = self.program.items.get_mut(*id as usize)
+                    && let Node::Int(value) = item.node
+                {
+                    item.node = Node::Part(value);
+                }
+            }
+        }
+        numbers
     }
 
     fn program(&mut self) -> Result<(), Diagnostic> {
@@ -391,8 +406,10 @@ impl<'a> Parser<'a, '_> {
                 self.open()?;
                 let mark = self.pending.len();
                 let trailing = self.items(Kind::Comma, Kind::Close, "',' or ')'")?;
+                let numbers = self.take_numbers(mark);
                 let (items, height) = self.finish_list(mark);
-                self.push(Node::Tuple { items, trailing }, start..self.end, height)
+                let node = if numbers { Node::Numbers { items } } else { Node::Tuple { items, trailing } };
+                self.push(node, start..self.end, height)
             }
             Kind::OpenSquare | Kind::Less => {
                 let square = self.now.kind == Kind::OpenSquare;

@@ -6,7 +6,9 @@
 
 use std::fmt;
 
-use tilewright_layout::{Composed, Coord, Layout, LayoutError, Slot, Swizzle, Tiler, Tree};
+use tilewright_layout::{
+    Composed, Coord, Layout, LayoutError, Limit, MAX_DEPTH, MAX_NODES, OuterMap, Slot, Swizzle, Tiler, Tree,
+};
 
 /// What an expression evaluates to.
 ///
@@ -165,8 +167,53 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
         Some(only) if values.is_empty() && !trailing => Ok(only),
         last => {
             values.extend(last);
-            Ok(Value::List(values))
+            list_of(values)
         }
+    }
+}
+
+/// The list of these values.
+///
+/// Errors: it is larger or nests deeper than a tree may, so that copying, comparing and printing it is bounded.
+pub(crate) fn list_of(values: Vec<Value>) -> Result<Value, LayoutError> {
+    let list = Value::List(values);
+    let (nodes, depth) = extent_of(&list);
+    if depth > MAX_DEPTH {
+        return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth });
+    }
+    if nodes > MAX_NODES {
+        return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: nodes });
+    }
+    Ok(list)
+}
+
+/// How many nodes a value has and how deep its lists nest; lists inside it are within the limits already.
+fn extent_of(value: &Value) -> (usize, usize) {
+    match value {
+        Value::List(values) => values
+            .iter()
+            .map(extent_of)
+            .fold((1, 1), |(nodes, depth), (more, deeper)| (nodes.saturating_add(more), depth.max(deeper + 1))),
+        Value::Tree(tree) => (1 + tree.leaves().len(), 0),
+        Value::Coord(coord) => (1 + coord.leaves().len(), 0),
+        Value::Layout(layout) => (1 + layout.leaves().len(), 0),
+        Value::Composed(composed) => {
+            let outer = match composed.outer() {
+                OuterMap::Layout(layout) => layout.leaves().len(),
+                OuterMap::Swizzle(_) => 1,
+            };
+            (1 + outer + composed.inner().leaves().len(), 0)
+        }
+        Value::Tiler(tiler) => (leaves_of(tiler), 0),
+        Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) => (1, 0),
+    }
+}
+
+fn leaves_of(tiler: &Tiler) -> usize {
+    match tiler {
+        Tiler::Keep => 1,
+        Tiler::Layout(layout) => 1 + layout.leaves().len(),
+        Tiler::Modes(modes) => modes.items().iter().map(leaves_of).fold(1, usize::saturating_add),
     }
 }
 
