@@ -72,7 +72,12 @@ impl Operation<'_> {
         }
         match self.number(error) {
             Some(span) => base(error, span.clone()).label(span, label(error)),
-            None => self.with_values(base(error, self.whole.clone()), None),
+            None => {
+                let diagnostic = base(error, self.whole.clone());
+                let text = label(error);
+                let diagnostic = if text.is_empty() { diagnostic } else { diagnostic.label(self.whole.clone(), text) };
+                self.with_values(diagnostic, None)
+            }
         }
     }
 
@@ -223,7 +228,9 @@ fn label(error: &LayoutError) -> String {
         LayoutError::NotDivisible { divisor, .. } => format!("not divisible by {divisor}"),
         LayoutError::Coordinate { shape, .. } if shape.is_leaf() => "the mode here is a single number".to_string(),
         LayoutError::Coordinate { shape, .. } => format!("the shape here nests as {shape}"),
-        LayoutError::Argument { wanted, .. } => format!("must be {wanted}"),
+        LayoutError::Tiler { what, .. } => what.to_string(),
+        LayoutError::Size { left, right, .. } => format!("{left} and {right}"),
+        LayoutError::Argument { what, wanted, .. } => format!("{what} must be {wanted}"),
         LayoutError::NoSuchMode { rank, .. } | LayoutError::Modes { rank, .. } => format!("the rank is {rank}"),
         LayoutError::Order { what, .. } => what.to_string(),
         LayoutError::LeafCount { expected, .. } => {

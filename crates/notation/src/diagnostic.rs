@@ -31,12 +31,23 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
+/// A failure of the parser, on the heap: its functions call each other as deep as the text nests, and what they return
+/// should be small.
+pub(crate) type Fail = Box<Diagnostic>;
+
 /// How many columns of a source line are shown at most, so that a megabyte on one line stays readable.
 const WINDOW: usize = 100;
 
 impl Diagnostic {
     pub(crate) fn new(code: &'static str, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         Diagnostic { code, message: message.into(), span, labels: Vec::new(), help: None }
+    }
+
+    /// The diagnostic as a failure.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail<T>(self) -> Result<T, Fail> {
+        Err(Box::new(self))
     }
 
     #[must_use]

@@ -78,7 +78,7 @@ pub fn evaluate(source: &str, env: &mut Environment) -> Result<Value, Diagnostic
 
 /// As [`evaluate`], in the memory of an earlier program.
 pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
-    parse(source, program)?;
+    parse(source, program).map_err(|error| *error)?;
     let mut last = None;
     for statement in &program.statements {
         let value = Evaluator { source, program, env }.value(statement.value)?;

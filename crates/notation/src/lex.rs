@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fail};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Token, Diagnostic> {
+    pub(crate) fn next(&mut self) -> Result<Token, Fail> {
         loop {
             match self.byte(self.at) {
                 Some(b' ' | b'\t' | b'\r') => self.at += 1,
@@ -164,7 +164,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[cold]
-    fn other(&mut self, start: usize) -> Result<Token, Diagnostic> {
+    fn other(&mut self, start: usize) -> Result<Token, Fail> {
         let c = self.source.get(start..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
         let end = start + c.len_utf8();
         if c == '∘' {
@@ -172,18 +172,19 @@ impl<'a> Lexer<'a> {
             return Ok(Token { kind: Kind::Circle, start, end });
         }
         let error = Diagnostic::new("E0203", start..end, format!("the character {c:?} has no meaning here"));
-        Err(match c {
+        match c {
             '+' | '*' | '%' | '-' => {
                 error.help("there is no arithmetic on layouts; see tuple_add, elem_scale, ceil_div")
             }
             '"' | '\'' => error.help("values are written as they are, without quotes"),
             '−' | '–' | '—' => error.help("a negative number starts with the ASCII sign '-'"),
             _ => error,
-        })
+        }
+        .fail()
     }
 
     #[inline]
-    fn integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Diagnostic> {
+    fn integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Fail> {
         let mut end = digits;
         let mut value: i64 = 0;
         while let Some(digit) = self.byte(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
@@ -203,7 +204,7 @@ impl<'a> Lexer<'a> {
 
     /// Integers with separators, in hexadecimal, or near the limit.
     #[cold]
-    fn long_integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Diagnostic> {
+    fn long_integer(&mut self, start: usize, digits: usize, negative: bool) -> Result<Token, Fail> {
         let hexadecimal = self.byte(digits) == Some(b'0') && matches!(self.byte(digits + 1), Some(b'x' | b'X'));
         let radix: u32 = if hexadecimal { 16 } else { 10 };
         let mut end = digits + if hexadecimal { 2 } else { 0 };
@@ -223,18 +224,20 @@ impl<'a> Lexer<'a> {
         }
         if count == 0 {
             return if start + 1 == digits && negative {
-                Err(Diagnostic::new("E0203", start..digits, "the sign '-' has no digits after it")
-                    .help("there is no subtraction; see tuple_sub"))
+                Diagnostic::new("E0203", start..digits, "the sign '-' has no digits after it")
+                    .help("there is no subtraction; see tuple_sub")
+                    .fail()
             } else {
-                Err(Diagnostic::new("E0204", start..end.max(start + 1), "an integer without digits"))
+                Diagnostic::new("E0204", start..end.max(start + 1), "an integer without digits").fail()
             };
         }
         self.at = end;
         match value {
             Some(value) => Ok(Token { kind: Kind::Int(value), start, end }),
-            None => Err(Diagnostic::new("E0204", start..end, "the integer does not fit in 64 bits")
+            None => Diagnostic::new("E0204", start..end, "the integer does not fit in 64 bits")
                 .label(start..end, if negative { "less than -2^63" } else { "more than 2^63 - 1" })
-                .help("sizes, strides and offsets are 64-bit integers; nothing wraps")),
+                .help("sizes, strides and offsets are 64-bit integers; nothing wraps")
+                .fail(),
         }
     }
 }

@@ -17,7 +17,7 @@
 use std::ops::Range;
 
 use crate::ast::{Item, List, Name, Node, NodeId, Program, Statement};
-use crate::diagnostic::{Diagnostic, excerpt};
+use crate::diagnostic::{Diagnostic, Fail, excerpt};
 use crate::lex::{Kind, Lexer, Token};
 
 /// How deeply brackets, calls and method chains may nest.
@@ -33,11 +33,12 @@ pub const MAX_TEXT: usize = 1 << 26;
 pub(crate) const KEYWORDS: [&str; 4] = ["o", "let", "true", "false"];
 
 /// Parses `source` into `program`, whose earlier contents are dropped.
-pub(crate) fn parse(source: &str, program: &mut Program) -> Result<(), Diagnostic> {
+pub(crate) fn parse(source: &str, program: &mut Program) -> Result<(), Fail> {
     program.clear();
     if source.len() > MAX_TEXT {
-        return Err(Diagnostic::new("E0209", 0..1, format!("a program of {} bytes is too long", source.len()))
-            .help(format!("the limit is {MAX_TEXT} bytes")));
+        return Diagnostic::new("E0209", 0..1, format!("a program of {} bytes is too long", source.len()))
+            .help(format!("the limit is {MAX_TEXT} bytes"))
+            .fail();
     }
     let mut lexer = Lexer::new(source);
     let now = lexer.next()?;
@@ -58,14 +59,14 @@ struct Parser<'a, 'p> {
     brackets: Vec<Token>,
 }
 
-type Parsed = Result<NodeId, Diagnostic>;
+type Parsed = Result<NodeId, Fail>;
 
 impl<'a> Parser<'a, '_> {
     fn text(&self, token: Token) -> &'a str {
         self.source.get(token.span()).unwrap_or("")
     }
 
-    fn advance(&mut self) -> Result<Token, Diagnostic> {
+    fn advance(&mut self) -> Result<Token, Fail> {
         let token = self.now;
         self.end = token.end;
         self.now = self.lexer.next()?;
@@ -75,14 +76,14 @@ impl<'a> Parser<'a, '_> {
         Ok(token)
     }
 
-    fn skip_lines(&mut self) -> Result<(), Diagnostic> {
+    fn skip_lines(&mut self) -> Result<(), Fail> {
         while self.now.kind == Kind::Newline {
             self.now = self.lexer.next()?;
         }
         Ok(())
     }
 
-    fn eat(&mut self, kind: Kind) -> Result<bool, Diagnostic> {
+    fn eat(&mut self, kind: Kind) -> Result<bool, Fail> {
         let found = self.now.kind == kind;
         if found {
             self.advance()?;
@@ -90,17 +91,17 @@ impl<'a> Parser<'a, '_> {
         Ok(found)
     }
 
-    fn open(&mut self) -> Result<Token, Diagnostic> {
+    fn open(&mut self) -> Result<Token, Fail> {
         if self.brackets.len() == MAX_NESTING {
-            return Err(too_deep(self.now.span()));
+            return too_deep(self.now.span()).fail();
         }
         self.brackets.push(self.now);
         self.advance()
     }
 
-    fn close(&mut self, kind: Kind, expected: &str) -> Result<(), Diagnostic> {
+    fn close(&mut self, kind: Kind, expected: &str) -> Result<(), Fail> {
         if self.now.kind != kind {
-            return Err(self.unexpected(expected));
+            return self.unexpected(expected).fail();
         }
         self.brackets.pop();
         self.advance()?;
@@ -158,11 +159,12 @@ impl<'a> Parser<'a, '_> {
 
     fn push(&mut self, node: Node, span: Range<usize>, height: u16) -> Parsed {
         if self.program.items.len() >= MAX_PROGRAM {
-            return Err(Diagnostic::new("E0209", span, "the program is too large")
-                .help(format!("the limit is {MAX_PROGRAM} numbers, names and brackets")));
+            return Diagnostic::new("E0209", span, "the program is too large")
+                .help(format!("the limit is {MAX_PROGRAM} numbers, names and brackets"))
+                .fail();
         }
         if usize::from(height) > MAX_NESTING + 1 {
-            return Err(too_deep(span));
+            return too_deep(span).fail();
         }
         self.program.items.push(Item::new(node, span, height));
         Ok((self.program.items.len() - 1) as NodeId)
@@ -204,7 +206,7 @@ impl<'a> Parser<'a, '_> {
         numbers
     }
 
-    fn program(&mut self) -> Result<(), Diagnostic> {
+    fn program(&mut self) -> Result<(), Fail> {
         loop {
             while matches!(self.now.kind, Kind::Newline | Kind::Semicolon) {
                 self.advance()?;
@@ -215,22 +217,24 @@ impl<'a> Parser<'a, '_> {
             let statement = self.statement()?;
             self.program.statements.push(statement);
             if !matches!(self.now.kind, Kind::Newline | Kind::Semicolon | Kind::End) {
-                return Err(self.after_expression());
+                return self.after_expression().fail();
             }
         }
         if self.program.statements.is_empty() {
             let all = 0..self.source.len();
-            return Err(Diagnostic::new("E0212", all, "there is nothing to evaluate")
-                .help("write an expression, such as size((4,8):(8,1))"));
+            return Diagnostic::new("E0212", all, "there is nothing to evaluate")
+                .help("write an expression, such as size((4,8):(8,1))")
+                .fail();
         }
         let last = self.program.statements.len() - 1;
         let unused = self.program.statements.iter().take(last).find(|statement| statement.name.is_none());
         match unused {
             Some(statement) => {
                 let span = self.program.span(statement.value);
-                Err(Diagnostic::new("E0213", span.clone(), "the value of this statement is not used")
+                Diagnostic::new("E0213", span.clone(), "the value of this statement is not used")
                     .label(span, "not the last statement")
-                    .help("a program has one value, that of its last statement; give this one a name or drop it"))
+                    .help("a program has one value, that of its last statement; give this one a name or drop it")
+                    .fail()
             }
             None => Ok(()),
         }
@@ -252,12 +256,12 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn statement(&mut self) -> Result<Statement, Diagnostic> {
+    fn statement(&mut self) -> Result<Statement, Fail> {
         let explicit = self.now.kind == Kind::Name && self.text(self.now) == "let";
         if explicit {
             self.advance()?;
             if self.now.kind != Kind::Name {
-                return Err(self.unexpected("a name"));
+                return self.unexpected("a name").fail();
             }
         }
         let mut name = None;
@@ -275,19 +279,16 @@ impl<'a> Parser<'a, '_> {
                     None
                 };
                 if let Some(what) = reserved {
-                    return Err(Diagnostic::new(
-                        "E0211",
-                        token.span(),
-                        format!("'{text}' is {what} and cannot be bound"),
-                    )
-                    .label(token.span(), what));
+                    return Diagnostic::new("E0211", token.span(), format!("'{text}' is {what} and cannot be bound"))
+                        .label(token.span(), what)
+                        .fail();
                 }
                 name = Some(Name { start: token.start as u32, end: token.end as u32 });
                 self.advance()?;
                 self.skip_lines()?;
             } else if explicit {
                 self.advance()?;
-                return Err(self.unexpected("'='"));
+                return self.unexpected("'='").fail();
             }
         }
         Ok(Statement { name, value: self.chain()? })
@@ -348,11 +349,11 @@ impl<'a> Parser<'a, '_> {
                     self.advance()?;
                     self.skip_lines()?;
                     if self.now.kind != Kind::Name {
-                        return Err(self.unexpected("the name of a function"));
+                        return self.unexpected("the name of a function").fail();
                     }
                     let token = self.advance()?;
                     if self.now.kind != Kind::Open {
-                        return Err(self.unexpected("'('").help("a method is called with parentheses: A.size()"));
+                        return self.unexpected("'('").help("a method is called with parentheses: A.size()").fail();
                     }
                     let mark = self.pending.len();
                     self.pending.push(target);
@@ -367,13 +368,13 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// `'(' [ chain { ',' chain } ] ')'`, pushed onto the pending list.
-    fn arguments(&mut self) -> Result<bool, Diagnostic> {
+    fn arguments(&mut self) -> Result<bool, Fail> {
         self.open()?;
         self.items(Kind::Comma, Kind::Close, "',' or ')'")
     }
 
     /// Items up to the closing bracket; says whether a separator stands before it.
-    fn items(&mut self, separator: Kind, closer: Kind, expected: &str) -> Result<bool, Diagnostic> {
+    fn items(&mut self, separator: Kind, closer: Kind, expected: &str) -> Result<bool, Fail> {
         let mut trailing = false;
         while self.now.kind != closer {
             let item = self.chain()?;
@@ -393,7 +394,7 @@ impl<'a> Parser<'a, '_> {
             Kind::Int(value) => {
                 let token = self.advance()?;
                 if matches!(self.now.kind, Kind::At | Kind::Slash) {
-                    return Err(self.later_step(start)?);
+                    return self.later_step(start)?.fail();
                 }
                 self.push(Node::Int(value), token.span(), 1)
             }
@@ -423,9 +424,9 @@ impl<'a> Parser<'a, '_> {
                 let (items, height) = self.finish_list(mark);
                 self.push(Node::Tiler { items }, start..self.end, height)
             }
-            Kind::Question | Kind::Caret => Err(self.later_step(start)?),
-            Kind::At => Err(self.unexpected("a value").help("a coordinate step is written scale@mode, such as 1@0")),
-            _ => Err(self.unexpected("a value")),
+            Kind::Question | Kind::Caret => self.later_step(start)?.fail(),
+            Kind::At => self.unexpected("a value").help("a coordinate step is written scale@mode, such as 1@0").fail(),
+            _ => self.unexpected("a value").fail(),
         }
     }
 
@@ -436,17 +437,10 @@ impl<'a> Parser<'a, '_> {
             "true" | "false" => return self.push(Node::Bool(text == "true"), token.span(), 1),
             "S" | "Sw" if self.now.kind == Kind::Less => return self.swizzle(token.start),
             "o" | "let" => {
-                return Err(Diagnostic::new(
-                    "E0201",
-                    token.span(),
-                    format!("expected a value, found the word '{text}'"),
-                )
-                .label(token.span(), "expected a value")
-                .help(if text == "o" {
-                    "composition is written A o B"
-                } else {
-                    "write let name = expression"
-                }));
+                return Diagnostic::new("E0201", token.span(), format!("expected a value, found the word '{text}'"))
+                    .label(token.span(), "expected a value")
+                    .help(if text == "o" { "composition is written A o B" } else { "write let name = expression" })
+                    .fail();
             }
             _ => {}
         }
@@ -461,7 +455,7 @@ impl<'a> Parser<'a, '_> {
                 let name = Name { start: token.start as u32, end: token.end as u32 };
                 self.push(Node::Call { name, arguments }, token.start..self.end, height)
             }
-            Kind::OpenBrace | Kind::At => Err(self.later_step(token.start)?),
+            Kind::OpenBrace | Kind::At => self.later_step(token.start)?.fail(),
             _ => self.push(Node::Name, token.span(), 1),
         }
     }
@@ -472,10 +466,10 @@ impl<'a> Parser<'a, '_> {
         let mut numbers = [0_i64; 3];
         for (position, number) in numbers.iter_mut().enumerate() {
             if position > 0 && !self.eat(Kind::Comma)? {
-                return Err(self.unexpected("','").help("a swizzle is S<bits,base,shift>"));
+                return self.unexpected("','").help("a swizzle is S<bits,base,shift>").fail();
             }
             let Kind::Int(value) = self.now.kind else {
-                return Err(self.unexpected("an integer").help("a swizzle is S<bits,base,shift>"));
+                return self.unexpected("an integer").help("a swizzle is S<bits,base,shift>").fail();
             };
             *number = value;
             self.advance()?;
@@ -501,8 +495,9 @@ impl<'a> Parser<'a, '_> {
                 let node = Node::Swizzle { bits: *bits, base: *base, shift: *shift };
                 self.push(node, token.start..self.end, 1)
             }
-            _ => Err(Diagnostic::new("E0201", token.span(), "expected a swizzle SW_bits_base_shift, such as SW_3_4_3")
-                .label(token.span(), "not three numbers")),
+            _ => Diagnostic::new("E0201", token.span(), "expected a swizzle SW_bits_base_shift, such as SW_3_4_3")
+                .label(token.span(), "not three numbers")
+                .fail(),
         }
     }
 
@@ -510,7 +505,7 @@ impl<'a> Parser<'a, '_> {
     ///
     /// The first token may have been read already. The answer is the refusal.
     #[cold]
-    fn later_step(&mut self, start: usize) -> Result<Diagnostic, Diagnostic> {
+    fn later_step(&mut self, start: usize) -> Result<Diagnostic, Fail> {
         let mut what = ("symbolic extents and strides", "a number that is known only later, such as ? or M{div=8},");
         if self.now.kind == Kind::Question {
             self.advance()?;

@@ -2,7 +2,8 @@
 
 /// The candidate with the fewest edits (insertions, deletions, substitutions, swaps of neighbours), when they are few.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > 64 {
+    // Of one or two letters everything is near everything.
+    if word.len() < 3 || word.len() > 64 {
         return None;
     }
     let allowed = (word.len() / 3).max(1);

@@ -58,6 +58,28 @@ fn nesting_up_to_the_limits_has_a_value() {
 }
 
 #[test]
+fn the_deepest_text_needs_little_stack() {
+    let deepest = || {
+        for (open, close) in [("(", ")"), ("coalesce(", ")"), ("[", "]"), ("<(", ")>"), ("A((", "))"), ("(4:1 o ", ")")]
+        {
+            let brackets = open.matches(['(', '[', '<']).count();
+            let text = format!("A=4:1;{}1{}", open.repeat(99 / brackets), close.repeat(99 / brackets));
+            let _ = evaluate(&text, &mut Environment::new());
+            let _ = tilewright_notation::derive(&text, &mut Environment::new());
+        }
+    };
+    std::thread::Builder::new().stack_size(512 << 10).spawn(deepest).unwrap().join().unwrap();
+}
+
+#[test]
+fn lists_do_not_grow_without_bound() {
+    assert_eq!(refused(&format!("A=(4:1,1);{}A", "A=(A,A);".repeat(64)), "doubling").code, "E0104");
+    assert_eq!(refused(&format!("A=(4:1,1);{}A", "A=(A,1);".repeat(1000)), "nesting").code, "E0104");
+    let wide = format!("A=({}:{0});({})", format!("({})", "1,".repeat(1000)), "A,".repeat(100));
+    assert_eq!(refused(&wide, "a list of large layouts").code, "E0104");
+}
+
+#[test]
 fn ten_megabytes() {
     for (what, unit) in [
         ("numbers", "1,"),
