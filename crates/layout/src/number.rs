@@ -89,6 +89,12 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         let _ = write!(out, "{self}");
     }
 
+    /// The integer whose decimal text is the text of this step, where it is one: such steps have a short way to be printed.
+    #[inline(always)]
+    fn decimal(&self) -> Option<i64> {
+        None
+    }
+
     /// Whether two steps are equal.
     #[inline]
     fn same(&self, other: &Self) -> Truth {
@@ -179,6 +185,11 @@ impl Stride for i64 {
     #[inline(always)]
     fn print(&self, out: &mut Printer<'_>) {
         out.integer(*self);
+    }
+
+    #[inline(always)]
+    fn decimal(&self) -> Option<i64> {
+        Some(*self)
     }
 }
 

@@ -20,9 +20,6 @@ const BUFFER: usize = 256;
 /// The most that is written between two looks at the room left: an integer, and the marks on both sides of it.
 const PIECE: usize = 48;
 
-/// The most leaves for which the brackets are worked out once, for extents and strides together.
-const SHORT: usize = 16;
-
 /// Text on its way to a formatter or a vector.
 pub struct Printer<'a> {
     sink: Sink<'a>,
@@ -36,67 +33,166 @@ enum Sink<'a> {
     Bytes(&'a mut Vec<u8>),
 }
 
-/// `0`, .. `99` and how many digits each has.
-const SMALL: [([u8; 2], u8); 100] = {
-    let mut small = [([b'0'; 2], 1); 100];
+/// Room for the text of a short layout: eight leaves with numbers of common size fit.
+const ROOM: usize = 128;
+
+/// The most leaves of a short layout, and the most tuples.
+const SHORT: (usize, usize) = (8, 6);
+
+/// `000` to `999`, the first digit lowest.
+const PADDED: [u32; 1000] = {
+    let mut numbers = [0; 1000];
     let mut n = 0;
-    while n < 100 {
-        let (tens, ones) = (b'0' + (n / 10) as u8, b'0' + (n % 10) as u8);
-        small[n] = if n < 10 { ([ones, b'0'], 1) } else { ([tens, ones], 2) };
+    while n < 1000 {
+        let number = n as u32;
+        numbers[n] = 0x30_30_30 + number / 100 + ((number / 10 % 10) << 8) + ((number % 10) << 16);
         n += 1;
     }
-    small
+    numbers
 };
 
-/// Up to eight bytes of brackets and commas, and how many.
-#[derive(Clone, Copy, Default)]
-struct Marks {
-    bytes: u64,
-    len: u32,
+/// `0` to `999`, the first digit lowest; in the byte above the digits, how many there are.
+const NUMBERS: [u32; 1000] = {
+    let mut numbers = PADDED;
+    let mut n = 0;
+    while n < 1000 {
+        let digits = if n < 10 { 1 } else { 2 + n as u32 / 100 };
+        let digits = if digits > 3 { 3 } else { digits };
+        numbers[n] = numbers[n] >> (8 * (3 - digits)) | digits << 24;
+        n += 1;
+    }
+    numbers
+};
+
+/// The marks between two leaves, the first one lowest; in the highest byte, how many there are. Eight times the tuples that
+/// end there plus the tuples that begin there give the place; six of them at most, so at most seven marks.
+const BETWEEN: [u64; 64] = {
+    let mut between = [0; 64];
+    let mut place = 0;
+    while place < 64 {
+        let (ends, begins) = (place / 8, place % 8);
+        if ends + begins <= SHORT.1 {
+            let mut bytes = [0; 8];
+            let mut at = 0;
+            while at < ends + 1 + begins {
+                bytes[at] = if at < ends { b')' } else { b'(' };
+                at += 1;
+            }
+            bytes[ends] = b',';
+            bytes[7] = at as u8;
+            between[place] = u64::from_le_bytes(bytes);
+        }
+        place += 1;
+    }
+    between
+};
+
+/// The longest integer, `-9223372036854775808`, in bytes.
+const DIGITS: usize = 20;
+
+/// An integer in decimal, in the last bytes of `room`.
+fn decimal(value: i64, room: &mut [u8; DIGITS]) -> &[u8] {
+    let (mut rest, mut first) = (value.unsigned_abs(), DIGITS);
+    for (position, place) in room.iter_mut().enumerate().rev() {
+        if rest == 0 && first < DIGITS {
+            if value < 0 {
+                *place = b'-';
+                first = position;
+            }
+            break;
+        }
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        first = position;
+    }
+    room.get(first..).unwrap_or_default()
 }
 
-impl Marks {
+/// The text of a short layout, written from left to right.
+///
+/// Eight or four bytes are written at a time, and the next piece goes over those that do not count.
+struct Short<'a> {
+    text: &'a mut [u8; ROOM],
+    len: usize,
+}
+
+impl Short<'_> {
     #[inline(always)]
-    fn push(&mut self, byte: u8) {
-        self.bytes |= u64::from(byte).checked_shl(8 * self.len).unwrap_or(0);
-        self.len += 1;
+    fn put<const N: usize>(&mut self, bytes: [u8; N], count: usize) -> Option<()> {
+        if self.len > ROOM - N {
+            return None;
+        }
+        self.text.get_mut(self.len..self.len + N)?.copy_from_slice(&bytes);
+        self.len += count;
+        Some(())
     }
-}
 
-/// Works out what stands before each leaf of a short profile, and at its end; gives the number of leaves, `None` where a mark
-/// needs more than eight bytes or there are more than [`SHORT`] leaves.
-#[inline(always)]
-fn mark(profile: ProfileRef<'_>, marks: &mut [Marks; SHORT + 1]) -> Option<usize> {
-    let mut ends = [usize::MAX; 8];
-    let (mut open, mut leaf, mut here) = (0, 0, Marks::default());
-    for (position, node) in profile.nodes().iter().enumerate() {
-        if *node == LEAF {
-            if leaf == SHORT || here.len > 7 {
-                return None;
-            }
-            marks[leaf] = here;
-            leaf += 1;
-            here = Marks::default();
-        } else {
-            if open == 7 || *node == 1 {
-                return None;
-            }
-            open += 1;
-            ends[open] = position + usize::from(*node);
-            here.push(b'(');
-            continue;
-        }
-        // What follows a leaf: closing brackets, and a comma unless that is the end.
-        while ends[open] == position + 1 {
-            here.push(b')');
-            open -= 1;
-        }
-        if open > 0 {
-            here.push(b',');
-        }
+    /// The marks between two leaves.
+    #[inline(always)]
+    fn between(&mut self, place: u64) -> Option<()> {
+        let marks = BETWEEN.get((place & 63) as usize)?;
+        self.put(marks.to_le_bytes(), (marks >> 56) as usize)
     }
-    marks[leaf] = here;
-    (here.len <= 8).then_some(leaf)
+
+    #[inline(always)]
+    fn integer(&mut self, value: i64) -> Option<()> {
+        if let Some(number) = NUMBERS.get(value as usize) {
+            return self.put(number.to_le_bytes(), (number >> 24) as usize);
+        }
+        // A call in this place, to write longer numbers, would cost the short ones their registers.
+        let value = u32::try_from(value).ok()?;
+        let high = NUMBERS.get((value / 1000) as usize)?;
+        self.put(high.to_le_bytes(), (high >> 24) as usize)?;
+        self.put(PADDED.get((value % 1000) as usize)?.to_le_bytes(), 3)
+    }
+
+    /// The text of a layout of few leaves and tuples, no tuple empty, all numbers from 0 to 999999; `None` for any other,
+    /// and where there is not enough room, with part of the text written.
+    #[inline(always)]
+    fn layout<D: Stride>(&mut self, layout: &Layout<D>) -> Option<()> {
+        let (nodes, leaves) = (layout.profile().as_ref().nodes(), layout.leaves());
+        if leaves.len() > SHORT.0 || nodes.len() > leaves.len() + SHORT.1 {
+            return None;
+        }
+        // The brackets are worked out once. A group of four bits for each node, from the present one on: how many tuples end
+        // with it. A tuple of `n` nodes ends `n - 1` groups on, and there are at most fourteen nodes.
+        let mut ending = 0_u64;
+        // The place in `BETWEEN` of the marks before the next leaf, and of those before each leaf so far, the last one highest.
+        let (mut place, mut places) = (0_u64, 0_u64);
+        let mut rest = leaves.iter();
+        for node in nodes {
+            if *node == LEAF {
+                // At the first leaf the comma is one too many, and falls on the colon in the strides.
+                if places == 0 {
+                    self.put([b'('; 8], place as usize)?;
+                } else {
+                    self.between(place)?;
+                }
+                self.integer(rest.next()?.extent.decimal()?)?;
+                places = places >> 8 | place << 56;
+                place = (ending & 15) << 3;
+            } else {
+                // An empty tuple has no leaf to carry its brackets.
+                if *node == 1 {
+                    return None;
+                }
+                place += 1;
+                ending += 1_u64.wrapping_shl(4 * (u32::from(*node) - 1));
+            }
+            ending >>= 4;
+        }
+        let ends = (place >> 3) as usize;
+        self.put([b')'; 8], ends)?;
+        let colon = self.len;
+        places >>= 64_usize.checked_sub(8 * leaves.len()).filter(|bits| *bits < 64)?;
+        for leaf in leaves {
+            self.between(places & 63)?;
+            self.integer(leaf.stride.decimal()?)?;
+            places >>= 8;
+        }
+        *self.text.get_mut(colon)? = b':';
+        self.put([b')'; 8], ends)
+    }
 }
 
 impl<'a> Printer<'a> {
@@ -140,24 +236,16 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// All eight bytes are written, and those that count are kept.
-    #[inline(always)]
-    fn marks(&mut self, marks: Marks) {
-        if let Some(place) = self.buffer.get_mut(self.len..self.len + 8) {
-            place.copy_from_slice(&marks.bytes.to_le_bytes());
-            self.len += marks.len as usize;
-        }
-    }
-
     /// An integer in decimal.
     #[inline(always)]
     pub fn integer(&mut self, value: i64) {
         self.room();
-        match SMALL.get(value as usize) {
-            Some((digits, count)) => {
-                if let Some(place) = self.buffer.get_mut(self.len..self.len + 2) {
-                    place.copy_from_slice(digits);
-                    self.len += usize::from(*count);
+        match NUMBERS.get(value as usize) {
+            Some(number) => {
+                let count = (number >> 24) as usize;
+                if let Some(place) = self.buffer.get_mut(self.len..self.len + 4) {
+                    place.copy_from_slice(&number.to_le_bytes());
+                    self.len += count;
                 }
             }
             None => self.long(value),
@@ -166,21 +254,8 @@ impl<'a> Printer<'a> {
 
     #[inline(never)]
     fn long(&mut self, value: i64) {
-        let mut digits = [b'0'; 20];
-        let mut first = digits.len();
-        let mut rest = value.unsigned_abs();
-        while let Some(place) = first.checked_sub(1).and_then(|place| digits.get_mut(place)) {
-            *place = b'0' + (rest % 10) as u8;
-            first -= 1;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if value < 0 {
-            self.byte(b'-');
-        }
-        let digits = digits.get(first..).unwrap_or_default();
+        let mut room = [0; DIGITS];
+        let digits = decimal(value, &mut room);
         if let Some(place) = self.buffer.get_mut(self.len..self.len + digits.len()) {
             place.copy_from_slice(digits);
             self.len += digits.len();
@@ -220,22 +295,6 @@ impl<'a> Printer<'a> {
     #[inline(always)]
     fn layout<D: Stride>(&mut self, layout: &Layout<D>) {
         let (profile, leaves) = (layout.profile().as_ref(), layout.leaves());
-        let mut marks = [Marks::default(); SHORT + 1];
-        if let Some(count) = mark(profile, &mut marks) {
-            let last = marks[count];
-            for (leaf, before) in leaves.iter().zip(&marks) {
-                self.marks(*before);
-                leaf.extent.print(self);
-            }
-            self.marks(last);
-            self.byte(b':');
-            for (leaf, before) in leaves.iter().zip(&marks) {
-                self.marks(*before);
-                leaf.stride.print(self);
-            }
-            self.marks(last);
-            return;
-        }
         self.tree(profile, |out, number| {
             if let Some(leaf) = leaves.get(number) {
                 leaf.extent.print(out);
@@ -278,6 +337,22 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(line, b"A = (4,8):(8,1)");
     /// ```
     pub fn write_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        // The text is written where it stays; what is not needed of the room is given back.
+        out.extend_from_slice(&[0; ROOM]);
+        if let Some(text) = out.get_mut(start..).and_then(|room| room.first_chunk_mut()) {
+            let mut short = Short { text, len: 0 };
+            if short.layout(self).is_some() {
+                let len = short.len;
+                return out.truncate(start + len);
+            }
+        }
+        out.truncate(start);
+        self.write_long(out);
+    }
+
+    #[inline(never)]
+    fn write_long(&self, out: &mut Vec<u8>) {
         let mut printer = Printer::to_bytes(out);
         printer.layout(self);
         printer.flush();
@@ -286,6 +361,11 @@ impl<D: Stride> Layout<D> {
 
 impl<D: Stride> fmt::Display for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut short = Short { text: &mut [0; ROOM], len: 0 };
+        if short.layout(self).is_some() {
+            let text = short.text.get(..short.len).unwrap_or_default();
+            return f.write_str(core::str::from_utf8(text).map_err(|_| fmt::Error)?);
+        }
         let mut printer = Printer::to_text(f);
         printer.layout(self);
         printer.finish()
