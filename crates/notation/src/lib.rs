@@ -14,7 +14,7 @@
 //! println!("{}", error.render(source, false));
 //! ```
 //!
-//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means, [`derive`] shows how a result
+//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means, [`derive()`] shows how a result
 //! comes about.
 
 mod arguments;
