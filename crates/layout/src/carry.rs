@@ -176,7 +176,7 @@ impl<'a, D: Stride> Steps<'a, D> {
                 if self.differs(&coordinate).unwrap_or(false) {
                     break;
                 }
-                tried = if tried < 8 { tried + 1 } else { tried * 2 };
+                tried = if tried < 8 { tried + 1 } else { tried.saturating_mul(2) };
                 coordinate[l] = high;
             }
         }

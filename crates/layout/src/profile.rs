@@ -196,6 +196,7 @@ impl<'a> ProfileRef<'a> {
             out.extend_from_slice(self.0);
             return Ok(());
         }
+        let begin = out.len();
         let (mut next, mut leaf) = (splits.iter().peekable(), 0);
         // Each open tuple: where it ends here, and where it begins there.
         let mut open: SmallVec<[(usize, usize); 8]> = SmallVec::new();
@@ -220,6 +221,13 @@ impl<'a> ProfileRef<'a> {
         }
         while let Some((_, begin)) = open.pop() {
             close(out, begin);
+        }
+        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the limit.
+        if self.0.len() >= MAX_DEPTH {
+            let depth = ProfileRef(out.get(begin..).unwrap_or_default()).depth();
+            if depth > MAX_DEPTH {
+                return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth });
+            }
         }
         Ok(())
     }

@@ -16,8 +16,14 @@ use crate::tree::{Leaves, Tree};
 /// How many candidates a search for an inverse looks at.
 pub const MAX_CANDIDATES: usize = 1 << 14;
 
+/// How many digits a search for a right inverse tries, for all its candidates together, on the way to their indices.
+const MAX_STEPS: usize = 1 << 22;
+
 /// The largest layout whose table of values a search writes down.
 const MAX_TABLE: i64 = 1 << 16;
+
+/// Numbers in a search: wide enough for every product of two 64-bit values.
+type Wide = i128;
 
 /// A mode as numbers: extent, stride, and the distance between the indices of two neighbours.
 #[derive(Clone, Copy)]
@@ -65,6 +71,7 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
         size,
         bound: greatest.checked_add(1)?.min(size),
         left: MAX_CANDIDATES,
+        steps: MAX_STEPS,
         leaves: Leaves::new(),
         best: (covered.known()?, None),
     };
@@ -79,6 +86,8 @@ struct Right {
     size: i64,
     bound: i64,
     left: usize,
+    /// How many digits are still tried on the way to indices.
+    steps: usize,
     leaves: Leaves<Leaf>,
     best: (i64, Option<Leaves<Leaf>>),
 }
@@ -89,7 +98,7 @@ impl Right {
             self.best = (covered, Some(self.leaves.clone()));
         }
         let mut indices = Vec::new();
-        self.indices(0, covered, 0, &mut indices);
+        self.indices(0, Wide::from(covered), 0, &mut indices);
         for index in indices {
             for prime in primes() {
                 if self.left == 0 || self.best.0 >= self.bound || prime > self.bound / covered {
@@ -124,7 +133,9 @@ impl Right {
     }
 
     /// All indices whose offset is `offset`: appended to `found`, each with `index` added.
-    fn indices(&mut self, mode: usize, offset: i64, index: i64, found: &mut Vec<i64>) {
+    ///
+    /// The offset of what is left may lie outside 64 bits, although that of every index is within.
+    fn indices(&mut self, mode: usize, offset: Wide, index: i64, found: &mut Vec<i64>) {
         let Some((current, rest)) = self.modes.get(mode..).and_then(<[Mode]>::split_first) else {
             if offset == 0 {
                 found.push(index);
@@ -132,17 +143,19 @@ impl Right {
             return;
         };
         let Some((least, greatest)) = reach(rest) else { return };
-        let (current, mut digit) = (*current, 0);
-        while digit < current.extent && self.left > 0 {
-            let remaining = offset - digit * current.stride;
+        let (least, greatest, stride) = (Wide::from(least), Wide::from(greatest), Wide::from(current.stride));
+        let (extent, step, mut digit) = (Wide::from(current.extent), current.step, 0);
+        while digit < extent && self.steps > 0 {
+            self.steps -= 1;
+            let remaining = offset - digit * stride;
             // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
             if remaining >= least && remaining <= greatest {
-                self.indices(mode + 1, remaining, index + digit * current.step, found);
-            } else if (current.stride >= 0 && remaining < least) || (current.stride <= 0 && remaining > greatest) {
+                self.indices(mode + 1, remaining, index + digit as i64 * step, found);
+            } else if (stride >= 0 && remaining < least) || (stride <= 0 && remaining > greatest) {
                 return;
             } else {
-                let excess = if current.stride > 0 { remaining - greatest } else { least - remaining };
-                digit += (excess / current.stride.abs() - 1).max(0);
+                let excess = if stride > 0 { remaining - greatest } else { least - remaining };
+                digit += (excess / stride.abs() - 1).max(0);
             }
             digit += 1;
             if found.len() >= MAX_CANDIDATES {
@@ -183,7 +196,8 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
         let offset = offset.ok_or_else(|| LayoutError::overflow(OP))?;
         if offset != 0 {
             let mirrored = if offset < 0 { -index } else { index };
-            indices.entry(offset.saturating_abs()).or_default().push(mirrored);
+            let magnitude = offset.checked_abs().ok_or_else(|| LayoutError::overflow(OP))?;
+            indices.entry(magnitude).or_default().push(mirrored);
         }
     }
     let points: Vec<(i64, Vec<i64>)> = indices.into_iter().collect();
@@ -232,7 +246,7 @@ impl Left {
         if placed == self.points.len() {
             return self.settle();
         }
-        let most = self.last / begin + 1;
+        let most = (self.last / begin).saturating_add(1);
         // A longer mode that fails at a point fails there for every length that includes it.
         let mut extent = most;
         while extent > 1 {
@@ -251,38 +265,36 @@ impl Left {
     }
 
     /// Places the points from number `next` up to number `end`, then grows further.
-    fn place(&mut self, next: usize, end: usize, begin: i64, extent: i64) -> Step {
-        self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            return Step::Failed;
-        }
-        if next == end {
-            return match begin.checked_mul(extent) {
-                Some(begin) => self.grow(begin, end),
-                None => Step::Failed,
-            };
-        }
-        let (sum, open) = self.known(next);
-        match open.as_slice() {
-            [] => {
-                if self.allows(next, sum) {
-                    self.place(next + 1, end, begin, extent)
-                } else {
-                    Step::Failed
+    ///
+    /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most twice the number of modes.
+    fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> Step {
+        let waiting = self.waiting.len();
+        let step = loop {
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                break Step::Failed;
+            }
+            if next == end {
+                break match begin.checked_mul(extent) {
+                    Some(begin) => self.grow(begin, end),
+                    None => Step::Failed,
+                };
+            }
+            let (sum, open) = self.known(next);
+            match open.as_slice() {
+                [] if self.allows(next, sum) => {}
+                [] => break Step::Failed,
+                [(mode, digit)] => {
+                    break self.choose(next, *mode, *digit, sum, |search| search.place(next + 1, end, begin, extent));
                 }
+                _ => self.waiting.push(next),
             }
-            [(mode, digit)] => {
-                self.choose(next, *mode, *digit, sum, |search| search.place(next + 1, end, begin, extent))
-            }
-            _ => {
-                self.waiting.push(next);
-                let step = self.place(next + 1, end, begin, extent);
-                if step == Step::Failed {
-                    self.waiting.pop();
-                }
-                step
-            }
+            next += 1;
+        };
+        if step == Step::Failed {
+            self.waiting.truncate(waiting);
         }
+        step
     }
 
     /// Tries every value of an open mode that the indices of a point allow.
@@ -291,16 +303,21 @@ impl Left {
         point: usize,
         mode: usize,
         digit: i64,
-        sum: i64,
+        sum: Wide,
         mut then: impl FnMut(&mut Left) -> Step,
     ) -> Step {
         for number in 0.. {
             let Some(index) = self.points.get(point).and_then(|(_, indices)| indices.get(number)) else { break };
-            let rest = index.saturating_sub(sum);
-            if rest % digit != 0 {
+            let rest = Wide::from(*index) - sum;
+            if rest % Wide::from(digit) != 0 {
                 continue;
             }
-            self.modes[mode].value = Some(rest / digit);
+            let Ok(value) = i64::try_from(rest / Wide::from(digit)) else { continue };
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                break;
+            }
+            self.modes[mode].value = Some(value);
             if self.consistent() && then(self) == Step::Done {
                 return Step::Done;
             }
@@ -345,19 +362,22 @@ impl Left {
         })
     }
 
-    fn allows(&self, point: usize, index: i64) -> bool {
-        self.points.get(point).is_some_and(|(_, indices)| indices.contains(&index))
+    fn allows(&self, point: usize, index: Wide) -> bool {
+        let index = i64::try_from(index);
+        index.is_ok_and(|index| self.points.get(point).is_some_and(|(_, indices)| indices.contains(&index)))
     }
 
     /// What the fixed modes give at a point, and the open ones with their digits there.
-    fn known(&self, point: usize) -> (i64, Vec<(usize, i64)>) {
+    ///
+    /// The digits add up to less than 2^63, so the sum of their products is below 2^126.
+    fn known(&self, point: usize) -> (Wide, Vec<(usize, i64)>) {
         let offset = self.points.get(point).map_or(0, |(offset, _)| *offset);
-        let (mut sum, mut open) = (0_i64, Vec::new());
+        let (mut sum, mut open) = (0, Vec::new());
         for (number, mode) in self.modes.iter().enumerate() {
             let digit = offset / mode.begin % mode.extent;
             match mode.value {
                 _ if digit == 0 => {}
-                Some(value) => sum = digit.saturating_mul(value).saturating_add(sum),
+                Some(value) => sum += Wide::from(digit) * Wide::from(value),
                 None => open.push((number, digit)),
             }
         }

@@ -307,12 +307,11 @@ impl<T: Clone> Tree<T> {
         }
         let mut gatherer = Gatherer::new();
         gatherer.open();
-        for position in 0..inner {
+        let mut parts: Vec<_> = modes.iter().map(|mode| mode.modes()).collect();
+        for _ in 0..inner {
             gatherer.open();
-            for mode in &modes {
-                if let Some(part) = mode.mode(position) {
-                    gatherer.append(part);
-                }
+            for part in parts.iter_mut().filter_map(Iterator::next) {
+                gatherer.append(part);
             }
             gatherer.close();
         }

@@ -91,17 +91,20 @@ fn longest_cut(r: &Layout, layout: &Layout) -> Result<Layout, LayoutError> {
     };
     let mut best = Layout::unit();
     for (whole, leaf) in r.leaves().iter().enumerate() {
-        // Between `good`, which is undone, and `bad`, which is not.
-        let (mut good, mut bad) = (1, leaf.extent + 1);
-        while bad - good > 1 {
-            // The whole mode first: most often it is all or nothing.
-            let q = if bad == leaf.extent + 1 && good == 1 { leaf.extent } else { good + (bad - good) / 2 };
+        // The whole mode first: most often it is all or nothing.
+        let (mut good, mut bad, mut q) = (1, leaf.extent, leaf.extent);
+        // Up to `good` it is undone, and from `bad` on it is not.
+        loop {
             let candidate = cut(&r, whole, q)?;
             if undone(&candidate) {
                 (good, best) = (q, candidate);
             } else {
                 bad = q;
             }
+            if bad - good <= 1 {
+                break;
+            }
+            q = good + (bad - good) / 2;
         }
         if good < leaf.extent {
             break;
