@@ -55,6 +55,8 @@ mod product;
 mod profile;
 mod recast;
 mod search;
+#[cfg(feature = "serde")]
+pub mod serialise;
 mod shape;
 mod slice;
 mod sum;

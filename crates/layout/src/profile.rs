@@ -35,6 +35,7 @@ pub(crate) const LEAF: u16 = 0;
 /// assert_eq!(layout.profile().to_string(), "((*,*),*)");
 /// assert_eq!(layout.profile().rank(), 2);
 /// assert_eq!(layout.profile().depth(), 2);
+/// assert_eq!(layout.profile(), &"((*,*),*)".parse().unwrap());
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Profile {

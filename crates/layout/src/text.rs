@@ -3,6 +3,7 @@
 //! ```text
 //! layout  := tree [ ':' tree ]          the strides default to compact, first mode fastest
 //! tree    := integer | '(' [ tree { ',' tree } [ ',' ] ] ')'
+//! profile := '*' | '(' [ profile { ',' profile } [ ',' ] ] ')'
 //! coord   := integer | '_' | '(' [ coord { ',' coord } [ ',' ] ] ')'
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
@@ -228,6 +229,17 @@ impl FromStr for Tree<i64> {
         let (nodes, leaves) = cursor.tree()?;
         cursor.end()?;
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    }
+}
+
+impl FromStr for Profile {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Profile, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let (nodes, _) = cursor.tree_of(|cursor| if cursor.eat(b'*') { Ok(()) } else { cursor.fail("'*' or '('") })?;
+        cursor.end()?;
+        Ok(Profile::from_nodes(nodes))
     }
 }
 

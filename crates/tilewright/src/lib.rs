@@ -46,6 +46,10 @@
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //!
 //! The types used most are also here, at the root.
+//!
+//! # Features
+//!
+//! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
 pub use tilewright_layout as layout;
 pub use tilewright_notation as notation;
