@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use libfuzzer_sys::fuzz_target;
-use tilewright_layout::{Layout, LayoutError, Tree};
+use tilewright_layout::{Composed, Layout, LayoutError, Swizzle, Tiler, Tree};
 
 fn round_trip<T>(text: &str)
 where
@@ -30,4 +30,7 @@ where
 fuzz_target!(|text: &str| {
     round_trip::<Layout>(text);
     round_trip::<Tree<i64>>(text);
+    round_trip::<Tiler>(text);
+    round_trip::<Swizzle>(text);
+    round_trip::<Composed>(text);
 });
