@@ -163,8 +163,7 @@ impl<N: Extent> Sums<N> {
     /// Whether no level carries for any coordinate. Steps of both signs are left to the other test.
     #[inline(always)]
     fn free(&self, ends: &[N]) -> bool {
-        !self.full
-            && !(self.rising && self.falling)
+        !(self.full || (self.rising && self.falling))
             && self.levels.iter().zip(ends).all(|(sum, end)| sum.less(end).proved())
     }
 }

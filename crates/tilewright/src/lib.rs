@@ -61,3 +61,8 @@ pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+/// The code blocks of the description of the architecture, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../ARCHITECTURE.md")]
+pub struct Architecture;
