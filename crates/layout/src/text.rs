@@ -257,93 +257,114 @@ impl FromStr for Tree<Slot> {
 impl FromStr for Layout {
     type Err = LayoutError;
 
-    #[inline]
     fn from_str(text: &str) -> Result<Layout, LayoutError> {
-        match plain_layout(text.as_bytes()) {
-            Some(layout) => Ok(layout),
+        // The result is written where it is returned: it is large to move.
+        let mut leaves = [Leaf { extent: 0, stride: 0 }; PLAIN.1];
+        let mut nodes = [LEAF; PLAIN.0];
+        match plain_layout(text.as_bytes(), &mut nodes, &mut leaves) {
+            Some((node, leaf)) => {
+                let profile = Profile::from_nodes(Nodes::from_buf_and_len(nodes, node));
+                Ok(Layout::from_valid(Tree::from_parts(profile, Leaves::from_buf_and_len(leaves, leaf))))
+            }
             None => any_layout(text),
         }
     }
 }
 
-/// The marks of a shape: what follows in the text of its strides, `0` for a number.
-const MARKS: usize = 64;
+/// The most nodes of a layout that [`plain_layout`] reads, and the most leaves: what needs no heap.
+const PLAIN: (usize, usize) = (16, 8);
 
-/// A layout as it is printed: no spaces, decimal integers, both shape and strides, no empty tuple. Anything else, errors
-/// included, is left to [`any_layout`].
-#[inline]
-fn plain_layout(text: &[u8]) -> Option<Layout> {
-    let mut layout = Layout::blank();
-    let (nodes, leaves) = layout.parts_mut();
-    let mut marks = [0_u8; MARKS];
-    let (mut count, mut at, mut depth, mut size) = (0, 0, 0, 1_i64);
-    let mut open = [0_usize; 8];
-    let mut mark = |byte: u8| {
-        *marks.get_mut(count)? = byte;
-        count += 1;
-        Some(())
-    };
+/// Stands for the end of a text; it is no byte of UTF-8.
+const END: u8 = 0xff;
+
+/// A small layout as it is printed: no spaces, decimal integers up to eleven digits, both shape and strides, no empty tuple.
+/// Anything else, errors included, is left to [`any_layout`]. Gives the numbers of nodes and leaves.
+#[inline(always)]
+fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLAIN.1]) -> Option<(usize, usize)> {
+    let mut bytes = text.iter();
+    let mut next = || bytes.next().copied().unwrap_or(END);
+    // A tree in bits: a tuple is 1, its modes, 0; a leaf is 10, as the empty tuple does not occur. The highest one stands
+    // before all. Sixteen nodes take 33 bits.
+    let mut shape = 1_u64;
+    // The nodes at which the open tuples begin, four bits each, the innermost lowest; above them a one. If sixteen are open it
+    // is lost, but then no node is left for a leaf.
+    let mut open = 1_u64;
+    let (mut node, mut leaf, mut size) = (0, 0, 1_i64);
     loop {
-        let byte = *text.get(at)?;
-        if byte == b'(' {
-            mark(b'(')?;
-            at += 1;
-            *open.get_mut(depth)? = nodes.len();
-            depth += 1;
-            nodes.push(1);
-            continue;
+        let mut byte = next();
+        while byte == b'(' {
+            *nodes.get_mut(node)? = 1;
+            open = open << 4 | node as u64;
+            shape = shape << 1 | 1;
+            node += 1;
+            byte = next();
         }
-        let extent = plain_integer(text, &mut at)?;
-        size = size.checked_mul(extent).filter(|_| extent > 0)?;
-        mark(b'0')?;
-        nodes.push(LEAF);
-        leaves.push(Leaf { extent, stride: 0 });
-        loop {
-            let byte = *text.get(at)?;
-            at += 1;
-            mark(byte)?;
-            if byte == b')' && depth > 0 {
-                depth -= 1;
-                let begin = *open.get(depth)?;
-                *nodes.get_mut(begin)? = (nodes.len() - begin) as u16;
-            } else if byte == b',' && depth > 0 {
-                break;
-            } else if byte == b':' && depth == 0 {
-                let marks = marks.get(..count - 1)?;
-                let mut leaves = leaves.iter_mut();
-                for mark in marks {
-                    if *mark == b'0' {
-                        leaves.next()?.stride = plain_integer(text, &mut at)?;
-                    } else if text.get(at) == Some(mark) {
-                        at += 1;
-                    } else {
-                        return None;
-                    }
-                }
-                return (at == text.len()).then_some(layout);
-            } else {
-                return None;
-            }
+        let extent;
+        (extent, byte) = plain_integer(byte, &mut next)?;
+        leaves.get_mut(leaf)?.extent = extent;
+        nodes.get(node)?;
+        size = size.checked_mul(extent).filter(|size| *size > 0)?;
+        leaf += 1;
+        node += 1;
+        shape = shape << 2 | 2;
+        while byte == b')' && open > 1 {
+            let begin = (open & 15) as usize;
+            nodes[begin] = (node - begin) as u16;
+            open >>= 4;
+            shape <<= 1;
+            byte = next();
+        }
+        match byte {
+            b',' if open > 1 => {}
+            b':' if open == 1 => break,
+            _ => return None,
         }
     }
+    let mut strides = 1_u64;
+    for place in leaves.iter_mut().take(leaf) {
+        let mut byte = next();
+        while byte == b'(' && strides >> 40 == 0 {
+            strides = strides << 1 | 1;
+            byte = next();
+        }
+        let negative = byte == b'-';
+        if negative {
+            byte = next();
+        }
+        let stride;
+        (stride, byte) = plain_integer(byte, &mut next)?;
+        place.stride = if negative { -stride } else { stride };
+        strides = strides << 2 | 2;
+        while byte == b')' && strides >> 40 == 0 {
+            strides <<= 1;
+            byte = next();
+        }
+        if byte != b',' {
+            return (byte == END && strides == shape).then_some((node, leaf));
+        }
+    }
+    None
 }
 
-/// A decimal integer of at most eighteen digits.
+/// The decimal integer that begins with the digit `byte`, and the byte after it.
 #[inline(always)]
-fn plain_integer(text: &[u8], at: &mut usize) -> Option<i64> {
-    let negative = text.get(*at) == Some(&b'-');
-    let first = *at + usize::from(negative);
-    let mut end = first;
-    let mut value: i64 = 0;
-    while let Some(digit) = text.get(end).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
-        end += 1;
-    }
-    if end == first || end > first + 18 {
+fn plain_integer(byte: u8, next: &mut impl FnMut() -> u8) -> Option<(i64, u8)> {
+    let mut digit = byte.wrapping_sub(b'0');
+    if digit > 9 {
         return None;
     }
-    *at = end;
-    Some(if negative { -value } else { value })
+    let mut value = 0;
+    loop {
+        value = value * 10 + i64::from(digit);
+        let byte = next();
+        digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return Some((value, byte));
+        }
+        if value > i64::from(u32::MAX / 2) {
+            return None;
+        }
+    }
 }
 
 /// A layout in any of its spellings.
