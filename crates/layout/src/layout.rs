@@ -354,22 +354,10 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
     Ok(Layout::from_valid(Tree::from_parts(shape.profile().duplicate(), leaves)))
 }
 
-/// The value of a list of leaves at an index, the last leaf unbounded; `None` when it is not representable.
-///
-/// The empty list has a value at index 0 alone.
+/// The value of a list of leaves at an index, the last leaf unbounded; see [`Stride::eval`].
 #[inline]
 pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
-    let Some((last, front)) = leaves.split_last() else {
-        return index.is_zero().proved().then(D::zero);
-    };
-    let mut rest = index.clone();
-    let mut value = D::zero();
-    for leaf in front {
-        let (quotient, digit) = rest.digit(&leaf.extent)?;
-        value = value.plus(&leaf.stride.times(&digit)?)?;
-        rest = quotient;
-    }
-    value.plus(&last.stride.times(&rest)?)
+    D::eval(leaves, index)
 }
 
 /// The running products of the extents: the index distance of one step in each leaf, and the size at the end.

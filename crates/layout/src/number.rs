@@ -15,6 +15,7 @@
 use core::fmt::{Debug, Display, Write};
 use core::hash::Hash;
 
+use crate::layout::Leaf;
 use crate::print::Printer;
 
 /// The answer to a question about values, some of which may not be known yet.
@@ -95,6 +96,13 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         None
     }
 
+    /// The value of a list of leaves at an index: its digits in the mixed radix of the extents, the last one unbounded, times
+    /// the strides; `None` when it is not representable. The empty list has a value at index 0 alone.
+    #[inline]
+    fn eval(leaves: &[Leaf<Self>], index: &Self::Extent) -> Option<Self> {
+        eval_by_division(leaves, index)
+    }
+
     /// Whether two steps are equal.
     #[inline]
     fn same(&self, other: &Self) -> Truth {
@@ -115,12 +123,6 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
 
     /// Quotient and remainder of the division by a positive `divisor`, truncated toward zero.
     fn divide(&self, divisor: &Self) -> Option<(Self, Self)>;
-
-    /// As [`Extent::divide`], for an index and an extent: where it pays, tuned for extents that are powers of two.
-    #[inline(always)]
-    fn digit(&self, extent: &Self) -> Option<(Self, Self)> {
-        self.divide(extent)
-    }
 
     /// Whether `self` divides `other` exactly.
     fn divides(&self, other: &Self) -> Truth;
@@ -191,6 +193,35 @@ impl Stride for i64 {
     fn decimal(&self) -> Option<i64> {
         Some(*self)
     }
+
+    #[inline]
+    fn eval(leaves: &[Leaf], index: &i64) -> Option<i64> {
+        let Some((last, front)) = leaves.split_last().filter(|_| *index >= 0) else {
+            return eval_backward(leaves, *index);
+        };
+        // The index and the extents are not negative. Most extents are powers of two, and a shift is ten times faster than a
+        // division.
+        let (mut rest, mut value) = (*index as u64, 0_i64);
+        for leaf in front {
+            let extent = leaf.extent as u64;
+            let mask = extent.wrapping_sub(1);
+            let digit = if extent & mask == 0 {
+                let digit = rest & mask;
+                rest = rest.wrapping_shr(extent.trailing_zeros());
+                digit
+            } else if (rest | extent) >> 32 == 0 {
+                let digit = u64::from(rest as u32 % extent as u32);
+                rest = u64::from(rest as u32 / extent as u32);
+                digit
+            } else {
+                let digit = rest.checked_rem(extent)?;
+                rest /= extent;
+                digit
+            };
+            value = value.checked_add(leaf.stride.checked_mul(digit as i64)?)?;
+        }
+        value.checked_add(last.stride.checked_mul(rest as i64)?)
+    }
 }
 
 impl Extent for i64 {
@@ -224,15 +255,6 @@ impl Extent for i64 {
     }
 
     #[inline(always)]
-    fn digit(&self, extent: &i64) -> Option<(i64, i64)> {
-        let mask = extent.wrapping_sub(1);
-        if extent & mask == 0 && *self >= 0 {
-            return Some((self >> extent.trailing_zeros(), self & mask));
-        }
-        self.divide(extent)
-    }
-
-    #[inline(always)]
     fn divides(&self, other: &i64) -> Truth {
         match other.divide(self) {
             Some((_, remainder)) => Truth::from(remainder == 0),
@@ -254,6 +276,27 @@ impl Extent for i64 {
     fn magnitude(&self) -> Option<i64> {
         self.checked_abs()
     }
+}
+
+/// As [`Stride::eval`], for all kinds of strides.
+#[inline]
+fn eval_by_division<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
+    let Some((last, front)) = leaves.split_last() else {
+        return index.is_zero().proved().then(D::zero);
+    };
+    let mut rest = index.clone();
+    let mut value = D::zero();
+    for leaf in front {
+        let (quotient, digit) = rest.divide(&leaf.extent)?;
+        value = value.plus(&leaf.stride.times(&digit)?)?;
+        rest = quotient;
+    }
+    value.plus(&last.stride.times(&rest)?)
+}
+
+#[cold]
+fn eval_backward(leaves: &[Leaf], index: i64) -> Option<i64> {
+    eval_by_division(leaves, &index)
 }
 
 /// The greatest common divisor of two magnitudes; `gcd(0, n) = |n|`.
