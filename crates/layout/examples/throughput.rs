@@ -104,6 +104,10 @@ fn main() -> ExitCode {
     run.case("left_inverse zipped", || black_box(&divided).left_inverse());
     run.case("eval zipped at 12345", || black_box(&divided).eval(black_box(&12345)));
     run.case("eval large at 12345", || black_box(&large_a).eval(black_box(&12345)));
+    let (divided_prepared, large_prepared) = (divided.evaluator(), large_a.evaluator());
+    run.case("eval prepared zipped at 12345", || black_box(&divided_prepared).eval(black_box(12345)));
+    run.case("eval prepared large at 12345", || black_box(&large_prepared).eval(black_box(12345)));
+    run.case("prepare large", || black_box(&large_a).evaluator());
     let text = divided.to_string();
     run.case("parse zipped", || black_box(text.as_str()).parse::<Layout>());
     let mut line: Vec<u8> = Vec::new();
