@@ -3,17 +3,20 @@
 //! Law: with runs `t_l : e_l` as in [`crate::compose`], [`decide`] succeeds exactly when `A(sum c_l e_l) = sum c_l A(e_l)` for every
 //! `0 <= c_l < t_l`, and otherwise shows a `c` at which it fails.
 //!
-//! A first try walks along the coordinates and looks at the first carry: unless it cancels, the answer is no. Else the box of coordinates
+//! [`refute`] is for the usual case, in which two runs show that the first carry does not cancel; a search meets it often, so it costs no
+//! more than a composition. [`decide`] answers always.
+//!
+//! There a first try walks along the coordinates and looks at the first carry: unless it cancels, the answer is no. Else the box of coordinates
 //! is split. On a part where no level carries, `A` is affine with slopes `A(e_l)`, so one corner speaks for the part; a
 //! part of one coordinate never carries, so this ends.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use alloc::string::ToString;
+use smallvec::SmallVec;
 
-use crate::compose::{Levels, OP, Outer, Run, b_mode, split_mode};
-use crate::error::{Carry, LayoutError};
+use crate::compose::{OP, Outer, Run, split_mode};
+use crate::error::{Carry, LayoutError, Offset, Path};
 use crate::layout::Leaf;
 use crate::number::{Extent, Stride};
 use crate::tree::TreeRef;
@@ -43,8 +46,8 @@ impl<'a, D: Stride> Steps<'a, D> {
             fact: alloc::format!("steps of {} do not carry in A", run.step).into(),
         };
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
-        for end in &outer.ends {
-            let end = end.known().ok_or_else(|| runs.first().map_or_else(overflow, open))?;
+        for level in &outer.levels {
+            let end = level.end.known().ok_or_else(|| runs.first().map_or_else(overflow, open))?;
             steps.ends.push(Wide::from(end));
         }
         for entry @ (_, run) in runs {
@@ -186,17 +189,13 @@ impl<'a, D: Stride> Steps<'a, D> {
 
 /// Whether `A` adds up over the runs of B; the error shows where it does not.
 #[cold]
-pub(crate) fn decide<D: Stride>(outer: &Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
+pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
     let mut runs: Vec<(usize, Run<D::Extent>)> = Vec::new();
-    let mut below = Levels::new();
     for (number, leaf) in b.leaves.iter().enumerate() {
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;
         }
-        split_mode(outer, b, number, &mut below, |run, _, _| {
-            let run = Run { extent: run.extent.clone(), step: run.step.clone(), negative: run.negative };
-            runs.push((number, run));
-        })?;
+        split_mode(outer, b, number, |run| runs.push((number, run)))?;
     }
     let steps = Steps::new(outer, &runs)?;
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
@@ -218,14 +217,10 @@ fn explain<D: Stride>(
     let Ok((value, sum)) = steps.sides(&witness) else { return LayoutError::overflow(OP) };
     // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
     let stride = |leaf: usize| b.leaves.get(leaf).and_then(|leaf| leaf.stride.known()).map_or(0, i64::abs);
-    let mut coordinate = alloc::vec![0_i64; b.leaves.len()];
-    let mut moved: Vec<usize> = Vec::new();
+    let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
     for (c, (leaf, run)) in witness.iter().zip(runs) {
-        if *c > 0 {
-            coordinate[*leaf] += c * (run.step.known().unwrap_or(0) / stride(*leaf).max(1));
-            if !moved.contains(leaf) {
-                moved.push(*leaf);
-            }
+        if let Some(index) = coordinate.get_mut(*leaf) {
+            *index += c * (run.step.known().unwrap_or(0) / stride(*leaf).max(1));
         }
     }
     // The innermost level at which the sum carries names the mode of A.
@@ -241,22 +236,136 @@ fn explain<D: Stride>(
             parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
         })
         .unwrap_or(0);
-    let reach = |leaf: usize| Wide::from(stride(leaf)) * Wide::from(coordinate[leaf]);
-    moved.sort_by_key(|leaf| core::cmp::Reverse(reach(*leaf)));
-    let crossing = moved.first().copied().unwrap_or(0);
-    let inside = moved.get(1).copied().unwrap_or(crossing);
-    match (b_mode(b, crossing), b_mode(b, inside)) {
-        (Some(crossing), Some(inside)) => LayoutError::Carry(Box::new(Carry {
-            crossing,
-            inside,
-            mode_of_a: level,
-            run: steps.ends.get(level).map_or(0, |end| i64::try_from(*end).unwrap_or(i64::MAX)),
-            coordinate,
-            value: value.to_string().into_boxed_str(),
-            sum: sum.to_string().into_boxed_str(),
-        })),
-        _ => LayoutError::overflow(OP),
+    refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| LayoutError::overflow(OP))
+}
+
+/// The refusal that shows a coordinate of B at which level `level` carries; none when a number is not known.
+#[inline]
+fn refusal<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    coordinate: SmallVec<[i64; 8]>,
+    level: usize,
+    value: &D,
+    sum: &D,
+) -> Option<LayoutError> {
+    // The mode that goes farthest is the one that crosses; the next one starts inside.
+    let (mut crossing, mut inside) = (None, None);
+    let (mut farthest, mut second) = (0, 0);
+    for (number, (index, leaf)) in coordinate.iter().zip(b.leaves).enumerate().filter(|(_, (index, _))| **index > 0) {
+        let (extent, stride) = (leaf.extent.known()?, leaf.stride.known()?);
+        let reach = stride.unsigned_abs().saturating_mul(index.unsigned_abs());
+        let mode = Some((number, extent, stride));
+        if reach > farthest {
+            (second, inside) = (farthest, crossing);
+            (farthest, crossing) = (reach, mode);
+        } else if reach > second {
+            (second, inside) = (reach, mode);
+        }
     }
+    let crossing = crossing?;
+    Some(LayoutError::Carry(Box::new(Carry {
+        profile: b.profile.to_owned(),
+        above: Path::new(),
+        crossing,
+        inside: inside.unwrap_or(crossing),
+        mode_of_a: level,
+        run: outer.levels.get(level)?.end.known()?,
+        coordinate,
+        value: Offset::of(value),
+        sum: Offset::of(sum),
+    })))
+}
+
+/// An earlier run that may carry together with the current one.
+struct Partner<'a, D: Stride> {
+    leaf: usize,
+    run: &'a Leaf<D>,
+    /// The step of the run, and its part below the level that carries.
+    step: D::Extent,
+    part: D::Extent,
+    /// The most that it adds at that level.
+    reach: D::Extent,
+    /// How many steps of its leaf are one step of the run.
+    scale: D::Extent,
+}
+
+/// Refuses at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
+/// before it with the largest part at the level. Nothing is said when they do not show it.
+///
+/// `placed` are the leaves of the result so far, `stride` the value of the run. All steps have one sign.
+#[cold]
+#[inline(never)]
+pub(crate) fn refute<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    placed: &[Leaf<D>],
+    number: usize,
+    run: &Run<D::Extent>,
+    stride: &D,
+    level: usize,
+) -> Result<(), LayoutError> {
+    pair(outer, b, placed, number, run, stride, level).map_or(Ok(()), Err)
+}
+
+/// The refusal that two runs show.
+#[inline(always)]
+fn pair<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    placed: &[Leaf<D>],
+    number: usize,
+    run: &Run<D::Extent>,
+    stride: &D,
+    level: usize,
+) -> Option<LayoutError> {
+    let one = D::Extent::one();
+    let end = &outer.levels.get(level)?.end;
+    let mut best: Option<Partner<'_, D>> = None;
+    let mut placed = placed.iter();
+    let mut scale = one.clone();
+    for (position, leaf) in b.leaves.iter().enumerate().take(number + 1) {
+        scale = one.clone();
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
+            placed.next();
+            continue;
+        }
+        // The runs of a leaf multiply up to it; of the current one there may be none yet.
+        while scale != leaf.extent
+            && let Some(run) = placed.next()
+        {
+            let step = leaf.stride.magnitude()?.times(&scale)?;
+            let (_, part) = step.divide(end)?;
+            let reach = run.extent.minus(&one)?.times(&part)?;
+            let next = scale.times(&run.extent)?;
+            if best.as_ref().is_none_or(|best| best.reach.less(&reach).proved()) {
+                best = Some(Partner { leaf: position, run, step, part, reach, scale });
+            }
+            scale = next;
+        }
+    }
+    let partner = best?;
+    let (_, part) = run.step.divide(end)?;
+    // As few steps of the partner as will do, and then of the run.
+    let most = run.extent.minus(&one)?;
+    let steps = end.minus(&most.times(&part)?)?.divide_up(&partner.part)?;
+    let others = end.minus(&partner.part.times(&steps)?)?.divide_up(&part)?;
+    let within =
+        |count: &D::Extent, run: &D::Extent| D::Extent::zero().less(count).proved() && count.less(run).proved();
+    if !within(&steps, &partner.run.extent) || !within(&others, &run.extent) {
+        return None;
+    }
+    let index = partner.step.times(&steps)?.plus(&run.step.times(&others)?)?;
+    let value = outer.eval(&index)?;
+    let value = if run.negative { value.times(&D::Extent::from(-1))? } else { value };
+    let sum = partner.run.stride.times(&steps)?.plus(&stride.times(&others)?)?;
+    if !value.same(&sum).refuted() {
+        return None;
+    }
+    let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
+    *coordinate.get_mut(partner.leaf)? += partner.scale.times(&steps)?.known()?;
+    *coordinate.get_mut(number)? += scale.times(&others)?.known()?;
+    refusal(outer, b, coordinate, level, &value, &sum)
 }
 
 /// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no carry sets in before
@@ -273,7 +382,7 @@ pub(crate) fn first_break<D: Stride>(
     let open = || LayoutError::Open { op: OP, fact: alloc::format!("steps of {step} do not carry in A").into() };
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =
-        outer.ends.iter().map(|end| end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
+        outer.levels.iter().map(|level| level.end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
     for _ in 0..MAX_CASES {
         let p = D::Extent::from(at);
         let index = step.times(&p).ok_or_else(overflow)?;

@@ -27,30 +27,57 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
     Some(())
 }
 
-/// Appends the coalesced modes of a list of leaves: nothing when the size is 1.
-#[inline]
-pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
-    for leaf in leaves {
+/// Hands the coalesced modes of a list of leaves to `emit`, all but the last of them, which is returned.
+///
+/// With `endless`, as a function on all integers: the last leaf stays, for it is the one without an end. Otherwise there is
+/// no last mode when the size is 1. The outer `None` says that a number is not representable, or that `emit` refused.
+#[inline(always)]
+pub(crate) fn each_coalesced<D: Stride>(
+    leaves: &[Leaf<D>],
+    endless: bool,
+    mut emit: impl FnMut(Leaf<D>) -> Option<()>,
+) -> Option<Option<Leaf<D>>> {
+    let Some((last, front)) = leaves.split_last() else { return Some(None) };
+    // The mode that may still grow is kept out of the list until the next one begins.
+    let mut open: Option<Leaf<D>> = None;
+    let mut take = |leaf: &Leaf<D>| {
+        if let Some(mode) = &mut open {
+            if mode.stride.continues(&mode.extent, &leaf.stride).proved() {
+                mode.extent = mode.extent.times(&leaf.extent)?;
+                return Some(());
+            }
+            emit(mode.clone())?;
+        }
+        open = Some(leaf.clone());
+        Some(())
+    };
+    for leaf in front {
         if !leaf.extent.is_one().proved() {
-            push_merged(modes, leaf)?;
+            take(leaf)?;
         }
     }
-    Some(())
+    if endless || !last.extent.is_one().proved() {
+        take(last)?;
+    }
+    Some(open)
 }
 
-/// Appends the coalesced modes as a function on all integers: the last leaf stays, for it is the one without an end.
-#[inline]
-pub(crate) fn push_coalesced_z<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
-    let Some((last, front)) = leaves.split_last() else { return Some(()) };
-    push_coalesced(modes, front)?;
-    push_merged(modes, last)
+/// Appends the coalesced modes of a list of leaves: nothing when the size is 1.
+#[inline(always)]
+pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>], endless: bool) -> Option<()> {
+    let last = each_coalesced(leaves, endless, |mode| {
+        modes.push(mode);
+        Some(())
+    })?;
+    modes.extend(last);
+    Some(())
 }
 
 /// The coalesced modes of a list of leaves; empty when the size is 1.
 #[inline]
 pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
     let mut modes = Leaves::new();
-    push_coalesced(&mut modes, leaves)?;
+    push_coalesced(&mut modes, leaves, false)?;
     Some(modes)
 }
 
@@ -72,7 +99,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), false).ok_or_else(|| LayoutError::overflow("coalesce"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -112,7 +139,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced_z(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce_z"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), true).ok_or_else(|| LayoutError::overflow("coalesce_z"))?;
         layout.nest_flat()?;
         Ok(layout)
     }

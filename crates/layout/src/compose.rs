@@ -35,7 +35,8 @@
 //! with every `g_k >= 0` growing in `c`. Hence:
 //!
 //! * **No carry**, `sum (t_l - 1) * a_lk < P_k` for every `k`: the composite exists. Both passes cost one division a leaf and level, and there are at most 63 levels.
-//! * **A carry** whose `K_k` do not cancel at the first `c` where one sets in: none exists, and that `c` is shown.
+//! * **A carry** whose `K_k` do not cancel at the first `c` where one sets in: none exists. Two runs usually show it, the one with which
+//!   the sum first reaches `P_k` and the one before it with the largest part there, and then that `c` is shown at once.
 //! * **Carries that cancel** there (`(2,2,2):(1,1,3) o (2,2):(3,3)` is `(2,2):(2,2)`: at `3+3` the carries out of the first and of the
 //!   second mode weigh -1 and +1) leave (2) open. Deciding it for arbitrary strides contains the knapsack problem, so it is decided by
 //!   splitting the box of coordinates until each part is free of carries ([`crate::carry`]), within a stated limit.
@@ -46,30 +47,48 @@
 use arrayvec::ArrayVec;
 
 use crate::carry;
-use crate::coalesce::push_coalesced_z;
+use crate::coalesce::each_coalesced;
 use crate::error::{BMode, LayoutError, Uneven};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
-use crate::profile::Nodes;
+use crate::profile::{Nodes, Splitting};
 use crate::tree::{Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";
 
-/// The outer layout of a composition, as a function on all integers.
+/// The outer layout of a composition, as a function on all integers: `A(i)` adds up `digit * stride` over the levels and, for what is
+/// left of `i`, the step of the last mode.
 pub(crate) struct Outer<D: Stride> {
-    /// Coalesced; the last one has no end.
-    pub(crate) modes: Leaves<Leaf<D>>,
-    /// `P_k`: how many indices the first `k+1` modes cover, for all modes but the last.
-    pub(crate) ends: Levels<D::Extent>,
+    /// The coalesced modes but the last.
+    pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
+    /// The step of the last mode, which has no end.
+    last: D,
+    /// The place of the sums over the runs so far in [`Level::sums`]: whether it is the second.
+    turn: bool,
+    /// Whether the sums may be other than zero.
+    used: bool,
+}
+
+/// A mode of the outer layout that ends, and what is known about carries out of it.
+pub(crate) struct Level<D: Stride> {
+    /// `M_k`
+    pub(crate) extent: D::Extent,
+    /// `D_k`
+    stride: D,
+    /// `P_k`: how many indices this mode and those before it cover.
+    pub(crate) end: D::Extent,
+    /// `a_k` of the run at hand: its step modulo `P_k`.
+    part: D::Extent,
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, as long as no carry has set in, and the same with the run at hand: which is
+    /// which says [`Outer::turn`].
+    sums: [D::Extent; 2],
 }
 
 /// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
 pub(crate) const MAX_LEVELS: usize = 64;
 
-/// A number for each level.
-pub(crate) type Levels<N> = ArrayVec<N, MAX_LEVELS>;
-
 /// A piece `extent:step` of a mode of B on which A is linear from 0.
+#[derive(Clone)]
 pub(crate) struct Run<N> {
     pub(crate) extent: N,
     /// The magnitude of the step in B's codomain.
@@ -81,7 +100,7 @@ impl<D: Stride> Outer<D> {
     /// An outer layout that is about to be read.
     #[inline(always)]
     pub(crate) fn blank() -> Outer<D> {
-        Outer { modes: Leaves::new(), ends: Levels::new() }
+        Outer { levels: ArrayVec::new(), last: D::zero(), turn: false, used: false }
     }
 
     /// Reads a layout.
@@ -92,79 +111,88 @@ impl<D: Stride> Outer<D> {
 
     #[inline(always)]
     fn try_read(&mut self, leaves: &[Leaf<D>]) -> Option<()> {
-        push_coalesced_z(&mut self.modes, leaves)?;
-        if let Some((_, front)) = self.modes.split_last() {
-            let mut end = D::Extent::one();
-            for mode in front {
-                end = end.times(&mode.extent)?;
-                self.ends.try_push(end.clone()).ok()?;
-            }
+        let mut end = D::Extent::one();
+        let last = each_coalesced(leaves, true, |mode| {
+            end = end.times(&mode.extent)?;
+            let zero = D::Extent::zero;
+            let Leaf { extent, stride } = mode;
+            let level = Level { extent, stride, end: end.clone(), part: zero(), sums: [zero(), zero()] };
+            self.levels.try_push(level).ok()
+        })?;
+        if let Some(last) = last {
+            self.last = last.stride;
         }
         Some(())
     }
 
-    /// `A(step)`. Writes the `a_k`, `step` modulo `P_k`, to `below`; above its last entry the whole step is below the level.
+    /// Takes up a run of steps `step` that makes `last` of them, and gives `A(step)` and whether no level carries with it. If so,
+    /// its mode does not split here either: its own part of a sum is no larger than the sum.
     #[inline(always)]
-    fn walk(&self, step: &D::Extent, below: &mut Levels<D::Extent>) -> Option<D> {
-        below.clear();
-        let Some((last, front)) = self.modes.split_last() else { return Some(D::zero()) };
-        let Some((first, middle)) = front.split_first() else { return last.stride.times(step) };
-        let (mut rest, digit) = step.divide(&first.extent)?;
-        let mut value = first.stride.times(&digit)?;
-        let mut part = digit.clone();
-        below.try_push(digit).ok()?;
-        for (mode, end) in middle.iter().zip(&self.ends) {
-            if rest.is_zero().proved() {
-                return Some(value);
+    fn walk(&mut self, step: &D::Extent, last: &D::Extent) -> Option<(D, bool)> {
+        let (mut value, mut rest) = (D::zero(), step.clone());
+        let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
+        let (mut fits, turn) = (true, self.turn);
+        for level in &mut self.levels {
+            let (quotient, digit) = rest.divide(&level.extent)?;
+            value = value.plus(&level.stride.times(&digit)?)?;
+            part = part.plus(&begin.times(&digit)?)?;
+            level.part = part.clone();
+            fits &= level.fits(last, turn);
+            (rest, begin) = (quotient, level.end.clone());
+        }
+        Some((value.plus(&self.last.times(&rest)?)?, fits))
+    }
+
+    /// The first level that carries, or may carry, if the run at hand makes `last` steps.
+    #[inline]
+    fn carrying(&mut self, last: &D::Extent) -> Option<usize> {
+        let turn = self.turn;
+        self.levels.iter_mut().position(|level| !level.fits(last, turn))
+    }
+
+    /// Counts the run at hand among those so far.
+    #[inline(always)]
+    fn keep(&mut self) {
+        self.turn = !self.turn;
+    }
+
+    /// No runs so far.
+    #[inline(always)]
+    fn start(&mut self) {
+        if self.used {
+            for level in &mut self.levels {
+                level.sums = [D::Extent::zero(), D::Extent::zero()];
             }
-            let (quotient, digit) = rest.divide(&mode.extent)?;
-            value = value.plus(&mode.stride.times(&digit)?)?;
-            part = part.plus(&end.times(&digit)?)?;
-            below.try_push(part.clone()).ok()?;
-            rest = quotient;
         }
-        if rest.is_zero().proved() {
-            return Some(value);
-        }
-        value.plus(&last.stride.times(&rest)?)
+        self.used = true;
     }
 
     /// `A(index)`.
     #[inline]
     pub(crate) fn eval(&self, index: &D::Extent) -> Option<D> {
-        crate::layout::eval_leaves(&self.modes, index)
-    }
-}
-
-/// The sums of `(t_l - 1) * a_lk`, for the first of the two tests across modes.
-struct Sums<N> {
-    levels: Levels<N>,
-    rising: bool,
-    falling: bool,
-    /// Whether a sum grew too large to represent: it is then certainly past its level.
-    full: bool,
-}
-
-impl<N: Extent> Sums<N> {
-    #[inline(always)]
-    fn add(&mut self, run: &Run<N>, below: &[N]) {
-        self.rising |= !run.negative;
-        self.falling |= run.negative;
-        let Some(last) = run.extent.minus(&N::one()) else { return };
-        for (level, sum) in self.levels.iter_mut().enumerate() {
-            let part = below.get(level).unwrap_or(&run.step);
-            match last.times(part).and_then(|reach| sum.plus(&reach)) {
-                Some(next) => *sum = next,
-                None => self.full = true,
-            }
+        let (mut value, mut rest) = (D::zero(), index.clone());
+        for level in &self.levels {
+            let (quotient, digit) = rest.divide(&level.extent)?;
+            value = value.plus(&level.stride.times(&digit)?)?;
+            rest = quotient;
         }
+        value.plus(&self.last.times(&rest)?)
     }
+}
 
-    /// Whether no level carries for any coordinate. Steps of both signs are left to the other test.
+impl<D: Stride> Level<D> {
+    /// Whether `last` steps of the run at hand, together with the runs so far, surely stay below the end.
     #[inline(always)]
-    fn free(&self, ends: &[N]) -> bool {
-        !(self.full || (self.rising && self.falling))
-            && self.levels.iter().zip(ends).all(|(sum, end)| sum.less(end).proved())
+    fn fits(&mut self, last: &D::Extent, turn: bool) -> bool {
+        let [sum, next] = &mut self.sums;
+        let (sum, next) = if turn { (next, sum) } else { (sum, next) };
+        match last.times(&self.part).and_then(|reach| sum.plus(&reach)) {
+            Some(reach) => {
+                *next = reach;
+                next.less(&self.end).proved()
+            }
+            None => false,
+        }
     }
 }
 
@@ -187,7 +215,7 @@ impl<D: Stride> Layout<D> {
     pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
         let mut outer = Outer::blank();
         outer.read(self.leaves())?;
-        compose_outer(&outer, b)
+        compose_outer(&mut outer, b)
     }
 
     /// The strict composition: as [`Layout::compose`], but `b` must stay within `0..size` of `self`.
@@ -215,89 +243,124 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-/// `A o B` for an outer layout that is already coalesced.
+/// `A o B` for an outer layout that has been read.
 #[inline]
-pub(crate) fn compose_outer<D: Stride>(outer: &Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
     compose_into(outer, b.as_ref(), nodes, leaves)?;
     Ok(result)
 }
 
-/// A leaf of B that became several leaves: its number, and how many.
-pub(crate) type Split = (usize, usize);
-
 /// Appends `A o B` to a tree that is being written.
 #[inline]
 pub(crate) fn compose_into<D: Stride>(
-    outer: &Outer<D>,
+    outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
     nodes: &mut Nodes,
     leaves: &mut Leaves<Leaf<D>>,
 ) -> Result<(), LayoutError> {
-    let mut sums = Sums { levels: Levels::new(), rising: false, falling: false, full: false };
-    for _ in &outer.ends {
-        sums.levels.push(D::Extent::zero());
-    }
-    let mut below = Levels::new();
-    let mut splits: ArrayVec<Split, MAX_LEVELS> = ArrayVec::new();
+    let overflow = || LayoutError::overflow(OP);
+    outer.start();
+    let (mut rising, mut falling, mut open) = (false, false, false);
+    let first = leaves.len();
+    let mut tree = Splitting::new(b.profile, nodes);
     for (number, leaf) in b.leaves.iter().enumerate() {
-        if leaf.extent.is_one().proved() {
-            leaves.push(Leaf { extent: D::Extent::one(), stride: D::zero() });
-        } else if leaf.stride.is_zero().proved() {
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
-        } else {
-            let before = leaves.len();
-            split_mode(outer, b, number, &mut below, |run, value, below| {
-                sums.add(run, below);
-                leaves.push(Leaf { extent: run.extent.clone(), stride: value });
-            })?;
-            let count = leaves.len() - before;
-            if count > 1 {
-                splits.try_push((number, count)).map_err(|_| LayoutError::overflow(OP))?;
-            }
+            tree.leaf(nodes, 1);
+            continue;
         }
+        let negative = leaf.stride.less(&D::Extent::zero()).proved();
+        rising |= !negative;
+        falling |= negative;
+        let mut extent = leaf.extent.clone();
+        let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
+        let mut runs = 1;
+        loop {
+            let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
+            let (value, fits) = outer.walk(&step, &last).ok_or_else(overflow)?;
+            if fits {
+                outer.keep();
+                leaves.push(Leaf { extent, stride: signed(value, negative).ok_or_else(overflow)? });
+                break;
+            }
+            let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
+            let stride = signed(value, negative).ok_or_else(overflow)?;
+            match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?) {
+                None => outer.keep(),
+                Some(level) => {
+                    // The first carry decides, unless it cancels; with steps of both signs the sums say nothing.
+                    if !(open || rising && falling) {
+                        let placed = leaves.get(first..).unwrap_or_default();
+                        let run = Run { extent: run.clone(), step: step.clone(), negative };
+                        carry::refute(outer, b, placed, number, &run, &stride, level)?;
+                    }
+                    open = true;
+                }
+            }
+            step = step.times(&run).ok_or_else(overflow)?;
+            leaves.push(Leaf { extent: run, stride });
+            match rest {
+                Some(rest) => extent = rest,
+                None => break,
+            }
+            runs += 1;
+        }
+        tree.leaf(nodes, runs);
     }
-    b.profile.write_split(&splits, nodes)?;
-    if sums.free(&outer.ends) { Ok(()) } else { carry::decide(outer, b) }
+    tree.finish(nodes)?;
+    if open || (rising && falling && !outer.levels.is_empty()) { carry::decide(outer, b) } else { Ok(()) }
 }
 
-/// Splits mode number `number` of B into runs, and hands over each with its value in A and its parts below the levels.
 #[inline(always)]
-pub(crate) fn split_mode<D: Stride>(
+fn signed<D: Stride>(value: D, negative: bool) -> Option<D> {
+    if negative { value.times(&D::Extent::from(-1)) } else { Some(value) }
+}
+
+/// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
+/// extent of what remains.
+#[inline]
+fn first_run<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
     number: usize,
-    below: &mut Levels<D::Extent>,
-    mut emit: impl FnMut(&Run<D::Extent>, D, &[D::Extent]),
+    extent: &D::Extent,
+    step: &D::Extent,
+    value: &D,
+) -> Result<(D::Extent, Option<D::Extent>), LayoutError> {
+    let Some(FirstCarry { at, level, alone }) = first_carry(outer, extent) else { return Ok((extent.clone(), None)) };
+    let run = if alone { at } else { carry::first_break(outer, step, value, extent, at)? };
+    if run == *extent {
+        return Ok((run, None));
+    }
+    let (quotient, remainder) = extent.divide(&run).ok_or_else(|| LayoutError::overflow(OP))?;
+    if !remainder.is_zero().proved() {
+        return Err(uneven(outer, b, number, extent, &Run { extent: run, step: step.clone(), negative: false }, level));
+    }
+    Ok((run, Some(quotient)))
+}
+
+/// Splits mode number `number` of B into runs, and hands over each.
+pub(crate) fn split_mode<D: Stride>(
+    outer: &mut Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    number: usize,
+    mut emit: impl FnMut(Run<D::Extent>),
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let Some(leaf) = b.leaves.get(number) else { return Ok(()) };
     let negative = leaf.stride.less(&D::Extent::zero()).proved();
-    let mut left = leaf.extent.clone();
     let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
-    loop {
-        let value = outer.walk(&step, below).ok_or_else(overflow)?;
-        let (extent, level) = match first_carry(outer, below, &step, &left) {
-            None => (left.clone(), 0),
-            Some(FirstCarry { at, level, alone: true }) => (at, level),
-            Some(FirstCarry { at, level, alone: false }) => {
-                (carry::first_break(outer, &step, &value, &left, at)?, level)
-            }
-        };
-        let stride = if negative { value.times(&D::Extent::from(-1)).ok_or_else(overflow)? } else { value };
-        let run = Run { extent, step, negative };
-        emit(&run, stride, below);
-        if run.extent == left {
-            return Ok(());
-        }
-        let (quotient, remainder) = left.divide(&run.extent).ok_or_else(overflow)?;
-        if !remainder.is_zero().proved() {
-            return Err(uneven(outer, b, number, &left, &run, level));
-        }
-        left = quotient;
-        step = run.step.times(&run.extent).ok_or_else(overflow)?;
+    let mut rest = Some(leaf.extent.clone());
+    while let Some(extent) = rest {
+        let (value, _) = outer.walk(&step, &D::Extent::zero()).ok_or_else(overflow)?;
+        let (run, next) = first_run(outer, b, number, &extent, &step, &value)?;
+        let after = step.times(&run).ok_or_else(overflow)?;
+        emit(Run { extent: run, step, negative });
+        (step, rest) = (after, next);
     }
+    Ok(())
 }
 
 /// The first index within a mode at which a carry sets in.
@@ -309,27 +372,19 @@ struct FirstCarry<N> {
 }
 
 #[inline(always)]
-fn first_carry<D: Stride>(
-    outer: &Outer<D>,
-    below: &[D::Extent],
-    step: &D::Extent,
-    extent: &D::Extent,
-) -> Option<FirstCarry<D::Extent>> {
+fn first_carry<D: Stride>(outer: &Outer<D>, extent: &D::Extent) -> Option<FirstCarry<D::Extent>> {
     let last = extent.minus(&D::Extent::one())?;
     let mut found: Option<FirstCarry<D::Extent>> = None;
-    for (level, end) in outer.ends.iter().enumerate() {
-        let part = below.get(level).unwrap_or(step);
-        if !part.is_zero().proved() && !last.times(part).is_some_and(|reach| reach.less(end).proved()) {
-            let at = end.divide_up(part)?;
-            match &mut found {
-                Some(first) if first.at.less(&at).proved() => {}
-                Some(first) if first.at == at => first.alone = false,
-                _ => found = Some(FirstCarry { at, level, alone: true }),
-            }
+    for (number, level) in outer.levels.iter().enumerate() {
+        let reach = last.times(&level.part);
+        if level.part.is_zero().proved() || reach.is_some_and(|reach| reach.less(&level.end).proved()) {
+            continue;
         }
-        if below.len() <= level {
-            // The whole step is below this level; the levels above carry later.
-            break;
+        let at = level.end.divide_up(&level.part)?;
+        match &mut found {
+            Some(first) if first.at.less(&at).proved() => {}
+            Some(first) if first.at == at => first.alone = false,
+            _ => found = Some(FirstCarry { at, level: number, alone: true }),
         }
     }
     found
@@ -344,7 +399,7 @@ fn uneven<D: Stride>(
     run: &Run<D::Extent>,
     level: usize,
 ) -> LayoutError {
-    let extent_of_a = outer.modes.get(level).and_then(|mode| mode.extent.known());
+    let extent_of_a = outer.levels.get(level).and_then(|level| level.extent.known());
     match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
         (Some(left), Some(run), Some(stride), Some(extent_of_a), Some(mode)) => {
             let uneven = Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a };
@@ -355,7 +410,7 @@ fn uneven<D: Stride>(
 }
 
 /// Mode number `number` of B, as an error shows it.
-pub(crate) fn b_mode<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<BMode> {
+fn b_mode<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<BMode> {
     let leaf = b.leaves.get(number)?;
     Some(BMode { path: b.profile.path(number), extent: leaf.extent.known()?, stride: leaf.stride.known()? })
 }

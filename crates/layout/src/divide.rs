@@ -36,7 +36,7 @@ fn divide<D: Stride>(
     let both = Layout::tuple([tile, &rest])?;
     let mut outer = Outer::blank();
     outer.read(layout.leaves)?;
-    let divided = compose_outer(&outer, &both)?;
+    let divided = compose_outer(&mut outer, &both)?;
     let mut modes = divided.as_ref().modes();
     if let (Some(tile), Some(rest)) = (modes.next(), modes.next()) {
         pairs.first().append(tile);

@@ -9,6 +9,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use smallvec::SmallVec;
+
+use crate::number::Stride;
 use crate::profile::{MAX_DEPTH, MAX_NODES, Profile};
 
 /// The operation whose second operand is complemented.
@@ -230,22 +233,82 @@ pub enum LayoutError {
 }
 
 /// Why `A o B` carries: data of [`LayoutError::Carry`].
+///
+/// A search may try many compositions that do not exist, so this holds numbers; paths are found when they are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carry {
-    /// The mode of B whose steps cross from one mode of A into the next.
-    pub crossing: BMode,
-    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries alone.
-    pub inside: BMode,
+    /// The nesting of B.
+    pub(crate) profile: Profile,
+    /// The modes of a tuple in which B lies, where it is a part of a tiler.
+    pub(crate) above: Path,
+    /// Leaf number, extent and stride of the two modes.
+    pub(crate) crossing: (usize, i64, i64),
+    pub(crate) inside: (usize, i64, i64),
     /// The coalesced mode of A in which the sum carries, counted from 0.
     pub mode_of_a: usize,
     /// How many consecutive indices that mode and those before it cover.
     pub run: i64,
-    /// A coordinate of B, one index a leaf, at which the sum carries.
-    pub coordinate: Vec<i64>,
+    /// A coordinate of B, one index a leaf.
+    pub(crate) coordinate: SmallVec<[i64; 8]>,
     /// What the definition gives there: `A(B(coordinate))`.
-    pub value: Box<str>,
+    pub value: Offset,
     /// What the modes give when they are added up one by one.
-    pub sum: Box<str>,
+    pub sum: Offset,
+}
+
+impl Carry {
+    /// The mode of B whose steps cross from one mode of A into the next.
+    pub fn crossing(&self) -> BMode {
+        self.mode(self.crossing)
+    }
+
+    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries alone.
+    pub fn inside(&self) -> BMode {
+        self.mode(self.inside)
+    }
+
+    /// Whether the crossing mode carries alone.
+    pub fn alone(&self) -> bool {
+        self.crossing.0 == self.inside.0
+    }
+
+    /// A coordinate of B, one index a leaf, at which the sum carries.
+    pub fn coordinate(&self) -> &[i64] {
+        &self.coordinate
+    }
+
+    fn mode(&self, (leaf, extent, stride): (usize, i64, i64)) -> BMode {
+        let mut path = self.above.clone();
+        path.extend(self.profile.path(leaf));
+        BMode { path, extent, stride }
+    }
+}
+
+/// A value of a layout in an error: a number, or a step of another kind as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offset {
+    /// A number.
+    Number(i64),
+    /// The text of a step.
+    Text(Box<str>),
+}
+
+impl Offset {
+    pub(crate) fn of<D: Stride>(value: &D) -> Offset {
+        match value.decimal() {
+            Some(number) => Offset::Number(number),
+            None => Offset::Text(value.to_string().into_boxed_str()),
+        }
+    }
+}
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Offset::Number(number) => number.fmt(f),
+            Offset::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// A mode of B in an error about a composition.
@@ -357,20 +420,21 @@ impl LayoutError {
     }
 
     /// Which operand the error is about, and the path of the mode in it.
-    pub fn place(&self) -> Option<(Operand, &[usize])> {
-        match self {
-            LayoutError::NotCongruent { path, .. } => Some((Operand::Second, path)),
-            LayoutError::Negative { op: DIVIDE, path, .. } => Some((Operand::Second, path)),
-            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => Some((Operand::First, path)),
-            LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => Some((Operand::First, path)),
-            LayoutError::Carry(carry) => Some((Operand::Second, &carry.crossing.path)),
-            LayoutError::Uneven(uneven) => Some((Operand::Second, &uneven.mode.path)),
-            LayoutError::OutOfDomain { .. } => Some((Operand::Second, &[])),
-            LayoutError::NotChain(chain) if chain.op == DIVIDE => Some((Operand::Second, &chain.outer.0)),
-            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some((Operand::First, &chain.outer.0)),
-            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => Some((Operand::Second, path)),
-            _ => None,
-        }
+    pub fn place(&self) -> Option<(Operand, Path)> {
+        let (operand, path) = match self {
+            LayoutError::NotCongruent { path, .. } => (Operand::Second, path),
+            LayoutError::Negative { op: DIVIDE, path, .. } => (Operand::Second, path),
+            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => (Operand::First, path),
+            LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => (Operand::First, path),
+            LayoutError::Carry(carry) => return Some((Operand::Second, carry.crossing().path)),
+            LayoutError::Uneven(uneven) => (Operand::Second, &uneven.mode.path),
+            LayoutError::OutOfDomain { .. } => return Some((Operand::Second, Path::new())),
+            LayoutError::NotChain(chain) if chain.op == DIVIDE => (Operand::Second, &chain.outer.0),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (Operand::First, &chain.outer.0),
+            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (Operand::Second, path),
+            _ => return None,
+        };
+        Some((operand, path.clone()))
     }
 
     #[cold]
@@ -383,10 +447,7 @@ impl LayoutError {
     pub(crate) fn in_mode(mut self, position: usize) -> LayoutError {
         match &mut self {
             LayoutError::Tiler { path, .. } | LayoutError::Negative { path, .. } => path.insert(0, position),
-            LayoutError::Carry(carry) => {
-                carry.crossing.path.insert(0, position);
-                carry.inside.path.insert(0, position);
-            }
+            LayoutError::Carry(carry) => carry.above.insert(0, position),
             LayoutError::Uneven(uneven) => uneven.mode.path.insert(0, position),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
                 chain.outer.0.insert(0, position);
@@ -585,17 +646,21 @@ impl fmt::Display for LayoutError {
 impl fmt::Display for Carry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = CoordinateText(&self.coordinate);
-        if self.crossing.path == self.inside.path {
+        if self.alone() {
             write!(
                 f,
                 "composition: {}, does not come out even in A: its steps fall on different places of each run of {} indices",
-                self.crossing, self.run
+                self.crossing(),
+                self.run
             )?;
         } else {
             write!(
                 f,
                 "composition: {}, walks past mode {} of A (which ends every {} indices) while {}, starts inside it",
-                self.crossing, self.mode_of_a, self.run, self.inside
+                self.crossing(),
+                self.mode_of_a,
+                self.run,
+                self.inside()
             )?;
         }
         write!(

@@ -238,7 +238,7 @@ impl Extent for i64 {
     #[inline(always)]
     fn divide(&self, divisor: &i64) -> Option<(i64, i64)> {
         // Most extents are powers of two, and a shift is ten times faster than a division; so is a comparison.
-        if *self >= 0 && *divisor > 0 {
+        if (*self | *divisor) >= 0 && *divisor != 0 {
             if self < divisor {
                 return Some((0, *self));
             }

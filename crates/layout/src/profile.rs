@@ -186,53 +186,6 @@ impl<'a> ProfileRef<'a> {
         depth
     }
 
-    /// Appends this profile with the given leaves, by increasing number, turned into flat tuples of so many.
-    #[inline]
-    pub(crate) fn write_split(self, splits: &[(usize, usize)], out: &mut Nodes) -> Result<(), LayoutError> {
-        let total = out.len() + self.0.len() + splits.iter().map(|(_, count)| count).sum::<usize>();
-        if total > MAX_NODES {
-            return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: total });
-        }
-        if splits.is_empty() {
-            out.extend_from_slice(self.0);
-            return Ok(());
-        }
-        let begin = out.len();
-        let (mut next, mut leaf) = (splits.iter().peekable(), 0);
-        // Each open tuple: where it ends here, and where it begins there.
-        let mut open: SmallVec<[(usize, usize); 8]> = SmallVec::new();
-        for (position, node) in self.0.iter().enumerate() {
-            while let Some((_, begin)) = open.last().copied().filter(|(end, _)| *end <= position) {
-                open.pop();
-                close(out, begin);
-            }
-            if *node != LEAF {
-                open.push((position + usize::from(*node), out.len()));
-                out.push(*node);
-                continue;
-            }
-            match next.next_if(|(number, _)| *number == leaf) {
-                Some((_, count)) => {
-                    out.push((count + 1) as u16);
-                    out.resize(out.len() + count, LEAF);
-                }
-                None => out.push(LEAF),
-            }
-            leaf += 1;
-        }
-        while let Some((_, begin)) = open.pop() {
-            close(out, begin);
-        }
-        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the limit.
-        if self.0.len() >= MAX_DEPTH {
-            let depth = ProfileRef(out.get(begin..).unwrap_or_default()).depth();
-            if depth > MAX_DEPTH {
-                return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth });
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn path(self, leaf: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut here = self;
@@ -283,6 +236,77 @@ impl<'a> Iterator for Modes<'a> {
     }
 }
 
+/// Copies a profile while its leaves turn into tuples, a leaf at a time.
+pub(crate) struct Splitting<'a> {
+    /// What is not yet copied.
+    rest: &'a [u16],
+    /// Where the copy begins.
+    begin: usize,
+    /// Whether a leaf has become a tuple.
+    split: bool,
+}
+
+impl<'a> Splitting<'a> {
+    /// The copy will be appended to `out`.
+    #[inline(always)]
+    pub(crate) fn new(profile: ProfileRef<'a>, out: &Nodes) -> Splitting<'a> {
+        Splitting { rest: profile.0, begin: out.len(), split: false }
+    }
+
+    /// Goes on to the next leaf: it stays a leaf, or becomes a flat tuple of `parts` leaves.
+    #[inline(always)]
+    pub(crate) fn leaf(&mut self, out: &mut Nodes, parts: u16) {
+        while let Some((node, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            if *node == LEAF {
+                break;
+            }
+            out.push(*node);
+        }
+        if parts > 1 {
+            self.split = true;
+            widen(out, self.begin, parts);
+            out.push(parts + 1);
+            for _ in 1..parts {
+                out.push(LEAF);
+            }
+        }
+        out.push(LEAF);
+    }
+
+    /// Copies what follows the last leaf: empty tuples.
+    #[inline(always)]
+    pub(crate) fn finish(self, out: &mut Nodes) -> Result<(), LayoutError> {
+        for node in self.rest {
+            out.push(*node);
+        }
+        if out.len() > MAX_NODES {
+            return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: out.len() });
+        }
+        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the limit.
+        if self.split && out.len() - self.begin > MAX_DEPTH {
+            let depth = ProfileRef(out.get(self.begin..).unwrap_or_default()).depth();
+            if depth > MAX_DEPTH {
+                return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds `more` nodes to the tuples from `begin` on that are still open at the end of the list: what they have is not complete.
+#[inline(always)]
+fn widen(nodes: &mut [u16], begin: usize, more: u16) {
+    let end = nodes.len();
+    for (position, node) in nodes.iter_mut().enumerate().skip(begin) {
+        // A leaf is written as 0, so it never reaches past the end.
+        if position + usize::from(*node) > end {
+            // A size that does not fit is refused with the whole.
+            *node = node.wrapping_add(more);
+        }
+    }
+}
+
 /// Writes the size of a tuple that began at `begin` and ends here.
 #[inline(always)]
 fn close(nodes: &mut Nodes, begin: usize) {
@@ -299,7 +323,9 @@ pub(crate) fn push_flat(nodes: &mut Nodes, leaves: usize) -> Result<(), LayoutEr
         return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: total });
     }
     nodes.push((leaves + 1) as u16);
-    nodes.resize(nodes.len() + leaves, LEAF);
+    for _ in 0..leaves {
+        nodes.push(LEAF);
+    }
     Ok(())
 }
 

@@ -119,7 +119,7 @@ impl Right {
     }
 
     /// Whether the candidate stays within the layout and gives back every offset below `covered`.
-    fn fits(&self, covered: i64) -> bool {
+    fn fits(&mut self, covered: i64) -> bool {
         let reach = self
             .leaves
             .iter()
@@ -127,7 +127,7 @@ impl Right {
         let Ok(profile) = crate::Profile::flat(self.leaves.len()) else { return false };
         let candidate = Layout::from_valid(Tree::from_parts(profile, self.leaves.clone()));
         reach.is_some_and(|reach| reach < self.size)
-            && compose_outer(&self.outer, &candidate).is_ok_and(|identity| {
+            && compose_outer(&mut self.outer, &candidate).is_ok_and(|identity| {
                 identity.equivalent(&Layout::from_valid(Tree::leaf(Leaf { extent: covered, stride: 1 })))
             })
     }

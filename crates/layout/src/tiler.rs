@@ -167,7 +167,7 @@ fn compose_modes<D: Stride>(
             let mut outer = Outer::blank();
             outer.read(layout.leaves)?;
             let (nodes, leaves) = out.parts_mut();
-            compose_into(&outer, b.as_ref(), nodes, leaves)?;
+            compose_into(&mut outer, b.as_ref(), nodes, leaves)?;
         }
         Tiler::Modes(tilers) => {
             check_rank(compose::OP, layout, tilers)?;

@@ -35,8 +35,8 @@ fn check(a: &[(i64, i64)], b: &[(i64, i64)], la: &Layout, lb: &Layout) -> bool {
         Err(error) => {
             assert!(!exists, "{} o {} refused: {error}", text(a), text(b));
             if let LayoutError::Carry(carry) = &error {
-                let offset: i64 = b.iter().zip(&carry.coordinate).map(|((_, d), c)| d * c).sum();
-                assert_eq!(carry.value.as_ref(), value(a, offset).to_string(), "{error}");
+                let offset: i64 = b.iter().zip(carry.coordinate()).map(|((_, d), c)| d * c).sum();
+                assert_eq!(carry.value.to_string(), value(a, offset).to_string(), "{error}");
                 assert_ne!(carry.value, carry.sum, "{error}");
             }
         }
@@ -80,6 +80,50 @@ fn exhaustive() {
     }
     println!("{pairs} pairs, {exist} composites");
     assert!(pairs > 1_000_000 && exist > 100_000);
+}
+
+/// The tree above the leaves of B stays, whatever its leaves split into.
+#[test]
+fn split_leaves_keep_the_tree() {
+    let a: Layout = "(6,2,5):(8,2,100)".parse().unwrap();
+    let mut split = 0;
+    for text in [
+        "4:3",
+        "(4,3):(3,1)",
+        "((4),3):((3),1)",
+        "(((),(4,(1,3))),()):(((),(3,(7,1))),())",
+        "(3,(((4))),2):(1,(((3))),60)",
+    ] {
+        let b: Layout = text.parse().unwrap();
+        let parts: Vec<Layout> = b
+            .leaves()
+            .iter()
+            .map(|leaf| a.compose(&Layout::mode_of(leaf.extent, leaf.stride).unwrap()).unwrap())
+            .collect();
+        split += parts.iter().filter(|part| !part.profile().is_leaf()).count();
+        let r = a.compose(&b).unwrap();
+        assert_eq!(r.profile(), &b.profile().substitute(|leaf| parts[leaf].profile()).unwrap(), "{text}");
+        assert_eq!(r.leaves(), parts.iter().flat_map(|part| part.leaves().to_vec()).collect::<Vec<_>>(), "{text}");
+    }
+    assert_eq!(split, 5);
+}
+
+/// A refusal shows a small coordinate, and the modes by how far they go.
+#[test]
+fn refusals_show_the_carry() {
+    let refusal = |a: &str, b: &str| a.parse::<Layout>().unwrap().compose(&b.parse().unwrap()).unwrap_err().to_string();
+    assert_eq!(
+        refusal("(6,2):(1,7)", "(3,2):(2,3)"),
+        "composition: mode 0 of B, 3:2, walks past mode 0 of A (which ends every 6 indices) while mode 1 of B, 2:3, starts \
+         inside it; at coordinate (2,1) the sum carries. A(B(2,1)) = 8, but the modes alone give 7"
+    );
+    assert_eq!(
+        refusal("(6,2):(1,7)", "(3,2):(-2,-3)"),
+        "composition: mode 0 of B, 3:-2, walks past mode 0 of A (which ends every 6 indices) while mode 1 of B, 2:-3, starts \
+         inside it; at coordinate (2,1) the sum carries. A(B(2,1)) = -8, but the modes alone give -7"
+    );
+    // A run of a mode that has split counts in steps of the mode.
+    assert!(refusal("(6,5):(1,7)", "(6,3):(2,1)").contains("at coordinate (2,2) the sum carries"));
 }
 
 /// A small generator (splitmix64), so that a case can be named by its seed.

@@ -374,7 +374,7 @@ fn composition_with_a_tiler() {
     else {
         panic!("a sum that carries");
     };
-    assert_eq!(carry.crossing.path.first(), Some(&1));
+    assert_eq!(carry.crossing().path.first(), Some(&1));
 }
 
 /// `_` keeps a mode; where tiles and rests are gathered, the mode must be a pair, which is split.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{LayoutError, Operand};
+use tilewright_layout::{LayoutError, Operand, Path};
 
 use crate::arguments::Fault;
 use crate::ast::{Node, NodeId, Program};
@@ -67,7 +67,7 @@ impl Operation<'_> {
 
     fn refused(&self, error: &LayoutError) -> Diagnostic {
         if let Some((operand, path)) = self.place(error) {
-            let diagnostic = self.at(error, operand, path);
+            let diagnostic = self.at(error, operand, &path);
             return self.with_values(diagnostic, Some(operand));
         }
         match self.number(error) {
@@ -110,16 +110,16 @@ impl Operation<'_> {
     /// An error that one argument makes alone: its first operand is that argument.
     fn argument_refused(&self, argument: usize, error: &LayoutError) -> Diagnostic {
         match error.place() {
-            Some((Operand::First, path)) => self.at(error, argument, path),
+            Some((Operand::First, path)) => self.at(error, argument, &path),
             _ => self.at(error, argument, &[]),
         }
     }
 
     /// The argument that the error is about, and the path in it.
-    fn place<'e>(&self, error: &'e LayoutError) -> Option<(usize, &'e [usize])> {
+    fn place(&self, error: &LayoutError) -> Option<(usize, Path)> {
         let (operand, path) = error.place()?;
         let layout = self.values.iter().position(|value| matches!(value, Value::Layout(_) | Value::Composed(_)));
-        let (operand, path) = match (self.function, operand, path) {
+        let (operand, path) = match (self.function, operand, path.as_slice()) {
             // The modes of a transposition are its arguments.
             ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
             // The layout comes last.
@@ -132,7 +132,7 @@ impl Operation<'_> {
             (_, Operand::First, path) => (0, path),
             (_, Operand::Second, path) => (1, path),
         };
-        (operand < self.operands.len()).then_some((operand, path))
+        (operand < self.operands.len()).then(|| (operand, path.to_vec()))
     }
 
     fn at(&self, error: &LayoutError, operand: usize, path: &[usize]) -> Diagnostic {
@@ -159,16 +159,14 @@ impl Operation<'_> {
         }
         // The second mode of the story, where there is one.
         let second = match error {
-            LayoutError::Carry(carry) if carry.inside.path != carry.crossing.path => {
-                Some((&carry.inside.path, "starts inside it"))
-            }
+            LayoutError::Carry(carry) if !carry.alone() => Some((carry.inside().path, "starts inside it")),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
-                chain.inner.as_ref().map(|(path, _, _)| (path, "the mode before it"))
+                chain.inner.as_ref().map(|(path, _, _)| (path.clone(), "the mode before it"))
             }
             _ => None,
         };
         if let (Some((path, text)), true) = (second, exact) {
-            let spot = locate(self.program, id, path);
+            let spot = locate(self.program, id, &path);
             if let Some(stride) = spot.stride.or(spot.extent) {
                 diagnostic = diagnostic.label(stride, text);
             }
@@ -215,7 +213,7 @@ fn label(error: &LayoutError) -> String {
     match error {
         LayoutError::NotCongruent { .. } => "nests differently".to_string(),
         LayoutError::Extent { .. } => "not positive".to_string(),
-        LayoutError::Carry(carry) if carry.inside.path == carry.crossing.path => {
+        LayoutError::Carry(carry) if carry.alone() => {
             format!("carries in mode {} of A", carry.mode_of_a)
         }
         LayoutError::Carry(carry) => format!("walks past mode {} of A", carry.mode_of_a),
