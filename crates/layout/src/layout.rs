@@ -240,7 +240,8 @@ impl<D: Stride> Layout<D> {
     /// The value at an index.
     ///
     /// An index at or past [`Layout::size`] goes on in the last mode; a negative one mirrors.
-    /// Errors: the value is not representable. The empty layout has a value only at index 0.
+    /// Errors: the value, or a partial sum on the way to it, is not representable. The empty layout has a value only at
+    /// index 0.
     ///
     /// ```
     /// use tilewright_layout::Layout;
