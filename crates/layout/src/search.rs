@@ -354,11 +354,18 @@ impl Left {
         Step::Done
     }
 
-    /// Whether no waiting point whose values are all fixed is violated.
+    /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that leaves no value for the last.
     fn consistent(&self) -> bool {
         self.waiting.iter().all(|point| {
             let (sum, open) = self.known(*point);
-            !open.is_empty() || self.allows(*point, sum)
+            match open.as_slice() {
+                [] => self.allows(*point, sum),
+                [(_, digit)] => {
+                    let indices = self.points.get(*point).map_or(&[][..], |(_, indices)| indices);
+                    indices.iter().any(|index| (Wide::from(*index) - sum) % Wide::from(*digit) == 0)
+                }
+                _ => true,
+            }
         })
     }
 

@@ -45,7 +45,8 @@ fn largest_right_inverse(values: &[i64]) -> usize {
 #[test]
 fn right_inverse_is_right_and_largest() {
     let mut searched = 0;
-    for layout in layouts(1..=5, &[-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 8, 12]) {
+    let all = layouts(1..=5, &[-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 8, 12]);
+    for layout in all.into_iter().chain(layouts(1..=6, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 12])) {
         let inverse = layout.right_inverse().unwrap();
         let size = inverse.size();
         for i in 0..size {
@@ -140,7 +141,8 @@ fn check_left_inverse(layout: &Layout) -> bool {
 
 #[test]
 fn left_inverse_is_left_or_does_not_exist() {
-    let all = layouts(1..=4, &[-3, -2, -1, 0, 1, 2, 3, 4, 5, 6]);
+    let mut all = layouts(1..=4, &[-3, -2, -1, 0, 1, 2, 3, 4, 5, 6]);
+    all.extend(layouts(1..=6, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 12]));
     let found = all.iter().filter(|layout| check_left_inverse(layout)).count();
     println!("{} layouts, {found} with a left inverse", all.len());
     assert!(found > all.len() / 2 && found < all.len());
@@ -176,7 +178,7 @@ fn complement_by_hand(layout: &Layout, target: i64) -> Option<BTreeSet<i64>> {
 #[test]
 fn complement_fills_exactly() {
     let mut refused = 0;
-    for layout in layouts(1..=5, &[-2, 0, 1, 2, 3, 4, 5, 6, 8, 12]) {
+    for layout in layouts(1..=6, &[-2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 12]) {
         let image: BTreeSet<i64> = values(&layout).into_iter().collect();
         for target in [1, 2, 6, 24, 36] {
             match layout.complement(&target) {
