@@ -1,18 +1,18 @@
 //! Refusals.
 //!
 //! An operation returns the value that its definition asks for or a [`LayoutError`] that says which condition fails, in
-//! which mode, with which numbers, and what would help. Errors are data: the sentence is made when one is printed. Every
-//! kind has a stable [code](LayoutError::code), and [`explanation`] holds a page for each.
+//! which mode, and with which numbers. Errors are data: the sentence is made when one is printed ([`crate::message`]). Every
+//! kind has a stable [code](LayoutError::code), and the notation crate holds a page for each.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
 use smallvec::SmallVec;
 
 use crate::number::Stride;
-use crate::profile::{MAX_DEPTH, MAX_NODES, Profile};
+use crate::profile::Profile;
 
 /// The operation whose second operand is complemented.
 pub(crate) const DIVIDE: &str = "logical_divide";
@@ -23,9 +23,9 @@ pub type Path = Vec<usize>;
 /// A limit of the representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// [`MAX_NODES`]
+    /// [`crate::MAX_NODES`]
     Nodes,
-    /// [`MAX_DEPTH`]
+    /// [`crate::MAX_DEPTH`]
     Depth,
 }
 
@@ -505,251 +505,4 @@ fn first_difference(left: crate::profile::ProfileRef<'_>, right: crate::profile:
         }
     }
     Path::new()
-}
-
-/// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
-pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);
-
-impl fmt::Display for ModeName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => f.write_str("the mode"),
-            [mode] => write!(f, "mode {mode}"),
-            [first, rest @ ..] => {
-                write!(f, "mode [{first}")?;
-                for mode in rest {
-                    write!(f, ",{mode}")?;
-                }
-                f.write_str("]")
-            }
-        }
-    }
-}
-
-/// Numbers as a coordinate: `(2,1)`, or `2` alone.
-pub(crate) struct CoordinateText<'a>(pub(crate) &'a [i64]);
-
-impl fmt::Display for CoordinateText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = self.0 {
-            return write!(f, "{only}");
-        }
-        f.write_str("(")?;
-        for (position, index) in self.0.iter().enumerate() {
-            if position > 0 {
-                f.write_str(",")?;
-            }
-            write!(f, "{index}")?;
-        }
-        f.write_str(")")
-    }
-}
-
-impl fmt::Display for BMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_slice() {
-            [] => write!(f, "B, {}:{}", self.extent, self.stride),
-            path => write!(f, "{} of B, {}:{}", ModeName(path), self.extent, self.stride),
-        }
-    }
-}
-
-impl fmt::Display for LayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LayoutError::NotCongruent { profiles, path } => {
-                write!(f, "the shape nests as {} but the strides as {}", profiles.0, profiles.1)?;
-                if !path.is_empty() {
-                    write!(f, "; they first differ at {}", ModeName(path))?;
-                }
-                Ok(())
-            }
-            LayoutError::Extent { path, extent } if path.is_empty() => write!(f, "the extent {extent} is not positive"),
-            LayoutError::Extent { path, extent } => {
-                write!(f, "the extent of {} is {extent}, which is not positive", ModeName(path))
-            }
-            LayoutError::Overflow { op } => write!(f, "{op}: a number does not fit in 64 bits"),
-            LayoutError::TooLarge { limit: Limit::Nodes, value } => {
-                write!(f, "a tree of {value} nodes is larger than the limit of {MAX_NODES}")
-            }
-            LayoutError::TooLarge { limit: Limit::Depth, value } => {
-                write!(f, "a tree nested {value} deep is deeper than the limit of {MAX_DEPTH}")
-            }
-            LayoutError::NoSuchMode { op, mode, rank } => {
-                write!(f, "{op}: there is no mode {mode}; the rank is {rank}")
-            }
-            LayoutError::Modes { op, begin, end, rank } => {
-                write!(f, "{op}: modes {begin} up to {end} are not a range within rank {rank}")
-            }
-            LayoutError::Rank { op, path, expected, found } if path.is_empty() => {
-                write!(f, "{op}: the rank is {found} where {expected} is needed")
-            }
-            LayoutError::Rank { op, path, expected, found } => {
-                write!(f, "{op}: {} has rank {found} where {expected} is needed", ModeName(path))
-            }
-            LayoutError::LeafCount { expected, found } => {
-                write!(f, "{found} leaves were given for a profile of {expected}")
-            }
-            LayoutError::Carry(carry) => carry.fmt(f),
-            LayoutError::Uneven(uneven) => uneven.fmt(f),
-            LayoutError::OutOfDomain { least, size, .. } if *least < 0 => {
-                write!(f, "composition_within: B reaches offset {least}, before the first index of A (size {size})")
-            }
-            LayoutError::OutOfDomain { greatest, size, .. } => {
-                write!(f, "composition_within: B reaches offset {greatest}, but the last index of A is {}", size - 1)
-            }
-            LayoutError::Undecided { op, limit } => {
-                write!(f, "{op}: not decided after {limit} cases; it is neither shown to exist nor refuted")
-            }
-            LayoutError::NotChain(chain) => chain.fmt_as(f, "does not divide"),
-            LayoutError::Overlap(chain) => chain.fmt_as(f, "is more than"),
-            LayoutError::Negative { op, path, stride } => {
-                write!(f, "{op}: {} has the negative stride {stride}, so it reaches below offset 0", ModeName(path))
-            }
-            LayoutError::NoLeftInverse(none) => write!(
-                f,
-                "left_inverse: no layout sends the offsets back; offset {} cannot come from index {} together with the others",
-                none.offset, none.index
-            ),
-            LayoutError::NotDivisible { op, path, value, divisor } if path.is_empty() => {
-                write!(f, "{op}: {divisor} does not divide {value}")
-            }
-            LayoutError::NotDivisible { op, path, value, divisor } => {
-                write!(f, "{op}: in {}, {divisor} does not divide {value}", ModeName(path))
-            }
-            LayoutError::Argument { op, what, value, wanted } => {
-                write!(f, "{op}: {what} is {value}, but it must be {wanted}")
-            }
-            LayoutError::Size { op, left, right } => {
-                write!(f, "{op}: the sizes differ: {left} and {right}")
-            }
-            LayoutError::Coordinate { op, path, shape } if path.is_empty() => {
-                write!(f, "{op}: the coordinate does not fit a shape that nests as {shape}")
-            }
-            LayoutError::Coordinate { op, path, shape } => {
-                write!(f, "{op}: {} of the coordinate does not fit the shape there, {shape}", ModeName(path))
-            }
-            LayoutError::Tiler { op, path, what } if path.is_empty() => write!(f, "{op}: the tiler {what}"),
-            LayoutError::Tiler { op, path, what } => write!(f, "{op}: {} of the tiler {what}", ModeName(path)),
-            LayoutError::Order { op, key, what } => write!(f, "{op}: the order key {key} {what}"),
-            LayoutError::NotALayout { op, runs } => write!(
-                f,
-                "{op}: the sum changes step after every {} and after every {} indices, and {} does not divide {}",
-                runs.0, runs.1, runs.0, runs.1
-            ),
-            LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
-            LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
-        }
-    }
-}
-
-impl fmt::Display for Carry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = CoordinateText(&self.coordinate);
-        if self.alone() {
-            write!(
-                f,
-                "composition: {}, does not come out even in A: its steps fall on different places of each run of {} indices",
-                self.crossing(),
-                self.run
-            )?;
-        } else {
-            write!(
-                f,
-                "composition: {}, walks past mode {} of A (which ends every {} indices) while {}, starts inside it",
-                self.crossing(),
-                self.mode_of_a,
-                self.run,
-                self.inside()
-            )?;
-        }
-        write!(
-            f,
-            "; at coordinate {at} the sum carries. A(B{}) = {}, but the modes alone give {}",
-            Parenthesised(&self.coordinate),
-            self.value,
-            self.sum
-        )
-    }
-}
-
-struct Parenthesised<'a>(&'a [i64]);
-
-impl fmt::Display for Parenthesised<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [only] => write!(f, "({only})"),
-            many => CoordinateText(many).fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Uneven {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "composition: {}, leaves mode {} of A (extent {}) after {} steps of {}, and {} does not divide {}",
-            self.mode, self.mode_of_a, self.extent_of_a, self.run, self.stride, self.run, self.left
-        )
-    }
-}
-
-impl Chain {
-    fn fmt_as(&self, f: &mut fmt::Formatter<'_>, relation: &str) -> fmt::Result {
-        let (path, extent, stride) = &self.outer;
-        write!(f, "{}: ", self.op)?;
-        match &self.inner {
-            Some((inner, s, d)) => write!(
-                f,
-                "{}, {s}:{d}, covers {} offsets, which {relation} the stride of {}, {extent}:{stride}",
-                ModeName(inner),
-                self.covered,
-                ModeName(path)
-            ),
-            None => write!(f, "{}, {extent}:{stride}, does not start a chain", ModeName(path)),
-        }
-    }
-}
-
-impl core::error::Error for LayoutError {}
-
-impl LayoutError {
-    /// What would help, as a sentence; none where the message says it all.
-    pub fn help(&self) -> Option<String> {
-        let help = match self {
-            LayoutError::NotCongruent { .. } => "give every extent one stride, in the same parentheses",
-            LayoutError::Extent { .. } => "extents count positions, so the smallest is 1",
-            LayoutError::Overflow { .. } => "sizes, strides and offsets are 64-bit integers; nothing wraps",
-            LayoutError::NoSuchMode { .. } | LayoutError::Modes { .. } => "modes are counted from 0",
-            LayoutError::Carry(_) => {
-                "compose with a B whose modes stay inside the modes of A, or split B's shape at A's boundaries first"
-            }
-            LayoutError::Uneven(uneven) => {
-                return Some(alloc::format!(
-                    "an extent of at most {} stays inside that mode; a multiple of {} fills it",
-                    uneven.run,
-                    uneven.run
-                ));
-            }
-            LayoutError::OutOfDomain { .. } => "composition lets A go on in its last mode; composition_within does not",
-            LayoutError::NotChain(chain) if chain.op == DIVIDE => {
-                "a tile must leave room for a whole number of copies of itself, or elements would be lost"
-            }
-            LayoutError::NotChain(_) => "weak_complement leaves holes instead, where modes do not overlap",
-            LayoutError::Overlap(_) => {
-                "only modes that do not overlap can be filled; filter or reorder the layout first"
-            }
-            LayoutError::Negative { .. } => "reverse the mode (negate its stride) and add the offset yourself",
-            LayoutError::Size { .. } => "both operands need the same number of coordinates",
-            LayoutError::Tiler { .. } => {
-                "a tiler has at most one item for each mode; where tiles and rests are gathered, _ needs a mode of two, (tile,rest)"
-            }
-            LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
-            LayoutError::Undecided { .. } => {
-                "deciding this needs a search, which has a limit; smaller extents, or strides that tile, are decided"
-            }
-            _ => return None,
-        };
-        Some(help.to_string())
-    }
 }
