@@ -16,7 +16,8 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use crate::compose::{OP, Outer, Run, split_mode};
-use crate::error::{Carry, LayoutError, Offset, Path};
+use crate::error::{LayoutError, Path};
+use crate::evidence::{Carry, Offset};
 use crate::layout::Leaf;
 use crate::number::{Extent, Stride};
 use crate::tree::TreeRef;
@@ -290,27 +291,13 @@ struct Partner<'a, D: Stride> {
     scale: D::Extent,
 }
 
-/// Refuses at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
+/// The refusal at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
 /// before it with the largest part at the level. Nothing is said when they do not show it.
 ///
 /// `placed` are the leaves of the result so far, `stride` the value of the run. All steps have one sign.
 #[cold]
 #[inline(never)]
 pub(crate) fn refute<D: Stride>(
-    outer: &Outer<D>,
-    b: TreeRef<'_, Leaf<D::Extent>>,
-    placed: &[Leaf<D>],
-    number: usize,
-    run: &Run<D::Extent>,
-    stride: &D,
-    level: usize,
-) -> Result<(), LayoutError> {
-    pair(outer, b, placed, number, run, stride, level).map_or(Ok(()), Err)
-}
-
-/// The refusal that two runs show.
-#[inline(always)]
-fn pair<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
     placed: &[Leaf<D>],

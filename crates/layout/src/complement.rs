@@ -20,7 +20,8 @@ use alloc::boxed::Box;
 use smallvec::SmallVec;
 
 use crate::coalesce::push_merged;
-use crate::error::{Chain, LayoutError};
+use crate::error::LayoutError;
+use crate::evidence::Chain;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Truth};
 

@@ -48,7 +48,8 @@ use arrayvec::ArrayVec;
 
 use crate::carry;
 use crate::coalesce::each_coalesced;
-use crate::error::{BMode, LayoutError, Uneven};
+use crate::error::LayoutError;
+use crate::evidence::{BMode, Uneven};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::profile::{Nodes, Splitting};
@@ -294,7 +295,9 @@ pub(crate) fn compose_into<D: Stride>(
                     if !(open || rising && falling) {
                         let placed = leaves.get(first..).unwrap_or_default();
                         let run = Run { extent: run.clone(), step: step.clone(), negative };
-                        carry::refute(outer, b, placed, number, &run, &stride, level)?;
+                        if let Some(refusal) = carry::refute(outer, b, placed, number, &run, &stride, level) {
+                            return Err(refusal);
+                        }
                     }
                     open = true;
                 }

@@ -9,9 +9,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
-use smallvec::SmallVec;
-
-use crate::number::Stride;
+use crate::evidence::{Carry, Chain, NoInverse, Uneven};
 use crate::profile::Profile;
 
 /// The operation whose second operand is complemented.
@@ -230,135 +228,6 @@ pub enum LayoutError {
         /// The fact that would settle it.
         fact: Box<str>,
     },
-}
-
-/// Why `A o B` carries: data of [`LayoutError::Carry`].
-///
-/// A search may try many compositions that do not exist, so this holds numbers; paths are found when they are asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carry {
-    /// The nesting of B.
-    pub(crate) profile: Profile,
-    /// The modes of a tuple in which B lies, where it is a part of a tiler.
-    pub(crate) above: Path,
-    /// Leaf number, extent and stride of the two modes.
-    pub(crate) crossing: (usize, i64, i64),
-    pub(crate) inside: (usize, i64, i64),
-    /// The coalesced mode of A in which the sum carries, counted from 0.
-    pub mode_of_a: usize,
-    /// How many consecutive indices that mode and those before it cover.
-    pub run: i64,
-    /// A coordinate of B, one index a leaf.
-    pub(crate) coordinate: SmallVec<[i64; 8]>,
-    /// What the definition gives there: `A(B(coordinate))`.
-    pub value: Offset,
-    /// What the modes give when they are added up one by one.
-    pub sum: Offset,
-}
-
-impl Carry {
-    /// The mode of B whose steps cross from one mode of A into the next.
-    pub fn crossing(&self) -> BMode {
-        self.mode(self.crossing)
-    }
-
-    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries alone.
-    pub fn inside(&self) -> BMode {
-        self.mode(self.inside)
-    }
-
-    /// Whether the crossing mode carries alone.
-    pub fn alone(&self) -> bool {
-        self.crossing.0 == self.inside.0
-    }
-
-    /// A coordinate of B, one index a leaf, at which the sum carries.
-    pub fn coordinate(&self) -> &[i64] {
-        &self.coordinate
-    }
-
-    fn mode(&self, (leaf, extent, stride): (usize, i64, i64)) -> BMode {
-        let mut path = self.above.clone();
-        path.extend(self.profile.path(leaf));
-        BMode { path, extent, stride }
-    }
-}
-
-/// A value of a layout in an error: a number, or a step of another kind as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Offset {
-    /// A number.
-    Number(i64),
-    /// The text of a step.
-    Text(Box<str>),
-}
-
-impl Offset {
-    pub(crate) fn of<D: Stride>(value: &D) -> Offset {
-        match value.decimal() {
-            Some(number) => Offset::Number(number),
-            None => Offset::Text(value.to_string().into_boxed_str()),
-        }
-    }
-}
-
-impl fmt::Display for Offset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Offset::Number(number) => number.fmt(f),
-            Offset::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-/// A mode of B in an error about a composition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BMode {
-    /// The path of the leaf.
-    pub path: Path,
-    /// Its extent.
-    pub extent: i64,
-    /// Its stride.
-    pub stride: i64,
-}
-
-/// Why one mode of B alone does not compose: data of [`LayoutError::Uneven`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Uneven {
-    /// The mode of B.
-    pub mode: BMode,
-    /// How many indices it still has to place when it fails (its extent, less the runs already placed).
-    pub left: i64,
-    /// After how many steps of `stride` it leaves a mode of A.
-    pub run: i64,
-    /// The step of the run that breaks.
-    pub stride: i64,
-    /// The coalesced mode of A that it leaves, counted from 0.
-    pub mode_of_a: usize,
-    /// The extent of that mode.
-    pub extent_of_a: i64,
-}
-
-/// Why modes do not tile: data of [`LayoutError::NotChain`] and [`LayoutError::Overlap`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
-    /// The operation.
-    pub op: &'static str,
-    /// The inner mode, its extent and stride; none when the outer mode is the innermost.
-    pub inner: Option<(Path, i64, i64)>,
-    /// What the modes so far cover: `extent * stride` of the inner mode.
-    pub covered: i64,
-    /// The outer mode, its extent and stride.
-    pub outer: (Path, i64, i64),
-}
-
-/// Why there is no left inverse: data of [`LayoutError::NoLeftInverse`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoInverse {
-    /// Two indices of the layout that every candidate sends to the wrong place.
-    pub index: i64,
-    /// Its offset.
-    pub offset: i64,
 }
 
 impl LayoutError {

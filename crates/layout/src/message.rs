@@ -3,7 +3,8 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use crate::error::{BMode, Carry, Chain, DIVIDE, LayoutError, Limit, Uneven};
+use crate::error::{DIVIDE, LayoutError, Limit};
+use crate::evidence::{BMode, Carry, Chain, Uneven};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.

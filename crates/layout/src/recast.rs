@@ -21,7 +21,8 @@
 //!
 //! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these conditions.
 
-use crate::error::{Chain, LayoutError};
+use crate::error::LayoutError;
+use crate::evidence::Chain;
 use crate::layout::{Layout, Leaf};
 use crate::number::gcd;
 use crate::profile::{Builder, Profile};

@@ -207,7 +207,7 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
         Step::Done => to_layout(search.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))),
         Step::Failed if search.left > 0 => {
             let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
-            Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::error::NoInverse {
+            Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::evidence::NoInverse {
                 offset: pair.0,
                 index: pair.1,
             })))

@@ -5,8 +5,10 @@
 //! the whole with `TILEWRIGHT_EXHAUSTIVE=1` (see CONTRIBUTING).
 
 mod oracle;
+mod random;
 
 use oracle::{Flat, composite_exists, value};
+use random::Random;
 use tilewright_layout::{Layout, LayoutError};
 
 fn text(flat: &[(i64, i64)]) -> String {
@@ -124,19 +126,6 @@ fn refusals_show_the_carry() {
     );
     // A run of a mode that has split counts in steps of the mode.
     assert!(refusal("(6,5):(1,7)", "(6,3):(2,1)").contains("at coordinate (2,2) the sum carries"));
-}
-
-/// A small generator (splitmix64), so that a case can be named by its seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound as u64) as i64
-    }
 }
 
 /// A of rank 3 with strides -8..8 and 12, after B of rank up to 3 with strides -8..8: ten million with

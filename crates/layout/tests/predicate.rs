@@ -1,7 +1,10 @@
 //! Predicates against their definitions, by listing the values.
 
+mod random;
+
 use std::collections::BTreeSet;
 
+use random::Random;
 use tilewright_layout::{Layout, LayoutError, MAX_CASES, MAX_IMAGE};
 
 fn layout(text: &str) -> Layout {
@@ -70,19 +73,6 @@ fn exhaustive() {
         checked += 1;
     }
     assert_eq!(checked, 143_364);
-}
-
-/// A small generator (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound as u64) as i64
-    }
 }
 
 /// Larger layouts, strides chosen so that overlaps are rare and both answers occur.

@@ -4,12 +4,12 @@
 //! the tile's image on the number line, one at the first free place after another, and a composite exists when `A(B(c))`, evaluated at
 //! every coordinate, is the sum of layout functions.
 
+mod oracle;
+
 use std::collections::HashSet;
 
+use oracle::{Flat, composite_exists, value};
 use tilewright_layout::{Layout, LayoutError, Tiler, Tree};
-
-/// A layout as plain numbers: extents and strides of its leaves.
-type Flat = Vec<(i64, i64)>;
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -31,17 +31,6 @@ fn size(leaves: &[(i64, i64)]) -> i64 {
     leaves.iter().map(|leaf| leaf.0).product()
 }
 
-/// `L(i)` for `i >= 0`, the last leaf endless.
-fn value(leaves: &[(i64, i64)], index: i64) -> i64 {
-    let (mut rest, mut sum) = (index, 0);
-    for (position, (extent, stride)) in leaves.iter().enumerate() {
-        let digit = if position + 1 == leaves.len() { rest } else { rest % extent };
-        sum += digit * stride;
-        rest /= extent;
-    }
-    sum
-}
-
 /// The coalesced leaves of a function on `0..n`, where it is that of a layout.
 fn leaves_of(h: &[i64]) -> Option<Flat> {
     let n = h.len();
@@ -58,23 +47,6 @@ fn leaves_of(h: &[i64]) -> Option<Flat> {
     let mut leaves = vec![(p as i64, h[1])];
     leaves.extend(leaves_of(&h.iter().copied().step_by(p).collect::<Vec<_>>())?);
     Some(leaves)
-}
-
-/// Whether `A o B` exists, for the leaves of `B`.
-fn composite_exists(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
-    let parts: Vec<Vec<i64>> = b.iter().map(|(s, d)| (0..*s).map(|x| value(a, x * d)).collect()).collect();
-    for index in 0..size(b) {
-        let (mut rest, mut offset, mut sum) = (index, 0, 0);
-        for ((s, d), part) in b.iter().zip(&parts) {
-            offset += rest % s * d;
-            sum += part[(rest % s) as usize];
-            rest /= s;
-        }
-        if value(a, offset) != sum {
-            return false;
-        }
-    }
-    parts.iter().all(|part| leaves_of(part).is_some())
 }
 
 /// The offsets of the strict complement of a tile in `[0, target)`: copies of the image, each at the first place that is free,

@@ -1,5 +1,7 @@
 //! Questions about a value, and functions that move its modes.
 
+use std::ops::Range;
+
 use tilewright_layout::{Composed, Layout, LayoutError, Tiler, Tree};
 
 use super::{Function, MANY};
@@ -94,6 +96,20 @@ fn either_with(
         Some(tree) => Ok(of_tree(&tree, &a.tree(argument)?)?.into()),
         None => Ok(of_layout(&*a.layout(0)?, &*a.layout(argument)?)?.into()),
     }
+}
+
+/// Applies an operation on a range of modes, given as its begin and its end, to whatever has modes.
+fn by_range(
+    a: &Arguments<'_>,
+    of_composed: impl Fn(&Composed, Range<usize>) -> Result<Composed, LayoutError>,
+    of_layout: impl Fn(&Layout, Range<usize>) -> Result<Layout, LayoutError>,
+    of_tree: impl Fn(&Tree<i64>, Range<usize>) -> Result<Tree<i64>, LayoutError>,
+) -> Result<Value, Fault> {
+    let range = a.mode(1)?..a.mode(2)?;
+    if let Some(Value::Composed(map)) = a.get(0) {
+        return Ok(of_composed(map, range)?.into());
+    }
+    either(a, |layout| of_layout(layout, range.clone()), |tree| of_tree(tree, range.clone()))
 }
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -223,13 +239,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 3,
         most: 3,
-        run: |a| {
-            let range = a.mode(1)?..a.mode(2)?;
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.group(range)?.into());
-            }
-            either(&a, |layout| layout.group(range.clone()), |tree| tree.group(range.clone()))
-        },
+        run: |a| by_range(&a, Composed::group, Layout::group, Tree::group),
     },
     Function {
         name: "take",
@@ -240,13 +250,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 3,
         most: 3,
-        run: |a| {
-            let range = a.mode(1)?..a.mode(2)?;
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.take(range)?.into());
-            }
-            either(&a, |layout| layout.take(range.clone()), |tree| tree.take(range.clone()))
-        },
+        run: |a| by_range(&a, Composed::take, Layout::take, Tree::take),
     },
     Function {
         name: "select",
