@@ -149,6 +149,20 @@ pub enum LayoutError {
     },
     /// E0114: no layout undoes this one.
     NoLeftInverse(Box<NoInverse>),
+    /// E0114: a map over bits sends different numbers to the same value.
+    Collapse {
+        /// The operation.
+        op: &'static str,
+        /// The bits in which two numbers of the same value differ.
+        difference: u64,
+    },
+    /// E0114: a number that is not a value of a map over bits.
+    NoPreimage {
+        /// The operation.
+        op: &'static str,
+        /// The number.
+        value: u64,
+    },
     /// E0115: a division that leaves a remainder.
     NotDivisible {
         /// The operation.
@@ -214,6 +228,15 @@ pub enum LayoutError {
         /// The run lengths that do not divide each other.
         runs: (i64, i64),
     },
+    /// E0121: a map that is not linear over bits.
+    NotLinear {
+        /// The operation.
+        op: &'static str,
+        /// Two bits of the index that do not flip bits of the value independently of each other.
+        bits: (u8, u8),
+        /// The values at the index that has the first bit, the one that has the second, and the one that has both.
+        values: Box<[i64; 3]>,
+    },
     /// E0122: text that is not a value.
     Syntax {
         /// Byte offset in the text.
@@ -247,14 +270,14 @@ impl LayoutError {
             LayoutError::NotChain(_) => "E0111",
             LayoutError::Overlap(_) => "E0112",
             LayoutError::Negative { .. } => "E0113",
-            LayoutError::NoLeftInverse(_) => "E0114",
+            LayoutError::NoLeftInverse(_) | LayoutError::Collapse { .. } | LayoutError::NoPreimage { .. } => "E0114",
             LayoutError::NotDivisible { .. } => "E0115",
             LayoutError::Argument { .. } => "E0116",
             LayoutError::Size { .. } => "E0117",
             LayoutError::Coordinate { .. } => "E0118",
             LayoutError::Tiler { .. } => "E0119",
             LayoutError::Order { .. } => "E0120",
-            LayoutError::NotALayout { .. } => "E0121",
+            LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } => "E0121",
             LayoutError::Syntax { .. } => "E0122",
             LayoutError::Open { .. } => "E0123",
         }
@@ -276,6 +299,9 @@ impl LayoutError {
             | LayoutError::Tiler { op, .. }
             | LayoutError::Order { op, .. }
             | LayoutError::NotALayout { op, .. }
+            | LayoutError::NotLinear { op, .. }
+            | LayoutError::Collapse { op, .. }
+            | LayoutError::NoPreimage { op, .. }
             | LayoutError::Open { op, .. } => Some(op),
             LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),

@@ -32,6 +32,7 @@
 
 extern crate alloc;
 
+mod bit_matrix;
 mod carry;
 mod coalesce;
 mod compare;
@@ -70,6 +71,7 @@ mod tiler;
 mod tree;
 mod vector;
 
+pub use bit_matrix::{BitMatrix, MAX_BITS};
 pub use carry::MAX_CASES;
 pub use composed::{Composed, OuterMap};
 pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};

@@ -111,6 +111,10 @@ impl fmt::Display for LayoutError {
                 "left_inverse: no layout sends the offsets back; offset {} cannot come from index {} together with the others",
                 none.offset, none.index
             ),
+            LayoutError::Collapse { op, difference } => {
+                write!(f, "{op}: numbers that differ in the bits {difference:#b} have the same value")
+            }
+            LayoutError::NoPreimage { op, value } => write!(f, "{op}: nothing has the value {value}"),
             LayoutError::NotDivisible { op, path, value, divisor } if path.is_empty() => {
                 write!(f, "{op}: {divisor} does not divide {value}")
             }
@@ -137,6 +141,13 @@ impl fmt::Display for LayoutError {
                 "{op}: the sum changes step after every {} and after every {} indices, and {} does not divide {}",
                 runs.0, runs.1, runs.0, runs.1
             ),
+            LayoutError::NotLinear { op, bits: (i, j), values } => {
+                let [first, second, both] = values.as_ref();
+                write!(
+                    f,
+                    "{op}: not linear over bits: bits {i} and {j} of the index lead to {first} and {second}, but together to {both}"
+                )
+            }
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
         }
