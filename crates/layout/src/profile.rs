@@ -125,6 +125,19 @@ impl Profile {
         self.as_ref().path(leaf)
     }
 
+    /// The nodes in preorder: a number is 0, a tuple is how many nodes its subtree has, itself included.
+    ///
+    /// ```
+    /// use tilewright_layout::Profile;
+    ///
+    /// let profile: Profile = "((*,*),*)".parse().unwrap();
+    /// assert_eq!(profile.nodes(), [5, 3, 0, 0, 0]);
+    /// ```
+    #[inline]
+    pub fn nodes(&self) -> &[u16] {
+        &self.nodes
+    }
+
     #[inline]
     pub(crate) fn as_ref(&self) -> ProfileRef<'_> {
         ProfileRef(&self.nodes)

@@ -62,6 +62,12 @@ pub struct TilerModes<D: Stride = i64> {
 }
 
 impl<D: Stride> TilerModes<D> {
+    /// The tilers, whose depth and number are known to be within the limits.
+    pub(crate) fn from_valid(items: Vec<Tiler<D>>, depth: usize, nodes: usize) -> TilerModes<D> {
+        debug_assert!(depth <= MAX_DEPTH && nodes <= MAX_NODES);
+        TilerModes { items, depth, nodes }
+    }
+
     /// The tilers, mode 0 first.
     #[inline]
     pub fn items(&self) -> &[Tiler<D>] {
