@@ -56,6 +56,20 @@ impl Value {
             Value::List(_) => "list",
         }
     }
+
+    /// The tiler that this value stands for: a layout is itself, a shape tiles by mode, `_` keeps. None when it stands for none.
+    ///
+    /// Errors: an extent of a shape is not positive.
+    ///
+    /// ```
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let value = evaluate("(4,_)", &mut Environment::new()).unwrap();
+    /// assert_eq!(value.to_tiler().unwrap().unwrap().to_string(), "[4:1;_]");
+    /// ```
+    pub fn to_tiler(&self) -> Option<Result<Tiler, LayoutError>> {
+        tiler_of(self)
+    }
 }
 
 impl From<i64> for Value {

@@ -40,22 +40,79 @@
 //! # }
 //! ```
 //!
+//! What is known when a program is compiled need not wait until it runs: [`layout!`] and [`tiler!`] evaluate the same language in
+//! the compiler. The layout is a constant, its index arithmetic shifts, masks and products, and a refusal a compile error.
+//!
+#![cfg_attr(feature = "macros", doc = "```")]
+#![cfg_attr(not(feature = "macros"), doc = "```ignore")]
+//! use tilewright::{Layout, StaticLayout, StaticTiler, layout, tiler};
+//!
+//! const TILE: StaticLayout = layout!("zipped_divide((128,64):(64,1), [16:1;8:1])");
+//! const OFFSET: i64 = TILE.eval_at([17, 9]).unwrap(); // element 17 of tile 9
+//! const TILER: StaticTiler = tiler!("[16:1;8:1]");
+//!
+//! # fn main() -> Result<(), tilewright::LayoutError> {
+//! assert_eq!(OFFSET, 1097); // 1 * 64 + 1, and 1 * 1024 + 8
+//!
+//! // A static tiler of a run-time layout.
+//! let matrix: Layout = "(128,64):(64,1)".parse()?;
+//! assert_eq!(matrix.zipped_divide(&TILER.into())?, TILE.into());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Where things are
 //!
-//! * [`layout`]: the algebra.
+//! * [`layout`](mod@layout): the algebra.
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
+//! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //!
 //! The types used most are also here, at the root.
 //!
 //! # Features
 //!
+//! * `macros` (on by default): [`layout!`] and [`tiler!`].
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
 pub use tilewright_layout as layout;
+#[cfg(feature = "macros")]
+pub use tilewright_macros as macros;
 pub use tilewright_notation as notation;
 
-pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, Tree};
+pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, StaticLayout, StaticTiler, Tree};
 pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
+
+/// The layout that a program of the expression language evaluates to, as a [`StaticLayout`]: see [`macros::layout`].
+///
+/// ```
+/// use tilewright::StaticLayout;
+///
+/// const TILE: StaticLayout = tilewright::layout!("(8,16):(16,1)");
+/// assert_eq!(TILE.eval_at([2, 3]), Some(35));
+/// ```
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! layout {
+    ($($program:tt)*) => {
+        $crate::macros::layout!($crate::layout, $($program)*)
+    };
+}
+
+/// The tiler that a program of the expression language evaluates to, as a [`StaticTiler`]: see [`macros::tiler`].
+///
+/// ```
+/// use tilewright::StaticTiler;
+///
+/// const TILER: StaticTiler = tilewright::tiler!("[16:1;8:1]");
+/// assert_eq!(TILER.to_tiler().to_string(), "[16:1;8:1]");
+/// ```
+#[cfg(feature = "macros")]
+#[macro_export]
+macro_rules! tiler {
+    ($($program:tt)*) => {
+        $crate::macros::tiler!($crate::layout, $($program)*)
+    };
+}
 
 /// The code blocks of the README, run as tests.
 #[cfg(doctest)]

@@ -1,0 +1,90 @@
+//! Layouts evaluated when a program is compiled.
+//!
+//! [`layout!`] and [`tiler!`] take a program of the expression language, in a string literal, and evaluate it with the library
+//! itself while the program that contains them is compiled. What the library refuses is a compile error with its message, at
+//! the literal. The value is a constant, for a `const`, a `static`, an associated constant or any expression:
+//!
+//! ```
+//! use tilewright_layout::{StaticLayout, StaticTiler};
+//! use tilewright_macros::{layout, tiler};
+//!
+//! const TILE: StaticLayout = layout!("(8,16):(16,1)");
+//! const TILER: StaticTiler = tiler!("[16:1;8:1]");
+//! // Tiles of 16 x 8 of a 128 x 64 matrix: an index is shifts and masks.
+//! const TILED: StaticLayout = layout!("zipped_divide((128,64):(64,1), [16:1;8:1])");
+//!
+//! assert_eq!(TILE.eval_at([2, 3]), Some(35));
+//! assert_eq!(TILER.to_string(), "[16:1;8:1]");
+//! assert_eq!(TILED.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
+//! ```
+//!
+//! The crate `tilewright` has both macros under its own name. A program without `std` depends on this crate and on
+//! `tilewright-layout`, which is where the expansion finds its types; a crate that re-exports `tilewright-layout` under another
+//! path names that path first: `layout!($crate::layout, "4:1")`.
+
+mod expansion;
+mod input;
+mod literal;
+
+use proc_macro::TokenStream;
+
+/// The layout that a program of the expression language evaluates to, as a `StaticLayout`.
+///
+/// ```
+/// use tilewright_layout::{Layout, StaticLayout};
+/// use tilewright_macros::layout;
+///
+/// /// A kernel is generic over its tile, whatever shape that has.
+/// trait Kernel {
+///     const TILE: StaticLayout;
+/// }
+///
+/// struct Rows;
+///
+/// impl Kernel for Rows {
+///     const TILE: StaticLayout = layout!("A = (6,2):(8,2); A o (4,3):(3,1)");
+/// }
+///
+/// fn offsets<K: Kernel>() -> Vec<i64> {
+///     (0..K::TILE.size()).filter_map(|index| K::TILE.eval(index)).collect()
+/// }
+///
+/// let same: Layout = "((2,2),3):((24,2),8)".parse().unwrap();
+/// assert_eq!(Rows::TILE.to_layout(), same);
+/// assert_eq!(offsets::<Rows>(), [0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]);
+/// ```
+///
+/// # Compile errors
+///
+/// The text is not a program; an operation refuses; the value is not a layout, or one of whose offsets are not representable.
+///
+/// ```compile_fail
+/// // E0107: the modes of B carry in mode 0 of A: at coordinate (2,1) the sum carries
+/// tilewright_macros::layout!("(6,2):(1,7) o (3,2):(2,3)");
+/// ```
+#[proc_macro]
+pub fn layout(input: TokenStream) -> TokenStream {
+    input::expand(input, "layout!", expansion::layout)
+}
+
+/// The tiler that a program of the expression language evaluates to, as a `StaticTiler`: a layout, a shape, `_`, or a tiler
+/// for each mode in brackets.
+///
+/// ```
+/// use tilewright_layout::{Layout, StaticTiler};
+/// use tilewright_macros::tiler;
+///
+/// const TILER: StaticTiler = tiler!("[16:1;8:1]");
+///
+/// let matrix: Layout = "(128,64):(64,1)".parse().unwrap();
+/// let tiled = matrix.zipped_divide(&TILER.into()).unwrap();
+/// assert_eq!(tiled.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
+/// ```
+///
+/// # Compile errors
+///
+/// As [`layout!`]; the value is no tiler.
+#[proc_macro]
+pub fn tiler(input: TokenStream) -> TokenStream {
+    input::expand(input, "tiler!", expansion::tiler)
+}
