@@ -67,6 +67,7 @@ mod static_layout;
 mod static_tiler;
 mod sum;
 mod swizzle;
+pub mod symbolic;
 mod text;
 mod thread_value;
 mod tiler;

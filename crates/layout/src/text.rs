@@ -56,19 +56,19 @@ pub(crate) fn write_tree(
     Ok(())
 }
 
-struct Cursor<'a> {
-    text: &'a [u8],
-    at: usize,
+pub(crate) struct Cursor<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) at: usize,
 }
 
 impl<'a> Cursor<'a> {
     #[inline]
-    fn new(text: &'a str) -> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Cursor<'a> {
         Cursor { text: text.as_bytes(), at: 0 }
     }
 
     #[inline]
-    fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         loop {
             match self.text.get(self.at) {
                 Some(b' ' | b'\t') => self.at += 1,
@@ -78,19 +78,19 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    fn eat(&mut self, byte: u8) -> bool {
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
     #[cold]
-    fn fail<T>(&self, expected: &'static str) -> Result<T, LayoutError> {
+    pub(crate) fn fail<T>(&self, expected: &'static str) -> Result<T, LayoutError> {
         Err(LayoutError::Syntax { at: self.at, expected })
     }
 
     #[inline]
-    fn integer(&mut self) -> Result<i64, LayoutError> {
+    pub(crate) fn integer(&mut self) -> Result<i64, LayoutError> {
         let start = self.at;
         let mut at = start;
         let negative = self.text.get(at) == Some(&b'-');
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
 
     /// A tree whose leaves are read by `leaf`.
     #[inline]
-    fn tree_of<T>(
+    pub(crate) fn tree_of<T>(
         &mut self,
         leaf: impl Fn(&mut Cursor<'a>) -> Result<T, LayoutError>,
     ) -> Result<(Nodes, Leaves<T>), LayoutError> {
@@ -216,7 +216,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn end(&mut self) -> Result<(), LayoutError> {
+    pub(crate) fn end(&mut self) -> Result<(), LayoutError> {
         if self.peek().is_some() { self.fail("the end of the text") } else { Ok(()) }
     }
 }

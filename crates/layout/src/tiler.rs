@@ -363,21 +363,33 @@ impl FromStr for Tiler {
 
     /// Reads `[item;item]`, `<item,item>`, `_`, a layout, or a shape, which tiles by mode.
     fn from_str(text: &str) -> Result<Tiler, LayoutError> {
-        let mut reader = Reader { text, at: 0 };
-        let tiler = reader.item(0, &[])?;
-        match reader.peek() {
-            None => Ok(tiler),
-            Some(_) => reader.fail("the end of the text"),
-        }
+        read_tiler(text, &|value, strides| match strides {
+            true => value.parse::<Layout>().map(Tiler::Layout),
+            false => value.parse::<Tree<i64>>().and_then(|shape| Tiler::from_shape(&shape)),
+        })
     }
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
+/// Reads a layout, or a shape where the second argument says that there are no strides.
+type ReadValue<'a, D> = dyn Fn(&str, bool) -> Result<Tiler<D>, LayoutError> + 'a;
+
+/// Reads a tiler whose layouts and shapes are read by `value`.
+pub(crate) fn read_tiler<D: Stride>(text: &str, value: &ReadValue<'_, D>) -> Result<Tiler<D>, LayoutError> {
+    let mut reader = Reader { text, at: 0, value };
+    let tiler = reader.item(0, &[])?;
+    match reader.peek() {
+        None => Ok(tiler),
+        Some(_) => reader.fail("the end of the text"),
+    }
 }
 
-impl Reader<'_> {
+struct Reader<'a, D: Stride> {
+    text: &'a str,
+    at: usize,
+    value: &'a ReadValue<'a, D>,
+}
+
+impl<D: Stride> Reader<'_, D> {
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t') = self.text.as_bytes().get(self.at) {
             self.at += 1;
@@ -390,7 +402,7 @@ impl Reader<'_> {
     }
 
     /// One tiler, which ends before a byte of `ends` outside parentheses, or at the end of the text.
-    fn item(&mut self, depth: usize, ends: &[u8]) -> Result<Tiler, LayoutError> {
+    fn item(&mut self, depth: usize, ends: &[u8]) -> Result<Tiler<D>, LayoutError> {
         match self.peek() {
             Some(b'[') => self.list(depth, b';', b']'),
             Some(b'<') => self.list(depth, b',', b'>'),
@@ -402,7 +414,7 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self, depth: usize, separator: u8, end: u8) -> Result<Tiler, LayoutError> {
+    fn list(&mut self, depth: usize, separator: u8, end: u8) -> Result<Tiler<D>, LayoutError> {
         if depth == MAX_DEPTH {
             return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth + 1 });
         }
@@ -422,14 +434,14 @@ impl Reader<'_> {
     }
 
     /// A layout, or a shape by mode.
-    fn value(&mut self, ends: &[u8]) -> Result<Tiler, LayoutError> {
+    fn value(&mut self, ends: &[u8]) -> Result<Tiler<D>, LayoutError> {
         let start = self.at;
         let mut open = 0_usize;
         let mut strides = false;
         for byte in self.text.as_bytes().iter().skip(start) {
             match byte {
-                b'(' => open += 1,
-                b')' => open = open.saturating_sub(1),
+                b'(' | b'{' => open += 1,
+                b')' | b'}' => open = open.saturating_sub(1),
                 byte if open == 0 && ends.contains(byte) => break,
                 byte => strides |= *byte == b':',
             }
@@ -437,11 +449,7 @@ impl Reader<'_> {
         }
         // The scan stops only before ASCII bytes, so it cuts between characters.
         let value = self.text.get(start..self.at).unwrap_or_default();
-        let read = match strides {
-            true => value.parse::<Layout>().map(Tiler::Layout),
-            false => value.parse::<Tree<i64>>().and_then(|shape| Tiler::from_shape(&shape)),
-        };
-        read.map_err(|error| match error {
+        (self.value)(value, strides).map_err(|error| match error {
             LayoutError::Syntax { at, expected } => LayoutError::Syntax { at: at + start, expected },
             other => other,
         })

@@ -1,0 +1,228 @@
+//! What the facts say about the sign of an expression.
+//!
+//! Two ways, the first one at once with every expression, the second one where a question is asked:
+//!
+//! * *Intervals.* The bounds of the atoms give bounds of every product, and these add up.
+//! * *Elimination.* To show `P >= 0`, take the atom `x` that nests most deeply and read `P` as a polynomial in it. Where `P = C*x + R` is
+//!   linear in a parameter with `least <= x <= greatest`, it is enough, and for independent parameters also necessary, that `P` is not
+//!   negative at both ends, or at the one end with `C` not negative (not positive) in the direction without end. A quotient `x = floor(n/d)`
+//!   lies between `(n-d+1)/d` and `n/d`, and between its own bounds: `P` is linear in `x`, so one lower end and one upper end at which it is not
+//!   negative suffice. A minimum is one of two expressions. For higher powers all coefficients about the least value must not be
+//!   negative. What is left has one atom less.
+//!
+//! Law: what is answered is so for every admissible value. `false` says nothing.
+
+use smallvec::SmallVec;
+
+use super::expression::Expr;
+use super::polynomial::{Atom, Made, Monomial, Operation, Term, Terms};
+
+/// The least and the greatest value; `i64::MIN` and `i64::MAX` stand for no bound.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) least: i64,
+    pub(crate) greatest: i64,
+}
+
+/// Bounds in which the arithmetic below does not overflow.
+type Wide = i128;
+
+const NONE_BELOW: Wide = i64::MIN as Wide;
+const NONE_ABOVE: Wide = i64::MAX as Wide;
+
+impl Bounds {
+    pub(crate) fn exactly(value: i64) -> Bounds {
+        Bounds { least: value, greatest: value }
+    }
+
+    /// Bounds too large to hold are looser ones.
+    fn of(least: Wide, greatest: Wide) -> Bounds {
+        Bounds {
+            least: least.clamp(NONE_BELOW, NONE_ABOVE - 1) as i64,
+            greatest: greatest.clamp(NONE_BELOW + 1, NONE_ABOVE) as i64,
+        }
+    }
+
+    pub(crate) fn plus(self, other: Bounds) -> Bounds {
+        let end = |a: i64, b: i64, none: Wide| {
+            let (a, b) = (Wide::from(a), Wide::from(b));
+            if a == none || b == none { none } else { a + b }
+        };
+        Bounds::of(end(self.least, other.least, NONE_BELOW), end(self.greatest, other.greatest, NONE_ABOVE))
+    }
+
+    pub(crate) fn times(self, other: Bounds) -> Bounds {
+        let mut least = Wide::MAX;
+        let mut greatest = Wide::MIN;
+        for a in [self.least, self.greatest] {
+            for b in [other.least, other.greatest] {
+                let infinite = |end: i64| end == i64::MIN || end == i64::MAX;
+                let product = match (a, b) {
+                    (0, _) | (_, 0) => 0,
+                    _ if infinite(a) || infinite(b) => {
+                        if (a < 0) == (b < 0) {
+                            NONE_ABOVE
+                        } else {
+                            NONE_BELOW
+                        }
+                    }
+                    _ => Wide::from(a) * Wide::from(b),
+                };
+                least = least.min(product);
+                greatest = greatest.max(product);
+            }
+        }
+        Bounds::of(least, greatest)
+    }
+
+    /// The bounds of a quotient rounded down.
+    pub(crate) fn floor(self, divisor: Bounds) -> Bounds {
+        let least = match self.least {
+            i64::MIN => i64::MIN,
+            least if least >= 0 => {
+                if divisor.greatest == i64::MAX {
+                    0
+                } else {
+                    least / divisor.greatest.max(1)
+                }
+            }
+            least => least.div_euclid(divisor.least.max(1)),
+        };
+        let greatest = match self.greatest {
+            i64::MAX => i64::MAX,
+            greatest if greatest >= 0 => greatest / divisor.least.max(1),
+            greatest => {
+                if divisor.greatest == i64::MAX {
+                    -1
+                } else {
+                    greatest.div_euclid(divisor.greatest.max(1))
+                }
+            }
+        };
+        Bounds { least, greatest }
+    }
+
+    pub(crate) fn minimum(self, other: Bounds) -> Bounds {
+        Bounds { least: self.least.min(other.least), greatest: self.greatest.min(other.greatest) }
+    }
+
+    pub(crate) fn least(self) -> Option<i64> {
+        Some(self.least).filter(|end| *end > i64::MIN)
+    }
+
+    pub(crate) fn greatest(self) -> Option<i64> {
+        Some(self.greatest).filter(|end| *end < i64::MAX)
+    }
+}
+
+/// How many eliminations one question may take.
+const MAX_STEPS: u32 = 200;
+
+/// Whether the facts show that an expression is not negative.
+pub(crate) fn not_negative(p: &Expr) -> bool {
+    shown(p, &mut { MAX_STEPS })
+}
+
+fn shown(p: &Expr, left: &mut u32) -> bool {
+    let bounds = p.bounds();
+    if bounds.least >= 0 {
+        return true;
+    }
+    if bounds.greatest < 0 || *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    let Some(atom) = p.terms().iter().flat_map(|term| &term.monomial).max().cloned() else { return false };
+    by_atom(p, &atom, left).unwrap_or(false)
+}
+
+/// The same by eliminating `atom`; `None` where a number is not representable.
+fn by_atom(p: &Expr, atom: &Atom, left: &mut u32) -> Option<bool> {
+    let parts = coefficients(p, atom)?;
+    let [rest, slope] = parts.as_slice() else { return above_least(&parts, atom.bounds(), left) };
+    let at = |end: &Expr| rest.plus_expr(&slope.times_expr(end)?);
+    match atom {
+        Atom::Unit(_) => {
+            let bounds = atom.bounds();
+            Some(match (bounds.least(), bounds.greatest()) {
+                (Some(least), Some(greatest)) => {
+                    shown(&at(&Expr::known(least))?, left) && shown(&at(&Expr::known(greatest))?, left)
+                }
+                (Some(least), None) => shown(&at(&Expr::known(least))?, left) && shown(slope, left),
+                (None, Some(greatest)) => shown(&at(&Expr::known(greatest))?, left) && shown(&slope.negated()?, left),
+                (None, None) => false,
+            })
+        }
+        Atom::Made(made) => match made.operation {
+            Operation::Minimum => {
+                let (a, b) = (at(&made.left)?, at(&made.right)?);
+                Some(match shown(&slope.negated()?, left) {
+                    true => shown(&a, left) || shown(&b, left),
+                    false => shown(&a, left) && shown(&b, left),
+                })
+            }
+            Operation::Floor => quotient_ends(made, rest, slope, left),
+            Operation::Truncated => above_least(&parts, made.bounds, left),
+        },
+    }
+}
+
+/// `rest + slope * floor(n/d)` at the ends of the quotient.
+fn quotient_ends(made: &Made, rest: &Expr, slope: &Expr, left: &mut u32) -> Option<bool> {
+    let (n, d) = (&made.left, &made.right);
+    // d times the value, where d times the quotient is `end`.
+    let at = |end: &Expr| rest.times_expr(d)?.plus_expr(&slope.times_expr(end)?);
+    let at_number = |end: Option<i64>| rest.plus_expr(&slope.times_expr(&Expr::known(end?))?);
+    let lower = |left: &mut u32| {
+        at_number(made.bounds.least()).is_some_and(|value| shown(&value, left))
+            || n.minus_expr(d)
+                .and_then(|end| at(&end.plus_expr(&Expr::known(1))?))
+                .is_some_and(|value| shown(&value, left))
+    };
+    let upper = |left: &mut u32| {
+        at_number(made.bounds.greatest()).is_some_and(|value| shown(&value, left))
+            || at(n).is_some_and(|value| shown(&value, left))
+    };
+    if shown(slope, left) {
+        return Some(lower(left));
+    }
+    if shown(&slope.negated()?, left) {
+        return Some(upper(left));
+    }
+    Some(lower(left) && upper(left))
+}
+
+/// The polynomial with these coefficients, for an atom about whose value only the bounds are used: all coefficients about the least value
+/// are not negative.
+fn above_least(parts: &[Expr], bounds: Bounds, left: &mut u32) -> Option<bool> {
+    let Some(least) = bounds.least() else { return Some(false) };
+    let least = Expr::known(least);
+    let mut parts: SmallVec<[Expr; 4]> = parts.iter().cloned().collect();
+    // Division by (x - least), once for each coefficient.
+    for first in 0..parts.len() {
+        for place in (first..parts.len().saturating_sub(1)).rev() {
+            let above = parts.get(place + 1)?.times_expr(&least)?;
+            let sum = parts.get(place)?.plus_expr(&above)?;
+            *parts.get_mut(place)? = sum;
+        }
+        if !shown(parts.get(first)?, left) {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+/// The coefficients of an expression read as a polynomial in one atom, from that of power 0 on.
+fn coefficients(p: &Expr, atom: &Atom) -> Option<SmallVec<[Expr; 4]>> {
+    let mut parts: SmallVec<[Terms; 4]> = SmallVec::new();
+    for term in p.terms().iter() {
+        let power = term.monomial.iter().filter(|own| *own == atom).count();
+        while parts.len() <= power {
+            parts.push(Terms::new());
+        }
+        // Taking away the same power keeps the order of terms.
+        let monomial: Monomial = term.monomial.iter().filter(|own| *own != atom).cloned().collect();
+        parts.get_mut(power)?.push(Term { monomial, coefficient: term.coefficient });
+    }
+    Some(parts.into_iter().map(Expr::from_terms).collect())
+}

@@ -1,0 +1,296 @@
+//! Numbers in place of parameters.
+//!
+//! Law: a value for each parameter turns an expression into its value, and whatever is made of expressions into the same of numbers. A value
+//! that the facts of a parameter do not admit is refused.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use super::expression::Expr;
+use super::parameter::Parameter;
+use super::polynomial::{Atom, Operation};
+use super::quotient;
+use super::text;
+use crate::coord::{Coord, Slot};
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf};
+use crate::number::Extent;
+use crate::tiler::Tiler;
+use crate::tree::Tree;
+
+const OP: &str = "substitute";
+
+/// Values of parameters.
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+///
+/// let layout: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
+/// let mut values = Values::new();
+/// values.set_named("M", 256);
+/// assert_eq!(layout.substitute(&values).unwrap().to_string(), "(256,K):(K,1)");
+/// values.set_named("K", 64);
+/// assert_eq!(layout.numbers(&values).unwrap().to_string(), "(256,64):(64,1)");
+/// values.set_named("M", 100); // not a multiple of 128
+/// assert_eq!(layout.substitute(&values).unwrap_err().code(), "E0116");
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    given: Vec<(Key, i64)>,
+}
+
+#[derive(Debug, Clone)]
+enum Key {
+    Name(String),
+    Parameter(Parameter),
+}
+
+impl Values {
+    /// No values.
+    pub fn new() -> Values {
+        Values::default()
+    }
+
+    /// Gives a value to every parameter of this name.
+    pub fn set_named(&mut self, name: &str, value: i64) {
+        self.given.push((Key::Name(name.to_string()), value));
+    }
+
+    /// Gives a value to a parameter, and to all of its name.
+    pub fn set(&mut self, parameter: &Parameter, value: i64) {
+        self.given.push((Key::Parameter(parameter.clone()), value));
+    }
+
+    /// The value that was given last.
+    pub fn get(&self, parameter: &Parameter) -> Option<i64> {
+        let names = |key: &Key| match key {
+            Key::Name(name) => parameter.name() == Some(name),
+            Key::Parameter(own) => own.stands_for(parameter),
+        };
+        self.given.iter().rev().find(|(key, _)| names(key)).map(|(_, value)| *value)
+    }
+}
+
+/// What is made of expressions: [`Expr`], and trees, coordinates, layouts and tilers of them.
+pub trait Symbolic: Sized + Display {
+    /// The same of numbers.
+    type Numbers;
+
+    /// Hands over every expression in it.
+    fn visit(&self, each: &mut dyn FnMut(&Expr));
+
+    /// The same with each parameter that has a value replaced by it.
+    ///
+    /// Errors: a value that the facts of its parameter do not admit ([`LayoutError::Argument`]); a number is not representable.
+    fn substitute(&self, values: &Values) -> Result<Self, LayoutError>;
+
+    /// The same with numbers alone.
+    ///
+    /// Errors: as [`Symbolic::substitute`]; a parameter has no value ([`LayoutError::Argument`]).
+    fn numbers(&self, values: &Values) -> Result<Self::Numbers, LayoutError>;
+
+    /// The parameters in it, each once, in order.
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut found = Vec::new();
+        self.visit(&mut |expr| gather(expr, &mut found));
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// The text with the facts of each name where it first occurs, which reads back by itself.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_layout::symbolic::{Expr, Symbolic};
+    ///
+    /// let layout: Layout<Expr> = "(8,M):(M{div=8},1)".parse().unwrap();
+    /// assert_eq!(layout.to_string(), "(8,M):(M,1)");
+    /// assert_eq!(layout.with_facts(), "(8,M{div=8}):(M,1)");
+    /// ```
+    fn with_facts(&self) -> String {
+        text::with_facts(&self.to_string(), &self.parameters())
+    }
+}
+
+fn gather(expr: &Expr, found: &mut Vec<Parameter>) {
+    for atom in expr.terms().iter().flat_map(|term| &term.monomial) {
+        match atom {
+            Atom::Unit(parameter) => found.push(parameter.clone()),
+            Atom::Made(made) => {
+                gather(&made.left, found);
+                gather(&made.right, found);
+            }
+        }
+    }
+}
+
+/// An expression with every unit of a parameter replaced by what `unit` gives.
+fn rebuilt(
+    expr: &Expr,
+    unit: &mut dyn FnMut(&Parameter) -> Result<Option<Expr>, LayoutError>,
+) -> Result<Expr, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    if expr.known().is_some() {
+        return Ok(expr.clone());
+    }
+    let mut sum = Expr::known(0);
+    for term in expr.terms().iter() {
+        let mut product = Expr::known(term.coefficient);
+        for atom in &term.monomial {
+            let value = match atom {
+                Atom::Unit(parameter) => unit(parameter)?.unwrap_or_else(|| Expr::of_atom(atom.clone(), 1)),
+                Atom::Made(made) => {
+                    let (left, right) = (rebuilt(&made.left, unit)?, rebuilt(&made.right, unit)?);
+                    match made.operation {
+                        Operation::Floor => quotient::floor(&left, &right),
+                        Operation::Truncated => left.divide(&right).map(|(quotient, _)| quotient),
+                        Operation::Minimum => quotient::minimum(&left, &right),
+                    }
+                    .ok_or_else(overflow)?
+                }
+            };
+            product = product.times_expr(&value).ok_or_else(overflow)?;
+        }
+        sum = sum.plus_expr(&product).ok_or_else(overflow)?;
+    }
+    Ok(sum)
+}
+
+impl Symbolic for Expr {
+    type Numbers = i64;
+
+    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
+        each(self);
+    }
+
+    fn substitute(&self, values: &Values) -> Result<Expr, LayoutError> {
+        rebuilt(self, &mut |parameter| match values.get(parameter) {
+            Some(value) if parameter.facts().admits(value) => {
+                Ok(Some(Expr::known(value / parameter.facts().divisor())))
+            }
+            Some(value) => {
+                let (what, wanted) = ("the value of a parameter", "one that its facts admit");
+                Err(LayoutError::Argument { op: OP, what, value, wanted })
+            }
+            None => Ok(None),
+        })
+    }
+
+    fn numbers(&self, values: &Values) -> Result<i64, LayoutError> {
+        let value = self.substitute(values)?;
+        let (what, wanted) = ("the number of values given", "one for every parameter");
+        let missing = || LayoutError::Argument { op: OP, what, value: values.given.len() as i64, wanted };
+        value.known().ok_or_else(missing)
+    }
+}
+
+impl Symbolic for Tree<Expr> {
+    type Numbers = Tree<i64>;
+
+    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
+        self.leaves().iter().for_each(each);
+    }
+
+    fn substitute(&self, values: &Values) -> Result<Tree<Expr>, LayoutError> {
+        self.try_map(|leaf| leaf.substitute(values))
+    }
+
+    fn numbers(&self, values: &Values) -> Result<Tree<i64>, LayoutError> {
+        self.try_map(|leaf| leaf.numbers(values))
+    }
+}
+
+impl Symbolic for Coord<Expr> {
+    type Numbers = Coord;
+
+    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
+        for slot in self.leaves() {
+            if let Slot::At(index) = slot {
+                each(index);
+            }
+        }
+    }
+
+    fn substitute(&self, values: &Values) -> Result<Coord<Expr>, LayoutError> {
+        self.try_map(|slot| match slot {
+            Slot::At(index) => Ok(Slot::At(index.substitute(values)?)),
+            Slot::All => Ok(Slot::All),
+        })
+    }
+
+    fn numbers(&self, values: &Values) -> Result<Coord, LayoutError> {
+        self.try_map(|slot| match slot {
+            Slot::At(index) => Ok(Slot::At(index.numbers(values)?)),
+            Slot::All => Ok(Slot::All),
+        })
+    }
+}
+
+impl Symbolic for Layout<Expr> {
+    type Numbers = Layout;
+
+    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
+        // The text has all extents first, and facts belong to the first occurrence.
+        self.leaves().iter().for_each(|leaf| each(&leaf.extent));
+        self.leaves().iter().for_each(|leaf| each(&leaf.stride));
+    }
+
+    fn substitute(&self, values: &Values) -> Result<Layout<Expr>, LayoutError> {
+        Layout::from_tree(self.tree().try_map(|leaf| {
+            Ok(Leaf { extent: leaf.extent.substitute(values)?, stride: leaf.stride.substitute(values)? })
+        })?)
+    }
+
+    fn numbers(&self, values: &Values) -> Result<Layout, LayoutError> {
+        Layout::from_tree(
+            self.tree().try_map(|leaf| {
+                Ok(Leaf { extent: leaf.extent.numbers(values)?, stride: leaf.stride.numbers(values)? })
+            })?,
+        )
+    }
+}
+
+impl Symbolic for Tiler<Expr> {
+    type Numbers = Tiler;
+
+    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
+        match self {
+            Tiler::Keep => {}
+            Tiler::Layout(layout) => layout.visit(each),
+            Tiler::Modes(modes) => modes.items().iter().for_each(|item| item.visit(each)),
+        }
+    }
+
+    fn substitute(&self, values: &Values) -> Result<Tiler<Expr>, LayoutError> {
+        Ok(match self {
+            Tiler::Keep => Tiler::Keep,
+            Tiler::Layout(layout) => Tiler::Layout(layout.substitute(values)?),
+            Tiler::Modes(modes) => {
+                let items: Result<Vec<_>, _> = modes.items().iter().map(|item| item.substitute(values)).collect();
+                Tiler::modes(items?)?
+            }
+        })
+    }
+
+    fn numbers(&self, values: &Values) -> Result<Tiler, LayoutError> {
+        Ok(match self {
+            Tiler::Keep => Tiler::Keep,
+            Tiler::Layout(layout) => Tiler::Layout(layout.numbers(values)?),
+            Tiler::Modes(modes) => {
+                let items: Result<Vec<_>, _> = modes.items().iter().map(|item| item.numbers(values)).collect();
+                Tiler::modes(items?)?
+            }
+        })
+    }
+}
+
+impl From<&Layout> for Layout<Expr> {
+    /// The same layout, as one of expressions.
+    fn from(layout: &Layout) -> Layout<Expr> {
+        let leaf = |leaf: &Leaf| Leaf { extent: Expr::known(leaf.extent), stride: Expr::known(leaf.stride) };
+        Layout::from_valid(layout.tree().map(leaf))
+    }
+}
