@@ -214,9 +214,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        let mut outer = Outer::blank();
-        outer.read(self.leaves())?;
-        compose_outer(&mut outer, b)
+        D::compose_layouts(self, b)
     }
 
     /// The strict composition: as [`Layout::compose`], but `b` must stay within `0..size` of `self`.
@@ -242,6 +240,14 @@ impl<D: Stride> Layout<D> {
         }
         self.compose(b)
     }
+}
+
+/// `A o B` where counts act as integers do.
+#[inline]
+pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    let mut outer = Outer::blank();
+    outer.read(a.leaves())?;
+    compose_outer(&mut outer, b)
 }
 
 /// `A o B` for an outer layout that has been read.

@@ -24,7 +24,8 @@ fn divide<D: Stride>(
     pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    if let ([whole], [part]) = (layout.leaves, tile.leaves())
+    if D::DISTRIBUTES
+        && let ([whole], [part]) = (layout.leaves, tile.leaves())
         && tile.profile().is_leaf()
         && D::Extent::zero().less(&part.stride).proved()
         && divide_leaf(whole, part, pairs).ok_or_else(overflow)?
@@ -34,9 +35,13 @@ fn divide<D: Stride>(
     let size = size_of(layout.leaves).ok_or_else(overflow)?;
     let rest = tile.complement(&size).map_err(LayoutError::in_divide)?;
     let both = Layout::tuple([tile, &rest])?;
-    let mut outer = Outer::blank();
-    outer.read(layout.leaves)?;
-    let divided = compose_outer(&mut outer, &both)?;
+    let divided = if D::DISTRIBUTES {
+        let mut outer = Outer::blank();
+        outer.read(layout.leaves)?;
+        compose_outer(&mut outer, &both)?
+    } else {
+        D::compose_layouts(&Layout::from_valid(layout.to_owned()), &both)?
+    };
     let mut modes = divided.as_ref().modes();
     if let (Some(tile), Some(rest)) = (modes.next(), modes.next()) {
         pairs.first().append(tile);

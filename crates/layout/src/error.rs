@@ -9,7 +9,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::evidence::{Carry, Chain, NoInverse, Uneven};
+use crate::evidence::{Carry, Chain, NoInverse, NotXor, Uneven};
 use crate::profile::Profile;
 
 /// The operation whose second operand is complemented.
@@ -251,6 +251,8 @@ pub enum LayoutError {
         /// The fact that would settle it.
         fact: Box<str>,
     },
+    /// E0124: no layout with XOR strides has these values.
+    NotXor(Box<NotXor>),
 }
 
 impl LayoutError {
@@ -280,6 +282,7 @@ impl LayoutError {
             LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } => "E0121",
             LayoutError::Syntax { .. } => "E0122",
             LayoutError::Open { .. } => "E0123",
+            LayoutError::NotXor(_) => "E0124",
         }
     }
 
@@ -306,6 +309,7 @@ impl LayoutError {
             LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),
             LayoutError::NoLeftInverse(_) => Some("left_inverse"),
+            LayoutError::NotXor(not) => Some(not.op),
             LayoutError::NotCongruent { .. }
             | LayoutError::Extent { .. }
             | LayoutError::TooLarge { .. }
@@ -324,6 +328,7 @@ impl LayoutError {
             LayoutError::Carry(carry) => return Some((Operand::Second, carry.crossing().path)),
             LayoutError::Uneven(uneven) => (Operand::Second, &uneven.mode.path),
             LayoutError::OutOfDomain { .. } => return Some((Operand::Second, Path::new())),
+            LayoutError::NotXor(not) => (Operand::Second, &not.mode.as_ref()?.path),
             LayoutError::NotChain(chain) if chain.op == DIVIDE => (Operand::Second, &chain.outer.0),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (Operand::First, &chain.outer.0),
             LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (Operand::Second, path),
@@ -344,6 +349,11 @@ impl LayoutError {
             LayoutError::Tiler { path, .. } | LayoutError::Negative { path, .. } => path.insert(0, position),
             LayoutError::Carry(carry) => carry.above.insert(0, position),
             LayoutError::Uneven(uneven) => uneven.mode.path.insert(0, position),
+            LayoutError::NotXor(not) => {
+                if let Some(mode) = &mut not.mode {
+                    mode.path.insert(0, position);
+                }
+            }
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
                 chain.outer.0.insert(0, position);
                 if let Some((path, ..)) = &mut chain.inner {

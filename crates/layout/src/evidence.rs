@@ -117,6 +117,28 @@ pub struct Uneven {
     pub extent_of_a: i64,
 }
 
+/// Why no layout with XOR strides has the values wanted: data of [`crate::LayoutError::NotXor`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotXor {
+    /// The operation.
+    pub op: &'static str,
+    /// The mode of B that becomes no mode even by itself; none where modes do not add up, and where there is no B.
+    pub mode: Option<BMode>,
+    /// An index within that mode; or a coordinate of B, one index a leaf; or an index.
+    pub(crate) coordinate: SmallVec<[i64; 8]>,
+    /// The value that is wanted there.
+    pub value: Offset,
+    /// What the modes give.
+    pub sum: Offset,
+}
+
+impl NotXor {
+    /// Where the values differ: an index within [`NotXor::mode`], or a coordinate with one index a leaf.
+    pub fn coordinate(&self) -> &[i64] {
+        &self.coordinate
+    }
+}
+
 /// Why modes do not tile: data of [`crate::LayoutError::NotChain`] and [`crate::LayoutError::Overlap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {

@@ -73,6 +73,7 @@ mod thread_value;
 mod tiler;
 mod tree;
 mod vector;
+mod xor;
 
 pub use bit_matrix::{BitMatrix, MAX_BITS};
 pub use carry::MAX_CASES;
@@ -81,7 +82,7 @@ pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd
 pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use error::{LayoutError, Limit, Operand, Path};
 pub use evaluator::Evaluator;
-pub use evidence::{BMode, Carry, Chain, NoInverse, Offset, Uneven};
+pub use evidence::{BMode, Carry, Chain, NoInverse, NotXor, Offset, Uneven};
 pub use largest::MAX_BOXES;
 pub use layout::{Layout, Leaf};
 pub use number::{Extent, Stride, Truth};
@@ -97,3 +98,5 @@ pub use thread_value::make_layout_tv;
 pub use tiler::{Tiler, TilerModes};
 pub use tree::Tree;
 pub use vector::{max_common_layout, max_common_vector};
+pub use xor::Xor;
+pub use xor::function::MAX_XOR_VALUES;

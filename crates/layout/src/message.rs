@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use core::fmt;
 
 use crate::error::{DIVIDE, LayoutError, Limit};
-use crate::evidence::{BMode, Carry, Chain, Uneven};
+use crate::evidence::{BMode, Carry, Chain, NotXor, Uneven};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
@@ -150,6 +150,7 @@ impl fmt::Display for LayoutError {
             }
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
+            LayoutError::NotXor(not) => not.fmt(f),
         }
     }
 }
@@ -181,6 +182,22 @@ impl fmt::Display for Carry {
             self.value,
             self.sum
         )
+    }
+}
+
+impl fmt::Display for NotXor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (op, at, value, sum) = (self.op, CoordinateText(&self.coordinate), &self.value, &self.sum);
+        match &self.mode {
+            Some(mode) => write!(
+                f,
+                "{op}: {mode}, becomes no mode of XOR strides: its value at index {at} is {value}, but steps as before give {sum}"
+            ),
+            None => write!(
+                f,
+                "{op}: no layout has these values: at {at} the value is {value}, but what the modes give there XORs to {sum}"
+            ),
+        }
     }
 }
 
@@ -241,6 +258,9 @@ impl LayoutError {
                     uneven.run,
                     uneven.run
                 ));
+            }
+            LayoutError::NotXor(_) => {
+                "XOR does not carry: extents that are powers of two, and strides that never add up to a carry, always work"
             }
             LayoutError::OutOfDomain { .. } => "composition lets A go on in its last mode; composition_within does not",
             LayoutError::NotChain(chain) if chain.op == DIVIDE => {

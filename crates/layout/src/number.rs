@@ -15,7 +15,8 @@
 use core::fmt::{Debug, Display, Write};
 use core::hash::Hash;
 
-use crate::layout::Leaf;
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf};
 use crate::print::Printer;
 
 /// The answer to a question about values, some of which may not be known yet.
@@ -53,10 +54,15 @@ impl From<bool> for Truth {
 /// A step in the codomain of a layout: an element of an integer semimodule.
 ///
 /// Laws, for steps `a`, `b`, `c` and extents `m`, `n`, wherever the results exist:
-/// `a + (b + c) = (a + b) + c`, `a + 0 = a`, `1 * a = a`, `m * (n * a) = (m * n) * a`.
+/// `a + (b + c) = (a + b) + c`, `a + 0 = a`, `1 * a = a`; and, where counts [distribute](Stride::DISTRIBUTES),
+/// `m * (n * a) = (m * n) * a` and `m * a + n * a = (m + n) * a`.
 pub trait Stride: Clone + Eq + Hash + Debug + Display {
     /// What counts these steps.
     type Extent: Extent;
+
+    /// Whether counts act as integers do. Where they do not (XOR), the kind brings its own [`Stride::compose_layouts`] and
+    /// [`Stride::add_layouts`], and shortcuts that multiply counts are left out.
+    const DISTRIBUTES: bool = true;
 
     /// The step that goes nowhere.
     fn zero() -> Self;
@@ -101,6 +107,18 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
     #[inline]
     fn eval(leaves: &[Leaf<Self>], index: &Self::Extent) -> Option<Self> {
         eval_by_division(leaves, index)
+    }
+
+    /// `outer o inner`: see [`Layout::compose`].
+    #[inline]
+    fn compose_layouts(outer: &Layout<Self>, inner: &Layout<Self::Extent>) -> Result<Layout<Self>, LayoutError> {
+        crate::compose::compose_integers(outer, inner)
+    }
+
+    /// The sum of two layouts: see [`Layout::add`].
+    #[inline]
+    fn add_layouts(a: &Layout<Self>, b: &Layout<Self>) -> Result<Layout<Self>, LayoutError> {
+        crate::sum::add_integers(a, b)
     }
 
     /// Whether two steps are equal.

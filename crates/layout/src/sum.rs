@@ -30,39 +30,44 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(a.add(&b).unwrap().to_string(), "(4,3):(4,5)");
     /// ```
     pub fn add(&self, other: &Layout<D>) -> Result<Layout<D>, LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
-        let size = self.size();
-        if !size.same(&other.size()).proved() {
-            return Err(match (size.known(), other.size().known()) {
-                (Some(left), Some(right)) => LayoutError::Size { op: OP, left, right },
-                _ => LayoutError::Open { op: OP, fact: alloc::format!("{size} = {}", other.size()).into() },
+        D::add_layouts(self, other)
+    }
+}
+
+/// The sum where counts act as integers do.
+pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<Layout<D>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let size = x.size();
+    if !size.same(&y.size()).proved() {
+        return Err(match (size.known(), y.size().known()) {
+            (Some(left), Some(right)) => LayoutError::Size { op: OP, left, right },
+            _ => LayoutError::Open { op: OP, fact: alloc::format!("{size} = {}", y.size()).into() },
+        });
+    }
+    let a = coalesced(x.leaves()).ok_or_else(overflow)?;
+    let b = coalesced(y.leaves()).ok_or_else(overflow)?;
+    let mut begins = common_changes(&a, &b)?;
+    begins.push(size);
+    let mut leaves: Leaves<Leaf<D>> = Leaves::new();
+    let mut begin = D::Extent::one();
+    for end in begins {
+        let (extent, rest) = end.divide(&begin).ok_or_else(overflow)?;
+        if !rest.is_zero().proved() {
+            return Err(match (begin.known(), end.known()) {
+                (Some(inner), Some(outer)) => LayoutError::NotALayout { op: OP, runs: (inner, outer) },
+                _ => LayoutError::Open { op: OP, fact: alloc::format!("{begin} divides {end}").into() },
             });
         }
-        let a = coalesced(self.leaves()).ok_or_else(overflow)?;
-        let b = coalesced(other.leaves()).ok_or_else(overflow)?;
-        let mut begins = common_changes(&a, &b)?;
-        begins.push(size);
-        let mut leaves: Leaves<Leaf<D>> = Leaves::new();
-        let mut begin = D::Extent::one();
-        for end in begins {
-            let (extent, rest) = end.divide(&begin).ok_or_else(overflow)?;
-            if !rest.is_zero().proved() {
-                return Err(match (begin.known(), end.known()) {
-                    (Some(inner), Some(outer)) => LayoutError::NotALayout { op: OP, runs: (inner, outer) },
-                    _ => LayoutError::Open { op: OP, fact: alloc::format!("{begin} divides {end}").into() },
-                });
-            }
-            if !extent.is_one().proved() {
-                let value = |modes: &[Leaf<D>]| {
-                    if modes.is_empty() { Some(D::zero()) } else { eval_leaves(modes, &begin) }
-                };
-                let stride = value(&a).and_then(|left| left.plus(&value(&b)?)).ok_or_else(overflow)?;
-                push_merged(&mut leaves, &Leaf { extent, stride }).ok_or_else(overflow)?;
-            }
-            begin = end;
+        if !extent.is_one().proved() {
+            let value = |modes: &[Leaf<D>]| {
+                if modes.is_empty() { Some(D::zero()) } else { eval_leaves(modes, &begin) }
+            };
+            let stride = value(&a).and_then(|left| left.plus(&value(&b)?)).ok_or_else(overflow)?;
+            push_merged(&mut leaves, &Leaf { extent, stride }).ok_or_else(overflow)?;
         }
-        Layout::flat(leaves)
+        begin = end;
     }
+    Layout::flat(leaves)
 }
 
 /// The indices, in increasing order, after every so many of which the sum changes step.

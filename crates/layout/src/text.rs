@@ -5,6 +5,7 @@
 //! tree    := integer | '(' [ tree { ',' tree } [ ',' ] ] ')'
 //! profile := '*' | '(' [ profile { ',' profile } [ ',' ] ] ')'
 //! coord   := integer | '_' | '(' [ coord { ',' coord } [ ',' ] ] ')'
+//! xor     := '^' integer | 'F' integer | '0'       in the strides of a layout with XOR strides
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
 //!
@@ -21,6 +22,7 @@ use crate::error::{LayoutError, Limit};
 use crate::layout::{Layout, Leaf};
 use crate::profile::{LEAF, MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
 use crate::tree::{Leaves, Tree};
+use crate::xor::Xor;
 
 /// Writes the parentheses and commas of a profile, and each leaf by `leaf(f, number)`.
 pub(crate) fn write_tree(
@@ -55,6 +57,9 @@ pub(crate) fn write_tree(
     }
     Ok(())
 }
+
+/// What stands where XOR steps are read.
+pub(crate) const XOR_STEP: &str = "an XOR step such as ^9, or 0; integer and XOR strides do not mix";
 
 pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a [u8],
@@ -159,6 +164,15 @@ impl<'a> Cursor<'a> {
         Ok(Slot::At(self.integer()?))
     }
 
+    /// An XOR step; the number 0 is one, and any other number is a step of another kind.
+    fn xor(&mut self) -> Result<Xor, LayoutError> {
+        self.peek();
+        let start = self.at;
+        let marked = self.eat(b'^') || self.eat(b'F');
+        let step = u64::try_from(self.integer()?).ok().filter(|bits| marked || *bits == 0).and_then(Xor::within);
+        step.map_or_else(|| Err(LayoutError::Syntax { at: start, expected: XOR_STEP }), Ok)
+    }
+
     #[inline]
     fn tree(&mut self) -> Result<(Nodes, Leaves<i64>), LayoutError> {
         self.tree_of(Cursor::integer)
@@ -229,6 +243,33 @@ impl FromStr for Tree<i64> {
         let (nodes, leaves) = cursor.tree()?;
         cursor.end()?;
         Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    }
+}
+
+impl FromStr for Tree<Xor> {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Tree<Xor>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let (nodes, leaves) = cursor.tree_of(Cursor::xor)?;
+        cursor.end()?;
+        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    }
+}
+
+impl FromStr for Layout<Xor> {
+    type Err = LayoutError;
+
+    /// Reads `(8,8):(^1,^9)`. The strides must be given: a shape alone is the compact layout, whose strides are integers.
+    fn from_str(text: &str) -> Result<Layout<Xor>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let (nodes, extents) = cursor.tree()?;
+        if !cursor.eat(b':') {
+            return cursor.fail("':' and XOR strides");
+        }
+        let (stride_nodes, strides) = cursor.tree_of(Cursor::xor)?;
+        cursor.end()?;
+        Layout::from_columns(Profile::from_nodes(nodes), &extents, Profile::from_nodes(stride_nodes), &strides)
     }
 }
 

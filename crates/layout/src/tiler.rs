@@ -169,6 +169,9 @@ fn compose_modes<D: Stride>(
 ) -> Result<(), LayoutError> {
     match tiler {
         Tiler::Keep => out.append(layout),
+        Tiler::Layout(b) if !D::DISTRIBUTES => {
+            out.append(D::compose_layouts(&Layout::from_valid(layout.to_owned()), b)?.as_ref());
+        }
         Tiler::Layout(b) => {
             let mut outer = Outer::blank();
             outer.read(layout.leaves)?;

@@ -40,6 +40,7 @@ const PAGES: &[(&str, &str)] = &[
     ("E0121", include_str!("explanations/E0121.md")),
     ("E0122", include_str!("explanations/E0122.md")),
     ("E0123", include_str!("explanations/E0123.md")),
+    ("E0124", include_str!("explanations/E0124.md")),
     ("E0201", include_str!("explanations/E0201.md")),
     ("E0202", include_str!("explanations/E0202.md")),
     ("E0203", include_str!("explanations/E0203.md")),

@@ -1,0 +1,163 @@
+//! Steps that are bit vectors: XOR strides.
+//!
+//! # Law
+//!
+//! Bit vectors are added by XOR, and a count acts as the polynomial over the field of two elements whose coefficients are its bits: `n * d` is
+//! the carry-less product, the XOR of `d << b` over the bits `b` of `n`. So the mode `s:^d` has the values `i * d` for `i < s`, and
+//! `(8,8):(^1,^9)` is a swizzled 8x8. A negative count acts as its magnitude, since every vector is its own negative: such layouts mirror
+//! below zero as all layouts do.
+//!
+//! This is a module over polynomials, not over the integers: `m * (n * d)` takes the carry-less product of `m` and `n`, and `(m + n) * d` is
+//! `m * d + n * d` only where the sum carries nowhere. Hence what the algebra says about modes holds in another form:
+//!
+//! * *Merging.* A mode `s:^d` goes on in the next, `t:^e` with `t > 1`, exactly when `e = s * d` and either `s` is a power of two or `d = 0`.
+//!   For otherwise `e` would still have to be `s * d`, from index `s`, and at index `s + a`, `a` the lowest bit of `s`, the two modes give
+//!   `(s ^ a) * d` where one mode has `(s + a) * d`.
+//! * *Coalesced forms are unique*, and so functions are equal exactly when their coalesced forms are. Let two coalesced layouts have one
+//!   function `f`, with `f(1) = d` and first extents `s < t`. Then `f(s) = s * d` by the second, so this is the next stride of the first; as the
+//!   modes did not merge, `d` is not 0 and `s = u * 2^k` with `u` odd, above 1. Put `p = s + 2^k`, where the first has `(s ^ 2^k) * d`, not
+//!   `p * d`; before it there is no break, and `t <= p`. If `t = p`, then at `p + 2^k` the first has `(s ^ 2^(k+1)) * d` and the second
+//!   `f(p) + f(2^k) = s * d`. If `t < p`, then `f(t) = t * d` by the first; so the second breaks at `t + a`, `a` the lowest bit of `t`, with the
+//!   value `(t ^ a) * d`. Both must be the same break: `t + a = s + 2^k` and `t - a = s - 2^k`, hence `t = s`. So the first extents agree, and
+//!   the rest follows by induction on `f` at the multiples of `s`.
+
+pub(crate) mod compose;
+
+pub(crate) mod function;
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::LayoutError;
+use crate::layout::Layout;
+use crate::number::{Stride, Truth};
+
+/// An XOR step: a vector of 63 bits. Offsets are numbers too, so the sign bit stays free.
+///
+/// ```
+/// use tilewright_layout::{Layout, Xor};
+///
+/// let tile: Layout<Xor> = "(8,8):(^1,^9)".parse().unwrap();
+/// assert_eq!(tile.eval_at(&"(5,3)".parse().unwrap()).unwrap(), Xor::new(5 ^ 3 ^ 24).unwrap());
+/// assert_eq!(tile.to_string(), "(8,8):(^1,^9)");
+/// assert_eq!("F9".parse::<Xor>().unwrap().bits(), 9);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Xor(u64);
+
+/// The bits that a vector may have.
+pub(crate) const BITS: u32 = 63;
+
+impl Xor {
+    /// The vector with these bits.
+    ///
+    /// Errors: bit 63 is set.
+    pub fn new(bits: u64) -> Result<Xor, LayoutError> {
+        Xor::within(bits).ok_or_else(|| LayoutError::overflow("XOR step"))
+    }
+
+    #[inline(always)]
+    pub(crate) fn within(bits: u64) -> Option<Xor> {
+        if bits >> BITS == 0 { Some(Xor(bits)) } else { None }
+    }
+
+    /// The bits, as a number.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// The carry-less product; `None` when a bit does not fit into 63.
+#[inline]
+pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
+    if a.is_power_of_two() {
+        return shifted(b, a.trailing_zeros());
+    }
+    let (mut few, many) = if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) };
+    // The highest bits of a product of polynomials do not cancel, so that its length is known beforehand.
+    if few == 0 {
+        return Some(0);
+    }
+    if few.ilog2() + many.ilog2() >= BITS {
+        return None;
+    }
+    let mut product = 0;
+    while few != 0 {
+        product ^= many << few.trailing_zeros();
+        few &= few - 1;
+    }
+    Some(product)
+}
+
+#[inline(always)]
+fn shifted(bits: u64, by: u32) -> Option<u64> {
+    let moved = bits.checked_shl(by)?;
+    if (moved << 1) >> 1 == moved && moved >> by == bits { Some(moved) } else { None }
+}
+
+impl Stride for Xor {
+    type Extent = i64;
+
+    const DISTRIBUTES: bool = false;
+
+    #[inline(always)]
+    fn zero() -> Xor {
+        Xor(0)
+    }
+
+    #[inline(always)]
+    fn is_zero(&self) -> Truth {
+        Truth::from(self.0 == 0)
+    }
+
+    #[inline(always)]
+    fn plus(&self, other: &Xor) -> Option<Xor> {
+        Some(Xor(self.0 ^ other.0))
+    }
+
+    #[inline]
+    fn times(&self, count: &i64) -> Option<Xor> {
+        product(count.unsigned_abs(), self.0).map(Xor)
+    }
+
+    #[inline]
+    fn continues(&self, extent: &i64, next: &Xor) -> Truth {
+        let extent = extent.unsigned_abs();
+        Truth::from(if self.0 == 0 {
+            next.0 == 0
+        } else {
+            extent.is_power_of_two() && shifted(self.0, extent.trailing_zeros()) == Some(next.0)
+        })
+    }
+
+    #[inline]
+    fn compose_layouts(outer: &Layout<Xor>, inner: &Layout) -> Result<Layout<Xor>, LayoutError> {
+        compose::compose(outer, inner)
+    }
+}
+
+impl fmt::Display for Xor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "^{}", self.0)
+    }
+}
+
+impl fmt::Debug for Xor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Xor({self})")
+    }
+}
+
+impl FromStr for Xor {
+    type Err = LayoutError;
+
+    /// Reads `^9`, `F9`, and `0`, which is zero in every kind of step.
+    fn from_str(text: &str) -> Result<Xor, LayoutError> {
+        let tree: crate::Tree<Xor> = text.parse()?;
+        match (tree.is_leaf(), tree.leaves()) {
+            (true, [step]) => Ok(*step),
+            _ => Err(LayoutError::Syntax { at: 0, expected: crate::text::XOR_STEP }),
+        }
+    }
+}

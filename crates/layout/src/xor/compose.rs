@@ -1,0 +1,330 @@
+//! Composition after layouts of indices, for XOR strides.
+//!
+//! # Law
+//!
+//! `R = A o B` as in [`crate::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf of `B` replaced by one leaf or a flat tuple, coalesced.
+//! What a coordinate contributes is XORed, so a composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of `B`
+//! alone, and each of these is the function of a layout ([`crate::xor::function`]).
+//!
+//! # By structure
+//!
+//! Coalesce `A` on all integers: levels of extents `M_k` and strides `D_k`, the last one endless. An index is its digits, and a digit its bits: `A` is
+//! linear in the bits of the digits. So where adding up the parts of an index makes no carry, neither between bits of a digit nor out of
+//! a digit, `A` of the sum is the XOR of the parts. For a run `t:e` of a mode of `B`, and `q` a digit of `e`, no carry is made by `x * e`, `x < t`,
+//! as long as `(t - 1) * q < M` and `t` is at most `2^g`, where `g` is the least distance between two bits of `q`; then
+//! `A(x * e) = x * A(e)`, a mode. Runs make no carry together when in each digit the bits that they reach are disjoint, and what they reach adds up
+//! to less than `M`. Where `D_k` is 0 bits do not matter, only what leaves the digit. A mode that is too long for one run is cut where it
+//! fills a digit, or else at a power of two.
+//!
+//! This decides all that is linear over bits: where the extents are powers of two and the strides of `B` never add up to a carry, the composite
+//! exists, and is found in as many steps as there are leaves times levels.
+//!
+//! # By values
+//!
+//! Otherwise parts may still cancel, or an extent be too uneven to say. The values along each leaf, and then of all coordinates, decide, up to
+//! [`MAX_XOR_VALUES`] of them. Beyond, single leaves and pairs of leaves are searched for a refutation, and what is left is undecided.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use arrayvec::ArrayVec;
+use smallvec::SmallVec;
+
+use crate::coalesce::each_coalesced;
+use crate::compose::{MAX_LEVELS, OP};
+use crate::error::LayoutError;
+use crate::evidence::{BMode, NotXor, Offset};
+use crate::layout::{Layout, Leaf};
+use crate::number::Stride;
+use crate::profile::Splitting;
+use crate::xor::function::{MAX_XOR_VALUES, Modes, Verdict, modes};
+use crate::xor::{Xor, product};
+
+/// A level of the outer layout.
+struct Level {
+    /// `M_k`; `u64::MAX` for the last, which has no end.
+    extent: u64,
+    /// `D_k`
+    stride: u64,
+    /// The digit of the run at hand.
+    digit: u64,
+    /// The bits that the runs so far reach.
+    bits: u64,
+    /// The largest digit that they add up to.
+    reach: u64,
+}
+
+/// The outer layout as a function on all integers.
+struct Outer {
+    levels: ArrayVec<Level, { MAX_LEVELS + 1 }>,
+}
+
+impl Outer {
+    fn read(leaves: &[Leaf<Xor>]) -> Option<Outer> {
+        let mut levels = ArrayVec::new();
+        let level = |extent, stride: Xor| Level { extent, stride: stride.bits(), digit: 0, bits: 0, reach: 0 };
+        let last = each_coalesced(leaves, true, |mode| {
+            levels.try_push(level(mode.extent.unsigned_abs(), mode.stride)).ok()
+        })?;
+        levels.try_push(level(u64::MAX, last.map_or(Xor::zero(), |last| last.stride))).ok()?;
+        Some(Outer { levels })
+    }
+
+    /// Takes up a run of steps `step`: `A(step)`, and how many of them make no carry by themselves, at least two.
+    #[inline]
+    fn walk(&mut self, step: u64) -> Option<(u64, u64)> {
+        let (mut value, mut rest, mut room) = (0, step, u64::MAX);
+        for level in &mut self.levels {
+            let digit = if level.extent.is_power_of_two() {
+                let digit = rest & (level.extent - 1);
+                rest >>= level.extent.trailing_zeros();
+                digit
+            } else if rest < level.extent {
+                core::mem::take(&mut rest)
+            } else {
+                let digit = rest % level.extent;
+                rest /= level.extent;
+                digit
+            };
+            level.digit = digit;
+            if digit == 0 {
+                continue;
+            }
+            let fits = if digit.is_power_of_two() {
+                ((level.extent - 1) >> digit.trailing_zeros()) + 1
+            } else {
+                let fits = (level.extent - 1) / digit + 1;
+                if level.stride == 0 { fits } else { fits.min(1_u64.checked_shl(gap(digit)).unwrap_or(u64::MAX)) }
+            };
+            room = room.min(fits);
+            value ^= product(digit, level.stride)?;
+        }
+        Some((value, room))
+    }
+
+    /// Counts `count` steps of the run at hand among the runs so far; false when they make a carry together.
+    #[inline]
+    fn place(&mut self, count: u64) -> bool {
+        let last = count - 1;
+        let ones = u64::MAX >> last.leading_zeros();
+        for level in self.levels.iter_mut().filter(|level| level.digit != 0) {
+            // What B reaches is representable, so that neither product is more than 64 bits long.
+            let Some(reach) = last.checked_mul(level.digit).and_then(|reach| reach.checked_add(level.reach)) else {
+                return false;
+            };
+            let bits = ones.wrapping_mul(level.digit);
+            if reach >= level.extent || (level.stride != 0 && level.bits & bits != 0) {
+                return false;
+            }
+            level.bits |= bits;
+            level.reach = reach;
+        }
+        true
+    }
+}
+
+/// The least distance between two bits of a number with more than one.
+fn gap(digit: u64) -> u32 {
+    (1..u64::BITS).find(|distance| digit & (digit >> distance) != 0).unwrap_or(u64::BITS)
+}
+
+/// `A(offset)`; it mirrors below zero.
+fn value_at(a: &Layout<Xor>, offset: i64) -> Option<u64> {
+    Xor::eval(a.leaves(), &offset).map(Xor::bits)
+}
+
+/// `A o B`: see [`Layout::compose`].
+pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    if a.leaves().is_empty() && b.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride != 0) {
+        // The empty layout has a value at index 0 alone.
+        return Err(overflow());
+    }
+    // Every index that B reaches is representable.
+    let (_, greatest) = b.range()?;
+    let mut outer = Outer::read(a.leaves()).ok_or_else(overflow)?;
+    let mut result = Layout::blank();
+    match by_structure(&mut outer, b, greatest, &mut result)? {
+        true => Ok(result),
+        false => by_values(a, b),
+    }
+}
+
+/// Writes the composite, if it is seen to exist without looking at values.
+fn by_structure(
+    outer: &mut Outer,
+    b: &Layout,
+    greatest: i64,
+    result: &mut Layout<Xor>,
+) -> Result<bool, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let (nodes, leaves) = result.parts_mut();
+    let mut tree = Splitting::new(b.as_ref().profile, nodes);
+    for leaf in b.leaves() {
+        let (mut extent, mut step) = (leaf.extent.unsigned_abs(), leaf.stride.unsigned_abs());
+        if extent == 1 || step == 0 {
+            leaves.push(Leaf { extent: leaf.extent, stride: Xor::zero() });
+            tree.leaf(nodes, 1);
+            continue;
+        }
+        if leaf.stride < 0 && greatest > 0 {
+            // Steps of both signs: the sum of the parts crosses zero.
+            return Ok(false);
+        }
+        let first = leaves.len();
+        loop {
+            let (value, room) = outer.walk(step).ok_or_else(overflow)?;
+            let run = if extent <= room {
+                extent
+            } else if extent % room == 0 {
+                room
+            } else {
+                1 << extent.trailing_zeros().min(room.ilog2())
+            };
+            if run == 1 || !outer.place(run) {
+                return Ok(false);
+            }
+            let stride = Xor::within(value).ok_or_else(overflow)?;
+            match leaves.get_mut(first..).and_then(|runs| runs.last_mut()) {
+                Some(last) if last.stride.continues(&last.extent, &stride).proved() => last.extent *= run as i64,
+                _ => leaves.push(Leaf { extent: run as i64, stride }),
+            }
+            if run == extent {
+                break;
+            }
+            extent /= run;
+            step = step.checked_mul(run).ok_or_else(overflow)?;
+        }
+        tree.leaf(nodes, (leaves.len() - first) as u16);
+    }
+    tree.finish(nodes)?;
+    Ok(true)
+}
+
+/// The composite by the values that it must have.
+#[cold]
+fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let mut result = Layout::blank();
+    let (nodes, leaves) = result.parts_mut();
+    let mut tree = Splitting::new(b.as_ref().profile, nodes);
+    let mut open = false;
+    for (number, leaf) in b.leaves().iter().enumerate() {
+        let size = leaf.extent.unsigned_abs();
+        let along = |index: u64| value_at(a, leaf.stride.checked_mul(i64::try_from(index).ok()?)?);
+        match modes(size, along).ok_or_else(overflow)? {
+            Verdict::Modes(found) => {
+                let runs = push_modes(leaves, &found, leaf.extent);
+                tree.leaf(nodes, runs as u16);
+            }
+            Verdict::Break { index, value, steps } => {
+                let path = b.profile().path(number);
+                let mode = Some(BMode { path, extent: leaf.extent, stride: leaf.stride });
+                let coordinate = SmallVec::from_slice(&[index as i64]);
+                return Err(refusal(OP, mode, coordinate, value, steps));
+            }
+            Verdict::Open => open = true,
+        }
+    }
+    tree.finish(nodes)?;
+    // In a whole number of coordinates that is small enough, every sum is looked at.
+    let every = b.leaves().iter().map(|leaf| 0..leaf.extent).collect::<Vec<_>>();
+    if !open && b.size().unsigned_abs() <= MAX_XOR_VALUES {
+        return match first_misfit(a, b, every)? {
+            Some(refusal) => Err(refusal),
+            None => Ok(result),
+        };
+    }
+    Err(refuted_by_pairs(a, b)?.unwrap_or(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize }))
+}
+
+/// Writes the modes of one leaf, and gives their number.
+pub(crate) fn push_modes(leaves: &mut crate::tree::Leaves<Leaf<Xor>>, found: &Modes, extent: i64) -> usize {
+    if found.is_empty() {
+        leaves.push(Leaf { extent, stride: Xor::zero() });
+        return 1;
+    }
+    for (extent, stride) in found {
+        // Values of a layout have 63 bits.
+        leaves.push(Leaf { extent: *extent as i64, stride: Xor::within(*stride).unwrap_or_default() });
+    }
+    found.len()
+}
+
+/// The first coordinate within the ranges at which the value is not the XOR of those along each leaf.
+fn first_misfit(
+    a: &Layout<Xor>,
+    b: &Layout,
+    ranges: Vec<core::ops::Range<i64>>,
+) -> Result<Option<LayoutError>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let mut along: Vec<Vec<u64>> = Vec::new();
+    for (leaf, range) in b.leaves().iter().zip(&ranges) {
+        let values = range.clone().map(|index| value_at(a, leaf.stride.checked_mul(index)?));
+        along.push(values.collect::<Option<_>>().ok_or_else(overflow)?);
+    }
+    let mut coordinate: SmallVec<[i64; 8]> = ranges.iter().map(|range| range.start).collect();
+    loop {
+        let (mut offset, mut sum) = (0_i64, 0);
+        for (((index, leaf), range), values) in coordinate.iter().zip(b.leaves()).zip(&ranges).zip(&along) {
+            offset = leaf.stride.checked_mul(*index).and_then(|part| offset.checked_add(part)).ok_or_else(overflow)?;
+            sum ^= values.get((index - range.start) as usize).copied().unwrap_or_default();
+        }
+        let value = value_at(a, offset).ok_or_else(overflow)?;
+        if value != sum {
+            return Ok(Some(refusal(OP, None, coordinate, value, sum)));
+        }
+        let next = coordinate.iter_mut().zip(&ranges).find_map(|(index, range)| {
+            *index += 1;
+            if *index < range.end {
+                return Some(());
+            }
+            *index = range.start;
+            None
+        });
+        if next.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
+/// A coordinate of two leaves that refutes: the first few indices of each, and those of one bit.
+fn refuted_by_pairs(a: &Layout<Xor>, b: &Layout) -> Result<Option<LayoutError>, LayoutError> {
+    const FEW: i64 = 16;
+    let moving = |leaf: &&(usize, &Leaf)| leaf.1.extent > 1 && leaf.1.stride != 0;
+    let leaves: Vec<(usize, &Leaf)> = b.leaves().iter().enumerate().filter(|leaf| moving(&leaf)).collect();
+    for (position, (first, x)) in leaves.iter().enumerate() {
+        for (second, y) in leaves.iter().skip(position + 1) {
+            let bits = |leaf: &Leaf| (4..62).map(|bit| 1_i64 << bit).take_while(|i| *i < leaf.extent).collect::<Vec<_>>();
+            let few = |leaf: &Leaf| (1..leaf.extent.min(FEW)).collect::<Vec<_>>();
+            let ends = |leaf: &Leaf| [few(leaf), bits(leaf), alloc::vec![leaf.extent - 1]].concat();
+            let ends_of_y = ends(y);
+            for i in ends(x) {
+                for j in &ends_of_y {
+                    let ranges = (0..b.leaves().len()).map(|number| match number {
+                        number if number == *first => i..i + 1,
+                        number if number == *second => *j..*j + 1,
+                        _ => 0..1,
+                    });
+                    if let Some(refusal) = first_misfit(a, b, ranges.collect())? {
+                        return Ok(Some(refusal));
+                    }
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The refusal that shows a value, and what the modes give in its place.
+#[cold]
+pub(crate) fn refusal(
+    op: &'static str,
+    mode: Option<BMode>,
+    coordinate: SmallVec<[i64; 8]>,
+    value: u64,
+    sum: u64,
+) -> LayoutError {
+    let offset = |bits: u64| Offset::Text(alloc::format!("^{bits}").into());
+    LayoutError::NotXor(Box::new(NotXor { op, mode, coordinate, value: offset(value), sum: offset(sum) }))
+}
