@@ -109,6 +109,13 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         eval_by_division(leaves, index)
     }
 
+    /// Whether `extent` steps from the one with number `from` on are the same as those from 0 on: `(from + c) * self = from * self + c * self` for
+    /// every `c` below `extent`.
+    #[inline]
+    fn repeats(&self, _extent: &Self::Extent, _from: &Self::Extent) -> Truth {
+        Truth::Proved
+    }
+
     /// `outer o inner`: see [`Layout::compose`].
     #[inline]
     fn compose_layouts(outer: &Layout<Self>, inner: &Layout<Self::Extent>) -> Result<Layout<Self>, LayoutError> {

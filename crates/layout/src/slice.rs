@@ -12,8 +12,8 @@
 
 use crate::coord::{Coord, Slot, misfit};
 use crate::error::{LayoutError, Path};
-use crate::layout::Layout;
-use crate::number::Stride;
+use crate::layout::{Layout, Leaf};
+use crate::number::{Extent, Stride};
 use crate::tree::{Gatherer, Tree, TreeRef};
 
 /// Which places of a coordinate keep their mode.
@@ -115,8 +115,10 @@ impl<D: Stride> Layout<D> {
     /// `c + coord` here (CuTe `domain_offset`).
     ///
     /// The layout itself is unchanged, since its steps are the same everywhere. The identity holds for the
-    /// sums `c + coord` that carry out of no mode, so for natural coordinates always.
-    /// Errors: the coordinate does not fit the shape; the offset is not representable.
+    /// sums `c + coord` that carry out of no mode, so for natural coordinates always. XOR steps are the same only from certain indices on;
+    /// elsewhere no layout is the answer.
+    /// Errors: the coordinate does not fit the shape; the offset is not representable; an index from which on the steps of its
+    /// mode are others ([`LayoutError::Argument`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -125,8 +127,36 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.domain_offset(&"(1,2)".parse().unwrap()).unwrap(), (layout.clone(), 10));
     /// ```
     pub fn domain_offset(&self, coord: &Tree<D::Extent>) -> Result<(Layout<D>, D), LayoutError> {
-        Ok((self.clone(), self.eval_slots(coord, |index| Some(index), "domain_offset")?))
+        const OP: &str = "domain_offset";
+        let offset = self.eval_slots(coord, |index| Some(index), OP)?;
+        if !D::DISTRIBUTES {
+            refuse_uneven_start(self.as_ref(), coord.as_ref(), OP)?;
+        }
+        Ok((self.clone(), offset))
     }
+}
+
+/// Refuses a coordinate that fits and from which on a mode takes other steps.
+fn refuse_uneven_start<D: Stride>(
+    layout: TreeRef<'_, Leaf<D>>,
+    coord: TreeRef<'_, D::Extent>,
+    op: &'static str,
+) -> Result<(), LayoutError> {
+    let ([index], true) = (coord.leaves, coord.is_leaf()) else {
+        return layout.modes().zip(coord.modes()).try_for_each(|(mode, coord)| refuse_uneven_start(mode, coord, op));
+    };
+    let (mut rest, last) = (index.clone(), layout.leaves.len().saturating_sub(1));
+    for (position, leaf) in layout.leaves.iter().enumerate() {
+        let split = rest.divide(&leaf.extent).filter(|_| position < last);
+        let (next, digit) = split.unwrap_or((D::Extent::zero(), rest));
+        if !leaf.stride.repeats(&leaf.extent, &digit).proved() {
+            let value = digit.known().unwrap_or_default();
+            let (what, wanted) = ("an index of a mode", "one from which on the steps are those from 0 on");
+            return Err(LayoutError::Argument { op, what, value, wanted });
+        }
+        rest = next;
+    }
+    Ok(())
 }
 
 fn keep<T: Clone, N: Clone>(

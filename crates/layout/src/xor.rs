@@ -24,6 +24,7 @@
 pub(crate) mod compose;
 
 pub(crate) mod function;
+mod sum;
 
 use core::fmt;
 use core::str::FromStr;
@@ -131,9 +132,19 @@ impl Stride for Xor {
         })
     }
 
+    fn repeats(&self, extent: &i64, from: &i64) -> Truth {
+        // No sum carries when `from` has no bit below the length of the largest index.
+        let low = u64::MAX.checked_shr((extent.unsigned_abs() - 1).leading_zeros()).unwrap_or(0);
+        Truth::from(self.0 == 0 || from.unsigned_abs() & low == 0)
+    }
+
     #[inline]
     fn compose_layouts(outer: &Layout<Xor>, inner: &Layout) -> Result<Layout<Xor>, LayoutError> {
         compose::compose(outer, inner)
+    }
+
+    fn add_layouts(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
+        sum::add(a, b)
     }
 }
 

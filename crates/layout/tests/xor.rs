@@ -144,7 +144,11 @@ fn check_composition(a: &[(i64, u64)], b: &[(i64, i64)]) -> bool {
         Ok(composite) => {
             assert!(exists, "{outer} o {inner} = {composite}");
             for index in 0..size {
-                assert_eq!(composite.eval(&index).unwrap().bits(), h(index), "{outer} o {inner} = {composite} at {index}");
+                assert_eq!(
+                    composite.eval(&index).unwrap().bits(),
+                    h(index),
+                    "{outer} o {inner} = {composite} at {index}"
+                );
             }
             // Each leaf of B has become its coalesced modes.
             for (number, (modes, (extent, _))) in modes.iter().zip(b).enumerate() {
@@ -212,7 +216,9 @@ fn what_is_printed_reads_back() {
     let read = |text: &str| text.parse::<Layout<Xor>>();
     assert_eq!(read("(8, 8) : (F1, F0x9)").unwrap(), read("(8,8):(^1,^9)").unwrap());
     assert_eq!(read("(8,8):(0,F9)").unwrap().to_string(), "(8,8):(^0,^9)");
-    for (text, at) in [("(8,8):(1,^9)", 7), ("8:^-1", 2), ("8:^", 3), ("8:", 2), ("8:^9223372036854775808", 3), ("8", 1)] {
+    for (text, at) in
+        [("(8,8):(1,^9)", 7), ("8:^-1", 2), ("8:^", 3), ("8:", 2), ("8:^9223372036854775808", 3), ("8", 1)]
+    {
         match read(text).unwrap_err() {
             tilewright_layout::LayoutError::Syntax { at: found, .. } => assert_eq!(found, at, "{text}"),
             other => panic!("{text}: {other}"),
@@ -221,4 +227,77 @@ fn what_is_printed_reads_back() {
     assert_eq!(read("(8,8):^1").unwrap_err().code(), "E0101");
     assert_eq!("(^1,(F2,0))".parse::<Tree<Xor>>().unwrap().to_string(), "(^1,(^2,^0))");
     assert_eq!(Xor::new(1 << 63).unwrap_err().code(), "E0103");
+}
+
+#[test]
+fn slices_and_offsets_add_up() {
+    let (mut cut, mut moved, mut refused) = (0, 0, 0);
+    for plain in layouts(&[2, 3, 4, 8], &[0, 1, 3, 9]).iter().filter(|plain| plain.len() == 2) {
+        let layout = flat(plain);
+        let at = |row: i64, column: i64| steps(row as u64, plain[0].1) ^ steps(column as u64, plain[1].1);
+        for (row, column) in (0..2 * plain[0].0).flat_map(|row| (0..2 * plain[1].0).map(move |column| (row, column))) {
+            let coord = format!("({row},_)");
+            let (slice, offset) = layout.slice_and_offset(&coord.parse().unwrap()).unwrap();
+            assert_eq!(offset.bits() ^ slice.eval(&column).unwrap().bits(), at(row, column), "{layout} at {coord}");
+            cut += 1;
+            let same = |i: i64, j: i64| at(row, column) ^ at(i, j) == at(i + row, j + column);
+            let exists = (0..plain[0].0).all(|i| (0..plain[1].0).all(|j| same(i, j)));
+            match layout.domain_offset(&Tree::flat([row, column]).unwrap()) {
+                Ok((shifted, offset)) => {
+                    assert!(
+                        exists && shifted == layout && offset.bits() == at(row, column),
+                        "{layout}: {row} {column}"
+                    );
+                    moved += 1;
+                }
+                Err(error) => {
+                    assert!(!exists && error.code() == "E0116", "{layout}: {row} {column}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(cut > 10_000 && moved > 1_000 && refused > 1_000, "{cut} {moved} {refused}");
+}
+
+#[test]
+fn sums_are_the_definition() {
+    let mut by_size: HashMap<i64, Vec<Vec<(i64, u64)>>> = HashMap::new();
+    for plain in layouts(&[1, 2, 3, 4, 5, 6, 8], &[0, 1, 2, 3, 4, 6, 9]) {
+        by_size.entry(plain.iter().map(|(extent, _)| extent).product()).or_default().push(plain);
+    }
+    by_size.entry(24).or_default().extend([vec![(2, 1), (3, 2), (4, 6)], vec![(4, 1), (3, 4), (2, 3)]]);
+    let (mut exist, mut refused) = (0, 0);
+    for (size, all) in by_size {
+        for (position, a) in all.iter().enumerate() {
+            for b in all.iter().skip(position % 5).step_by(5) {
+                let h: Vec<u64> = (0..size).map(|i| value(a, i) ^ value(b, i)).collect();
+                let found = layouts_of(&h);
+                match flat(a).add(&flat(b)) {
+                    Ok(sum) => {
+                        assert_eq!(values(&sum), h, "{a:?} + {b:?} = {sum}");
+                        let modes = if size == 1 { vec![(1, 0)] } else { found[0].clone() };
+                        assert_eq!(plain(&sum), modes, "{a:?} + {b:?} = {sum}");
+                        exist += 1;
+                    }
+                    Err(error) => {
+                        assert!(found.is_empty() && error.code() == "E0124", "{a:?} + {b:?}: {error}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("{exist} sums, {refused} refused");
+    assert!(exist > 20_000 && refused > 1_000, "{exist} {refused}");
+}
+
+#[test]
+fn known_sums() {
+    let xor = |text: &str| text.parse::<Layout<Xor>>().unwrap();
+    // 0, 1, 2, 3 ^ 16, ..: at index 4 the sum is 4 ^ 17, and no modes have that.
+    assert_eq!(xor("12:^1").add(&xor("(3,4):(^16,^32)")).unwrap_err().code(), "E0124");
+    assert_eq!(xor("(4,3):(^1,^4)").add(&xor("(2,6):(^8,^16)")).unwrap().to_string(), "12:^9");
+    assert_eq!(xor("12:^1").add(&xor("12:^1")).unwrap().to_string(), "12:^0");
+    assert_eq!(xor("12:^1").add(&xor("8:^1")).unwrap_err().code(), "E0117");
 }

@@ -63,9 +63,8 @@ impl Outer {
     fn read(leaves: &[Leaf<Xor>]) -> Option<Outer> {
         let mut levels = ArrayVec::new();
         let level = |extent, stride: Xor| Level { extent, stride: stride.bits(), digit: 0, bits: 0, reach: 0 };
-        let last = each_coalesced(leaves, true, |mode| {
-            levels.try_push(level(mode.extent.unsigned_abs(), mode.stride)).ok()
-        })?;
+        let last =
+            each_coalesced(leaves, true, |mode| levels.try_push(level(mode.extent.unsigned_abs(), mode.stride)).ok())?;
         levels.try_push(level(u64::MAX, last.map_or(Xor::zero(), |last| last.stride))).ok()?;
         Some(Outer { levels })
     }
@@ -151,12 +150,7 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
 }
 
 /// Writes the composite, if it is seen to exist without looking at values.
-fn by_structure(
-    outer: &mut Outer,
-    b: &Layout,
-    greatest: i64,
-    result: &mut Layout<Xor>,
-) -> Result<bool, LayoutError> {
+fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layout<Xor>) -> Result<bool, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let (nodes, leaves) = result.parts_mut();
     let mut tree = Splitting::new(b.as_ref().profile, nodes);
@@ -295,7 +289,8 @@ fn refuted_by_pairs(a: &Layout<Xor>, b: &Layout) -> Result<Option<LayoutError>, 
     let leaves: Vec<(usize, &Leaf)> = b.leaves().iter().enumerate().filter(|leaf| moving(&leaf)).collect();
     for (position, (first, x)) in leaves.iter().enumerate() {
         for (second, y) in leaves.iter().skip(position + 1) {
-            let bits = |leaf: &Leaf| (4..62).map(|bit| 1_i64 << bit).take_while(|i| *i < leaf.extent).collect::<Vec<_>>();
+            let bits =
+                |leaf: &Leaf| (4..62).map(|bit| 1_i64 << bit).take_while(|i| *i < leaf.extent).collect::<Vec<_>>();
             let few = |leaf: &Leaf| (1..leaf.extent.min(FEW)).collect::<Vec<_>>();
             let ends = |leaf: &Leaf| [few(leaf), bits(leaf), alloc::vec![leaf.extent - 1]].concat();
             let ends_of_y = ends(y);

@@ -91,7 +91,7 @@ impl Part<'_> {
     fn first_extent(&self, at: u64, step: u64) -> Option<u64> {
         let shorter = (0..at.trailing_zeros()).map(|bit| at - (1 << bit));
         let shorter = shorter.filter(|extent| step != 0 && !extent.is_power_of_two());
-        core::iter::once(at).chain(shorter).find(|extent| self.count % extent == 0 && self.adds_up(*extent))
+        core::iter::once(at).chain(shorter).find(|extent| self.count.is_multiple_of(*extent) && self.adds_up(*extent))
     }
 
     /// Whether each value is that at the beginning of its block of `extent`, plus that at its place in the first block.
