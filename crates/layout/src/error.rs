@@ -9,7 +9,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::evidence::{Carry, Chain, NoInverse, NotXor, Uneven};
+use crate::evidence::{Carry, Chain, Mixed, NoInverse, NotXor, Uneven};
 use crate::profile::Profile;
 
 /// The operation whose second operand is complemented.
@@ -25,6 +25,10 @@ pub enum Limit {
     Nodes,
     /// [`crate::MAX_DEPTH`]
     Depth,
+    /// [`crate::MAX_PATH`]
+    Path,
+    /// [`crate::MAX_PATH_MODE`]
+    PathMode,
 }
 
 /// Which operand of an operation an error is about.
@@ -237,6 +241,28 @@ pub enum LayoutError {
         /// The values at the index that has the first bit, the one that has the second, and the one that has both.
         values: Box<[i64; 3]>,
     },
+    /// E0125: strides that lead into different codomains.
+    Mixed(Box<Mixed>),
+    /// E0126: a step in a mode that is not there.
+    NoPath {
+        /// The operation.
+        op: &'static str,
+        /// The leaf whose stride it is.
+        path: Path,
+        /// The stride as written.
+        step: Box<str>,
+        /// The nesting in which there is no such mode.
+        profile: Box<Profile>,
+    },
+    /// E0127: a step in several modes at once, where each mode is treated by itself.
+    Diagonal {
+        /// The operation.
+        op: &'static str,
+        /// The leaf whose stride it is.
+        path: Path,
+        /// The stride as written.
+        step: Box<str>,
+    },
     /// E0122: text that is not a value.
     Syntax {
         /// Byte offset in the text.
@@ -281,6 +307,9 @@ impl LayoutError {
             LayoutError::Order { .. } => "E0120",
             LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } => "E0121",
             LayoutError::Syntax { .. } => "E0122",
+            LayoutError::Mixed(_) => "E0125",
+            LayoutError::NoPath { .. } => "E0126",
+            LayoutError::Diagonal { .. } => "E0127",
             LayoutError::Open { .. } => "E0123",
             LayoutError::NotXor(_) => "E0124",
         }
@@ -305,6 +334,8 @@ impl LayoutError {
             | LayoutError::NotLinear { op, .. }
             | LayoutError::Collapse { op, .. }
             | LayoutError::NoPreimage { op, .. }
+            | LayoutError::NoPath { op, .. }
+            | LayoutError::Diagonal { op, .. }
             | LayoutError::Open { op, .. } => Some(op),
             LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),
@@ -314,6 +345,7 @@ impl LayoutError {
             | LayoutError::Extent { .. }
             | LayoutError::TooLarge { .. }
             | LayoutError::LeafCount { .. }
+            | LayoutError::Mixed(_)
             | LayoutError::Syntax { .. } => None,
         }
     }
@@ -332,6 +364,9 @@ impl LayoutError {
             LayoutError::NotChain(chain) if chain.op == DIVIDE => (Operand::Second, &chain.outer.0),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (Operand::First, &chain.outer.0),
             LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (Operand::Second, path),
+            LayoutError::Mixed(mixed) => (Operand::Second, &mixed.second.0),
+            LayoutError::NoPath { path, .. } => (Operand::Second, path),
+            LayoutError::Diagonal { path, .. } => (Operand::First, path),
             _ => return None,
         };
         Some((operand, path.clone()))

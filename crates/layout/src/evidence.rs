@@ -160,3 +160,14 @@ pub struct NoInverse {
     /// Its offset.
     pub offset: i64,
 }
+
+/// Why strides do not lead into one codomain: data of [`crate::LayoutError::Mixed`].
+///
+/// One of the two ends at a mode that the other goes on through; an integer ends at the whole codomain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mixed {
+    /// The path of one leaf, and its stride as written.
+    pub first: (Path, Box<str>),
+    /// The path of the other leaf, and its stride as written; the same one where a single stride does both.
+    pub second: (Path, Box<str>),
+}

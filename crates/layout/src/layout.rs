@@ -53,7 +53,8 @@ impl<D: Stride> Clone for Layout<D> {
 impl<D: Stride> Layout<D> {
     /// The layout with this shape and these strides.
     ///
-    /// Errors: the trees are not congruent; an extent is not positive; the size is not representable.
+    /// Errors: the trees are not congruent; an extent is not positive; the size is not representable; strides that cannot belong to one
+    /// layout ([`LayoutError::Mixed`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};
@@ -84,7 +85,8 @@ impl<D: Stride> Layout<D> {
 
     /// The layout with these (extent, stride) pairs.
     ///
-    /// Errors: an extent is not positive; the size is not representable.
+    /// Errors: an extent is not positive; the size is not representable; strides that cannot belong to one layout
+    /// ([`LayoutError::Mixed`]).
     pub fn from_tree(tree: Tree<Leaf<D>>) -> Result<Layout<D>, LayoutError> {
         let mut size = D::Extent::one();
         for (position, leaf) in tree.leaves().iter().enumerate() {
@@ -92,6 +94,11 @@ impl<D: Stride> Layout<D> {
                 return Err(LayoutError::extent(tree.profile(), position, &leaf.extent));
             }
             size = size.times(&leaf.extent).ok_or_else(|| LayoutError::overflow("size"))?;
+        }
+        if let Some(pair) = D::clash(tree.leaves()) {
+            return Err(LayoutError::mixed(tree.profile(), pair, |leaf| {
+                tree.leaves().get(leaf).map(|leaf| &leaf.stride)
+            }));
         }
         Ok(Layout { tree })
     }

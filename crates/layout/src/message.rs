@@ -3,8 +3,9 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use crate::coordinate::{MAX_PATH, MAX_PATH_MODE};
 use crate::error::{DIVIDE, LayoutError, Limit};
-use crate::evidence::{BMode, Carry, Chain, NotXor, Uneven};
+use crate::evidence::{BMode, Carry, Chain, Mixed, NotXor, Uneven};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
@@ -74,6 +75,12 @@ impl fmt::Display for LayoutError {
             }
             LayoutError::TooLarge { limit: Limit::Depth, value } => {
                 write!(f, "a tree nested {value} deep is deeper than the limit of {MAX_DEPTH}")
+            }
+            LayoutError::TooLarge { limit: Limit::Path, value } => {
+                write!(f, "a path of {value} modes is longer than the limit of {MAX_PATH}")
+            }
+            LayoutError::TooLarge { limit: Limit::PathMode, value } => {
+                write!(f, "a step in mode {value} is beyond the limit of mode {MAX_PATH_MODE}")
             }
             LayoutError::NoSuchMode { op, mode, rank } => {
                 write!(f, "{op}: there is no mode {mode}; the rank is {rank}")
@@ -148,6 +155,19 @@ impl fmt::Display for LayoutError {
                     "{op}: not linear over bits: bits {i} and {j} of the index lead to {first} and {second}, but together to {both}"
                 )
             }
+            LayoutError::Mixed(mixed) => mixed.fmt(f),
+            LayoutError::NoPath { op, path, step, profile } => {
+                write!(f, "{op}: ")?;
+                if !path.is_empty() {
+                    write!(f, "{} of B steps by ", ModeName(path))?;
+                }
+                write!(f, "{step}, but there is no such mode in {profile}")
+            }
+            LayoutError::Diagonal { op, path, step } => write!(
+                f,
+                "{op}: {} steps by {step}, in several modes at once, and {op} treats each mode by itself",
+                ModeName(path)
+            ),
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
             LayoutError::NotXor(not) => not.fmt(f),
@@ -222,6 +242,22 @@ impl fmt::Display for Uneven {
     }
 }
 
+impl fmt::Display for Mixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((first, one), (second, other)) = (&self.first, &self.second);
+        if first == second {
+            return write!(f, "the stride {one} ends at a mode that it also goes on through");
+        }
+        let integer = |step: &str| !step.contains('@');
+        write!(f, "the stride of {} is {one} and that of {} is {other}: ", ModeName(first), ModeName(second))?;
+        if integer(one) || integer(other) {
+            f.write_str("integers and basis steps do not mix")
+        } else {
+            f.write_str("one ends at a mode that the other goes on through")
+        }
+    }
+}
+
 impl Chain {
     fn fmt_as(&self, f: &mut fmt::Formatter<'_>, relation: &str) -> fmt::Result {
         let (path, extent, stride) = &self.outer;
@@ -276,6 +312,12 @@ impl LayoutError {
                 "a tiler has at most one item for each mode; where tiles and rests are gathered, _ needs a mode of two, (tile,rest)"
             }
             LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
+            LayoutError::Mixed(_) => {
+                "the values of a layout are integers, or coordinates of one nesting: give all strides the same kind"
+            }
+            LayoutError::NoPath { .. } => {
+                "a step names a mode by its path, innermost mode first: 1@1@0 is in mode 1 of mode 0"
+            }
             LayoutError::Undecided { .. } => {
                 "deciding this needs a search, which has a limit; smaller extents, or strides that tile, are decided"
             }

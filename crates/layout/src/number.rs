@@ -89,6 +89,12 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         }
     }
 
+    /// The numbers of two strides that cannot belong to one layout, where there are such: most kinds have none.
+    #[inline(always)]
+    fn clash(_leaves: &[Leaf<Self>]) -> Option<(usize, usize)> {
+        None
+    }
+
     /// Writes the step as it reads back.
     #[inline]
     fn print(&self, out: &mut Printer<'_>) {

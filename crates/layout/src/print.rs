@@ -236,6 +236,13 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// One byte of ASCII.
+    #[inline]
+    pub(crate) fn mark(&mut self, byte: u8) {
+        self.room();
+        self.byte(byte);
+    }
+
     /// An integer in decimal.
     #[inline(always)]
     pub fn integer(&mut self, value: i64) {

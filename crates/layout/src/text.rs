@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! layout  := tree [ ':' tree ]          the strides default to compact, first mode fastest
-//! tree    := integer | '(' [ tree { ',' tree } [ ',' ] ] ')'
-//! profile := '*' | '(' [ profile { ',' profile } [ ',' ] ] ')'
-//! coord   := integer | '_' | '(' [ coord { ',' coord } [ ',' ] ] ')'
-//! xor     := '^' integer | 'F' integer | '0'       in the strides of a layout with XOR strides
+//! tree    := leaf | '(' [ tree { ',' tree } [ ',' ] ] ')'
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
 //!
 //! Spaces and tabs may stand between tokens. This is the grammar of values alone, for `FromStr`; expressions over them are
 //! read by the notation crate.
+//!
+//! What a leaf may be is said by its kind ([`Literal`]): an integer, an index or `_`, a step such as `3@1`; in a profile it is `*`. So one
+//! reader serves trees of all of them, and [`LayoutLiteral`] serves layouts and tilers.
 
 use core::fmt;
 use core::str::FromStr;
@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use crate::coord::Slot;
 use crate::error::{LayoutError, Limit};
 use crate::layout::{Layout, Leaf};
+use crate::number::Stride;
 use crate::profile::{LEAF, MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
 use crate::tree::{Leaves, Tree};
 use crate::xor::Xor;
@@ -61,7 +62,36 @@ pub(crate) fn write_tree(
 /// What stands where XOR steps are read.
 pub(crate) const XOR_STEP: &str = "an XOR step such as ^9, or 0; integer and XOR strides do not mix";
 
-pub(crate) struct Cursor<'a> {
+/// A kind of leaf that has a text: how one is read.
+///
+/// Law: what a leaf prints, `read` gives back, and reads no further.
+pub trait Literal: Sized {
+    /// Reads one leaf that begins at the next byte; spaces before it have been skipped.
+    ///
+    /// Errors: no such leaf begins there ([`LayoutError::Syntax`]).
+    fn read(text: &mut Cursor<'_>) -> Result<Self, LayoutError>;
+
+    /// Refuses leaves that cannot stand in one tree.
+    #[inline(always)]
+    fn check(_tree: &Tree<Self>) -> Result<(), LayoutError> {
+        Ok(())
+    }
+}
+
+/// A kind of stride whose layouts have a text.
+pub trait LayoutLiteral: Literal + Stride<Extent: Literal> {
+    /// The stride that is this integer, where the kind has integers: what a shape without strides, and an extent in a tiler, stand for.
+    fn of_index(index: Self::Extent) -> Option<Self>;
+
+    /// Reads a layout.
+    #[inline]
+    fn layout(text: &str) -> Result<Layout<Self>, LayoutError> {
+        any_layout(text)
+    }
+}
+
+/// A text, and the place in it up to which it has been read.
+pub struct Cursor<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) at: usize,
 }
@@ -72,8 +102,15 @@ impl<'a> Cursor<'a> {
         Cursor { text: text.as_bytes(), at: 0 }
     }
 
+    /// The byte offset in the text.
     #[inline]
-    pub(crate) fn peek(&mut self) -> Option<u8> {
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte after spaces and tabs, which are skipped; none at the end.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u8> {
         loop {
             match self.text.get(self.at) {
                 Some(b' ' | b'\t') => self.at += 1,
@@ -82,20 +119,25 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Skips `byte`, and spaces and tabs before it, where it comes next; whether it does.
     #[inline]
-    pub(crate) fn eat(&mut self, byte: u8) -> bool {
+    pub fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
+    /// The error at this place, for want of what is `expected`, in words.
     #[cold]
-    pub(crate) fn fail<T>(&self, expected: &'static str) -> Result<T, LayoutError> {
+    pub fn fail<T>(&self, expected: &'static str) -> Result<T, LayoutError> {
         Err(LayoutError::Syntax { at: self.at, expected })
     }
 
+    /// Reads an integer: decimal or hexadecimal, with `-` or `_` before it and `_` between digits.
+    ///
+    /// Errors: no integer begins here, or it does not fit in 64 bits.
     #[inline]
-    pub(crate) fn integer(&mut self) -> Result<i64, LayoutError> {
+    pub fn integer(&mut self) -> Result<i64, LayoutError> {
         let start = self.at;
         let mut at = start;
         let negative = self.text.get(at) == Some(&b'-');
@@ -155,13 +197,22 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// An index or `_`; `_4` is the index 4.
-    fn slot(&mut self) -> Result<Slot, LayoutError> {
-        if self.peek() == Some(b'_') && !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit) {
-            self.at += 1;
-            return Ok(Slot::All);
+    /// Reads a mode number.
+    pub(crate) fn mode(&mut self) -> Result<usize, LayoutError> {
+        match self.peek() {
+            Some(b'0'..=b'9') => {
+                let (at, mode) = (self.at, self.integer()?);
+                usize::try_from(mode).map_err(|_| LayoutError::Syntax { at, expected: "a mode number" })
+            }
+            _ => self.fail("a mode number"),
         }
-        Ok(Slot::At(self.integer()?))
+    }
+
+    /// Whether `_` comes next by itself; `_4` is an index.
+    fn eat_open(&mut self) -> bool {
+        let found = self.peek() == Some(b'_') && !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit);
+        self.at += usize::from(found);
+        found
     }
 
     /// An XOR step; the number 0 is one, and any other number is a step of another kind.
@@ -174,8 +225,8 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    fn tree(&mut self) -> Result<(Nodes, Leaves<i64>), LayoutError> {
-        self.tree_of(Cursor::integer)
+    fn tree<T: Literal>(&mut self) -> Result<(Nodes, Leaves<T>), LayoutError> {
+        self.tree_of(T::read)
     }
 
     /// A tree whose leaves are read by `leaf`.
@@ -235,41 +286,43 @@ impl<'a> Cursor<'a> {
     }
 }
 
-impl FromStr for Tree<i64> {
+impl Literal for i64 {
+    #[inline]
+    fn read(text: &mut Cursor<'_>) -> Result<i64, LayoutError> {
+        text.integer()
+    }
+}
+
+impl<N: Literal> Literal for Slot<N> {
+    /// An index or `_`.
+    fn read(text: &mut Cursor<'_>) -> Result<Slot<N>, LayoutError> {
+        if text.eat_open() { Ok(Slot::All) } else { N::read(text).map(Slot::At) }
+    }
+}
+
+impl<T: Literal> FromStr for Tree<T> {
     type Err = LayoutError;
 
-    fn from_str(text: &str) -> Result<Tree<i64>, LayoutError> {
+    fn from_str(text: &str) -> Result<Tree<T>, LayoutError> {
         let mut cursor = Cursor::new(text);
         let (nodes, leaves) = cursor.tree()?;
         cursor.end()?;
-        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+        let tree = Tree::from_parts(Profile::from_nodes(nodes), leaves);
+        T::check(&tree)?;
+        Ok(tree)
     }
 }
 
-impl FromStr for Tree<Xor> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Tree<Xor>, LayoutError> {
-        let mut cursor = Cursor::new(text);
-        let (nodes, leaves) = cursor.tree_of(Cursor::xor)?;
-        cursor.end()?;
-        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+impl Literal for Xor {
+    fn read(text: &mut Cursor<'_>) -> Result<Xor, LayoutError> {
+        text.xor()
     }
 }
 
-impl FromStr for Layout<Xor> {
-    type Err = LayoutError;
-
-    /// Reads `(8,8):(^1,^9)`. The strides must be given: a shape alone is the compact layout, whose strides are integers.
-    fn from_str(text: &str) -> Result<Layout<Xor>, LayoutError> {
-        let mut cursor = Cursor::new(text);
-        let (nodes, extents) = cursor.tree()?;
-        if !cursor.eat(b':') {
-            return cursor.fail("':' and XOR strides");
-        }
-        let (stride_nodes, strides) = cursor.tree_of(Cursor::xor)?;
-        cursor.end()?;
-        Layout::from_columns(Profile::from_nodes(nodes), &extents, Profile::from_nodes(stride_nodes), &strides)
+impl LayoutLiteral for Xor {
+    /// A shape alone is the compact layout, whose strides are integers.
+    fn of_index(_index: i64) -> Option<Xor> {
+        None
     }
 }
 
@@ -284,21 +337,22 @@ impl FromStr for Profile {
     }
 }
 
-impl FromStr for Tree<Slot> {
+impl<D: LayoutLiteral> FromStr for Layout<D> {
     type Err = LayoutError;
 
-    fn from_str(text: &str) -> Result<Tree<Slot>, LayoutError> {
-        let mut cursor = Cursor::new(text);
-        let (nodes, leaves) = cursor.tree_of(Cursor::slot)?;
-        cursor.end()?;
-        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    #[inline]
+    fn from_str(text: &str) -> Result<Layout<D>, LayoutError> {
+        D::layout(text)
     }
 }
 
-impl FromStr for Layout {
-    type Err = LayoutError;
+impl LayoutLiteral for i64 {
+    #[inline]
+    fn of_index(index: i64) -> Option<i64> {
+        Some(index)
+    }
 
-    fn from_str(text: &str) -> Result<Layout, LayoutError> {
+    fn layout(text: &str) -> Result<Layout, LayoutError> {
         // The result is written where it is returned: it is large to move.
         let mut leaves = [Leaf { extent: 0, stride: 0 }; PLAIN.1];
         let mut nodes = [LEAF; PLAIN.0];
@@ -410,14 +464,20 @@ fn plain_integer(byte: u8, next: &mut impl FnMut() -> u8) -> Option<(i64, u8)> {
 
 /// A layout in any of its spellings.
 #[inline(never)]
-fn any_layout(text: &str) -> Result<Layout, LayoutError> {
+fn any_layout<D: LayoutLiteral>(text: &str) -> Result<Layout<D>, LayoutError> {
     let mut cursor = Cursor::new(text);
-    let (nodes, extents) = cursor.tree()?;
+    let (nodes, extents) = cursor.tree::<D::Extent>()?;
+    let profile = Profile::from_nodes(nodes);
     if !cursor.eat(b':') {
         cursor.end()?;
-        return Layout::compact(&Tree::from_parts(Profile::from_nodes(nodes), extents));
+        let compact = Layout::compact(&Tree::from_parts(profile, extents))?;
+        let strides = compact.tree().try_map(|leaf| {
+            let stride = D::of_index(leaf.stride.clone()).ok_or(())?;
+            Ok(Leaf { extent: leaf.extent.clone(), stride })
+        });
+        return strides.map(Layout::from_valid).or_else(|()| cursor.fail("':' and the strides"));
     }
-    let (stride_nodes, strides) = cursor.tree()?;
+    let (stride_nodes, strides) = cursor.tree::<D>()?;
     cursor.end()?;
-    Layout::from_columns(Profile::from_nodes(nodes), &extents, Profile::from_nodes(stride_nodes), &strides)
+    Layout::from_columns(profile, &extents, Profile::from_nodes(stride_nodes), &strides)
 }

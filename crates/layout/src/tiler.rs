@@ -21,10 +21,12 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::compose::{self, Outer, compose_into};
+use crate::coord::check_extents;
 use crate::error::{LayoutError, Limit};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
+use crate::text::LayoutLiteral;
 use crate::tree::{Gatherer, Tree, TreeRef};
 
 /// What a layout is tiled by: a layout, a tiler for each mode, or `_`.
@@ -106,21 +108,18 @@ impl<N: Extent> Tiler<N> {
     ///
     /// Errors: an extent is not positive.
     pub fn from_shape(shape: &Tree<N>) -> Result<Tiler<N>, LayoutError> {
-        for (position, extent) in shape.leaves().iter().enumerate() {
-            if !N::zero().less(extent).proved() {
-                return Err(LayoutError::extent(shape.profile(), position, extent));
-            }
-        }
-        tiler_of(shape.as_ref())
+        check_extents(shape)?;
+        tiler_of(shape.as_ref(), &N::one())
     }
 }
 
-fn tiler_of<N: Extent>(shape: TreeRef<'_, N>) -> Result<Tiler<N>, LayoutError> {
+/// The tiler that a shape stands for: a number `n` is the layout `n:unit`.
+fn tiler_of<D: Stride>(shape: TreeRef<'_, D::Extent>, unit: &D) -> Result<Tiler<D>, LayoutError> {
     if shape.is_leaf() {
-        let extent = shape.leaves.first().cloned().unwrap_or(N::one());
-        return Ok(Tiler::Layout(Layout::mode_of(extent, N::one())?));
+        let extent = shape.leaves.first().cloned().unwrap_or(D::Extent::one());
+        return Ok(Tiler::Layout(Layout::mode_of(extent, unit.clone())?));
     }
-    Tiler::modes(shape.modes().map(tiler_of).collect::<Result<Vec<_>, _>>()?)
+    Tiler::modes(shape.modes().map(|mode| tiler_of(mode, unit)).collect::<Result<Vec<_>, _>>()?)
 }
 
 impl<D: Stride> From<Layout<D>> for Tiler<D> {
@@ -361,14 +360,20 @@ impl<D: Stride> fmt::Debug for TilerModes<D> {
     }
 }
 
-impl FromStr for Tiler {
+impl<D: LayoutLiteral> FromStr for Tiler<D> {
     type Err = LayoutError;
 
     /// Reads `[item;item]`, `<item,item>`, `_`, a layout, or a shape, which tiles by mode.
-    fn from_str(text: &str) -> Result<Tiler, LayoutError> {
+    fn from_str(text: &str) -> Result<Tiler<D>, LayoutError> {
         read_tiler(text, &|value, strides| match strides {
-            true => value.parse::<Layout>().map(Tiler::Layout),
-            false => value.parse::<Tree<i64>>().and_then(|shape| Tiler::from_shape(&shape)),
+            true => value.parse::<Layout<D>>().map(Tiler::Layout),
+            false => {
+                let shape = value.parse::<Tree<D::Extent>>()?;
+                check_extents(&shape)?;
+                let unit = D::of_index(D::Extent::one());
+                let unit = unit.ok_or(LayoutError::Syntax { at: value.len(), expected: "':' and the strides" })?;
+                tiler_of(shape.as_ref(), &unit)
+            }
         })
     }
 }

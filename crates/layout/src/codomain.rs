@@ -1,0 +1,107 @@
+//! The codomain of a layout whose values are coordinates.
+//!
+//! Law: the *coprofile* of a layout is the least nesting in which every term of every stride leads to a leaf, and each value of the
+//! layout is a coordinate of that nesting. The *coshape* has at each leaf the largest index there plus one, so that every value with no
+//! negative index is a coordinate inside it; its product is the *cosize*. A layout of integers has the coprofile `*`.
+//!
+//! The identity layout of a shape sends a coordinate to itself: its strides are the unit vectors of the leaves.
+
+use smallvec::SmallVec;
+
+use crate::coord::check_extents;
+use crate::coordinate::{Coordinate, ModePath, paths_of, profile_of, unit_paths};
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf};
+use crate::number::{Extent, Stride, Truth};
+use crate::profile::Profile;
+use crate::tree::{Leaves, Tree};
+
+/// The paths of the terms of a layout's strides, sorted.
+pub(crate) fn paths<N: Extent>(leaves: &[Leaf<Coordinate<N>>]) -> SmallVec<[ModePath; 8]> {
+    paths_of(leaves.iter().map(|leaf| &leaf.stride)).into_iter().map(|(path, _)| path).collect()
+}
+
+impl<N: Extent> Layout<Coordinate<N>> {
+    /// The layout that sends every coordinate of a shape to itself: the strides are the unit vectors of its leaves (CuTe
+    /// `make_identity_layout`).
+    ///
+    /// The identity of a single number is `n:1`.
+    /// Errors: an extent is not positive; the size is not representable; a path in the shape is longer than [`crate::MAX_PATH`], or a mode
+    /// number above [`crate::MAX_PATH_MODE`].
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout, Tree};
+    ///
+    /// let identity = |shape: &str| Layout::<Coordinate>::identity(&shape.parse::<Tree<i64>>().unwrap()).unwrap().to_string();
+    /// assert_eq!(identity("(4,(2,3))"), "(4,(2,3)):(1@0,(1@0@1,1@1@1))");
+    /// assert_eq!(identity("4"), "4:1");
+    /// ```
+    pub fn identity(shape: &Tree<N>) -> Result<Layout<Coordinate<N>>, LayoutError> {
+        check_extents(shape)?;
+        let mut leaves: Leaves<Leaf<Coordinate<N>>> = Leaves::new();
+        let mut extents = shape.leaves().iter().cloned();
+        unit_paths(shape.profile().as_ref(), &mut |path| {
+            let stride = Coordinate::step(N::one(), path?);
+            leaves.extend(extents.next().map(|extent| Leaf { extent, stride }));
+            Ok(())
+        })?;
+        Layout::from_tree(Tree::new(shape.profile().duplicate(), leaves)?)
+    }
+
+    /// The nesting of the values: a leaf for every mode that a stride steps in, and for every mode beside one (CuTe `coprofile`).
+    ///
+    /// Errors: more nodes than a profile may have.
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let layout: Layout<Coordinate> = "(4,5):(1@1,1@1@4)".parse().unwrap();
+    /// assert_eq!(layout.coprofile().unwrap().to_string(), "(*,*,*,*,(*,*))");
+    /// let integers: Layout<Coordinate> = "(4,5):(1,0)".parse().unwrap();
+    /// assert_eq!(integers.coprofile().unwrap().to_string(), "*");
+    /// ```
+    pub fn coprofile(&self) -> Result<Profile, LayoutError> {
+        profile_of(&paths(self.leaves()))
+    }
+
+    /// The shape of the values: at each leaf of [`Layout::coprofile`] the largest index there plus one (CuTe `coshape`).
+    ///
+    /// Errors: an index is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let layout: Layout<Coordinate> = "((2,2),3):((1@0,4@0),2@1)".parse().unwrap();
+    /// assert_eq!(layout.coshape().unwrap().to_string(), "(6,5)");
+    /// assert_eq!(layout.cosize().unwrap(), 30);
+    /// ```
+    pub fn coshape(&self) -> Result<Tree<N>, LayoutError> {
+        const OP: &str = "coshape";
+        let overflow = || LayoutError::overflow(OP);
+        let mut largest = Coordinate::<N>::zero();
+        for leaf in self.leaves() {
+            let last = leaf.extent.minus(&N::one()).ok_or_else(overflow)?;
+            for (path, scale) in leaf.stride.terms() {
+                let reach = scale.times(&last).ok_or_else(overflow)?;
+                match reach.less(&N::zero()) {
+                    Truth::Proved => {}
+                    Truth::Refuted => {
+                        let step = Coordinate::step(reach, path);
+                        largest = largest.plus(&step).ok_or_else(overflow)?;
+                    }
+                    Truth::Open => {
+                        return Err(LayoutError::Open { op: OP, fact: alloc::format!("0 <= {scale}").into() });
+                    }
+                }
+            }
+        }
+        largest.in_profile(&self.coprofile()?)?.try_map(|index| index.plus(&N::one()).ok_or_else(overflow))
+    }
+
+    /// How many coordinates there are inside [`Layout::coshape`] (CuTe `cosize`).
+    ///
+    /// Errors: an index, or the product, is not representable.
+    pub fn cosize(&self) -> Result<N, LayoutError> {
+        self.coshape()?.product()
+    }
+}

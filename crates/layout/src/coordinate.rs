@@ -1,0 +1,586 @@
+//! Coordinates as strides: layouts whose value is a coordinate, such as `(4,8):(1@0,1@1)`.
+//!
+//! Law: `3@1` is three steps in mode 1, and a [`Coordinate`] is a sum of such terms, each a scale and the path of a mode: an element of
+//! the free module over paths. A path is written innermost mode first, as CuTe does: `1@1@0` is one step in mode 1 of mode 0. A
+//! sum is written `1@0+2@1`, or `1@0-2@1`; `0` is the empty sum.
+//!
+//! *The empty path stands for a codomain that is not a tuple*, so that a plain integer is a coordinate too: `4:1` sends an index to
+//! itself. Terms are formal, and any of them add up. But the strides of one layout lead into one codomain, in which a mode is either a number
+//! or a tuple: **no path may end at a mode that another path goes on through**. A layout or a tree of strides that breaks this is refused
+//! ([`LayoutError::Mixed`]); integers beside basis steps are the case of the empty path. Zero belongs to every codomain.
+//!
+//! Representation: terms sorted by path, none with a scale known to be 0, so that equal sums are equal values. Two terms, and paths of up to
+//! [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`], need no heap.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use core::fmt;
+use core::str::FromStr;
+
+use smallvec::SmallVec;
+
+use crate::error::{LayoutError, Limit};
+use crate::evidence::Mixed;
+use crate::layout::Leaf;
+use crate::number::{Extent, Stride, Truth};
+use crate::print::Printer;
+use crate::profile::{Builder, Profile, ProfileRef};
+use crate::text::{Cursor, LayoutLiteral, Literal};
+use crate::tree::{Leaves, Tree};
+
+/// The most modes in the path of a term.
+pub const MAX_PATH: usize = 8;
+
+/// The largest mode number in the path of a term.
+pub const MAX_PATH_MODE: usize = 254;
+
+/// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`].
+///
+/// Paths are ordered mode by mode, and a path comes before those that go on through it.
+///
+/// ```
+/// use tilewright_layout::ModePath;
+///
+/// let path = ModePath::new(&[0, 1]).unwrap();
+/// assert_eq!(path.modes().collect::<Vec<_>>(), [0, 1]);
+/// assert_eq!(path.to_string(), "@1@0"); // innermost first
+/// assert!(ModePath::new(&[0]).unwrap().leads_to(path));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ModePath {
+    /// A byte for each mode, the outermost highest: the number plus 1, and 0 after the last.
+    bytes: u64,
+}
+
+impl ModePath {
+    /// The empty path: the whole.
+    pub const ROOT: ModePath = ModePath { bytes: 0 };
+
+    /// The path of these modes, outermost first.
+    ///
+    /// Errors: more than [`MAX_PATH`] modes; a mode above [`MAX_PATH_MODE`].
+    pub fn new(modes: &[usize]) -> Result<ModePath, LayoutError> {
+        modes.iter().try_fold(ModePath::ROOT, |path, mode| path.then(*mode))
+    }
+
+    /// The path of mode `mode` of what lies here.
+    ///
+    /// Errors: as [`ModePath::new`].
+    pub fn then(self, mode: usize) -> Result<ModePath, LayoutError> {
+        let len = self.len();
+        if len == MAX_PATH {
+            return Err(LayoutError::TooLarge { limit: Limit::Path, value: len + 1 });
+        }
+        if mode > MAX_PATH_MODE {
+            return Err(LayoutError::TooLarge { limit: Limit::PathMode, value: mode });
+        }
+        Ok(ModePath { bytes: self.bytes | (mode as u64 + 1) << (56 - 8 * len) })
+    }
+
+    /// How many modes it has.
+    #[inline]
+    pub fn len(self) -> usize {
+        MAX_PATH - self.bytes.trailing_zeros() as usize / 8
+    }
+
+    /// Whether this is the empty path.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The modes, outermost first.
+    pub fn modes(self) -> impl DoubleEndedIterator<Item = usize> + Clone {
+        (0..self.len()).map(move |at| ((self.bytes >> (56 - 8 * at)) & 0xff) as usize - 1)
+    }
+
+    /// Whether `other` is this path or goes on from it.
+    #[inline]
+    pub fn leads_to(self, other: ModePath) -> bool {
+        let mask = if self.is_empty() { 0 } else { u64::MAX << (64 - 8 * self.len()) };
+        other.bytes & mask == self.bytes
+    }
+}
+
+impl fmt::Display for ModePath {
+    /// `@1@0`, innermost mode first; nothing for the empty path.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.modes().rev().try_for_each(|mode| write!(f, "@{mode}"))
+    }
+}
+
+/// A sum of steps along modes, such as `3@1`: the stride of a layout whose value is a coordinate.
+///
+/// ```
+/// use tilewright_layout::{Coordinate, Layout, Profile, Stride};
+///
+/// let identity: Layout<Coordinate> = "(4,8):(1@0,1@1)".parse().unwrap();
+/// let value = identity.eval(&9).unwrap();
+/// assert_eq!(value.to_string(), "1@0+2@1");
+/// assert_eq!(value.in_profile(&identity.coprofile().unwrap()).unwrap().to_string(), "(1,2)");
+/// assert_eq!(value.times(&3).unwrap(), "3@0+6@1".parse().unwrap());
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Coordinate<N: Extent = i64> {
+    /// The first two terms; a place without one has the empty path and the scale 0.
+    first: Term<N>,
+    second: Term<N>,
+    /// The terms after them.
+    more: Option<Box<[Term<N>]>>,
+}
+
+/// `scale` steps in the mode at `path`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Term<N> {
+    path: ModePath,
+    scale: N,
+}
+
+impl<N: Extent> Term<N> {
+    #[inline(always)]
+    fn none() -> Term<N> {
+        Term { path: ModePath::ROOT, scale: N::zero() }
+    }
+
+    /// A scale that is known to be 0 is no term.
+    #[inline(always)]
+    fn is_none(&self) -> bool {
+        self.scale.is_zero().proved()
+    }
+}
+
+impl<N: Extent> Coordinate<N> {
+    /// `scale` steps in the mode at `path`.
+    #[inline]
+    pub fn step(scale: N, path: ModePath) -> Coordinate<N> {
+        let path = if scale.is_zero().proved() { ModePath::ROOT } else { path };
+        Coordinate { first: Term { path, scale }, second: Term::none(), more: None }
+    }
+
+    /// The coordinate in a codomain that is not a tuple.
+    #[inline]
+    pub fn integer(value: N) -> Coordinate<N> {
+        Coordinate::step(value, ModePath::ROOT)
+    }
+
+    /// The sum of a nested coordinate's leaves, each a step in its own mode: what [`Coordinate::in_profile`] gives back.
+    ///
+    /// Errors: a path is longer than [`MAX_PATH`], or a mode number above [`MAX_PATH_MODE`].
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Tree};
+    ///
+    /// let nested: Tree<i64> = "(4,(0,2))".parse().unwrap();
+    /// assert_eq!(Coordinate::of_tree(&nested).unwrap().to_string(), "4@0+2@1@1");
+    /// ```
+    pub fn of_tree(coordinate: &Tree<N>) -> Result<Coordinate<N>, LayoutError> {
+        let mut terms: Terms<N> = SmallVec::new();
+        let mut leaves = coordinate.leaves().iter();
+        unit_paths(coordinate.profile().as_ref(), &mut |path| {
+            if let Some(scale) = leaves.next().filter(|scale| !scale.is_zero().proved()) {
+                terms.push(Term { path: path?, scale: scale.clone() });
+            }
+            Ok(())
+        })?;
+        Ok(Coordinate::of_terms(terms))
+    }
+
+    /// The nested coordinate that this is in a codomain of the given nesting: the scale of each mode at its place, 0 elsewhere.
+    ///
+    /// Errors: a path does not lead to a leaf of the profile ([`LayoutError::NoPath`]).
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Tree};
+    ///
+    /// let value: Coordinate = "3@0+5@1@1".parse().unwrap();
+    /// let codomain: Tree<i64> = "(0,(0,0),0)".parse().unwrap();
+    /// assert_eq!(value.in_profile(codomain.profile()).unwrap().to_string(), "(3,(0,5),0)");
+    /// ```
+    pub fn in_profile(&self, profile: &Profile) -> Result<Tree<N>, LayoutError> {
+        let mut scales: Leaves<N> = Leaves::new();
+        scales.extend(core::iter::repeat_n(N::zero(), profile.leaves()));
+        for (path, scale) in self.terms() {
+            match leaf_at(profile.as_ref(), path).and_then(|leaf| scales.get_mut(leaf)) {
+                Some(place) => *place = scale.clone(),
+                None => {
+                    return Err(LayoutError::NoPath {
+                        op: "coordinate",
+                        path: Default::default(),
+                        step: self.to_string().into(),
+                        profile: Box::new(profile.clone()),
+                    });
+                }
+            }
+        }
+        Tree::new(profile.duplicate(), scales)
+    }
+
+    /// The terms, by path: path and scale of each. A scale is not 0 as far as that is known.
+    pub fn terms(&self) -> impl Iterator<Item = (ModePath, &N)> + Clone {
+        let places = [&self.first, &self.second];
+        let used = if self.first.is_none() { 0 } else { 1 + usize::from(!self.second.is_none()) };
+        let more = self.more.as_deref().unwrap_or_default();
+        places.into_iter().take(used).chain(more).map(|term| (term.path, &term.scale))
+    }
+
+    /// Path and scale of the only term; none where there is no term, or more than one.
+    #[inline]
+    pub fn term(&self) -> Option<(ModePath, &N)> {
+        (self.second.is_none() && !self.first.is_none()).then_some((self.first.path, &self.first.scale))
+    }
+
+    /// How far this goes in the mode at `path`: the scale of that term, or 0.
+    pub fn scale_at(&self, path: ModePath) -> N {
+        self.terms().find(|(at, _)| *at == path).map_or(N::zero(), |(_, scale)| scale.clone())
+    }
+
+    /// The sum of terms that are sorted by path, none zero.
+    fn of_terms(terms: Terms<N>) -> Coordinate<N> {
+        let mut terms = terms.into_iter();
+        let first = terms.next().unwrap_or_else(Term::none);
+        let second = terms.next().unwrap_or_else(Term::none);
+        let more: Terms<N> = terms.collect();
+        Coordinate { first, second, more: if more.is_empty() { None } else { Some(more.into_boxed_slice()) } }
+    }
+
+    /// Both sums merged: `both` of two scales at the same path.
+    fn merged(&self, other: &Coordinate<N>) -> Option<Coordinate<N>> {
+        let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
+        let mut terms: Terms<N> = SmallVec::new();
+        loop {
+            let (path, scale) = match (left.peek(), right.peek()) {
+                (None, None) => return Some(Coordinate::of_terms(terms)),
+                (Some((p, a)), Some((q, b))) if p == q => {
+                    let sum = (*p, a.plus(b)?);
+                    left.next();
+                    right.next();
+                    sum
+                }
+                (Some((p, a)), right) if right.is_none_or(|(q, _)| p < q) => {
+                    let term = (*p, (*a).clone());
+                    left.next();
+                    term
+                }
+                (_, Some((q, b))) => {
+                    let term = (*q, (*b).clone());
+                    right.next();
+                    term
+                }
+                (Some(_), None) => return None,
+            };
+            if !scale.is_zero().proved() {
+                terms.push(Term { path, scale });
+            }
+        }
+    }
+}
+
+/// Terms in the making.
+type Terms<N> = SmallVec<[Term<N>; 4]>;
+
+/// Hands the path of each leaf of a profile to `visit`, in order; a path beyond the limits as the error that it is.
+pub(crate) fn unit_paths(
+    profile: ProfileRef<'_>,
+    visit: &mut impl FnMut(Result<ModePath, LayoutError>) -> Result<(), LayoutError>,
+) -> Result<(), LayoutError> {
+    each_leaf(profile, ModePath::ROOT, visit)
+}
+
+fn each_leaf(
+    profile: ProfileRef<'_>,
+    path: ModePath,
+    visit: &mut impl FnMut(Result<ModePath, LayoutError>) -> Result<(), LayoutError>,
+) -> Result<(), LayoutError> {
+    if profile.is_leaf() {
+        return visit(Ok(path));
+    }
+    for (position, mode) in profile.modes().enumerate() {
+        match path.then(position) {
+            Ok(path) => each_leaf(mode, path, visit)?,
+            Err(error) => (0..mode.leaves()).try_for_each(|_| visit(Err(error.clone())))?,
+        }
+    }
+    Ok(())
+}
+
+/// The number of the leaf at a path; none where the path leads elsewhere.
+pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> {
+    let (mut here, mut leaf) = (profile, 0);
+    for mode in path.modes() {
+        if here.is_leaf() {
+            return None;
+        }
+        let mut modes = here.modes();
+        leaf += modes.by_ref().take(mode).map(ProfileRef::leaves).sum::<usize>();
+        here = modes.next()?;
+    }
+    here.is_leaf().then_some(leaf)
+}
+
+/// The least profile in which every one of these paths, sorted and none going on through another, leads to a leaf: what no path
+/// names is a leaf too.
+///
+/// Errors: more nodes than a profile has.
+pub(crate) fn profile_of(paths: &[ModePath]) -> Result<Profile, LayoutError> {
+    let mut builder = Builder::new();
+    span(paths, 0, &mut builder);
+    builder.finish()
+}
+
+fn span(paths: &[ModePath], depth: usize, out: &mut Builder) {
+    let mode_of = |path: &ModePath| path.modes().nth(depth);
+    let mut rest = paths;
+    if rest.first().and_then(mode_of).is_none() {
+        return out.leaf();
+    }
+    out.open();
+    let mut next = 0;
+    while let Some(mode) = rest.first().and_then(mode_of) {
+        let end = rest.partition_point(|path| mode_of(path) == Some(mode));
+        let (inner, after) = rest.split_at(end);
+        (next..mode).for_each(|_| out.leaf());
+        span(inner, depth + 1, out);
+        (next, rest) = (mode + 1, after);
+    }
+    out.close();
+}
+
+/// The paths of some strides, sorted, each with the number of the first stride that has it.
+pub(crate) fn paths_of<'a, N: Extent + 'a>(
+    strides: impl Iterator<Item = &'a Coordinate<N>>,
+) -> SmallVec<[(ModePath, usize); 8]> {
+    let mut paths: SmallVec<[(ModePath, usize); 8]> = SmallVec::new();
+    for (number, stride) in strides.enumerate() {
+        for (path, _) in stride.terms() {
+            if paths.last().is_none_or(|(last, _)| *last != path) {
+                paths.push((path, number));
+            }
+        }
+    }
+    paths.sort_unstable();
+    paths.dedup_by_key(|(path, _)| *path);
+    paths
+}
+
+/// The first two strides of which one has a path that the other goes on through.
+fn clash<'a, N: Extent + 'a>(strides: impl Iterator<Item = &'a Coordinate<N>> + Clone) -> Option<(usize, usize)> {
+    // Different paths of the same length lead to different modes.
+    let mut lengths = strides.clone().flat_map(Coordinate::terms).map(|(path, _)| path.len());
+    let first = lengths.next()?;
+    if lengths.all(|length| length == first) {
+        return None;
+    }
+    // In the order of paths, those that go on through a path follow it at once.
+    let paths = paths_of(strides);
+    paths.windows(2).find_map(|pair| match pair {
+        [(short, i), (long, j)] if short.leads_to(*long) => Some((*i.min(j), *i.max(j))),
+        _ => None,
+    })
+}
+
+impl<N: Extent> Stride for Coordinate<N> {
+    type Extent = N;
+
+    #[inline(always)]
+    fn zero() -> Coordinate<N> {
+        Coordinate { first: Term::none(), second: Term::none(), more: None }
+    }
+
+    #[inline]
+    fn is_zero(&self) -> Truth {
+        let mut answer = Truth::Proved;
+        for (_, scale) in self.terms() {
+            match scale.is_zero() {
+                Truth::Refuted => return Truth::Refuted,
+                Truth::Open => answer = Truth::Open,
+                Truth::Proved => {}
+            }
+        }
+        answer
+    }
+
+    #[inline]
+    fn plus(&self, other: &Coordinate<N>) -> Option<Coordinate<N>> {
+        if other.first.is_none() {
+            return Some(self.clone());
+        }
+        if self.first.is_none() {
+            return Some(other.clone());
+        }
+        if self.second.is_none() && other.second.is_none() && self.first.path == other.first.path {
+            return Some(Coordinate::step(self.first.scale.plus(&other.first.scale)?, self.first.path));
+        }
+        self.merged(other)
+    }
+
+    #[inline]
+    fn times(&self, count: &N) -> Option<Coordinate<N>> {
+        if self.second.is_none() {
+            return Some(Coordinate::step(self.first.scale.times(count)?, self.first.path));
+        }
+        let mut terms: Terms<N> = SmallVec::new();
+        for (path, scale) in self.terms() {
+            let scale = scale.times(count)?;
+            if !scale.is_zero().proved() {
+                terms.push(Term { path, scale });
+            }
+        }
+        Some(Coordinate::of_terms(terms))
+    }
+
+    #[inline]
+    fn continues(&self, extent: &N, next: &Coordinate<N>) -> Truth {
+        if self.second.is_none() && next.second.is_none() && self.first.path == next.first.path {
+            return match self.first.scale.times(extent) {
+                Some(end) => end.same(&next.first.scale),
+                None => Truth::Refuted,
+            };
+        }
+        match self.times(extent) {
+            Some(end) => end.same(next),
+            None => Truth::Refuted,
+        }
+    }
+
+    fn print(&self, out: &mut Printer<'_>) {
+        let mut terms = self.terms();
+        let Some((path, scale)) = terms.next() else { return out.integer(0) };
+        print_term(out, path, scale, true);
+        terms.for_each(|(path, scale)| print_term(out, path, scale, false));
+    }
+
+    #[inline]
+    fn decimal(&self) -> Option<i64> {
+        if self.second.is_none() && self.first.path.is_empty() { self.first.scale.decimal() } else { None }
+    }
+
+    fn same(&self, other: &Coordinate<N>) -> Truth {
+        if self == other {
+            return Truth::Proved;
+        }
+        let mut answer = Truth::Proved;
+        let (ours, theirs) = (self.terms(), other.terms());
+        for path in ours.chain(theirs).map(|(path, _)| path) {
+            match self.scale_at(path).same(&other.scale_at(path)) {
+                Truth::Refuted => return Truth::Refuted,
+                Truth::Open => answer = Truth::Open,
+                Truth::Proved => {}
+            }
+        }
+        answer
+    }
+
+    #[inline]
+    fn clash(leaves: &[Leaf<Coordinate<N>>]) -> Option<(usize, usize)> {
+        clash(leaves.iter().map(|leaf| &leaf.stride))
+    }
+}
+
+fn print_term<N: Extent>(out: &mut Printer<'_>, path: ModePath, scale: &N, first: bool) {
+    match scale.decimal() {
+        Some(number) => {
+            if !first && number >= 0 {
+                out.mark(b'+');
+            }
+            out.integer(number);
+        }
+        None => {
+            let text = scale.to_string();
+            // A sum or a difference is not one scale without parentheses.
+            let alone = text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
+            if !(first || alone && text.starts_with('-')) {
+                out.mark(b'+');
+            }
+            let _ = if alone { fmt::Write::write_str(out, &text) } else { fmt::write(out, format_args!("({text})")) };
+        }
+    }
+    for mode in path.modes().rev() {
+        out.mark(b'@');
+        out.integer(mode as i64);
+    }
+}
+
+impl<N: Extent> fmt::Display for Coordinate<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::to_text(f);
+        self.print(&mut printer);
+        printer.finish()
+    }
+}
+
+impl<N: Extent> fmt::Debug for Coordinate<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Coordinate({self})")
+    }
+}
+
+/// A scale and the path after it: `3@1@0`, `-3`.
+fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
+    text.peek();
+    let scale = N::read(text)?;
+    let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
+    while text.eat(b'@') {
+        if modes.len() == MAX_PATH {
+            return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
+        }
+        modes.push(text.mode()?);
+    }
+    modes.reverse();
+    Ok(Coordinate::step(scale, ModePath::new(&modes)?))
+}
+
+impl<N: Extent + Literal> Literal for Coordinate<N> {
+    fn read(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
+        let mut sum = read_term(text)?;
+        loop {
+            match text.peek() {
+                Some(b'+') => {
+                    text.eat(b'+');
+                }
+                Some(b'-') => {}
+                _ => return Ok(sum),
+            }
+            sum = sum.plus(&read_term(text)?).ok_or_else(|| LayoutError::overflow("coordinate"))?;
+        }
+    }
+
+    /// Refuses strides that lead into different codomains.
+    fn check(tree: &Tree<Coordinate<N>>) -> Result<(), LayoutError> {
+        match clash(tree.leaves().iter()) {
+            None => Ok(()),
+            Some(pair) => Err(LayoutError::mixed(tree.profile(), pair, |leaf| tree.leaves().get(leaf))),
+        }
+    }
+}
+
+impl<N: Extent + Literal> LayoutLiteral for Coordinate<N> {
+    fn of_index(index: N) -> Option<Coordinate<N>> {
+        Some(Coordinate::integer(index))
+    }
+}
+
+impl<N: Extent + Literal> FromStr for Coordinate<N> {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Coordinate<N>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let value = Coordinate::read(&mut cursor)?;
+        cursor.end()?;
+        Ok(value)
+    }
+}
+
+impl LayoutError {
+    /// Strides number `pair.0` and `pair.1` of a tree do not belong together.
+    #[cold]
+    pub(crate) fn mixed<'a, D: fmt::Display + 'a>(
+        profile: &Profile,
+        pair: (usize, usize),
+        stride: impl Fn(usize) -> Option<&'a D>,
+    ) -> LayoutError {
+        let side = |leaf: usize| {
+            (profile.path(leaf), stride(leaf).map(|stride| stride.to_string().into_boxed_str()).unwrap_or_default())
+        };
+        LayoutError::Mixed(Box::new(Mixed { first: side(pair.0), second: side(pair.1) }))
+    }
+}
