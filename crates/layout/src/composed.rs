@@ -84,6 +84,11 @@ impl Composed {
         Ok(Composed { outer: outer.into(), offset, inner })
     }
 
+    /// As [`Composed::new`] where every offset is known to be representable.
+    pub(crate) fn from_valid(outer: impl Into<OuterMap>, offset: i64, inner: Layout) -> Composed {
+        Composed { outer: outer.into(), offset, inner }
+    }
+
     /// The same outer map and offset over another inner layout.
     fn with(&self, inner: Layout) -> Result<Composed, LayoutError> {
         Composed::new(self.outer.clone(), self.offset, inner)

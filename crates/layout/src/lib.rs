@@ -12,6 +12,7 @@
 //! | combine | [`compose`](Layout::compose), [`complement`](Layout::complement), [`right_inverse`](Layout::right_inverse), [`left_inverse`](Layout::left_inverse), [`add`](Layout::add) |
 //! | tile | [`logical_divide`](Layout::logical_divide), [`logical_product`](Layout::logical_product), their zipped, tiled, flat, blocked and raked forms, [`make_layout_tv`] |
 //! | reinterpret | [`recast`](Layout::recast), [`Swizzle`], [`Composed`] |
+//! | at compile time | [`StaticLayout`], [`StaticComposed`], [`StaticTiler`]: constants, which the macros `layout!` and `tiler!` of `tilewright-macros` write |
 //!
 //! The promise of every one of them: the result that its definition asks for, exactly, or a [`LayoutError`] that says which condition fails,
 //! where, and with which numbers. Nothing wraps, nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
@@ -65,6 +66,7 @@ mod search;
 pub mod serialise;
 mod shape;
 mod slice;
+mod static_composed;
 mod static_layout;
 mod static_tiler;
 mod sum;
@@ -94,6 +96,7 @@ pub use predicate::MAX_IMAGE;
 pub use print::Printer;
 pub use profile::{MAX_DEPTH, MAX_NODES, Profile};
 pub use search::MAX_CANDIDATES;
+pub use static_composed::StaticComposed;
 pub use static_layout::StaticLayout;
 pub use static_tiler::StaticTiler;
 pub use swizzle::{MAX_SWIZZLE_BITS, Swizzle};

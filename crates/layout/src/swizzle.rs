@@ -44,20 +44,40 @@ impl Swizzle {
     ///
     /// Errors: `bits` or `base` is negative; `|shift| < bits`; `base + bits + |shift|` is more than [`MAX_SWIZZLE_BITS`].
     pub fn new(bits: i64, base: i64, shift: i64) -> Result<Swizzle, LayoutError> {
+        if let Some(swizzle) = Swizzle::checked(bits, base, shift) {
+            return Ok(swizzle);
+        }
         let refuse = |what, value, wanted| Err(LayoutError::Argument { op: "swizzle", what, value, wanted });
         for (what, value) in [("the number of bits", bits), ("the base", base)] {
             if value < 0 {
                 return refuse(what, value, "at least 0");
             }
         }
-        let Some(distance) = shift.checked_abs().filter(|distance| *distance >= bits) else {
-            return refuse("the shift", shift, "at least the number of bits, up or down");
-        };
-        let top = base.saturating_add(bits).saturating_add(distance);
-        if top > MAX_SWIZZLE_BITS {
-            return refuse("bits + base + |shift|", top, "at most 63, so that the sign stays");
+        match shift.checked_abs().filter(|distance| *distance >= bits) {
+            Some(distance) => {
+                let top = base.saturating_add(bits).saturating_add(distance);
+                refuse("bits + base + |shift|", top, "at most 63, so that the sign stays")
+            }
+            None => refuse("the shift", shift, "at least the number of bits, up or down"),
         }
-        Ok(Swizzle { bits: bits as u8, base: base as u8, shift: shift as i8 })
+    }
+
+    /// As [`Swizzle::new`], for constants; none where that refuses.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// const SWIZZLE: Swizzle = Swizzle::checked(3, 4, 3).unwrap();
+    /// const IMAGE: i64 = SWIZZLE.apply(0x80);
+    /// assert_eq!(IMAGE, 0x90);
+    /// ```
+    pub const fn checked(bits: i64, base: i64, shift: i64) -> Option<Swizzle> {
+        let Some(distance) = shift.checked_abs() else { return None };
+        let top = base.saturating_add(bits).saturating_add(distance);
+        if bits < 0 || base < 0 || distance < bits || top > MAX_SWIZZLE_BITS {
+            return None;
+        }
+        Some(Swizzle { bits: bits as u8, base: base as u8, shift: shift as i8 })
     }
 
     /// How many bits are flipped.
@@ -82,7 +102,7 @@ impl Swizzle {
 
     /// The image of an offset; a negative one by its two's complement, so that the sign stays.
     #[inline]
-    pub fn apply(self, offset: i64) -> i64 {
+    pub const fn apply(self, offset: i64) -> i64 {
         let mask = ((1_i64 << self.bits) - 1) << self.base;
         let distance = self.shift.unsigned_abs();
         // Construction keeps every shift and every mask within 63 bits.

@@ -4,7 +4,7 @@
 mod random;
 
 use random::Random;
-use tilewright_layout::{Layout, Leaf, StaticLayout, StaticTiler, Tiler, Tree};
+use tilewright_layout::{Composed, Layout, Leaf, StaticComposed, StaticLayout, StaticTiler, Swizzle, Tiler, Tree};
 
 /// What `layout!` computes from a layout, at run time.
 fn parts(layout: &Layout) -> (&'static [Leaf], &'static [u16], &'static [u16]) {
@@ -163,6 +163,53 @@ fn what_is_not_representable_has_no_value() {
     assert_eq!(fixed.eval(-15), Some(-9_000_000_000_000_000_003));
     assert_eq!(fixed.eval_at([3, 3]), Some(9_000_000_000_000_000_003));
     assert_eq!(fixed.eval_at([i64::MAX, 3]), None);
+}
+
+/// `S<b,m,s>` by definition, in 128 bits: the bits from `m` or, below zero, from `m - s` on are flipped, each by the one `s` above.
+fn swizzled(bits: i64, base: i64, shift: i64, offset: i64) -> i64 {
+    let (value, mut out) = (i128::from(offset), i128::from(offset));
+    for bit in 0..bits {
+        let into = base + bit - shift.min(0);
+        out ^= (value >> (into + shift) & 1) << into;
+    }
+    i64::try_from(out).unwrap()
+}
+
+#[test]
+fn a_swizzled_layout_is_the_run_time_one_at_every_index() {
+    let extreme = [i64::MIN, -(1 << 40), 1 << 40, i64::MAX - 1, i64::MAX];
+    let mut compared = 0;
+    for text in ["(8,16):(16,1)", "((2,3),(4,5)):((1,70),(2,-9))", "(5,7):(9,1)", "12:3", "():()"] {
+        let layout: Layout = text.parse().unwrap();
+        let inner = fixed(&layout).unwrap();
+        for (bits, base, shift) in [(3, 4, 3), (2, 0, 3), (2, 1, -2), (0, 0, 0), (1, 5, 2), (3, 0, -4)] {
+            for offset in [0, 5, -3, i64::MAX - 1_000] {
+                let swizzle = Swizzle::new(bits, base, shift).unwrap();
+                let map = StaticComposed::new(swizzle, offset, inner).unwrap();
+                let same = Composed::new(swizzle, offset, layout.clone()).unwrap();
+                assert_eq!(map.to_composed(), same);
+                assert_eq!((map.to_string(), map.size(), map.rank()), (same.to_string(), same.size(), same.rank()));
+                for index in (-200..=400).chain(extreme) {
+                    let before = value(layout.leaves(), index).and_then(|value| value.checked_add(offset));
+                    let expected = before.map(|value| swizzled(bits, base, shift, value));
+                    assert_eq!(map.eval(index), expected, "{map} at {index}");
+                    assert_eq!(same.eval(&index).ok(), expected, "{map} at {index}");
+                    let expected = map.inner().eval_at([index, 1]).and_then(|value| value.checked_add(offset));
+                    let expected = expected.map(|value| swizzled(bits, base, shift, value));
+                    assert_eq!(map.eval_at([index, 1]), expected, "{map} at ({index},1)");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 50_000, "{compared}");
+    let reach = fixed(&"4:1".parse().unwrap()).unwrap();
+    let identity = Swizzle::new(0, 0, 0).unwrap();
+    assert!(StaticComposed::new(identity, i64::MAX - 3, reach).is_some());
+    assert!(StaticComposed::new(identity, i64::MAX - 2, reach).is_none());
+    let back = fixed(&"4:-1".parse().unwrap()).unwrap();
+    assert!(StaticComposed::new(identity, i64::MIN + 3, back).is_some());
+    assert!(StaticComposed::new(identity, i64::MIN + 2, back).is_none());
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright_layout::{Layout, LayoutError, Tiler};
+use tilewright_layout::{Composed, Layout, LayoutError, OuterMap, Tiler};
 use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
 /// The type and the text of a constant, or why there is none.
@@ -16,6 +16,7 @@ type Constant = Result<(&'static str, String), String>;
 pub(crate) fn layout(source: &str) -> Constant {
     match value(source)? {
         Value::Layout(layout) => Ok(("StaticLayout", layout_text(&layout)?)),
+        Value::Composed(composed) => Ok(("StaticComposed", composed_text(&composed)?)),
         other => Err(unwanted("layout!", "a layout", &other)),
     }
 }
@@ -79,6 +80,19 @@ fn layout_text(layout: &Layout) -> Result<String, String> {
     Ok(text)
 }
 
+fn composed_text(composed: &Composed) -> Result<String, String> {
+    let OuterMap::Swizzle(swizzle) = composed.outer() else {
+        return Err(format!(
+            "at compile time a layout may be seen through a swizzle, and not through {}",
+            composed.outer()
+        ));
+    };
+    let numbers = [swizzle.bits(), swizzle.base(), swizzle.shift()].map(|number| format!("{number}_i64"));
+    let swizzle = format!("match __layout::Swizzle::checked({}) {CHECKED}", numbers.join(", "));
+    let inner = layout_text(composed.inner())?;
+    Ok(format!("match __layout::StaticComposed::new({swizzle}, {}_i64, {inner}) {CHECKED}", composed.offset()))
+}
+
 fn tiler_text(tiler: &Tiler) -> Result<String, String> {
     match tiler {
         Tiler::Keep => Ok("__layout::StaticTiler::KEEP".to_string()),
@@ -116,6 +130,7 @@ mod tests {
             end(layout("size(4:1)")),
             "layout! needs a layout, and this program has another value: the integer 4"
         );
+        assert!(end(layout("(4,4):(4,1) o 0 o 8:1")).ends_with("not through (4,4):(4,1)"));
         assert!(end(layout("[4:1;_]")).ends_with("the tiler [4:1;_]"));
         assert!(end(tiler("true")).ends_with("the truth value true"));
         let long = end(layout(&format!("({})", vec!["12345678"; 40].join(","))));

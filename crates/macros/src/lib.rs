@@ -28,7 +28,8 @@ mod literal;
 
 use proc_macro::TokenStream;
 
-/// The layout that a program of the expression language evaluates to, as a `StaticLayout`.
+/// The layout that a program of the expression language evaluates to, as a `StaticLayout`; a swizzled one as a
+/// `StaticComposed`.
 ///
 /// ```
 /// use tilewright_layout::{Layout, StaticLayout};
@@ -54,9 +55,19 @@ use proc_macro::TokenStream;
 /// assert_eq!(offsets::<Rows>(), [0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]);
 /// ```
 ///
+/// A tile in shared memory, its rows swizzled:
+///
+/// ```
+/// use tilewright_layout::StaticComposed;
+///
+/// const TILE: StaticComposed = tilewright_macros::layout!("S<3,3,3> o 0 o (8,64):(64,1)");
+/// assert_eq!(TILE.eval_at([1, 0]), Some(72));
+/// ```
+///
 /// # Compile errors
 ///
-/// The text is not a program; an operation refuses; the value is not a layout, or one of whose offsets are not representable.
+/// The text is not a program; an operation refuses; the value is not a layout of known integers, perhaps under a swizzle; an
+/// offset is not representable.
 ///
 /// ```compile_fail
 /// // E0107: the modes of B carry in mode 0 of A: at coordinate (2,1) the sum carries

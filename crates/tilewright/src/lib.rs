@@ -79,7 +79,7 @@ pub use tilewright_layout as layout;
 pub use tilewright_macros as macros;
 pub use tilewright_notation as notation;
 
-pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, StaticLayout, StaticTiler, Tree};
+pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree};
 pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
 /// The layout that a program of the expression language evaluates to, as a [`StaticLayout`]: see [`macros::layout`].

@@ -3,7 +3,7 @@
 #![no_std]
 #![deny(warnings)]
 
-use tilewright_layout::{Layout, StaticLayout, StaticTiler};
+use tilewright_layout::{Layout, StaticComposed, StaticLayout, StaticTiler};
 use tilewright_macros::{layout, tiler};
 
 /// Shifts and masks.
@@ -14,6 +14,8 @@ pub const OTHERS: StaticLayout = layout!("((3,5),(2,6)):((1,7),(100,1000))");
 pub const LONG: StaticLayout = layout!(
     "((3,5,2),(6,7),(2,3,4),(3,5),(2,3),(7,2),(3,5)):((1,7,100),(900,33),(5,1300,20),(1,7),(3,11),(33,5),(1000,17))"
 );
+/// A tile in shared memory.
+pub const SWIZZLED: StaticComposed = layout!("S<3,3,3> o 64 o (8,64):(64,1)");
 /// A tiler in a program without `std`.
 pub static TILER: StaticTiler = tiler!("[16:1;_]");
 
@@ -43,6 +45,11 @@ pub fn fixed_powers_any_index(index: i64) -> Option<i64> {
 #[inline(never)]
 pub fn fixed_powers_coordinate(element: u32, tile: u32) -> Option<i64> {
     POWERS.eval_at([i64::from(element), i64::from(tile)])
+}
+
+#[inline(never)]
+pub fn fixed_powers_swizzled(row: u32, column: u32) -> Option<i64> {
+    SWIZZLED.eval_at([i64::from(row), i64::from(column)])
 }
 
 #[inline(never)]
