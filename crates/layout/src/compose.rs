@@ -244,7 +244,7 @@ pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) 
 }
 
 /// `A o B` for an outer layout that has been read.
-#[inline]
+#[inline(always)]
 pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
@@ -253,7 +253,7 @@ pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Exten
 }
 
 /// Appends `A o B` to a tree that is being written.
-#[inline]
+#[inline(always)]
 pub(crate) fn compose_into<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -321,7 +321,7 @@ fn signed<D: Stride>(value: D, negative: bool) -> Option<D> {
 
 /// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
 /// extent of what remains.
-#[inline]
+#[inline(always)]
 fn first_run<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
