@@ -44,8 +44,6 @@
 //! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l` are multiples of `P_k`, or
 //! when the sum stays strictly between `-P_k` and `P_k`; otherwise the box is split in the same way.
 
-use core::mem::swap;
-
 use arrayvec::ArrayVec;
 
 use crate::carry;
@@ -66,6 +64,8 @@ pub(crate) struct Outer<D: Stride> {
     pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
+    /// The place of the sums over the runs so far in [`Level::sums`]: whether it is the second.
+    turn: bool,
     /// Whether the sums may be other than zero.
     used: bool,
 }
@@ -80,10 +80,9 @@ pub(crate) struct Level<D: Stride> {
     pub(crate) end: D::Extent,
     /// `a_k` of the run at hand: its step modulo `P_k`.
     part: D::Extent,
-    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no carry has set in.
-    sum: D::Extent,
-    /// The same without the run at hand.
-    before: D::Extent,
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, as long as no carry has set in, and the same with the run at hand: which is
+    /// which says [`Outer::turn`].
+    sums: [D::Extent; 2],
 }
 
 /// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
@@ -102,7 +101,7 @@ impl<D: Stride> Outer<D> {
     /// An outer layout that is about to be read.
     #[inline(always)]
     pub(crate) fn blank() -> Outer<D> {
-        Outer { levels: ArrayVec::new(), last: D::zero(), used: false }
+        Outer { levels: ArrayVec::new(), last: D::zero(), turn: false, used: false }
     }
 
     /// Reads a layout.
@@ -118,7 +117,7 @@ impl<D: Stride> Outer<D> {
             end = end.times(&mode.extent)?;
             let zero = D::Extent::zero;
             let Leaf { extent, stride } = mode;
-            let level = Level { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
+            let level = Level { extent, stride, end: end.clone(), part: zero(), sums: [zero(), zero()] };
             self.levels.try_push(level).ok()
         })?;
         if let Some(last) = last {
@@ -133,14 +132,13 @@ impl<D: Stride> Outer<D> {
     fn walk(&mut self, step: &D::Extent, last: &D::Extent) -> Option<(D, bool)> {
         let (mut value, mut rest) = (D::zero(), step.clone());
         let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
-        let mut fits = true;
+        let (mut fits, turn) = (true, self.turn);
         for level in &mut self.levels {
             let (quotient, digit) = rest.divide(&level.extent)?;
             value = value.plus(&level.stride.times(&digit)?)?;
             part = part.plus(&begin.times(&digit)?)?;
             level.part = part.clone();
-            swap(&mut level.before, &mut level.sum);
-            fits &= level.fits(last);
+            fits &= level.fits(last, turn);
             (rest, begin) = (quotient, level.end.clone());
         }
         Some((value.plus(&self.last.times(&rest)?)?, fits))
@@ -149,7 +147,14 @@ impl<D: Stride> Outer<D> {
     /// The first level that carries, or may carry, if the run at hand makes `last` steps.
     #[inline]
     fn carrying(&mut self, last: &D::Extent) -> Option<usize> {
-        self.levels.iter_mut().position(|level| !level.fits(last))
+        let turn = self.turn;
+        self.levels.iter_mut().position(|level| !level.fits(last, turn))
+    }
+
+    /// Counts the run at hand among those so far.
+    #[inline(always)]
+    fn keep(&mut self) {
+        self.turn = !self.turn;
     }
 
     /// No runs so far.
@@ -157,7 +162,7 @@ impl<D: Stride> Outer<D> {
     fn start(&mut self) {
         if self.used {
             for level in &mut self.levels {
-                level.sum = D::Extent::zero();
+                level.sums = [D::Extent::zero(), D::Extent::zero()];
             }
         }
         self.used = true;
@@ -179,11 +184,13 @@ impl<D: Stride> Outer<D> {
 impl<D: Stride> Level<D> {
     /// Whether `last` steps of the run at hand, together with the runs so far, surely stay below the end.
     #[inline(always)]
-    fn fits(&mut self, last: &D::Extent) -> bool {
-        match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
-            Some(sum) => {
-                self.sum = sum;
-                self.sum.less(&self.end).proved()
+    fn fits(&mut self, last: &D::Extent, turn: bool) -> bool {
+        let [sum, next] = &mut self.sums;
+        let (sum, next) = if turn { (next, sum) } else { (sum, next) };
+        match last.times(&self.part).and_then(|reach| sum.plus(&reach)) {
+            Some(reach) => {
+                *next = reach;
+                next.less(&self.end).proved()
             }
             None => false,
         }
@@ -244,7 +251,7 @@ pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) 
 }
 
 /// `A o B` for an outer layout that has been read.
-#[inline(always)]
+#[inline]
 pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
@@ -253,7 +260,7 @@ pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Exten
 }
 
 /// Appends `A o B` to a tree that is being written.
-#[inline(always)]
+#[inline]
 pub(crate) fn compose_into<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -281,13 +288,14 @@ pub(crate) fn compose_into<D: Stride>(
             let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
             let (value, fits) = outer.walk(&step, &last).ok_or_else(overflow)?;
             if fits {
+                outer.keep();
                 leaves.push(Leaf { extent, stride: signed(value, negative).ok_or_else(overflow)? });
                 break;
             }
             let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
             let stride = signed(value, negative).ok_or_else(overflow)?;
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?) {
-                None => {}
+                None => outer.keep(),
                 Some(level) => {
                     // The first carry decides, unless it cancels; with steps of both signs the sums say nothing.
                     if !(open || rising && falling) {
@@ -321,7 +329,7 @@ fn signed<D: Stride>(value: D, negative: bool) -> Option<D> {
 
 /// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
 /// extent of what remains.
-#[inline(always)]
+#[inline]
 fn first_run<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,

@@ -1,0 +1,55 @@
+//! Layouts in a compiler.
+//!
+//! A compiler meets the same layouts again and again: as the types of values, as the operands of folds, as candidates of a search.
+//! This crate gives each of them an identity, remembers what operations on them came to, and answers what a verifier asks:
+//!
+//! * [`Interner`]: equal layouts are one [`Handle`], eight bytes that are compared and hashed as a number; operations on handles are
+//!   computed once, and so are refusals. It holds every kind of layout, swizzled and composed ones too, and is shared by threads.
+//! * [`verify`]: whether shape and stride nest alike, whether a shape divides, whether an image fits a domain, whether two layouts are one
+//!   function, and so on; each answer says which mode and which numbers.
+//!
+//! ```
+//! use tilewright_compiler::{Interner, verify};
+//! use tilewright_layout::{Layout, Tiler};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let interner = Interner::new();
+//! let matrix = interner.intern(&"(128,64):(64,1)".parse::<Layout>()?)?;
+//! let tiler = interner.intern(&"[16:1;8:1]".parse::<Tiler>()?)?;
+//!
+//! // Computed once, then looked up.
+//! let tiled = interner.zipped_divide(matrix, tiler)?;
+//! assert_eq!(interner.zipped_divide(matrix, tiler)?, tiled);
+//! assert_eq!(interner.get(tiled)?.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
+//!
+//! // A fold is legal when the inner image fits the outer domain.
+//! let rows = interner.intern(&"(4,4):(1,12)".parse::<Layout>()?)?;
+//! let verdict = verify::fits(interner.get(rows)?, &"(4,8):(8,1)".parse::<Layout>()?);
+//! assert_eq!(
+//!     verdict.to_string(),
+//!     "fails: the image of the inner layout reaches 39 at coordinate (3,3), and the domain of the outer layout ends at 31"
+//! );
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it costs
+//!
+//! Looking up a composite takes 15 to 25 ns, computing it 30 to 250; computing it for the first time in an interner takes 150 to 250 ns
+//! more than without one. So an interner saves time where an operation is asked for some three times or more, by those who keep handles; who
+//! has to intern the operands each time, at 35 to 50 ns each, gains nothing on small ones. What it always gives is identity. The example
+//! `interning` prints the numbers of your machine.
+
+mod handle;
+mod hash;
+mod interner;
+mod kind;
+mod memo;
+mod operation;
+mod pool;
+pub mod verify;
+
+pub use handle::Handle;
+pub use interner::{DEFAULT_LIMIT, InternError, Interner};
+pub use kind::Kind;
+pub use operation::{AnyLayout, Copies};

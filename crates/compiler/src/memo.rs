@@ -1,0 +1,79 @@
+//! What operations came to.
+//!
+//! Law: for a key, the first outcome that is recorded is the one that everybody gets, whoever computes it again meanwhile. Nothing is
+//! locked while something is computed, nor while an outcome is looked up.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use tilewright_layout::LayoutError;
+
+use crate::hash::Seed;
+use crate::operation::Operation;
+use crate::pool::Pool;
+
+/// An operation and its operands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// The operation, the kinds of the first two operands, and the number of the first.
+    what: u64,
+    /// The number of the second operand, or the operand itself where it is a number.
+    second: u64,
+    /// A third operand.
+    third: u64,
+}
+
+impl Key {
+    #[inline]
+    pub(crate) fn new(operation: Operation, kinds: [u8; 2], first: u32, second: u64, third: u64) -> Key {
+        let [a, b] = kinds;
+        let [w, x, y, z] = first.to_le_bytes();
+        Key { what: u64::from_le_bytes([operation as u8, a, b, 0, w, x, y, z]), second, third }
+    }
+}
+
+/// What an operation came to.
+#[derive(Clone)]
+pub(crate) enum Outcome {
+    /// A value, by its number among those of its kind.
+    Value(u32),
+    /// No value, for this reason.
+    Refused(Arc<LayoutError>),
+}
+
+/// The outcomes, found by their keys.
+pub(crate) struct Memo {
+    entries: Pool<(Key, Outcome)>,
+}
+
+impl Memo {
+    pub(crate) fn new(limit: u32, seed: Seed) -> Memo {
+        Memo { entries: Pool::new(limit, seed) }
+    }
+
+    /// How many outcomes are recorded.
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len()
+    }
+
+    #[inline]
+    pub(crate) fn recall(&self, key: &Key) -> Option<&Outcome> {
+        let index = self.entries.find_by(self.hash(key), |(other, _)| other == key)?;
+        self.entries.get(index).map(|(_, outcome)| outcome)
+    }
+
+    /// Records an outcome, if there is room; returns the one that was recorded first.
+    pub(crate) fn record(&self, key: Key, outcome: Outcome) -> Outcome {
+        let given = (key, outcome.clone());
+        let index = self.entries.enter_by(self.hash(&key), given, |given, other| given.0 == other.0, |given| given);
+        match index.and_then(|index| self.entries.get(index)) {
+            Some((_, first)) => first.clone(),
+            None => outcome,
+        }
+    }
+
+    #[inline]
+    fn hash(&self, key: &Key) -> u64 {
+        self.entries.seed.hash_one((key.what, key.second ^ key.third.rotate_left(32)))
+    }
+}

@@ -1,0 +1,159 @@
+//! Questions that a verifier asks, with answers that say why.
+//!
+//! Law: the answer is a [`Verdict`]. It holds, with what that establishes; or it fails, with the first place at which it does, the
+//! mode and the numbers; or it is not decided, with the refusal of the algebra that stands in the way (a search that reached its
+//! limit, a number beyond 64 bits, a fact about an extent that is not known). Printed, it is the sentence of a diagnostic.
+//!
+//! | question | function |
+//! |---|---|
+//! | do shape and stride nest alike? | [`congruent`] |
+//! | does a coordinate fit a shape? | [`weakly_congruent`] |
+//! | does a path lead to a mode? | [`mode_at`] |
+//! | does a shape divide cleanly by a tiler, rounded up, down or not at all? | [`divides`] |
+//! | does the inner image fit the outer domain? | [`fits`] |
+//! | are two layouts one function? | [`equal`], [`equal_without_broadcast`] |
+//! | do different coordinates have different offsets? | [`injective`] |
+//! | is a declared type the one that was inferred? | [`result_type`] |
+//! | is a composed layout a type of its own? | [`composed_type`] |
+//!
+//! The algebra decides; what is here finds the place to point at.
+//!
+//! ```
+//! use tilewright_compiler::verify::{self, Rounding};
+//! use tilewright_layout::{Layout, Tiler, Tree};
+//!
+//! # fn main() -> Result<(), tilewright_layout::LayoutError> {
+//! let (shape, tiler): (Tree<i64>, Tiler) = ("(128,60)".parse()?, "[16:1;8:1]".parse()?);
+//! let verdict = verify::divides(&shape, &tiler, Rounding::Exact);
+//! assert!(!verdict.holds());
+//! assert_eq!(verdict.to_string(), "fails: exact division: in mode 1, extent 60 is 7 tiles of 8 and 4 more");
+//!
+//! let (outer, inner): (Layout, Layout) = ("(4,8):(8,1)".parse()?, "(4,4):(1,12)".parse()?);
+//! assert_eq!(
+//!     verify::fits(&inner, &outer).to_string(),
+//!     "fails: the image of the inner layout reaches 39 at coordinate (3,3), and the domain of the outer layout ends at 31"
+//! );
+//! # Ok(())
+//! # }
+//! ```
+
+mod congruence;
+mod division;
+mod domain;
+mod equality;
+mod injectivity;
+mod types;
+
+use std::fmt;
+
+use tilewright_layout::{LayoutError, Tree, Truth};
+
+pub use congruence::{Incongruent, MissingMode, congruent, mode_at, weakly_congruent};
+pub use division::{Division, Indivisible, Ragged, Rounding, divides};
+pub use domain::{Fit, Outside, fits};
+pub use equality::{Difference, Point, equal, equal_without_broadcast};
+pub use injectivity::{Collision, Injective, injective};
+pub use types::{Mismatch, Trivial, composed_type, result_type};
+
+/// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict<H, F> {
+    /// It holds; this is what was established.
+    Holds(H),
+    /// It fails; this is where and why.
+    Fails(F),
+    /// It is not known; this is what would have to be.
+    Undecided(LayoutError),
+}
+
+impl<H, F> Verdict<H, F> {
+    /// Whether it was shown to hold.
+    pub fn holds(&self) -> bool {
+        matches!(self, Verdict::Holds(_))
+    }
+
+    /// Whether it was shown to fail.
+    pub fn fails(&self) -> bool {
+        matches!(self, Verdict::Fails(_))
+    }
+
+    /// The answer without its reasons.
+    pub fn truth(&self) -> Truth {
+        match self {
+            Verdict::Holds(_) => Truth::Proved,
+            Verdict::Fails(_) => Truth::Refuted,
+            Verdict::Undecided(_) => Truth::Open,
+        }
+    }
+
+    /// What was established, where it holds.
+    pub fn established(self) -> Option<H> {
+        match self {
+            Verdict::Holds(holds) => Some(holds),
+            Verdict::Fails(_) | Verdict::Undecided(_) => None,
+        }
+    }
+
+    /// Where and why it fails, where it does.
+    pub fn failure(self) -> Option<F> {
+        match self {
+            Verdict::Fails(fails) => Some(fails),
+            Verdict::Holds(_) | Verdict::Undecided(_) => None,
+        }
+    }
+}
+
+impl<H: fmt::Display, F: fmt::Display> fmt::Display for Verdict<H, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Holds(holds) => write!(f, "holds: {holds}"),
+            Verdict::Fails(fails) => write!(f, "fails: {fails}"),
+            Verdict::Undecided(error) => write!(f, "undecided: {error}"),
+        }
+    }
+}
+
+/// What a question that may be undecided returns on the way.
+type Decided<H, F> = Result<Result<H, F>, LayoutError>;
+
+impl<H, F> From<Decided<H, F>> for Verdict<H, F> {
+    fn from(decided: Decided<H, F>) -> Verdict<H, F> {
+        match decided {
+            Ok(Ok(holds)) => Verdict::Holds(holds),
+            Ok(Err(fails)) => Verdict::Fails(fails),
+            Err(error) => Verdict::Undecided(error),
+        }
+    }
+}
+
+/// A mode at the start of a sentence: `in mode 1, `, `in mode [1,0], `; nothing for the whole.
+struct In<'a>(&'a [usize]);
+
+impl fmt::Display for In<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            [mode] => write!(f, "in mode {mode}, "),
+            [first, rest @ ..] => {
+                write!(f, "in mode [{first}")?;
+                rest.iter().try_for_each(|mode| write!(f, ",{mode}"))?;
+                f.write_str("], ")
+            }
+        }
+    }
+}
+
+/// A coordinate in a sentence: always in parentheses.
+struct At<'a, N>(&'a Tree<N>);
+
+impl<N: fmt::Display> fmt::Display for At<'_, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_leaf() { write!(f, "({})", self.0) } else { self.0.fmt(f) }
+    }
+}
+
+/// The refusal of a question that needs a fact.
+fn open(op: &'static str, fact: impl fmt::Display) -> LayoutError {
+    LayoutError::Open { op, fact: fact.to_string().into_boxed_str() }
+}

@@ -1,0 +1,105 @@
+//! Whether one layout's image fits another's domain.
+//!
+//! Law: the image of the inner layout lies between its least and its greatest offset, and both are reached: each at a corner of its
+//! domain, where every mode stands at its first or its last position. So it fits the domain `[0, size)` of the outer layout exactly
+//! when these two do, and where one does not, its corner is the witness.
+
+use std::fmt;
+
+use tilewright_layout::{Extent, Layout, LayoutError, Stride, Tree, Truth};
+
+use super::{At, Verdict, open};
+
+const OP: &str = "fits";
+
+/// The image of the inner layout and the domain that it fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fit<N: Extent = i64> {
+    /// The least offset of the inner layout.
+    pub least: N,
+    /// Its greatest offset.
+    pub greatest: N,
+    /// The size of the outer layout.
+    pub size: N,
+}
+
+impl<N: Extent> fmt::Display for Fit<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fit { least, greatest, size } = self;
+        write!(f, "the image of the inner layout lies in [{least},{greatest}], and the outer layout has size {size}")
+    }
+}
+
+/// Where the image of the inner layout leaves the domain of the outer one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside<N: Extent = i64> {
+    /// A coordinate of the inner layout, one index a leaf.
+    pub coordinate: Tree<N>,
+    /// The offset there, which is no index of the outer layout: the least one if it is below 0, otherwise the greatest.
+    pub offset: N,
+    /// The size of the outer layout.
+    pub size: N,
+    /// Whether the offset lies before the domain rather than behind it.
+    pub below: bool,
+}
+
+impl<N: Extent> fmt::Display for Outside<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outside { coordinate, offset, size, below } = self;
+        write!(
+            f,
+            "the image of the inner layout reaches {offset} at coordinate {}, and the domain of ",
+            At(coordinate)
+        )?;
+        if *below {
+            return f.write_str("the outer layout begins at 0");
+        }
+        match size.minus(&N::one()) {
+            Some(last) => write!(f, "the outer layout ends at {last}"),
+            None => write!(f, "the outer layout has size {size}"),
+        }
+    }
+}
+
+/// Whether every offset of `inner` is an index of `outer`: the condition of the strict composition `outer o inner`.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Layout;
+///
+/// let fits = |inner: &str, outer: &str| {
+///     let (inner, outer): (Layout, Layout) = (inner.parse().unwrap(), outer.parse().unwrap());
+///     verify::fits(&inner, &outer).to_string()
+/// };
+/// assert_eq!(fits("4:1", "8:2"), "holds: the image of the inner layout lies in [0,3], and the outer layout has size 8");
+/// assert_eq!(
+///     fits("8:2", "4:1"),
+///     "fails: the image of the inner layout reaches 14 at coordinate (7), and the domain of the outer layout ends at 3"
+/// );
+/// ```
+pub fn fits<D: Stride>(inner: &Layout<D::Extent>, outer: &Layout<D>) -> Verdict<Fit<D::Extent>, Outside<D::Extent>> {
+    decide(inner, outer.size()).into()
+}
+
+fn decide<N: Extent>(inner: &Layout<N>, size: N) -> Result<Result<Fit<N>, Outside<N>>, LayoutError> {
+    let (least, greatest) = inner.range()?;
+    let below = match least.less(&N::zero()) {
+        Truth::Proved => true,
+        Truth::Refuted => false,
+        Truth::Open => return Err(open(OP, format_args!("{least} is not negative"))),
+    };
+    if !below {
+        match greatest.less(&size) {
+            Truth::Proved => return Ok(Ok(Fit { least, greatest, size })),
+            Truth::Refuted => {}
+            Truth::Open => return Err(open(OP, format_args!("{greatest} is less than {size}"))),
+        }
+    }
+    let corner = inner.tree().try_map(|leaf| {
+        let last = leaf.extent.minus(&N::one()).ok_or(LayoutError::Overflow { op: OP })?;
+        let outward = if below { leaf.stride.less(&N::zero()) } else { N::zero().less(&leaf.stride) };
+        Ok::<N, LayoutError>(if outward.proved() { last } else { N::zero() })
+    })?;
+    let offset = if below { least } else { greatest };
+    Ok(Err(Outside { coordinate: corner, offset, size, below }))
+}

@@ -1,0 +1,155 @@
+//! Whether two layouts are one function.
+//!
+//! Law: two layouts are the same function of an index exactly when their coalesced forms are equal. Where these first differ in mode
+//! `k`, the functions agree below `P`, the size of the modes before it, and wherever they differ at some index, they differ at one that
+//! is a multiple of `P`. The first one is `P * j` for a `j` that one of the two modes marks, `s` being its extent:
+//!
+//! * `1`, if the strides differ;
+//! * `s`, where the shorter mode ends: the next one does not continue it, or coalescing would have merged them;
+//! * `s + a` and `s + 2a`, `a` the lowest bit of `s`, for XOR strides: a mode there may be continued by the next for a while, and
+//!   diverges when the sum with `a` carries.
+//!
+//! So the two functions are evaluated at these places, and the first at which the values differ is shown. If there is none below both
+//! sizes, the shorter layout is the beginning of the longer one.
+
+use std::fmt;
+
+use tilewright_layout::{Extent, Layout, LayoutError, Stride, Tree, Truth, idx2crd};
+
+use super::{At, Verdict, open};
+
+const OP: &str = "equal";
+
+/// An index at which two layouts have different values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point<D: Stride = i64> {
+    /// The index: the first one at which they differ.
+    pub index: D::Extent,
+    /// The coordinate of that index in each layout.
+    pub coordinates: (Tree<D::Extent>, Tree<D::Extent>),
+    /// The value of each.
+    pub values: (D, D),
+}
+
+/// How two layouts differ as functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference<D: Stride = i64> {
+    /// The sizes of both.
+    pub sizes: (D::Extent, D::Extent),
+    /// The first index at which their values differ; none when one layout is the beginning of the other.
+    pub at: Option<Point<D>>,
+}
+
+impl<D: Stride> fmt::Display for Difference<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (a, b) = &self.sizes;
+        match &self.at {
+            None => write!(f, "the sizes are {a} and {b}, and the shorter layout is the beginning of the other"),
+            Some(Point { index, coordinates, values }) => {
+                if a != b {
+                    write!(f, "the sizes are {a} and {b}, and ")?;
+                }
+                write!(f, "at index {index} the first, at {}, has {}", At(&coordinates.0), values.0)?;
+                write!(f, " and the second, at {}, has {}", At(&coordinates.1), values.1)
+            }
+        }
+    }
+}
+
+/// Whether two layouts are the same function of an index; then, their coalesced form.
+///
+/// Not decided: a number is not representable, or a fact about an extent is needed.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Layout;
+///
+/// let equal = |a: &str, b: &str| {
+///     let (a, b): (Layout, Layout) = (a.parse().unwrap(), b.parse().unwrap());
+///     verify::equal(&a, &b).to_string()
+/// };
+/// assert_eq!(equal("(2,4):(1,2)", "8:1"), "holds: 8:1");
+/// assert_eq!(equal("(2,4):(4,1)", "8:1"), "fails: at index 1 the first, at (1,0), has 4 and the second, at (1), has 1");
+/// assert_eq!(equal("4:2", "8:2"), "fails: the sizes are 4 and 8, and the shorter layout is the beginning of the other");
+/// ```
+pub fn equal<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdict<Layout<D>, Difference<D>> {
+    decide(a, b).into()
+}
+
+/// Whether two layouts reach the same offsets in the same order once what only repeats offsets is left out: whether they are
+/// [`equal`] after [`Layout::filter`], the canonical form by which a verifier that only cares for memory compares layouts.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Layout;
+///
+/// let (a, b): (Layout, Layout) = ("(4,3):(1,0)".parse().unwrap(), "(2,2,5):(1,2,0)".parse().unwrap());
+/// assert!(verify::equal(&a, &b).fails());
+/// assert_eq!(verify::equal_without_broadcast(&a, &b).to_string(), "holds: 4:1");
+/// ```
+pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdict<Layout<D>, Difference<D>> {
+    match (a.filter(), b.filter()) {
+        (Ok(a), Ok(b)) => equal(&a, &b),
+        (Err(error), _) | (_, Err(error)) => Verdict::Undecided(error),
+    }
+}
+
+fn decide<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Result<Layout<D>, Difference<D>>, LayoutError> {
+    let (short_a, short_b) = (a.coalesce()?, b.coalesce()?);
+    // The coalesced form of no leaves at all is not that of one position, although the function is.
+    if short_a == short_b || (a.size().is_one().proved() && b.size().is_one().proved()) {
+        return Ok(Ok(short_a));
+    }
+    let sizes = (a.size(), b.size());
+    for index in marks(&short_a, &short_b)? {
+        if index.less(&sizes.0).refuted() || index.less(&sizes.1).refuted() {
+            continue;
+        }
+        let values = (a.eval(&index)?, b.eval(&index)?);
+        match values.0.same(&values.1) {
+            Truth::Proved => {}
+            Truth::Refuted => {
+                for size in [&sizes.0, &sizes.1] {
+                    if !index.less(size).proved() {
+                        return Err(open(OP, format_args!("{index} is less than {size}")));
+                    }
+                }
+                let place = |layout: &Layout<D>| idx2crd(&Tree::leaf(index.clone()), &layout.shape());
+                let coordinates = (place(a)?, place(b)?);
+                return Ok(Err(Difference { sizes, at: Some(Point { index, coordinates, values }) }));
+            }
+            Truth::Open => return Err(open(OP, format_args!("{} equals {}", values.0, values.1))),
+        }
+    }
+    match sizes.0.same(&sizes.1) {
+        Truth::Refuted => Ok(Err(Difference { sizes, at: None })),
+        Truth::Proved | Truth::Open => Err(open(OP, format_args!("{short_a} equals {short_b}"))),
+    }
+}
+
+/// The indices, in order, of which one is the first at which two coalesced layouts differ, if they differ below both sizes.
+fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, LayoutError> {
+    let mut before = D::Extent::one();
+    let mut pairs = a.leaves().iter().zip(b.leaves());
+    let (first, second) = loop {
+        match pairs.next() {
+            Some((first, second)) if first == second => {
+                before = before.times(&first.extent).ok_or(LayoutError::Overflow { op: OP })?;
+            }
+            Some((first, second)) => break (first, second),
+            None => return Ok(vec![before]),
+        }
+    };
+    let mut steps = vec![D::Extent::one()];
+    for leaf in [first, second] {
+        steps.push(leaf.extent.clone());
+        if let Some(extent) = leaf.extent.known() {
+            let lowest = extent & extent.wrapping_neg();
+            let carries = [extent.checked_add(lowest), lowest.checked_mul(2).and_then(|two| extent.checked_add(two))];
+            steps.extend(carries.into_iter().flatten().map(D::Extent::from));
+        }
+    }
+    steps.sort_by(|a, b| if a.less(b).proved() { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater });
+    // A product beyond 64 bits lies beyond both sizes.
+    Ok(steps.iter().filter_map(|step| before.times(step)).collect())
+}

@@ -1,0 +1,145 @@
+//! Whether a type is what it says.
+//!
+//! Law: a declared result type is that of the operation when it has the same nesting as the inferred one and the same extents and
+//! strides, leaf by leaf; the stride of an extent of 1 cannot be observed, and does not count. Being the same function is not
+//! enough: operations on the result go by its modes.
+
+use std::fmt;
+
+use tilewright_layout::{Composed, Layout, LayoutError, Leaf, OuterMap, Path, Stride, Truth};
+
+use super::congruence::nests_alike;
+use super::{In, Incongruent, Verdict, open};
+
+const OP: &str = "result_type";
+
+/// How a declared type differs from the inferred one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch<D: Stride = i64> {
+    /// They nest differently.
+    Nesting {
+        /// Where.
+        at: Incongruent,
+        /// Whether they are the same function of an index all the same.
+        same_function: bool,
+    },
+    /// A leaf differs.
+    Leaf {
+        /// Which.
+        path: Path,
+        /// What was declared.
+        declared: Leaf<D>,
+        /// What was inferred.
+        inferred: Leaf<D>,
+        /// Whether they are the same function of an index all the same.
+        same_function: bool,
+    },
+}
+
+impl<D: Stride> fmt::Display for Mismatch<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same_function = match self {
+            Mismatch::Nesting { at, same_function } => {
+                write!(f, "{at}")?;
+                same_function
+            }
+            Mismatch::Leaf { path, declared, inferred, same_function } => {
+                let mode = |leaf: &Leaf<D>| format!("{}:{}", leaf.extent, leaf.stride);
+                write!(f, "{}the declared type has {}, the inferred one {}", In(path), mode(declared), mode(inferred))?;
+                same_function
+            }
+        };
+        if *same_function { f.write_str("; as functions of an index they are equal") } else { Ok(()) }
+    }
+}
+
+/// Whether a declared type is the inferred one.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Layout;
+///
+/// let same = |declared: &str, inferred: &str| {
+///     let (declared, inferred): (Layout, Layout) = (declared.parse().unwrap(), inferred.parse().unwrap());
+///     verify::result_type(&declared, &inferred).to_string()
+/// };
+/// assert_eq!(same("(4,1):(1,7)", "(4,1):(1,0)"), "holds: (4,1):(1,0)");
+/// assert_eq!(same("(4,8):(1,4)", "(4,8):(8,1)"), "fails: in mode 0, the declared type has 4:1, the inferred one 4:8");
+/// assert_eq!(
+///     same("32:1", "(4,8):(1,4)"),
+///     "fails: the declared type nests as * but the inferred type as (*,*); as functions of an index they are equal"
+/// );
+/// ```
+pub fn result_type<D: Stride>(declared: &Layout<D>, inferred: &Layout<D>) -> Verdict<Layout<D>, Mismatch<D>> {
+    let same_function = || declared.equivalent(inferred);
+    match nests_alike(("declared type", declared.tree()), ("inferred type", inferred.tree())) {
+        Verdict::Holds(_) => {}
+        Verdict::Fails(at) => return Verdict::Fails(Mismatch::Nesting { at, same_function: same_function() }),
+        Verdict::Undecided(error) => return Verdict::Undecided(error),
+    }
+    for (leaf, (left, right)) in declared.leaves().iter().zip(inferred.leaves()).enumerate() {
+        match same_mode(left, right) {
+            Truth::Proved => {}
+            Truth::Refuted => {
+                return Verdict::Fails(Mismatch::Leaf {
+                    path: declared.profile().path(leaf),
+                    declared: left.clone(),
+                    inferred: right.clone(),
+                    same_function: same_function(),
+                });
+            }
+            Truth::Open => return Verdict::Undecided(unknown(left, right)),
+        }
+    }
+    Verdict::Holds(inferred.clone())
+}
+
+fn same_mode<D: Stride>(a: &Leaf<D>, b: &Leaf<D>) -> Truth {
+    use tilewright_layout::Extent;
+    match (a.extent.same(&b.extent), a.stride.same(&b.stride)) {
+        (Truth::Refuted, _) => Truth::Refuted,
+        (Truth::Proved, _) if a.extent.is_one().proved() => Truth::Proved,
+        (Truth::Proved, Truth::Refuted) if !a.extent.is_one().refuted() => Truth::Open,
+        (Truth::Proved, stride) => stride,
+        (Truth::Open, Truth::Refuted) if a.extent.is_one().refuted() => Truth::Refuted,
+        (Truth::Open, _) => Truth::Open,
+    }
+}
+
+fn unknown<D: Stride>(a: &Leaf<D>, b: &Leaf<D>) -> LayoutError {
+    open(OP, format_args!("{}:{} equals {}:{}", a.extent, a.stride, b.extent, b.stride))
+}
+
+/// A composed layout that is no more than its inner layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trivial {
+    /// The layout that says the same.
+    pub inner: Layout,
+}
+
+impl fmt::Display for Trivial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no bit is swizzled and the offset is 0, so that this is the layout {}", self.inner)
+    }
+}
+
+/// Whether a composed layout is a type of its own: whether it swizzles bits, adds an offset or maps through a layout.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Composed;
+///
+/// let trivial: Composed = "S<0,4,3> o 0 o (8,8):(8,1)".parse().unwrap();
+/// assert_eq!(
+///     verify::composed_type(&trivial).to_string(),
+///     "fails: no bit is swizzled and the offset is 0, so that this is the layout (8,8):(8,1)"
+/// );
+/// ```
+pub fn composed_type(composed: &Composed) -> Verdict<Composed, Trivial> {
+    match composed.outer() {
+        OuterMap::Swizzle(swizzle) if swizzle.is_identity() && composed.offset() == 0 => {
+            Verdict::Fails(Trivial { inner: composed.inner().clone() })
+        }
+        OuterMap::Swizzle(_) | OuterMap::Layout(_) => Verdict::Holds(composed.clone()),
+    }
+}
