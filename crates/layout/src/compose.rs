@@ -44,6 +44,8 @@
 //! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l` are multiples of `P_k`, or
 //! when the sum stays strictly between `-P_k` and `P_k`; otherwise the box is split in the same way.
 
+use core::mem::swap;
+
 use arrayvec::ArrayVec;
 
 use crate::carry;
@@ -64,8 +66,6 @@ pub(crate) struct Outer<D: Stride> {
     pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
-    /// The place of the sums over the runs so far in [`Level::sums`]: whether it is the second.
-    turn: bool,
     /// Whether the sums may be other than zero.
     used: bool,
 }
@@ -80,9 +80,10 @@ pub(crate) struct Level<D: Stride> {
     pub(crate) end: D::Extent,
     /// `a_k` of the run at hand: its step modulo `P_k`.
     part: D::Extent,
-    /// The sum of `(t_l - 1) * a_lk` over the runs so far, as long as no carry has set in, and the same with the run at hand: which is
-    /// which says [`Outer::turn`].
-    sums: [D::Extent; 2],
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no carry has set in.
+    sum: D::Extent,
+    /// The same without the run at hand.
+    before: D::Extent,
 }
 
 /// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
@@ -101,7 +102,7 @@ impl<D: Stride> Outer<D> {
     /// An outer layout that is about to be read.
     #[inline(always)]
     pub(crate) fn blank() -> Outer<D> {
-        Outer { levels: ArrayVec::new(), last: D::zero(), turn: false, used: false }
+        Outer { levels: ArrayVec::new(), last: D::zero(), used: false }
     }
 
     /// Reads a layout.
@@ -117,7 +118,7 @@ impl<D: Stride> Outer<D> {
             end = end.times(&mode.extent)?;
             let zero = D::Extent::zero;
             let Leaf { extent, stride } = mode;
-            let level = Level { extent, stride, end: end.clone(), part: zero(), sums: [zero(), zero()] };
+            let level = Level { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
             self.levels.try_push(level).ok()
         })?;
         if let Some(last) = last {
@@ -132,13 +133,14 @@ impl<D: Stride> Outer<D> {
     fn walk(&mut self, step: &D::Extent, last: &D::Extent) -> Option<(D, bool)> {
         let (mut value, mut rest) = (D::zero(), step.clone());
         let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
-        let (mut fits, turn) = (true, self.turn);
+        let mut fits = true;
         for level in &mut self.levels {
             let (quotient, digit) = rest.divide(&level.extent)?;
             value = value.plus(&level.stride.times(&digit)?)?;
             part = part.plus(&begin.times(&digit)?)?;
             level.part = part.clone();
-            fits &= level.fits(last, turn);
+            swap(&mut level.before, &mut level.sum);
+            fits &= level.fits(last);
             (rest, begin) = (quotient, level.end.clone());
         }
         Some((value.plus(&self.last.times(&rest)?)?, fits))
@@ -147,14 +149,7 @@ impl<D: Stride> Outer<D> {
     /// The first level that carries, or may carry, if the run at hand makes `last` steps.
     #[inline]
     fn carrying(&mut self, last: &D::Extent) -> Option<usize> {
-        let turn = self.turn;
-        self.levels.iter_mut().position(|level| !level.fits(last, turn))
-    }
-
-    /// Counts the run at hand among those so far.
-    #[inline(always)]
-    fn keep(&mut self) {
-        self.turn = !self.turn;
+        self.levels.iter_mut().position(|level| !level.fits(last))
     }
 
     /// No runs so far.
@@ -162,7 +157,7 @@ impl<D: Stride> Outer<D> {
     fn start(&mut self) {
         if self.used {
             for level in &mut self.levels {
-                level.sums = [D::Extent::zero(), D::Extent::zero()];
+                level.sum = D::Extent::zero();
             }
         }
         self.used = true;
@@ -184,13 +179,11 @@ impl<D: Stride> Outer<D> {
 impl<D: Stride> Level<D> {
     /// Whether `last` steps of the run at hand, together with the runs so far, surely stay below the end.
     #[inline(always)]
-    fn fits(&mut self, last: &D::Extent, turn: bool) -> bool {
-        let [sum, next] = &mut self.sums;
-        let (sum, next) = if turn { (next, sum) } else { (sum, next) };
-        match last.times(&self.part).and_then(|reach| sum.plus(&reach)) {
-            Some(reach) => {
-                *next = reach;
-                next.less(&self.end).proved()
+    fn fits(&mut self, last: &D::Extent) -> bool {
+        match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
+            Some(sum) => {
+                self.sum = sum;
+                self.sum.less(&self.end).proved()
             }
             None => false,
         }
@@ -251,7 +244,7 @@ pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) 
 }
 
 /// `A o B` for an outer layout that has been read.
-#[inline]
+#[inline(always)]
 pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
@@ -260,7 +253,7 @@ pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Exten
 }
 
 /// Appends `A o B` to a tree that is being written.
-#[inline]
+#[inline(always)]
 pub(crate) fn compose_into<D: Stride>(
     outer: &mut Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -288,14 +281,13 @@ pub(crate) fn compose_into<D: Stride>(
             let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
             let (value, fits) = outer.walk(&step, &last).ok_or_else(overflow)?;
             if fits {
-                outer.keep();
                 leaves.push(Leaf { extent, stride: signed(value, negative).ok_or_else(overflow)? });
                 break;
             }
             let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
             let stride = signed(value, negative).ok_or_else(overflow)?;
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?) {
-                None => outer.keep(),
+                None => {}
                 Some(level) => {
                     // The first carry decides, unless it cancels; with steps of both signs the sums say nothing.
                     if !(open || rising && falling) {
@@ -329,7 +321,7 @@ fn signed<D: Stride>(value: D, negative: bool) -> Option<D> {
 
 /// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
 /// extent of what remains.
-#[inline]
+#[inline(always)]
 fn first_run<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,

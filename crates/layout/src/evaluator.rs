@@ -19,6 +19,8 @@
 //! So one comparison of the index with the least of these bounds decides; an index beyond it, or below zero, goes the way of
 //! [`Layout::eval`].
 
+use alloc::vec::Vec;
+
 use smallvec::SmallVec;
 
 use crate::error::LayoutError;
@@ -30,14 +32,20 @@ use crate::tree::Leaves;
 pub struct Evaluator {
     /// The first stride, and the jumps of leaves that step with it.
     step: i64,
-    jumps: SmallVec<[Jump; 8]>,
+    /// The jumps; where there are fewer, the last ones are no jumps.
+    jumps: [Jump; FEW],
+    /// The jumps beyond those.
+    more: Vec<Jump>,
     /// Indices from 0 up to here, exclusive, are evaluated by the jumps.
     limit: u64,
     leaves: Leaves<Leaf>,
 }
 
+/// How many jumps are taken uncounted: to multiply by zero costs less than a loop.
+const FEW: usize = 4;
+
 /// So much more each time that the index passes a multiple of a period.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Jump {
     /// `2^64` divided by the period, rounded up.
     reciprocal: u64,
@@ -45,56 +53,28 @@ struct Jump {
     by: i64,
 }
 
+impl Jump {
+    /// What the jump has added up to at an index, modulo `2^64`.
+    #[inline(always)]
+    fn passed(self, index: u64) -> i64 {
+        let times = (u128::from(self.reciprocal) * u128::from(index)) >> 64;
+        (times as i64).wrapping_mul(self.by)
+    }
+}
+
 /// The most that the front leaves may reach, and the last one.
-const REACH: u128 = (1 << 62) - 1;
+const REACH: u64 = (1 << 62) - 1;
 
 impl Evaluator {
     fn new(leaves: &[Leaf]) -> Evaluator {
-        let mut evaluator =
-            Evaluator { step: 0, jumps: SmallVec::new(), limit: 0, leaves: leaves.iter().copied().collect() };
-        let Some((last, front)) = leaves.split_last() else { return evaluator };
-        // Indices below 2^63 are those that are not negative.
-        let (mut limit, mut period, mut reach) = (1_u128 << 63, 1_u128, 0_u128);
-        // What the leaf before this one would do next: `e_(k-1) * s_(k-1)`.
-        let mut expected = 0_i64;
-        for leaf in leaves {
-            let bound = evaluator.jump(period, leaf.stride.wrapping_sub(expected));
-            limit = limit.min(bound);
-            expected = leaf.stride.wrapping_mul(leaf.extent);
-            period *= u128::from(leaf.extent.unsigned_abs());
+        let (step, jumps, exact) = jumps_of(leaves);
+        let mut few = [Jump::default(); FEW];
+        for (place, jump) in few.iter_mut().zip(&jumps) {
+            *place = *jump;
         }
-        for leaf in front {
-            let steps = u128::from(leaf.extent.unsigned_abs()) - 1;
-            reach = reach.saturating_add(steps * u128::from(leaf.stride.unsigned_abs()));
-        }
-        if reach > REACH {
-            return evaluator;
-        }
-        // The last leaf may take `REACH / |stride|` steps, of one period of the front leaves each.
-        if let Some(steps) = REACH.checked_div(u128::from(last.stride.unsigned_abs())) {
-            let period = period / u128::from(last.extent.unsigned_abs());
-            limit = limit.min(period * (steps + 1));
-        }
-        evaluator.limit = limit as u64;
-        evaluator
-    }
-
-    /// Adds a jump at every multiple of a period, and gives the index up to which its reciprocal is exact.
-    fn jump(&mut self, period: u128, by: i64) -> u128 {
-        const EXACT: u128 = u128::MAX;
-        if period == 1 {
-            self.step = self.step.wrapping_add(by);
-            return EXACT;
-        }
-        let reciprocal = (1_u128 << 64).div_ceil(period);
-        match self.jumps.last_mut() {
-            // Equal periods have equal reciprocals. So may long periods that differ; below the bounds of both their floors agree.
-            Some(last) if u128::from(last.reciprocal) == reciprocal => last.by = last.by.wrapping_add(by),
-            _ if by == 0 => return EXACT,
-            _ => self.jumps.push(Jump { reciprocal: reciprocal as u64, by }),
-        }
-        let excess = reciprocal * period - (1 << 64);
-        u128::from(u64::MAX).checked_div(excess).map_or(EXACT, |last| last + 1)
+        let more = jumps.get(FEW..).unwrap_or_default().to_vec();
+        let limit = exact.min(bounded(leaves));
+        Evaluator { step, jumps: few, more, limit, leaves: leaves.iter().copied().collect() }
     }
 
     /// The value of the layout at an index: `layout.evaluator().eval(i) == layout.eval(&i)` for every `i`, past the end and
@@ -104,20 +84,71 @@ impl Evaluator {
     #[inline]
     pub fn eval(&self, index: i64) -> Result<i64, LayoutError> {
         if index as u64 >= self.limit {
-            return self.eval_far(index);
+            return self.eval_far(index).ok_or_else(|| LayoutError::overflow("eval"));
         }
         let mut value = self.step.wrapping_mul(index);
         for jump in &self.jumps {
-            let passed = (u128::from(jump.reciprocal) * u128::from(index as u64)) >> 64;
-            value = value.wrapping_add((passed as i64).wrapping_mul(jump.by));
+            value = value.wrapping_add(jump.passed(index as u64));
+        }
+        for jump in &self.more {
+            value = value.wrapping_add(jump.passed(index as u64));
         }
         Ok(value)
     }
 
     #[cold]
-    fn eval_far(&self, index: i64) -> Result<i64, LayoutError> {
-        eval_leaves(&self.leaves, &index).ok_or_else(|| LayoutError::overflow("eval"))
+    fn eval_far(&self, index: i64) -> Option<i64> {
+        eval_leaves(&self.leaves, &index)
     }
+}
+
+/// The step from each index to the next, the jumps at multiples of periods, and the index up to which all reciprocals are exact.
+fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
+    let mut jumps: SmallVec<[Jump; 8]> = SmallVec::new();
+    // What the leaf before this one would do next: `e_(k-1) * s_(k-1)`.
+    let (mut step, mut expected) = (0_i64, 0_i64);
+    // No period exceeds the size, which is below 2^63.
+    let (mut exact, mut period) = (u64::MAX, 1_u64);
+    for leaf in leaves {
+        let by = leaf.stride.wrapping_sub(expected);
+        expected = leaf.stride.wrapping_mul(leaf.extent);
+        if period == 1 {
+            step = step.wrapping_add(by);
+        } else {
+            let reciprocal = u64::MAX / period + 1;
+            match jumps.last_mut() {
+                // Equal periods have equal reciprocals. So may long periods that differ; below the bounds of both their floors agree.
+                Some(last) if last.reciprocal == reciprocal => last.by = last.by.wrapping_add(by),
+                _ if by == 0 => {}
+                _ => jumps.push(Jump { reciprocal, by }),
+            }
+            // `r`, which is below the period. For a mode that merges with the one before nothing depends on it.
+            let excess = reciprocal.wrapping_mul(period);
+            if by != 0 && excess != 0 {
+                exact = exact.min((u64::MAX / excess).saturating_add(1));
+            }
+        }
+        period = period.saturating_mul(leaf.extent.unsigned_abs());
+    }
+    (step, jumps, exact)
+}
+
+/// The index up to which no partial sum needs a check; 0 where the front leaves reach too far.
+fn bounded(leaves: &[Leaf]) -> u64 {
+    // Indices below 2^63 are those that are not negative.
+    const ALL: u64 = 1 << 63;
+    let Some((last, front)) = leaves.split_last() else { return 0 };
+    let (mut period, mut reach) = (1_u64, 0_u64);
+    for leaf in front {
+        let extent = leaf.extent.unsigned_abs();
+        period = period.saturating_mul(extent);
+        reach = reach.saturating_add((extent - 1).saturating_mul(leaf.stride.unsigned_abs()));
+    }
+    if reach > REACH {
+        return 0;
+    }
+    // The last leaf may take `REACH / |stride|` steps, of one period of the front leaves each.
+    REACH.checked_div(last.stride.unsigned_abs()).map_or(ALL, |steps| period.saturating_mul(steps + 1).min(ALL))
 }
 
 impl Layout {

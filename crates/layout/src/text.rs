@@ -415,10 +415,12 @@ fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLA
             _ => return None,
         }
     }
+    // These bits may run over, and differ from the shape then as well: a zero follows a one in leaves alone, there are as many
+    // leaves as in the shape, and the zeros above the shape would follow a one that has run over.
     let mut strides = 1_u64;
     for place in leaves.iter_mut().take(leaf) {
         let mut byte = next();
-        while byte == b'(' && strides >> 40 == 0 {
+        while byte == b'(' {
             strides = strides << 1 | 1;
             byte = next();
         }
@@ -430,7 +432,7 @@ fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLA
         (stride, byte) = plain_integer(byte, &mut next)?;
         place.stride = if negative { -stride } else { stride };
         strides = strides << 2 | 2;
-        while byte == b')' && strides >> 40 == 0 {
+        while byte == b')' {
             strides <<= 1;
             byte = next();
         }

@@ -120,6 +120,9 @@ fn long_runs_of_brackets() {
             format!("(2{close}:(3)"),
             format!("(2):(3{close}"),
             format!("(2,2):(3,{open}3))"),
+            format!("(2,2):3{close},(3,3)"),
+            format!("(2,2,2):{open}3{close},(3,3)"),
+            format!("(2,2,2):(3{close},(3,3)"),
         ] {
             check(&text);
         }
