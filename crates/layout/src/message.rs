@@ -213,10 +213,9 @@ impl fmt::Display for NotXor {
                 f,
                 "{op}: {mode}, becomes no mode of XOR strides: its value at index {at} is {value}, but steps as before give {sum}"
             ),
-            None => write!(
-                f,
-                "{op}: no layout has these values: at {at} the value is {value}, but what the modes give there XORs to {sum}"
-            ),
+            None => {
+                write!(f, "{op}: no layout has these values: at {at} the value is {value}, but the modes come to {sum}")
+            }
         }
     }
 }

@@ -14,21 +14,40 @@ use smallvec::SmallVec;
 use crate::coalesce::coalesced;
 use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf};
-use crate::number::Extent;
+use crate::number::{Extent, Stride};
 use crate::tiler::{Form, Pairs, Tiler, by_tiler};
 use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
 
 const OP: &str = "logical_product";
 
+/// Strides of which blocks can be multiplied: there are offsets at which disjoint copies lie.
+pub trait Blocks: Stride {
+    /// Where copies of a block lie, `A*`: offsets that keep those of the block distinct, the last mode going on for ever.
+    ///
+    /// Errors: there are none, or none that form a layout; a number is not representable.
+    fn copies(block: &Layout<Self>) -> Result<Layout<Self>, LayoutError>;
+}
+
+impl<N: Extent> Blocks for N {
+    #[inline]
+    fn copies(block: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+        block.weak_complement_open()
+    }
+}
+
 /// Writes `A` and `A* o B`.
-fn product<N: Extent>(block: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>) -> Result<(), LayoutError> {
-    let copies = Layout::from_valid(block.to_owned()).weak_complement_open()?.compose(tile)?;
+fn product<D: Blocks>(
+    block: TreeRef<'_, Leaf<D>>,
+    tile: &Layout<D::Extent>,
+    pairs: &mut Pairs<D>,
+) -> Result<(), LayoutError> {
+    let copies = D::copies(&Layout::from_valid(block.to_owned()))?.compose(tile)?;
     pairs.first().append(block);
     pairs.second().append(copies.as_ref());
     Ok(())
 }
 
-impl<N: Extent> Layout<N> {
+impl<D: Blocks> Layout<D> {
     /// Copies of this block arranged by a layout: `(block, copies)`; by mode, each mode is multiplied in this way (CuTe
     /// `logical_product`).
     ///
@@ -44,14 +63,14 @@ impl<N: Extent> Layout<N> {
     /// let tiler: Tiler = "6:1".parse().unwrap();
     /// assert_eq!(block.logical_product(&tiler).unwrap().to_string(), "((2,2),(2,3)):((4,1),(2,8))");
     /// ```
-    pub fn logical_product(&self, tiler: &Tiler<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn logical_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
         by_tiler(OP, Form::Logical, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `((blocks),(copies))` (CuTe `zipped_product`).
     ///
     /// Errors: as [`Layout::logical_product`]; a mode under `_` is not a pair.
-    pub fn zipped_product(&self, tiler: &Tiler<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn zipped_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
         by_tiler("zipped_product", Form::Zipped, self, tiler, &product)
     }
 
@@ -66,14 +85,14 @@ impl<N: Extent> Layout<N> {
     /// let tiler: Tiler = "(2,5):(1,2)".parse().unwrap();
     /// assert_eq!(block.tiled_product(&tiler).unwrap().to_string(), "((3,4),2,5):((4,1),12,24)");
     /// ```
-    pub fn tiled_product(&self, tiler: &Tiler<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn tiled_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
         by_tiler("tiled_product", Form::Tiled, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `(block,..,copies,..)` (CuTe `flat_product`).
     ///
     /// Errors: as [`Layout::zipped_product`].
-    pub fn flat_product(&self, tiler: &Tiler<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn flat_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
         by_tiler("flat_product", Form::Flat, self, tiler, &product)
     }
 
@@ -88,7 +107,7 @@ impl<N: Extent> Layout<N> {
     /// let (block, tiler): (Layout, Layout) = ("(2,5):(5,1)".parse().unwrap(), "(3,4):(1,3)".parse().unwrap());
     /// assert_eq!(block.blocked_product(&tiler).unwrap().to_string(), "((2,3),(5,4)):((5,10),(1,30))");
     /// ```
-    pub fn blocked_product(&self, tiler: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn blocked_product(&self, tiler: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
         let mut out = Gatherer::new();
         out.open();
         self.mode_products(tiler, |block, copies| {
@@ -113,14 +132,14 @@ impl<N: Extent> Layout<N> {
     /// let (block, tiler): (Layout, Layout) = ("(2,5):(5,1)".parse().unwrap(), "(3,4):(1,3)".parse().unwrap());
     /// assert_eq!(block.raked_product(&tiler).unwrap().to_string(), "((3,2),(4,5)):((10,5),(30,1))");
     /// ```
-    pub fn raked_product(&self, tiler: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    pub fn raked_product(&self, tiler: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
         let mut out = Gatherer::new();
         out.open();
         self.mode_products(tiler, |block, copies| {
-            let leaves: Leaves<Leaf<N>> = copies.leaves.iter().chain(block.leaves).cloned().collect();
+            let leaves: Leaves<Leaf<D>> = copies.leaves.iter().chain(block.leaves).cloned().collect();
             let modes = coalesced(&leaves).ok_or_else(|| LayoutError::overflow("raked_product"))?;
             match modes.is_empty() {
-                true => out.leaf(Leaf { extent: N::one(), stride: N::zero() }),
+                true => out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() }),
                 false => out.run(&modes),
             }
             Ok(())
@@ -132,10 +151,10 @@ impl<N: Extent> Layout<N> {
     /// Hands over the modes of the block and of its copies in pairs, both filled up with `1:0` to the same rank.
     fn mode_products(
         &self,
-        tiler: &Layout<N>,
-        mut emit: impl FnMut(TreeRef<'_, Leaf<N>>, TreeRef<'_, Leaf<N>>) -> Result<(), LayoutError>,
+        tiler: &Layout<D::Extent>,
+        mut emit: impl FnMut(TreeRef<'_, Leaf<D>>, TreeRef<'_, Leaf<D>>) -> Result<(), LayoutError>,
     ) -> Result<(), LayoutError> {
-        let open = self.weak_complement_open()?;
+        let open = D::copies(self)?;
         if self.profile().is_leaf() && tiler.rank() == 1 {
             // A number has no modes to put others beside: its partner is the arrangement as a whole, as in CuTe.
             return emit(self.as_ref(), open.compose(tiler)?.as_ref());
@@ -168,7 +187,7 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(block.tile_to_shape(&target, None).unwrap().to_string(), "((3,2),(2,4)):((1,6),(3,12))");
     /// assert_eq!(block.tile_to_shape(&target, Some(&order)).unwrap().to_string(), "((3,2),(2,4)):((1,24),(3,6))");
     /// ```
-    pub fn tile_to_shape(&self, target: &Tree<N>, order: Option<&Tree<i64>>) -> Result<Layout<N>, LayoutError> {
+    pub fn tile_to_shape(&self, target: &Tree<D::Extent>, order: Option<&Tree<i64>>) -> Result<Layout<D>, LayoutError> {
         const OP: &str = "tile_to_shape";
         let overflow = || LayoutError::overflow(OP);
         let (rank, wanted) = (self.rank(), target.rank());
@@ -176,24 +195,24 @@ impl<N: Extent> Layout<N> {
             return Err(LayoutError::Rank { op: OP, path: Default::default(), expected: wanted, found: rank });
         }
         let mut blocks = self.as_ref().modes();
-        let mut copies: Leaves<Leaf<N>> = Leaves::new();
+        let mut copies: Leaves<Leaf<D::Extent>> = Leaves::new();
         let mut leaf = 0;
         for mode in target.as_ref().modes() {
-            let mut size = N::one();
+            let mut size = D::Extent::one();
             for extent in mode.leaves {
-                if !N::zero().less(extent).proved() {
+                if !D::Extent::zero().less(extent).proved() {
                     return Err(LayoutError::extent(target.profile(), leaf, extent));
                 }
                 size = size.times(extent).ok_or_else(overflow)?;
                 leaf += 1;
             }
-            let mut block = N::one();
+            let mut block = D::Extent::one();
             for leaf in blocks.next().map_or(&[][..], |mode| mode.leaves) {
                 block = block.times(&leaf.extent).ok_or_else(overflow)?;
             }
-            copies.push(Leaf { extent: size.divide_up(&block).ok_or_else(overflow)?, stride: N::zero() });
+            copies.push(Leaf { extent: size.divide_up(&block).ok_or_else(overflow)?, stride: D::Extent::zero() });
         }
-        let mut step = N::one();
+        let mut step = D::Extent::one();
         for mode in advance(OP, wanted, order)? {
             if let Some(leaf) = copies.get_mut(mode)
                 && !leaf.extent.is_one().proved()

@@ -21,17 +21,23 @@
 //!   value `(t ^ a) * d`. Both must be the same break: `t + a = s + 2^k` and `t - a = s - 2^k`, hence `t = s`. So the first extents agree, and
 //!   the rest follows by induction on `f` at the multiples of `s`.
 
+mod complement;
 pub(crate) mod compose;
+mod convert;
 
 pub(crate) mod function;
+mod image;
+pub(crate) mod inverse;
 mod sum;
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::error::LayoutError;
-use crate::layout::Layout;
+use crate::layout::{Layout, Leaf};
 use crate::number::{Stride, Truth};
+use crate::product::Blocks;
+use crate::tree::Leaves;
 
 /// An XOR step: a vector of 63 bits. Offsets are numbers too, so the sign bit stays free.
 ///
@@ -69,6 +75,13 @@ impl Xor {
     }
 }
 
+/// The flat layout of these leaves, where its size is representable.
+pub(crate) fn flat(op: &'static str, leaves: Leaves<Leaf<Xor>>) -> Result<Layout<Xor>, LayoutError> {
+    let size = leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent));
+    size.ok_or_else(|| LayoutError::overflow(op))?;
+    Layout::flat(leaves)
+}
+
 /// The carry-less product; `None` when a bit does not fit into 63.
 #[inline]
 pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
@@ -89,6 +102,12 @@ pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
         few &= few - 1;
     }
     Some(product)
+}
+
+/// How many bits it takes to write a number.
+#[inline(always)]
+pub(crate) fn length(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
 }
 
 #[inline(always)]
@@ -145,6 +164,12 @@ impl Stride for Xor {
 
     fn add_layouts(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
         sum::add(a, b)
+    }
+}
+
+impl Blocks for Xor {
+    fn copies(block: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
+        block.weak_complement_open()
     }
 }
 

@@ -123,7 +123,7 @@ impl Outer {
 }
 
 /// The least distance between two bits of a number with more than one.
-fn gap(digit: u64) -> u32 {
+pub(crate) fn gap(digit: u64) -> u32 {
     (1..u64::BITS).find(|distance| digit & (digit >> distance) != 0).unwrap_or(u64::BITS)
 }
 

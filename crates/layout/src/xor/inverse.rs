@@ -1,0 +1,305 @@
+//! Inverses of layouts with XOR strides.
+//!
+//! # Laws
+//!
+//! An inverse sends offsets back to indices. What is read is an offset as a number; what comes out is an index as a vector of bits: so an inverse is itself a
+//! layout with XOR strides. (Integers would not do: the inverse of `(8,8):(^9,^1)` has the value 8 ^ 9 at offset 9.)
+//!
+//! * Right: `L(R(k)) = k` for every `k` below the size of `R`, with `R(k)` an index of `L`; the largest such layout.
+//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says `R(L(k)) = k`.
+//!
+//! # Powers of two
+//!
+//! Then `L` is a linear map over bits. If `2^r` is the least power of two that is no offset, `R` has at most that size, and it has: its columns are indices of
+//! `1, 2, 4, .., 2^(r-1)`. A left inverse always exists, the pseudo-inverse of the matrix. Both are found by elimination.
+//!
+//! # Other extents
+//!
+//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps and for layouts of up to [`MAX_XOR_VALUES`] indices.
+//!
+//! * Right: with the modes so far covering `c` offsets, the next stride is an index of offset `c`, and its extent is at most the number of blocks of `c` offsets
+//!   that come out right.
+//! * Left: the least offset that the modes so far, which cover `c`, do not reach fixes the next stride: a carry-less quotient. The first offset that then
+//!   goes wrong bounds the extent. Where no offset fixes a stride before its mode ends, strides below the size are tried.
+
+use alloc::vec::Vec;
+
+use crate::coalesce::push_merged;
+use crate::error::LayoutError;
+use crate::evidence::NoInverse;
+use crate::layout::{Layout, Leaf};
+use crate::tree::Leaves;
+use crate::xor::convert::layout_of_columns;
+use crate::xor::function::{MAX_XOR_VALUES, Modes};
+use crate::xor::{Xor, flat, length, product};
+
+/// How many steps a search for an inverse of a layout with XOR strides takes at the most.
+pub const MAX_XOR_STEPS: usize = 1 << 20;
+
+impl Layout<Xor> {
+    /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are indices of this layout, as bits.
+    ///
+    /// Where an extent is no power of two the candidates are searched; the result is then the largest one found within
+    /// [`MAX_XOR_STEPS`].
+    ///
+    /// Errors: a vector is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Xor};
+    ///
+    /// let right = |text: &str| text.parse::<Layout<Xor>>().unwrap().right_inverse().unwrap().to_string();
+    /// assert_eq!(right("(8,8):(^1,^9)"), "(8,8):(^1,^9)");
+    /// assert_eq!(right("(8,8):(^9,^1)"), "(8,8):(^8,^9)");
+    /// assert_eq!(right("(8,8):(^1,^13)"), "(8,2,2,2):(^1,^13,^31,^59)");
+    /// assert_eq!(right("(3,8):(^1,^5)"), "3:^1"); // offset 3 is at no index
+    /// ```
+    pub fn right_inverse(&self) -> Result<Layout<Xor>, LayoutError> {
+        const OP: &str = "right_inverse";
+        let sure = linear_right_inverse(&linear_part(self)?)?;
+        let uneven = self.leaves().iter().any(|leaf| !leaf.extent.unsigned_abs().is_power_of_two());
+        if !uneven || self.size().unsigned_abs() > MAX_XOR_VALUES {
+            return Ok(sure);
+        }
+        let table = Table::of(OP, self)?;
+        let mut search = RightSearch { best: Modes::new(), size: 1, steps: MAX_XOR_STEPS, most: table.prefix(), table };
+        search.extend(&mut Modes::new(), &[0]);
+        if search.size <= sure.size() as usize {
+            return Ok(sure);
+        }
+        layout_of(OP, &search.best)
+    }
+
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset back to an index that has it, as bits.
+    ///
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); an extent is no power of two, and the search reached its limit
+    /// ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Xor};
+    ///
+    /// let left = |text: &str| text.parse::<Layout<Xor>>().unwrap().left_inverse().unwrap().to_string();
+    /// assert_eq!(left("4:^2"), "(2,4):(^0,^1)");
+    /// assert_eq!(left("(4,2):(^3,^1)"), "(2,2,2):(^4,^5,^7)");
+    /// assert_eq!(left("3:^2"), "(2,3):(^0,^1)");
+    /// ```
+    pub fn left_inverse(&self) -> Result<Layout<Xor>, LayoutError> {
+        const OP: &str = "left_inverse";
+        if self.leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two()) {
+            return layout_of_columns(OP, self.bit_matrix()?.pseudo_inverse().columns());
+        }
+        if self.size().unsigned_abs() > MAX_XOR_VALUES {
+            return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize });
+        }
+        let table = Table::of(OP, self)?;
+        let mut search = LeftSearch { table, steps: MAX_XOR_STEPS, complete: true, farthest: 0, found: Modes::new() };
+        if search.extend(&mut Modes::new(), 1) {
+            return layout_of(OP, &search.found);
+        }
+        if search.steps == 0 || !search.complete {
+            return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_STEPS });
+        }
+        let (offset, index) = search.table.offsets.get(search.farthest).copied().unwrap_or_default();
+        let none = NoInverse { index: index as i64, offset: offset as i64 };
+        Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(none)))
+    }
+}
+
+fn layout_of(op: &'static str, modes: &Modes) -> Result<Layout<Xor>, LayoutError> {
+    let overflow = || LayoutError::overflow(op);
+    let mut leaves = Leaves::new();
+    for (extent, stride) in modes {
+        let leaf = Leaf { extent: *extent as i64, stride: Xor::within(*stride).ok_or_else(overflow)? };
+        push_merged(&mut leaves, &leaf).ok_or_else(overflow)?;
+    }
+    flat(op, leaves)
+}
+
+/// The first indices of a layout, as many as are linear in their bits: its modes up to the first whose extent is no power of two, and of that a part.
+fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
+    let mut leaves = Leaves::new();
+    for leaf in layout.leaves() {
+        let extent = leaf.extent.unsigned_abs();
+        leaves.push(Leaf { extent: 1 << extent.ilog2(), stride: leaf.stride });
+        if !extent.is_power_of_two() {
+            break;
+        }
+    }
+    Layout::flat(leaves)
+}
+
+fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
+    let matrix = layout.bit_matrix()?;
+    let columns: Vec<u64> = (0..matrix.outputs()).map_while(|bit| matrix.solve(1 << bit)).collect();
+    layout_of_columns("right_inverse", &columns)
+}
+
+/// The offsets of a layout.
+struct Table {
+    /// By index.
+    values: Vec<u64>,
+    /// With their indices, sorted.
+    offsets: Vec<(u64, u64)>,
+}
+
+impl Table {
+    fn of(op: &'static str, layout: &Layout<Xor>) -> Result<Table, LayoutError> {
+        let values = (0..layout.size()).map(|index| layout.eval(&index).map(Xor::bits));
+        let values = values.collect::<Result<Vec<u64>, _>>().map_err(|_| LayoutError::overflow(op))?;
+        let mut offsets: Vec<(u64, u64)> = values.iter().zip(0..).map(|(value, index)| (*value, index)).collect();
+        offsets.sort_unstable();
+        Ok(Table { values, offsets })
+    }
+
+    /// Whether a vector is an index with this offset.
+    fn has(&self, index: u64, offset: u64) -> bool {
+        usize::try_from(index).ok().and_then(|index| self.values.get(index)) == Some(&offset)
+    }
+
+    /// The indices of an offset.
+    fn indices(&self, offset: u64) -> Vec<u64> {
+        let first = self.offsets.partition_point(|(other, _)| *other < offset);
+        self.offsets.iter().skip(first).take_while(|(other, _)| *other == offset).map(|(_, index)| *index).collect()
+    }
+
+    /// The least number that is no offset.
+    fn prefix(&self) -> usize {
+        self.offsets.iter().fold(0, |next, (offset, _)| next + usize::from(*offset == next as u64))
+    }
+}
+
+struct RightSearch {
+    table: Table,
+    best: Modes,
+    size: usize,
+    /// No right inverse is larger.
+    most: usize,
+    steps: usize,
+}
+
+impl RightSearch {
+    /// Tries all modes that may follow; `values` are those of the modes so far.
+    fn extend(&mut self, modes: &mut Modes, values: &[u64]) {
+        let covered = values.len();
+        if covered > self.size {
+            (self.size, self.best) = (covered, modes.clone());
+        }
+        for stride in self.table.indices(covered as u64) {
+            let mut longer = values.to_vec();
+            let mut count = 1;
+            while longer.len() == count * covered && longer.len() < self.most {
+                for inner in values {
+                    let Some(index) = product(count as u64, stride).map(|steps| steps ^ inner) else { break };
+                    if self.steps == 0 || self.size == self.most {
+                        return;
+                    }
+                    self.steps -= 1;
+                    if !self.table.has(index, longer.len() as u64) {
+                        break;
+                    }
+                    longer.push(index);
+                }
+                count += 1;
+            }
+            for extent in (2..=longer.len() / covered).rev() {
+                modes.push((extent as u64, stride));
+                self.extend(modes, longer.get(..extent * covered).unwrap_or_default());
+                modes.pop();
+            }
+        }
+    }
+}
+
+struct LeftSearch {
+    table: Table,
+    steps: usize,
+    /// Whether nothing has been left out.
+    complete: bool,
+    /// The farthest offset, by its place, at which all candidates so far go wrong.
+    farthest: usize,
+    found: Modes,
+}
+
+impl LeftSearch {
+    /// Whether modes that may follow send all offsets back; the modes so far cover `covered` and are right there.
+    fn extend(&mut self, modes: &mut Modes, covered: u64) -> bool {
+        let begin = self.table.offsets.partition_point(|(offset, _)| *offset < covered);
+        let Some((first, _)) = self.table.offsets.get(begin).copied() else {
+            self.found = modes.clone();
+            return true;
+        };
+        let (count, largest) = (first / covered, self.table.offsets.last().map_or(0, |(offset, _)| *offset));
+        for target in self.table.indices(first) {
+            let Some(stride) = value(modes, first).and_then(|inner| quotient(target ^ inner, count)) else { continue };
+            let wrong = (begin..self.table.offsets.len()).find(|place| {
+                self.steps = self.steps.saturating_sub(1);
+                let offset = self.table.offsets.get(*place).map_or(0, |(offset, _)| *offset);
+                let outer = product(offset / covered, stride);
+                let index = value(modes, offset).and_then(|inner| Some(inner ^ outer?));
+                !index.is_some_and(|index| self.table.has(index, offset))
+            });
+            if self.steps == 0 {
+                return false;
+            }
+            let Some(wrong) = wrong else {
+                modes.push((largest / covered + 1, stride));
+                self.found = modes.clone();
+                return true;
+            };
+            self.farthest = self.farthest.max(wrong);
+            let bound = self.table.offsets.get(wrong).map_or(0, |(offset, _)| offset / covered);
+            for extent in (count + 1..=bound).rev() {
+                if self.follow(modes, extent, stride, covered) {
+                    return true;
+                }
+            }
+        }
+        // A mode that ends before an offset fixes its stride.
+        for extent in (2..=count).rev() {
+            self.steps = self.steps.saturating_sub(self.table.offsets.len());
+            let used = self.table.offsets.iter().any(|(offset, _)| !(offset / covered).is_multiple_of(extent));
+            // Strides at or above the size could cancel in sums.
+            self.complete &= !used;
+            let strides = if used { self.table.values.len() as u64 } else { 1 };
+            if (0..strides).any(|stride| self.follow(modes, extent, stride, covered)) {
+                return true;
+            }
+            if self.steps == 0 {
+                break;
+            }
+        }
+        false
+    }
+
+    fn follow(&mut self, modes: &mut Modes, extent: u64, stride: u64, covered: u64) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        self.steps -= 1;
+        let Some(covered) = covered.checked_mul(extent) else { return false };
+        modes.push((extent, stride));
+        let found = self.extend(modes, covered);
+        modes.pop();
+        found
+    }
+}
+
+/// What the modes, all of which end, give at an offset.
+fn value(modes: &Modes, offset: u64) -> Option<u64> {
+    let (mut rest, mut sum) = (offset, 0);
+    for (extent, stride) in modes {
+        sum ^= product(rest % extent, *stride)?;
+        rest /= extent;
+    }
+    Some(sum)
+}
+
+/// The carry-less quotient, where the division comes out even.
+fn quotient(mut dividend: u64, divisor: u64) -> Option<u64> {
+    let mut quotient = 0;
+    while length(dividend) >= length(divisor) && dividend != 0 {
+        let by = length(dividend) - length(divisor);
+        quotient |= 1 << by;
+        dividend ^= divisor << by;
+    }
+    (dividend == 0).then_some(quotient)
+}
