@@ -101,6 +101,12 @@ impl fmt::Display for InternError {
 
 impl Error for InternError {}
 
+impl From<LayoutError> for InternError {
+    fn from(error: LayoutError) -> InternError {
+        InternError::Refused(Arc::new(error))
+    }
+}
+
 /// The next number of an interner, or 0 when all have been given out.
 fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);

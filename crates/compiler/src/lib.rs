@@ -5,6 +5,8 @@
 //!
 //! * [`Interner`]: equal layouts are one [`Handle`], eight bytes that are compared and hashed as a number; operations on handles are
 //!   computed once, and so are refusals. It holds every kind of layout, swizzled and composed ones too, and is shared by threads.
+//! * [`Candidate`]: what layout assignment keeps of a layout that a value may have: strides as given and in normal form, kind, swizzle,
+//!   identity and state.
 //! * [`verify`]: whether shape and stride nest alike, whether a shape divides, whether an image fits a domain, whether two layouts are one
 //!   function, and so on; each answer says which mode and which numbers.
 //!
@@ -40,6 +42,7 @@
 //! has to intern the operands each time, at 35 to 50 ns each, gains nothing on small ones. What it always gives is identity. The example
 //! `interning` prints the numbers of your machine.
 
+mod candidate;
 mod handle;
 mod hash;
 mod interner;
@@ -47,9 +50,12 @@ mod kind;
 mod memo;
 mod operation;
 mod pool;
+mod state;
 pub mod verify;
 
+pub use candidate::{Candidate, CandidateError, Identity, LayoutKind, Strides, normal_form};
 pub use handle::Handle;
 pub use interner::{DEFAULT_LIMIT, InternError, Interner};
 pub use kind::Kind;
 pub use operation::{AnyLayout, Copies};
+pub use state::{IllegalChange, State};

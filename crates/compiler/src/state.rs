@@ -1,0 +1,93 @@
+//! The states of a candidate.
+//!
+//! Law: a candidate is proposed when it is made. Assignment chooses it or rejects it; while it is chosen and nothing depends on it,
+//! the choice can be taken back, which is how a search backtracks. Once conversions and copies are written in terms of it, it is there to stay:
+//!
+//! ```text
+//!              +--> rejected
+//!              |
+//!  proposed ---+--> assigned ----> materialised
+//!     ^                |
+//!     +----------------+
+//! ```
+//!
+//! An assigned candidate cannot be rejected: what was chosen is first given up, so that no value is left with a layout that was ruled out.
+
+use std::error::Error;
+use std::fmt;
+
+/// How far layout assignment has come with a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum State {
+    /// It may be chosen.
+    Proposed,
+    /// It is the layout of its value, for the time being.
+    Assigned,
+    /// Conversions to it, and copies and matrix products with it, are in the program.
+    Materialised,
+    /// It was ruled out.
+    Rejected,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 4] = [State::Proposed, State::Assigned, State::Materialised, State::Rejected];
+
+    /// The states that may come next.
+    ///
+    /// ```
+    /// use tilewright_compiler::State;
+    ///
+    /// assert_eq!(State::Proposed.successors(), [State::Assigned, State::Rejected]);
+    /// assert_eq!(State::Assigned.successors(), [State::Proposed, State::Materialised]);
+    /// assert!(State::Materialised.successors().is_empty() && State::Rejected.successors().is_empty());
+    /// ```
+    pub fn successors(self) -> &'static [State] {
+        match self {
+            State::Proposed => &[State::Assigned, State::Rejected],
+            State::Assigned => &[State::Proposed, State::Materialised],
+            State::Materialised | State::Rejected => &[],
+        }
+    }
+
+    /// Whether `next` may come next.
+    pub fn leads_to(self, next: State) -> bool {
+        self.successors().contains(&next)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            State::Proposed => "proposed",
+            State::Assigned => "assigned",
+            State::Materialised => "materialised",
+            State::Rejected => "rejected",
+        })
+    }
+}
+
+/// A change of state that is not legal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IllegalChange {
+    /// The state that the candidate is in.
+    pub from: State,
+    /// The state that it was to be in.
+    pub to: State,
+}
+
+impl fmt::Display for IllegalChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IllegalChange { from, to } = self;
+        write!(f, "a candidate that is {from} cannot become {to}")?;
+        match from.successors() {
+            [] => f.write_str(", nor anything else"),
+            [first, rest @ ..] => {
+                write!(f, ", only {first}")?;
+                rest.iter().try_for_each(|state| write!(f, " or {state}"))
+            }
+        }
+    }
+}
+
+impl Error for IllegalChange {}
