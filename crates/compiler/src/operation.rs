@@ -213,17 +213,17 @@ memoised! {
     nullspace(Layout<D>) -> Layout<D::Extent> = Nullspace, Layout::nullspace;
 
     /// The layout that leads back from offsets to indices: [`Layout::left_inverse`].
-    [N: Extent, Layout<N>: Kind] left_inverse(Layout<N>) -> Layout<N> = LeftInverse, Layout::left_inverse;
+    [N: Extent, Layout<N>: Kind] left_inverse(Layout<N>) -> Layout<N> = LeftInverse, Layout::<N>::left_inverse;
 
     /// The largest layout after which the layout is the identity: [`Layout::right_inverse`].
-    [N: Extent, Layout<N>: Kind] right_inverse(Layout<N>) -> Layout<N> = RightInverse, Layout::right_inverse;
+    [N: Extent, Layout<N>: Kind] right_inverse(Layout<N>) -> Layout<N> = RightInverse, Layout::<N>::right_inverse;
 
     /// The next copies of the whole, without an end: [`Layout::complement_open`].
-    [N: Extent, Layout<N>: Kind] complement_open(Layout<N>) -> Layout<N> = ComplementOpen, Layout::complement_open;
+    [N: Extent, Layout<N>: Kind] complement_open(Layout<N>) -> Layout<N> = ComplementOpen, Layout::<N>::complement_open;
 
     /// The same where there may be holes: [`Layout::weak_complement_open`].
     [N: Extent, Layout<N>: Kind]
-    weak_complement_open(Layout<N>) -> Layout<N> = WeakComplementOpen, Layout::weak_complement_open;
+    weak_complement_open(Layout<N>) -> Layout<N> = WeakComplementOpen, Layout::<N>::weak_complement_open;
 
     /// `((tile,rest),..)`: [`Layout::logical_divide`].
     [A: AnyLayout] logical_divide(A, A::Tiler) -> A = LogicalDivide, A::logical_divide;
