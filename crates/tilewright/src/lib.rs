@@ -66,6 +66,7 @@
 //! * [`layout`](mod@layout): the algebra.
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
+//! * [`atoms`]: the canonical shared-memory layouts of Hopper and their matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //!
 //! The types used most are also here, at the root.
@@ -75,6 +76,7 @@
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
+pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
