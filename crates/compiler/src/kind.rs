@@ -1,7 +1,7 @@
 //! The kinds of values that are interned.
 //!
 //! Law: each kind has a pool of its own and a tag of its own. A new kind is one line in the table below; a kind of layout is one
-//! more, in [`crate::operation`], for the operations that it has.
+//! more, in [`crate::algebra`], for the operations that it has.
 
 use std::hash::Hash;
 

@@ -42,6 +42,7 @@
 //! has to intern the operands each time, at 35 to 50 ns each, gains nothing on small ones. What it always gives is identity. The example
 //! `interning` prints the numbers of your machine.
 
+mod algebra;
 mod candidate;
 mod handle;
 mod hash;
@@ -53,9 +54,9 @@ mod pool;
 mod state;
 pub mod verify;
 
+pub use algebra::{AnyLayout, Complemented, Copies, Invertible};
 pub use candidate::{Candidate, CandidateError, Identity, LayoutKind, Strides, normal_form};
 pub use handle::Handle;
 pub use interner::{DEFAULT_LIMIT, InternError, Interner};
 pub use kind::Kind;
-pub use operation::{AnyLayout, Copies};
 pub use state::{IllegalChange, State};

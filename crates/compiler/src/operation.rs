@@ -3,11 +3,12 @@
 //! Law: `op(handle of x, handle of y) = handle of op(x, y)`, and where `op(x, y)` is refused, so is the operation on handles, with the
 //! same error. The key of an outcome is the operation, the kinds of its operands and their numbers.
 //!
-//! An operation is one line here, for whatever kinds of layouts have it: what it is called, and the method that computes it.
+//! An operation is one line here, for all kinds of layouts that have it ([`crate::algebra`]): what it is called, and what computes it.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Extent, Layout, LayoutError, Profile, Stride, Tiler, Tree, Xor};
+use tilewright_layout::{Extent, Layout, LayoutError, Profile, Stride};
 
+use crate::algebra::sealed::Operand;
+use crate::algebra::{AnyLayout, Complemented, Copies, Invertible};
 use crate::handle::Handle;
 use crate::interner::{InternError, Interner};
 use crate::kind::Kind;
@@ -44,117 +45,6 @@ pub(crate) enum Operation {
     WeakComplementOpen,
     ZippedDivide,
     ZippedProduct,
-}
-
-/// A kind of layout: what all of them have in common.
-///
-/// The methods are those of the same names on the layouts.
-pub trait AnyLayout: Kind {
-    /// The layouts that give indices of this one.
-    type Index: Kind;
-
-    /// What this one is tiled by.
-    type Tiler: Kind;
-
-    /// `self o b`.
-    fn compose(&self, b: &Self::Index) -> Result<Self, LayoutError>;
-
-    /// The part that a tiler names.
-    fn compose_tiler(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// The same function with the fewest modes.
-    fn coalesce(&self) -> Result<Self, LayoutError>;
-
-    /// The same within the modes that a profile names.
-    fn coalesce_by(&self, profile: &Profile) -> Result<Self, LayoutError>;
-
-    /// The same leaves in a flat tuple.
-    fn flatten(&self) -> Result<Self, LayoutError>;
-
-    /// `((tile,rest),..)`, each mode in its place.
-    fn logical_divide(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `((tiles),(rests))`.
-    fn zipped_divide(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `((tiles),rest,..)`.
-    fn tiled_divide(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `(tile,..,rest,..)`.
-    fn flat_divide(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-}
-
-/// A kind of layout of which there can be copies side by side.
-pub trait Copies: AnyLayout {
-    /// `((block,copies),..)`, each mode in its place.
-    fn logical_product(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `((blocks),(copies))`.
-    fn zipped_product(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `((blocks),copies,..)`.
-    fn tiled_product(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// `(block,..,copies,..)`.
-    fn flat_product(&self, tiler: &Self::Tiler) -> Result<Self, LayoutError>;
-
-    /// Mode by mode `(block,copies)`: blocks stay together.
-    fn blocked_product(&self, tiler: &Self::Index) -> Result<Self, LayoutError>;
-
-    /// Mode by mode `(copies,block)`: copies interleave.
-    fn raked_product(&self, tiler: &Self::Index) -> Result<Self, LayoutError>;
-}
-
-macro_rules! forward {
-    ($kind:ty: $($method:ident($($name:ident: $operand:ty)?))*) => {
-        $(
-            #[inline]
-            fn $method(&self $(, $name: &$operand)?) -> Result<$kind, LayoutError> {
-                <$kind>::$method(self $(, $name)?)
-            }
-        )*
-    };
-}
-
-macro_rules! layouts {
-    ($($kind:ty, index $index:ty, tiler $tiler:ty;)*) => {
-        $(
-            impl AnyLayout for $kind {
-                type Index = $index;
-                type Tiler = $tiler;
-
-                forward!($kind: compose(b: $index) compose_tiler(tiler: $tiler) coalesce() coalesce_by(profile: Profile)
-                    flatten() logical_divide(tiler: $tiler) zipped_divide(tiler: $tiler) tiled_divide(tiler: $tiler)
-                    flat_divide(tiler: $tiler));
-            }
-        )*
-    };
-}
-
-macro_rules! copies {
-    ($($kind:ty, index $index:ty, tiler $tiler:ty;)*) => {
-        $(
-            impl Copies for $kind {
-                forward!($kind: logical_product(tiler: $tiler) zipped_product(tiler: $tiler) tiled_product(tiler: $tiler)
-                    flat_product(tiler: $tiler) blocked_product(tiler: $index) raked_product(tiler: $index));
-            }
-        )*
-    };
-}
-
-layouts! {
-    Layout, index Layout, tiler Tiler;
-    Layout<Xor>, index Layout, tiler Tiler;
-    Layout<Coordinate>, index Layout, tiler Tiler;
-    Layout<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
-    Layout<Coordinate<Expr>>, index Layout<Expr>, tiler Tiler<Expr>;
-    Composed, index Layout, tiler Tiler;
-}
-
-copies! {
-    Layout, index Layout, tiler Tiler;
-    Layout<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
-    Composed, index Layout, tiler Tiler;
 }
 
 /// Methods of an interner that take one handle, or two.
@@ -213,17 +103,16 @@ memoised! {
     nullspace(Layout<D>) -> Layout<D::Extent> = Nullspace, Layout::nullspace;
 
     /// The layout that leads back from offsets to indices: [`Layout::left_inverse`].
-    [N: Extent, Layout<N>: Kind] left_inverse(Layout<N>) -> Layout<N> = LeftInverse, Layout::<N>::left_inverse;
+    [A: Invertible] left_inverse(A) -> A::Inverse = LeftInverse, A::left_inverse;
 
     /// The largest layout after which the layout is the identity: [`Layout::right_inverse`].
-    [N: Extent, Layout<N>: Kind] right_inverse(Layout<N>) -> Layout<N> = RightInverse, Layout::<N>::right_inverse;
+    [A: Invertible] right_inverse(A) -> A::Inverse = RightInverse, A::right_inverse;
 
     /// The next copies of the whole, without an end: [`Layout::complement_open`].
-    [N: Extent, Layout<N>: Kind] complement_open(Layout<N>) -> Layout<N> = ComplementOpen, Layout::<N>::complement_open;
+    [A: Complemented] complement_open(A) -> A = ComplementOpen, A::complement_open;
 
     /// The same where there may be holes: [`Layout::weak_complement_open`].
-    [N: Extent, Layout<N>: Kind]
-    weak_complement_open(Layout<N>) -> Layout<N> = WeakComplementOpen, Layout::<N>::weak_complement_open;
+    [A: Complemented] weak_complement_open(A) -> A = WeakComplementOpen, A::weak_complement_open;
 
     /// `((tile,rest),..)`: [`Layout::logical_divide`].
     [A: AnyLayout] logical_divide(A, A::Tiler) -> A = LogicalDivide, A::logical_divide;
@@ -258,21 +147,13 @@ memoised! {
 
 impl Interner {
     /// What fills the holes of `a` up to `target`: [`Layout::complement`].
-    pub fn complement<N: Extent>(&self, a: Handle<Layout<N>>, target: &N) -> Result<Handle<Layout<N>>, InternError>
-    where
-        Layout<N>: Kind,
-        Tree<N>: Kind,
-    {
-        self.unary(Operation::Complement, a, self.operand(target)?, |a| a.complement(target))
+    pub fn complement<A: Complemented>(&self, a: Handle<A>, target: &A::Target) -> Result<Handle<A>, InternError> {
+        self.unary(Operation::Complement, a, target.words(self)?, |a| a.complement(target))
     }
 
     /// What fills the holes of `a` up to `target` as far as copies do: [`Layout::weak_complement`].
-    pub fn weak_complement<N: Extent>(&self, a: Handle<Layout<N>>, target: &N) -> Result<Handle<Layout<N>>, InternError>
-    where
-        Layout<N>: Kind,
-        Tree<N>: Kind,
-    {
-        self.unary(Operation::WeakComplement, a, self.operand(target)?, |a| a.weak_complement(target))
+    pub fn weak_complement<A: Complemented>(&self, a: Handle<A>, target: &A::Target) -> Result<Handle<A>, InternError> {
+        self.unary(Operation::WeakComplement, a, target.words(self)?, |a| a.weak_complement(target))
     }
 
     /// The layout of elements of `new_bits` over the memory of elements of `old_bits`: [`Layout::recast`].
@@ -311,18 +192,6 @@ impl Interner {
         // The empty layout coalesces to itself, and is the function of 1:0.
         let single = |handle: Handle<Layout<D>>| Ok::<bool, InternError>(self.get(handle)?.size().is_one().proved());
         Ok(short_a == short_b || (single(short_a)? && single(short_b)?))
-    }
-
-    /// A number as it stands in a key: itself, or where it is not known yet, its number among the trees.
-    #[inline]
-    fn operand<N: Extent>(&self, value: &N) -> Result<[i64; 2], InternError>
-    where
-        Tree<N>: Kind,
-    {
-        match value.known() {
-            Some(number) => Ok([number, 0]),
-            None => Ok([i64::from(self.intern(&Tree::leaf(value.clone()))?.index()), 1]),
-        }
     }
 
     #[inline]

@@ -378,6 +378,10 @@ fn layouts_of_every_kind() {
         xor(interner.filter(tile_handle), tile.filter());
         xor(interner.add(tile_handle, tile_handle), tile.add(&tile));
         xor(interner.zipped_divide(tile_handle, by_handle), tile.zipped_divide(&by));
+        xor(interner.logical_product(tile_handle, by_handle), tile.logical_product(&by));
+        xor(interner.left_inverse(tile_handle), tile.left_inverse());
+        xor(interner.right_inverse(tile_handle), tile.right_inverse());
+        xor(interner.complement(tile_handle, &640), tile.complement(&640));
     }
 
     let identity: Layout<Coordinate> = "(16,64):(1@0,1@1)".parse().unwrap();
