@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use tilewright::layout::OuterMap;
 use tilewright::{Diagnostic, Layout, Tree, Value};
 
 /// The JSON object of a value.
@@ -28,7 +27,7 @@ pub fn value(value: &Value) -> String {
             object.raw("shift", &swizzle.shift().to_string());
         }
         Value::Composed(map) => {
-            object.text("outer", &outer(map.outer()));
+            object.text("outer", &map.outer().to_string());
             object.raw("offset", &map.offset().to_string());
             object.text("inner", &map.inner().to_string());
             object.raw("shape", &nested(&map.shape()));
@@ -69,13 +68,6 @@ fn layout_fields(object: &mut Object, layout: &Layout) {
     object.raw("cosize", &layout.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
     object.raw("rank", &layout.rank().to_string());
     object.raw("depth", &layout.depth().to_string());
-}
-
-fn outer(map: &OuterMap) -> String {
-    match map {
-        OuterMap::Layout(layout) => layout.to_string(),
-        OuterMap::Swizzle(swizzle) => swizzle.to_string(),
-    }
 }
 
 /// A tree of integers as nested arrays; a single integer as itself.

@@ -394,6 +394,13 @@ impl Elimination {
     }
 }
 
+/// What is left of `value` when elements of the space that `columns` span are taken out: 0 when it is one of them, and else the least of its coset.
+pub(crate) fn remainder(columns: &[u64], value: u64) -> u64 {
+    let mut rest = Pivot { vector: value, source: 0 };
+    Elimination::of(columns).reduce(&mut rest);
+    rest.vector
+}
+
 impl fmt::Display for BitMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "F2<{}>[", self.outputs)?;

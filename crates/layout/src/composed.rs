@@ -1,60 +1,81 @@
 //! Layouts seen through another map: `A o offset o B`.
 //!
-//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and for `A` a swizzle or a layout read on all integers. The domain is that of `B`, so
-//! whatever rearranges the domain is done to `B`, and `A` and the offset stay: for `op(B) = B o f`, `op(R) = R o f`. Fixing a coordinate adds
-//! what it contributes to the offset.
-//!
-//! What looks at values is not of this kind. The products ask of `B` that copies do not overlap, which `A` preserves where it is
-//! injective; [`Composed::cosize`] looks through `A`.
+//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and for `A` a swizzle, a layout read on all integers, a linear map over bits, or a chain of
+//! those. The domain is that of `B`, so whatever rearranges the domain is done to `B`, and `A` and the offset stay: for `op(B) = B o f`, `op(R) = R o f`
+//! ([`modes`]). Fixing a coordinate adds what it contributes to the offset. Where the values matter, the operation looks through `A`: the files of
+//! this directory say how.
+
+mod inverse;
+mod modes;
+mod outer;
+mod parity;
+mod plain;
+mod recast;
+mod tiling;
+mod vector;
 
 use core::fmt;
-use core::ops::Range;
 use core::str::FromStr;
 
-use crate::coord::Coord;
+pub use outer::{MAX_CHAIN, MapChain, OuterMap};
+pub(crate) use parity::{Affine, Parities};
+pub use plain::MAX_INDICES;
+
 use crate::error::LayoutError;
 use crate::largest::{MAX_BOXES, largest};
 use crate::layout::Layout;
+use crate::number::{Extent, Stride};
 use crate::profile::Profile;
-use crate::swizzle::Swizzle;
-use crate::tiler::Tiler;
 use crate::tree::Tree;
 
-/// What is applied last in a [`Composed`]: a layout or a swizzle.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub enum OuterMap {
-    /// A layout, read on all integers.
-    Layout(Layout),
-    /// A swizzle.
-    Swizzle(Swizzle),
-}
-
-impl OuterMap {
-    /// The value at an offset.
+/// What an outer map of a [`Composed`] takes: the values of its inner layout.
+pub trait Place: Stride {
+    /// The value of an outer map here.
     ///
-    /// Errors: it is not representable; the empty layout has a value only at 0.
+    /// Errors: as [`OuterMap::eval`].
+    fn seen_through(&self, outer: &OuterMap<Self::Extent>) -> Result<Self::Extent, LayoutError>;
+
+    /// Refuses an inner layout that leaves the range of numbers, or the numbers at which the outer map has values.
+    fn check(outer: &OuterMap<Self::Extent>, offset: &Self, inner: &Layout<Self>) -> Result<(), LayoutError>;
+
+    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none where places are not indices.
+    fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
+}
+
+impl<N: Extent> Place for N {
     #[inline]
-    pub fn eval(&self, offset: i64) -> Result<i64, LayoutError> {
-        match self {
-            OuterMap::Layout(layout) => layout.eval(&offset),
-            OuterMap::Swizzle(swizzle) => Ok(swizzle.apply(offset)),
+    fn seen_through(&self, outer: &OuterMap<N>) -> Result<N, LayoutError> {
+        outer.eval(self)
+    }
+
+    fn check(outer: &OuterMap<N>, offset: &N, inner: &Layout<N>) -> Result<(), LayoutError> {
+        let known = |number: &N| number.known().is_some();
+        let Ok((least, greatest)) = inner.range() else {
+            // Where the strides are known, so is that their sum does not fit.
+            let open = inner.leaves().iter().any(|leaf| !known(&leaf.extent) || !known(&leaf.stride));
+            return if open { Ok(()) } else { Err(LayoutError::overflow("composed layout")) };
+        };
+        let first = match outer {
+            OuterMap::Chain(chain) => &chain.inner,
+            other => other,
+        };
+        for reach in [least, greatest] {
+            let end = offset.plus(&reach).ok_or_else(|| LayoutError::overflow("composed layout"))?;
+            if let (OuterMap::Bits(matrix), Some(end)) = (first, end.known()) {
+                matrix.extended(end)?;
+            }
         }
+        Ok(())
     }
-}
 
-impl From<Layout> for OuterMap {
-    fn from(layout: Layout) -> OuterMap {
-        OuterMap::Layout(layout)
-    }
-}
-
-impl From<Swizzle> for OuterMap {
-    fn from(swizzle: Swizzle) -> OuterMap {
-        OuterMap::Swizzle(swizzle)
+    fn over(composed: &Composed<N>, b: &Layout<N>) -> Option<Result<Composed<N>, LayoutError>> {
+        Some(composed.map().and_then(|map| Composed::new(map, N::zero(), b.clone())))
     }
 }
 
 /// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe `ComposedLayout`).
+///
+/// The values of `B`, and the offset, are of kind `D`: integers, unless another kind is named.
 ///
 /// ```
 /// use tilewright_layout::Composed;
@@ -65,58 +86,57 @@ impl From<Swizzle> for OuterMap {
 /// assert_eq!(tile.eval_at(&"(1,0)".parse().unwrap()).unwrap(), 72); // row 1 begins in the second group of eight
 /// assert_eq!(tile.to_string(), "S<3,3,3> o 0 o (8,64):(64,1)");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Composed {
-    outer: OuterMap,
-    offset: i64,
-    inner: Layout,
+#[derive(PartialEq, Eq, Hash)]
+pub struct Composed<D: Place = i64> {
+    outer: OuterMap<D::Extent>,
+    offset: D,
+    inner: Layout<D>,
 }
 
-impl Composed {
+impl<D: Place> Clone for Composed<D> {
+    fn clone(&self) -> Composed<D> {
+        Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.clone() }
+    }
+}
+
+impl<D: Place> Composed<D> {
     /// The map `outer o offset o inner`.
     ///
-    /// Errors: an offset `offset + inner(c)` is not representable.
-    pub fn new(outer: impl Into<OuterMap>, offset: i64, inner: Layout) -> Result<Composed, LayoutError> {
-        let (least, greatest) = inner.range()?;
-        for reach in [least, greatest] {
-            offset.checked_add(reach).ok_or_else(|| LayoutError::overflow("composed layout"))?;
-        }
-        Ok(Composed { outer: outer.into(), offset, inner })
-    }
-
-    /// As [`Composed::new`] where every offset is known to be representable.
-    pub(crate) fn from_valid(outer: impl Into<OuterMap>, offset: i64, inner: Layout) -> Composed {
-        Composed { outer: outer.into(), offset, inner }
+    /// Errors: an offset `offset + inner(c)` is not representable, or is no number that the outer map takes.
+    pub fn new(outer: impl Into<OuterMap<D::Extent>>, offset: D, inner: Layout<D>) -> Result<Composed<D>, LayoutError> {
+        let outer = outer.into();
+        D::check(&outer, &offset, &inner)?;
+        Ok(Composed { outer, offset, inner })
     }
 
     /// The same outer map and offset over another inner layout.
-    fn with(&self, inner: Layout) -> Result<Composed, LayoutError> {
-        Composed::new(self.outer.clone(), self.offset, inner)
+    fn with(&self, inner: Layout<D>) -> Result<Composed<D>, LayoutError> {
+        Composed::new(self.outer.clone(), self.offset.clone(), inner)
     }
 
     /// The same outer map and inner layout, `by` further on.
-    fn moved(&self, inner: Layout, by: i64) -> Result<Composed, LayoutError> {
-        let offset = self.offset.checked_add(by).ok_or_else(|| LayoutError::overflow("composed layout"))?;
+    fn moved(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
+        let offset = self.offset.plus(by).ok_or_else(|| LayoutError::overflow("composed layout"))?;
         Composed::new(self.outer.clone(), offset, inner)
     }
 
     /// `A`, which is applied last.
-    pub fn outer(&self) -> &OuterMap {
+    pub fn outer(&self) -> &OuterMap<D::Extent> {
         &self.outer
     }
 
     /// What is added between the two.
-    pub fn offset(&self) -> i64 {
-        self.offset
+    pub fn offset(&self) -> &D {
+        &self.offset
     }
 
     /// `B`, which is applied first and gives the domain.
-    pub fn inner(&self) -> &Layout {
+    pub fn inner(&self) -> &Layout<D> {
         &self.inner
     }
 
     /// The extents, those of the inner layout.
-    pub fn shape(&self) -> Tree<i64> {
+    pub fn shape(&self) -> Tree<D::Extent> {
         self.inner.shape()
     }
 
@@ -136,24 +156,59 @@ impl Composed {
     }
 
     /// The number of coordinates.
-    pub fn size(&self) -> i64 {
+    pub fn size(&self) -> D::Extent {
         self.inner.size()
     }
 
     /// The value at an index. Errors: it is not representable.
     #[inline]
-    pub fn eval(&self, index: &i64) -> Result<i64, LayoutError> {
+    pub fn eval(&self, index: &D::Extent) -> Result<D::Extent, LayoutError> {
         self.through(self.inner.eval(index)?)
     }
 
     /// The value at a coordinate. Errors: the coordinate does not fit the shape; the value is not representable.
-    pub fn eval_at(&self, coord: &Tree<i64>) -> Result<i64, LayoutError> {
+    pub fn eval_at(&self, coord: &Tree<D::Extent>) -> Result<D::Extent, LayoutError> {
         self.through(self.inner.eval_at(coord)?)
     }
 
     #[inline]
-    fn through(&self, value: i64) -> Result<i64, LayoutError> {
-        self.outer.eval(self.offset.checked_add(value).ok_or_else(|| LayoutError::overflow("eval"))?)
+    fn through(&self, value: D) -> Result<D::Extent, LayoutError> {
+        self.offset.plus(&value).ok_or_else(|| LayoutError::overflow("eval"))?.seen_through(&self.outer)
+    }
+}
+
+impl<N: Extent> Composed<N> {
+    /// The map of an index, read on all integers as the inner layout is: `x -> A(offset + B(x))`.
+    ///
+    /// Errors: it is a chain of more than [`MAX_CHAIN`] maps.
+    pub fn map(&self) -> Result<OuterMap<N>, LayoutError> {
+        self.outer.after(&self.offset, &OuterMap::Layout(self.inner.clone()))
+    }
+
+    /// A map after this one: `c -> outer(R(c))`, over the same domain; so this is the composition of a layout, a swizzle or, by way of
+    /// [`Composed::map`], a composed layout with this one. It always exists.
+    ///
+    /// Errors: it is a chain of more than [`MAX_CHAIN`] maps.
+    ///
+    /// ```
+    /// use tilewright_layout::{Composed, Layout, Swizzle};
+    ///
+    /// let tile: Composed = "S<3,3,3> o 64 o (8,64):(64,1)".parse().unwrap();
+    /// let twice: Layout = "1024:2".parse().unwrap();
+    /// assert_eq!(tile.then(twice).unwrap().to_string(), "1024:2 o 0 o S<3,3,3> o 64 o (8,64):(64,1)");
+    /// let swizzle = Swizzle::new(3, 3, 3).unwrap();
+    /// assert_eq!(tile.then(swizzle).unwrap().to_string(), "S<0,0,0> o 64 o (8,64):(64,1)");
+    /// ```
+    pub fn then(&self, outer: impl Into<OuterMap<N>>) -> Result<Composed<N>, LayoutError> {
+        let outer = outer.into().after(&N::zero(), &self.outer)?;
+        Composed::new(outer, self.offset.clone(), self.inner.clone())
+    }
+}
+
+impl Composed {
+    /// As [`Composed::new`] where every offset is known to be representable.
+    pub(crate) fn from_valid(outer: impl Into<OuterMap>, offset: i64, inner: Layout) -> Composed {
+        Composed { outer: outer.into(), offset, inner }
     }
 
     /// The largest value plus one: how much memory, counted from offset 0, is needed.
@@ -172,159 +227,24 @@ impl Composed {
         const OP: &str = "cosize";
         let largest = largest(&self.outer, self.offset, self.inner.leaves())
             .ok_or(LayoutError::Undecided { op: OP, limit: MAX_BOXES })?;
-        i64::try_from(largest + 1).map_err(|_| LayoutError::overflow(OP))
+        i64::try_from(largest.saturating_add(1)).map_err(|_| LayoutError::overflow(OP))
     }
 
-    /// The map over `B` after `b`: `c -> A(offset + B(b(c)))`. Errors: as [`Layout::compose`].
-    pub fn compose(&self, b: &Layout) -> Result<Composed, LayoutError> {
-        self.with(self.inner.compose(b)?)
-    }
-
-    /// [`Layout::compose_tiler`] of the inner layout.
-    pub fn compose_tiler(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.compose_tiler(tiler)?)
-    }
-
-    /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors: as
-    /// [`Layout::slice_and_offset`].
+    /// The shape of a box of values that holds all of them, from offset 0 on: [`Composed::cosize`], as the values are integers (CuTe `coshape`).
     ///
-    /// ```
-    /// use tilewright_layout::Composed;
-    ///
-    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
-    /// let row = tile.slice(&"(2,_)".parse().unwrap()).unwrap();
-    /// assert_eq!(row.to_string(), "S<3,3,3> o 128 o (64):(1)");
-    /// ```
-    pub fn slice(&self, coord: &Coord) -> Result<Composed, LayoutError> {
-        let (inner, offset) = self.inner.slice_and_offset(coord)?;
-        self.moved(inner, offset)
-    }
-
-    /// The map seen from `coord` on. Errors: as [`Layout::domain_offset`].
-    pub fn domain_offset(&self, coord: &Tree<i64>) -> Result<Composed, LayoutError> {
-        let (inner, offset) = self.inner.domain_offset(coord)?;
-        self.moved(inner, offset)
-    }
-
-    /// [`Layout::coalesce`] of the inner layout.
-    pub fn coalesce(&self) -> Result<Composed, LayoutError> {
-        self.with(self.inner.coalesce()?)
-    }
-
-    /// [`Layout::coalesce_by`] of the inner layout.
-    pub fn coalesce_by(&self, profile: &Profile) -> Result<Composed, LayoutError> {
-        self.with(self.inner.coalesce_by(profile)?)
-    }
-
-    /// [`Layout::flatten`] of the inner layout.
-    pub fn flatten(&self) -> Result<Composed, LayoutError> {
-        self.with(self.inner.flatten()?)
-    }
-
-    /// [`Layout::group`] of the inner layout.
-    pub fn group(&self, range: Range<usize>) -> Result<Composed, LayoutError> {
-        self.with(self.inner.group(range)?)
-    }
-
-    /// [`Layout::take`] of the inner layout: the other modes at 0.
-    pub fn take(&self, range: Range<usize>) -> Result<Composed, LayoutError> {
-        self.with(self.inner.take(range)?)
-    }
-
-    /// [`Layout::select`] of the inner layout: the other modes at 0.
-    pub fn select(&self, modes: &[usize]) -> Result<Composed, LayoutError> {
-        self.with(self.inner.select(modes)?)
-    }
-
-    /// [`Layout::append`] to the inner layout.
-    pub fn append(&self, mode: &Layout) -> Result<Composed, LayoutError> {
-        self.with(self.inner.append(mode)?)
-    }
-
-    /// Mode number `mode`, the others at 0; a single mode is its own mode 0.
-    pub fn mode(&self, mode: usize) -> Option<Composed> {
-        // A part of the range of the inner layout, so that it is representable too.
-        Some(Composed { outer: self.outer.clone(), offset: self.offset, inner: self.inner.mode(mode)? })
-    }
-
-    /// [`Layout::logical_divide`] of the inner layout.
-    pub fn logical_divide(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.logical_divide(tiler)?)
-    }
-
-    /// [`Layout::zipped_divide`] of the inner layout.
-    pub fn zipped_divide(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.zipped_divide(tiler)?)
-    }
-
-    /// [`Layout::tiled_divide`] of the inner layout.
-    pub fn tiled_divide(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.tiled_divide(tiler)?)
-    }
-
-    /// [`Layout::flat_divide`] of the inner layout.
-    pub fn flat_divide(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.flat_divide(tiler)?)
-    }
-
-    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map.
-    pub fn logical_product(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.logical_product(tiler)?)
-    }
-
-    /// [`Layout::zipped_product`] of the inner layout.
-    pub fn zipped_product(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.zipped_product(tiler)?)
-    }
-
-    /// [`Layout::tiled_product`] of the inner layout.
-    pub fn tiled_product(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.tiled_product(tiler)?)
-    }
-
-    /// [`Layout::flat_product`] of the inner layout.
-    pub fn flat_product(&self, tiler: &Tiler) -> Result<Composed, LayoutError> {
-        self.with(self.inner.flat_product(tiler)?)
-    }
-
-    /// [`Layout::blocked_product`] of the inner layout.
-    pub fn blocked_product(&self, tiler: &Layout) -> Result<Composed, LayoutError> {
-        self.with(self.inner.blocked_product(tiler)?)
-    }
-
-    /// [`Layout::raked_product`] of the inner layout.
-    pub fn raked_product(&self, tiler: &Layout) -> Result<Composed, LayoutError> {
-        self.with(self.inner.raked_product(tiler)?)
-    }
-
-    /// [`Layout::tile_to_shape`] of the inner layout.
-    pub fn tile_to_shape(&self, target: &Tree<i64>, order: Option<&Tree<i64>>) -> Result<Composed, LayoutError> {
-        self.with(self.inner.tile_to_shape(target, order)?)
+    /// Errors: as [`Composed::cosize`].
+    pub fn coshape(&self) -> Result<Tree<i64>, LayoutError> {
+        Ok(Tree::leaf(self.cosize()?))
     }
 }
 
-impl fmt::Display for OuterMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OuterMap::Layout(layout) => layout.fmt(f),
-            OuterMap::Swizzle(swizzle) => swizzle.fmt(f),
-        }
-    }
-}
-
-impl fmt::Debug for OuterMap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OuterMap({self})")
-    }
-}
-
-impl fmt::Display for Composed {
+impl<D: Place> fmt::Display for Composed<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} o {} o {}", self.outer, self.offset, self.inner)
     }
 }
 
-impl fmt::Debug for Composed {
+impl<D: Place> fmt::Debug for Composed<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Composed({self})")
     }
@@ -338,25 +258,87 @@ fn placed(error: LayoutError, start: usize) -> LayoutError {
     }
 }
 
+impl FromStr for OuterMap {
+    type Err = LayoutError;
+
+    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or `∘`.
+    fn from_str(text: &str) -> Result<OuterMap, LayoutError> {
+        let parts = Parts::of(text)?;
+        let Some((offset, last)) = parts.last else { return parts.outer.ok_or(MISSING) };
+        let last = Parts::map(last).map_err(|error| placed(error, parts.start))?;
+        Parts::extended(parts.outer, offset, last)
+    }
+}
+
+const MISSING: LayoutError =
+    LayoutError::Syntax { at: 0, expected: "'o': a composed layout is outer o offset o layout" };
+
+/// A text `A o offset o .. o B`, read up to the last offset.
+struct Parts<'a> {
+    outer: Option<OuterMap>,
+    last: Option<(i64, &'a str)>,
+    /// Where the last part begins.
+    start: usize,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Result<Parts<'a>, LayoutError> {
+        let mut parts = Parts { outer: None, last: None, start: 0 };
+        let (mut rest, mut maps) = (text, 1);
+        loop {
+            let Some((map, after)) = rest.split_once(['o', '∘']) else {
+                // The last part, which is a map of its own when it is the only one.
+                match &mut parts.last {
+                    Some((_, last)) => *last = rest,
+                    None => parts.outer = Some(Parts::map(rest)?),
+                }
+                return Ok(parts);
+            };
+            let map = Parts::map(map).map_err(|error| placed(error, parts.start))?;
+            parts.outer = Some(match parts.last.take() {
+                Some((offset, _)) => Parts::extended(parts.outer, offset, map)?,
+                None => map,
+            });
+            let begin = text.len() - after.len();
+            let Some((offset, after)) = after.split_once(['o', '∘']) else {
+                return Err(placed(MISSING, text.len()));
+            };
+            let tree: Tree<i64> = offset.parse().map_err(|error| placed(error, begin))?;
+            let ([offset], true) = (tree.leaves(), tree.is_leaf()) else {
+                return Err(LayoutError::Syntax { at: begin, expected: "an offset, one integer" });
+            };
+            maps += 1;
+            if maps > MAX_CHAIN + 1 {
+                return Err(LayoutError::TooLarge { limit: crate::Limit::Chain, value: maps });
+            }
+            parts.start = text.len() - after.len();
+            parts.last = Some((*offset, after));
+            rest = after;
+        }
+    }
+
+    fn map(text: &str) -> Result<OuterMap, LayoutError> {
+        Ok(match text.trim_start().as_bytes().first() {
+            Some(b'S') => OuterMap::Swizzle(text.parse()?),
+            Some(b'F') => OuterMap::Bits(text.parse()?),
+            _ => OuterMap::Layout(text.parse()?),
+        })
+    }
+
+    fn extended(outer: Option<OuterMap>, offset: i64, map: OuterMap) -> Result<OuterMap, LayoutError> {
+        Ok(OuterMap::chain(outer.ok_or(MISSING)?, offset, map))
+    }
+}
+
 impl FromStr for Composed {
     type Err = LayoutError;
 
-    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle or a layout.
+    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain of those with offsets between.
     fn from_str(text: &str) -> Result<Composed, LayoutError> {
-        let expected = "'o': a composed layout is outer o offset o layout";
-        let missing = || LayoutError::Syntax { at: text.len(), expected };
-        let (outer, rest) = text.split_once(['o', '∘']).ok_or_else(missing)?;
-        let (middle, inner) = rest.split_once(['o', '∘']).ok_or_else(missing)?;
-        let (after_outer, after_middle) = (text.len() - rest.len(), text.len() - inner.len());
-        let map = if outer.trim_start().starts_with('S') {
-            OuterMap::Swizzle(outer.parse()?)
-        } else {
-            OuterMap::Layout(outer.parse()?)
+        let parts = Parts::of(text)?;
+        let (Some(outer), Some((offset, inner))) = (parts.outer, parts.last) else {
+            return Err(placed(MISSING, text.len()));
         };
-        let middle: Tree<i64> = middle.parse().map_err(|error| placed(error, after_outer))?;
-        let ([offset], true) = (middle.leaves(), middle.is_leaf()) else {
-            return Err(LayoutError::Syntax { at: after_outer, expected: "an offset, one integer" });
-        };
-        Composed::new(map, *offset, inner.parse().map_err(|error| placed(error, after_middle))?)
+        Composed::new(outer, offset, inner.parse().map_err(|error| placed(error, parts.start))?)
     }
 }

@@ -29,6 +29,8 @@ pub enum Limit {
     Path,
     /// [`crate::MAX_PATH_MODE`]
     PathMode,
+    /// [`crate::MAX_CHAIN`]
+    Chain,
 }
 
 /// Which operand of an operation an error is about.
@@ -236,10 +238,23 @@ pub enum LayoutError {
     NotLinear {
         /// The operation.
         op: &'static str,
-        /// Two bits of the index that do not flip bits of the value independently of each other.
-        bits: (u8, u8),
-        /// The values at the index that has the first bit, the one that has the second, and the one that has both.
-        values: Box<[i64; 3]>,
+        /// An index; two bits of it, where two are enough to show the case.
+        index: i64,
+        /// The value there.
+        value: i64,
+        /// What the bits of the index, each alone, come to by XOR.
+        alone: i64,
+    },
+    /// E0121: a map that is not a layout plus an offset.
+    NotAdditive {
+        /// The operation.
+        op: &'static str,
+        /// An index.
+        index: i64,
+        /// The value there.
+        value: i64,
+        /// What the steps, each alone, add up to.
+        alone: i64,
     },
     /// E0125: strides that lead into different codomains.
     Mixed(Box<Mixed>),
@@ -305,7 +320,7 @@ impl LayoutError {
             LayoutError::Coordinate { .. } => "E0118",
             LayoutError::Tiler { .. } => "E0119",
             LayoutError::Order { .. } => "E0120",
-            LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } => "E0121",
+            LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } | LayoutError::NotAdditive { .. } => "E0121",
             LayoutError::Syntax { .. } => "E0122",
             LayoutError::Mixed(_) => "E0125",
             LayoutError::NoPath { .. } => "E0126",
@@ -332,6 +347,7 @@ impl LayoutError {
             | LayoutError::Order { op, .. }
             | LayoutError::NotALayout { op, .. }
             | LayoutError::NotLinear { op, .. }
+            | LayoutError::NotAdditive { op, .. }
             | LayoutError::Collapse { op, .. }
             | LayoutError::NoPreimage { op, .. }
             | LayoutError::NoPath { op, .. }

@@ -8,6 +8,7 @@ use alloc::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
+use crate::bit_matrix::{BitMatrix, low_bits};
 use crate::composed::OuterMap;
 use crate::layout::Leaf;
 use crate::swizzle::Swizzle;
@@ -68,53 +69,93 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
 
 /// At least the values of `outer` from `low` to `high`, and the value itself where the two are equal.
 fn bound(outer: &OuterMap, low: Wide, high: Wide) -> Wide {
+    between(outer, low, high).1
+}
+
+/// An interval in which the values of `outer` from `low` to `high` lie; where the two are equal, of one number.
+pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
     match outer {
-        OuterMap::Swizzle(swizzle) => swizzled(*swizzle, low as i64, high as i64),
+        OuterMap::Swizzle(swizzle) => match (i64::try_from(low), i64::try_from(high)) {
+            (Ok(low), Ok(high)) => swizzled(*swizzle, low, high),
+            _ => (Wide::MIN, Wide::MAX),
+        },
+        OuterMap::Bits(matrix) => match (i64::try_from(low), i64::try_from(high)) {
+            (Ok(low), Ok(high)) => mapped(matrix, low, high),
+            _ => (Wide::MIN, Wide::MAX),
+        },
         OuterMap::Layout(layout) => {
             let leaves = layout.leaves();
             // Below zero a layout is the mirror image of itself.
-            if low >= 0 {
-                laid_out(leaves, 1, low, high)
+            let values = if low >= 0 {
+                laid_out(leaves, low, high)
             } else if high <= 0 {
-                laid_out(leaves, -1, -high, -low)
+                laid_out(leaves, -high, -low).map(|(least, most)| (-most, -least))
             } else {
-                laid_out(leaves, 1, 0, high).max(laid_out(leaves, -1, 0, -low))
-            }
+                let (above, below) = (laid_out(leaves, 0, high), laid_out(leaves, 0, -low));
+                above.zip(below).map(|(above, below)| (above.0.min(-below.1), above.1.max(-below.0)))
+            };
+            values.unwrap_or((Wide::MIN, Wide::MAX))
+        }
+        OuterMap::Chain(chain) => {
+            let (low, high) = between(&chain.inner, low, high);
+            let offset = Wide::from(chain.offset);
+            between(&chain.outer, low.saturating_add(offset), high.saturating_add(offset))
         }
     }
 }
 
-/// The offsets share the bits above the highest one in which the ends differ. A bit of the image is known when it is made of such bits;
-/// every other one may be set.
-fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> Wide {
-    if low < 0 && high >= 0 {
-        return Wide::from(i64::MAX);
-    }
+/// The bits that all numbers from `low` to `high` have in common: those above the highest one in which the ends differ.
+fn shared(low: i64, high: i64) -> u64 {
     let unshared = (low ^ high) as u64;
-    let known = !(u64::MAX.checked_shr(unshared.leading_zeros()).unwrap_or(0));
-    let distance = swizzle.shift().unsigned_abs();
-    let read = if swizzle.shift() >= 0 { known >> distance } else { known << distance };
-    let known = known & (read | !swizzle.flipped());
-    let image = swizzle.apply(low) as u64;
-    // The ends have one sign, so that the sign bit is known.
-    Wide::from(((image & known) | !known) as i64)
+    !(u64::MAX.checked_shr(unshared.leading_zeros()).unwrap_or(0))
 }
 
-/// The offsets share the digits above the highest one in which the ends differ; below it every digit may be anything.
-fn laid_out(leaves: &[Leaf], sign: Wide, low: Wide, high: Wide) -> Wide {
-    let Some((last, front)) = leaves.split_last() else { return 0 };
+/// The least and the greatest number with the bits `known` of `image`; the sign is one of them, unless it is not known.
+fn spread(image: u64, known: u64) -> (Wide, Wide) {
+    if known >> 63 == 0 {
+        return (Wide::from(i64::MIN), Wide::from(i64::MAX));
+    }
+    (Wide::from((image & known) as i64), Wide::from((image & known | !known) as i64))
+}
+
+/// A bit of the image is known when it is made of bits that the offsets share; every other one may be anything.
+fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> (Wide, Wide) {
+    let known = shared(low, high);
+    let distance = swizzle.shift().unsigned_abs();
+    let read = if swizzle.shift() >= 0 { known >> distance } else { known << distance };
+    spread(swizzle.apply(low) as u64, known & (read | !swizzle.flipped()))
+}
+
+fn mapped(matrix: &BitMatrix, low: i64, high: i64) -> (Wide, Wide) {
+    let known = shared(low, high);
+    // What is above the inputs is kept where there are as many outputs, and otherwise is 0.
+    let above = !low_bits(matrix.inputs().max(matrix.outputs()));
+    let kept = if matrix.inputs() == matrix.outputs() { known & above } else { above };
+    let made = (0..matrix.outputs()).filter(|row| matrix.row(*row) & !known == 0);
+    let known = made.fold(kept, |bits, row| bits | 1_u64.checked_shl(row as u32).unwrap_or(0));
+    match matrix.extended(low) {
+        Ok(image) => spread(image as u64, known),
+        Err(_) => (Wide::MIN, Wide::MAX),
+    }
+}
+
+/// The offsets share the digits above the highest one in which the ends differ; below it every digit may be anything. None beyond 128 bits.
+fn laid_out(leaves: &[Leaf], low: Wide, high: Wide) -> Option<(Wide, Wide)> {
+    let Some((last, front)) = leaves.split_last() else { return Some((0, 0)) };
     let mut period: Wide = front.iter().map(|leaf| Wide::from(leaf.extent)).product();
-    let (mut low, mut high, mut shared, mut bound) = (low, high, true, 0);
+    let (mut low, mut high, mut shared, mut least, mut most) = (low, high, true, 0_i128, 0_i128);
     let modes = core::iter::once(last).chain(front.iter().rev());
     for (position, leaf) in modes.enumerate() {
-        let stride = sign * Wide::from(leaf.stride);
+        let stride = Wide::from(leaf.stride);
         if position > 0 {
             period /= Wide::from(leaf.extent);
         }
         let (first, end) = if shared { (low / period, high / period) } else { (0, Wide::from(leaf.extent) - 1) };
-        bound += (first * stride).max(end * stride);
-        shared &= first == end;
+        let (first, last) = (first.checked_mul(stride)?, end.checked_mul(stride)?);
+        least = least.checked_add(first.min(last))?;
+        most = most.checked_add(first.max(last))?;
+        shared &= low / period == high / period;
         (low, high) = (low % period, high % period);
     }
-    bound
+    Some((least, most))
 }

@@ -34,6 +34,7 @@
 extern crate alloc;
 
 mod bit_matrix;
+mod bit_xor;
 mod carry;
 mod coalesce;
 mod codomain;
@@ -80,8 +81,9 @@ mod vector;
 mod xor;
 
 pub use bit_matrix::{BitMatrix, MAX_BITS};
+pub use bit_xor::BitXor;
 pub use carry::MAX_CASES;
-pub use composed::{Composed, OuterMap};
+pub use composed::{Composed, MAX_CHAIN, MAX_INDICES, MapChain, OuterMap, Place};
 pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
 pub use coordinate::{Coordinate, MAX_PATH, MAX_PATH_MODE, ModePath};
 pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};

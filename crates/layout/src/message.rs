@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use crate::composed::MAX_CHAIN;
 use crate::coordinate::{MAX_PATH, MAX_PATH_MODE};
 use crate::error::{DIVIDE, LayoutError, Limit};
 use crate::evidence::{BMode, Carry, Chain, Mixed, NotXor, Uneven};
@@ -82,6 +83,9 @@ impl fmt::Display for LayoutError {
             LayoutError::TooLarge { limit: Limit::PathMode, value } => {
                 write!(f, "a step in mode {value} is beyond the limit of mode {MAX_PATH_MODE}")
             }
+            LayoutError::TooLarge { limit: Limit::Chain, value } => {
+                write!(f, "{value} maps one after another are more than the limit of {MAX_CHAIN}")
+            }
             LayoutError::NoSuchMode { op, mode, rank } => {
                 write!(f, "{op}: there is no mode {mode}; the rank is {rank}")
             }
@@ -148,13 +152,6 @@ impl fmt::Display for LayoutError {
                 "{op}: the sum changes step after every {} and after every {} indices, and {} does not divide {}",
                 runs.0, runs.1, runs.0, runs.1
             ),
-            LayoutError::NotLinear { op, bits: (i, j), values } => {
-                let [first, second, both] = values.as_ref();
-                write!(
-                    f,
-                    "{op}: not linear over bits: bits {i} and {j} of the index lead to {first} and {second}, but together to {both}"
-                )
-            }
             LayoutError::Mixed(mixed) => mixed.fmt(f),
             LayoutError::NoPath { op, path, step, profile } => {
                 write!(f, "{op}: ")?;
@@ -167,6 +164,14 @@ impl fmt::Display for LayoutError {
                 f,
                 "{op}: {} steps by {step}, in several modes at once, and {op} treats each mode by itself",
                 ModeName(path)
+            ),
+            LayoutError::NotLinear { op, index, value, alone } => write!(
+                f,
+                "{op}: not linear over bits: the value at index {index} is {value}, but its bits {index:#b}, each alone, come to {alone} by XOR"
+            ),
+            LayoutError::NotAdditive { op, index, value, alone } => write!(
+                f,
+                "{op}: not a layout with an offset: the value at index {index} is {value}, but its steps, each alone, add up to {alone}"
             ),
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),

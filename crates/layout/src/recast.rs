@@ -145,13 +145,18 @@ impl Layout {
     /// assert_eq!(alignment("4:2"), 1);
     /// ```
     pub fn max_alignment(&self) -> i64 {
+        self.alignment_within(0)
+    }
+
+    /// The largest such `n` that divides `whole`; 0 is divided by all.
+    pub(crate) fn alignment_within(&self, whole: i64) -> i64 {
         // The boxes of the law are made of whole leaves, sorted by stride, and a divisor of one more; every other stride must be
         // a multiple of their product. A next box would need more of the same, so the first leaf that is not whole ends it.
         let Some(mut leaves) = crate::coalesce::coalesced(self.leaves()) else { return 1 };
         leaves.retain(|leaf| leaf.stride != 0);
         leaves.sort_by_key(|leaf| leaf.stride.unsigned_abs());
         let mut outer: Leaves<i64> = Leaves::from_elem(0, leaves.len());
-        let mut common = 0;
+        let mut common = whole;
         for (slot, leaf) in outer.iter_mut().zip(&leaves).rev() {
             *slot = common;
             common = signed_gcd(common, leaf.stride);
@@ -173,7 +178,7 @@ impl Layout {
 
 /// The greatest common divisor, `gcd(0, n) = |n|`; that of two numbers whose divisor is 2^63 as its half, which divides
 /// every extent that it could be compared with.
-fn signed_gcd(a: i64, b: i64) -> i64 {
+pub(crate) fn signed_gcd(a: i64, b: i64) -> i64 {
     i64::try_from(gcd(a, b)).unwrap_or(1 << 62)
 }
 

@@ -68,7 +68,7 @@ pub fn max_common_vector(a: &Layout, b: &Layout) -> Result<i64, LayoutError> {
 }
 
 /// The first `size` indices of whole modes of `r`, when they are those of a layout: `q` of the last.
-fn cut(r: &Layout, whole: usize, q: i64) -> Result<Layout, LayoutError> {
+pub(crate) fn cut(r: &Layout, whole: usize, q: i64) -> Result<Layout, LayoutError> {
     let mut leaves: Leaves<Leaf> = r.leaves().iter().copied().take(whole + 1).collect();
     if q == 1 {
         leaves.truncate(whole);

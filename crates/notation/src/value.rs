@@ -211,15 +211,19 @@ fn extent_of(value: &Value) -> (usize, usize) {
         Value::Tree(tree) => (1 + tree.leaves().len(), 0),
         Value::Coord(coord) => (1 + coord.leaves().len(), 0),
         Value::Layout(layout) => (1 + layout.leaves().len(), 0),
-        Value::Composed(composed) => {
-            let outer = match composed.outer() {
-                OuterMap::Layout(layout) => layout.leaves().len(),
-                OuterMap::Swizzle(_) => 1,
-            };
-            (1 + outer + composed.inner().leaves().len(), 0)
-        }
+        Value::Composed(composed) => (1 + leaves_of_map(composed.outer()) + composed.inner().leaves().len(), 0),
         Value::Tiler(tiler) => (leaves_of(tiler), 0),
         Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) => (1, 0),
+    }
+}
+
+fn leaves_of_map(map: &OuterMap) -> usize {
+    match map {
+        OuterMap::Layout(layout) => layout.leaves().len(),
+        OuterMap::Swizzle(_) => 1,
+        OuterMap::Bits(matrix) => 1 + matrix.inputs(),
+        // At most MAX_CHAIN maps.
+        OuterMap::Chain(chain) => leaves_of_map(chain.outer()) + 1 + leaves_of_map(chain.inner()),
     }
 }
 

@@ -1,0 +1,306 @@
+//! Inverses, images and complements of composed layouts.
+//!
+//! # Laws
+//!
+//! * Left: `R(X(R(k))) = R(k)` for every index `k`. On an injective map this says `X(R(k)) = k`.
+//! * Right: `R(X(i)) = i` for every `i` below the size of `X`, with `X(i)` an index of `R`; the largest such map.
+//! * The image of `R`, as a layout and an offset: `offset + L(j)` are the values, each once, in increasing order.
+//! * `complement(R, M)`: the layout `C` for which the values of `R` and `C` together fill `[0, N)`, each once, `N` being `M` rounded up to what they tile.
+//!
+//! *Affine over bits*, `R(x) = t ^ M(x)`: with `P` the pseudo-inverse of `M`, `X(y) = P(y ^ t)` is a left inverse, for `y ^ t` is in the image of `M` wherever `y` is a value. It sends
+//! every value back, so it is a right inverse as far as `0, 1, ..` are values: as far as `t`, `t ^ 1`, `t ^ 2`, `t ^ 4`, .. are in the image of `M`, a power of two of them. It is again affine over bits,
+//! so that inverses of swizzled layouts of power-of-two extents always exist.
+//!
+//! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes `A` on all values of `offset + B`, and `B'` is a left inverse of `B`. A right inverse is
+//! a left inverse, cut where the values `0, 1, ..` end.
+//!
+//! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers come in increasing order, so that it is the image of a layout exactly when that map
+//! adds up. *A set fills an interval together with another* only when it is the image of a layout whose strides form a divisibility chain (de Bruijn, on number
+//! systems), so the complement of the image's layout decides.
+
+use alloc::vec::Vec;
+
+use super::plain::{MAX_INDICES, modes_of};
+use super::{Affine, Composed, OuterMap};
+use crate::bit_matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
+use crate::error::LayoutError;
+use crate::largest::between;
+use crate::layout::Layout;
+use crate::tree::Tree;
+
+const LEFT: &str = "left_inverse";
+const RIGHT: &str = "right_inverse";
+
+impl Composed {
+    /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`: it sends a value back to an index that has it (CuTe `left_inverse`).
+    ///
+    /// For power-of-two extents and swizzles it always exists. It is read on all integers as a composed layout is.
+    ///
+    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and the values are not those of a layout either; the inner layout
+    /// has no left inverse; a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let left = |text: &str| text.parse::<Composed>().unwrap().left_inverse().unwrap().to_string();
+    /// assert_eq!(left("S<2,0,2> o 0 o (4,4):(4,1)"), "S<2,0,-2> o 0 o (4,4):(4,1)");
+    /// assert_eq!(left("S<1,0,2> o 3 o (3,2):(1,5)"), "(5,2):(1,3) o -3 o S<1,0,2> o 0 o 11:1");
+    /// ```
+    pub fn left_inverse(&self) -> Result<Composed, LayoutError> {
+        if let Some(found) = self.affine().and_then(|affine| affine_left_inverse(&affine)) {
+            return found;
+        }
+        match self.undone() {
+            Some(map) => Composed::new(map?, 0, Layout::mode_of(self.reach()?, 1)?),
+            None => {
+                let (layout, offset) = self.to_layout().map_err(|_| undecided(LEFT))?;
+                let back = OuterMap::Layout(layout.left_inverse()?);
+                let offset = offset.checked_neg().ok_or_else(|| LayoutError::overflow(LEFT))?;
+                Composed::new(back.after(&offset, &OuterMap::identity())?, 0, Layout::mode_of(self.reach()?, 1)?)
+            }
+        }
+    }
+
+    /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
+    ///
+    /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more than [`MAX_INDICES`] values would have to be
+    /// looked at ([`LayoutError::Undecided`]), which does not happen for power-of-two extents and swizzles.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let right = |text: &str| text.parse::<Composed>().unwrap().right_inverse().map(|map| map.to_string());
+    /// assert_eq!(right("S<2,0,2> o 0 o (4,4):(4,1)").unwrap(), "S<2,0,-2> o 0 o (4,4):(4,1)");
+    /// assert_eq!(right("S<2,0,2> o 0 o (4,4):(8,1)").unwrap(), "S<0,0,0> o 0 o 4:4");
+    /// assert_eq!(right("S<2,0,2> o 16 o 16:1").unwrap_err().to_string(), "right_inverse: nothing has the value 0");
+    /// ```
+    pub fn right_inverse(&self) -> Result<Composed, LayoutError> {
+        if let Some(affine) = self.affine() {
+            return affine_right_inverse(&affine);
+        }
+        let left = self.left_inverse()?;
+        let most = self.size().min(MAX_INDICES);
+        let mut count = 0;
+        while count < most {
+            let index = left.eval(&count)?;
+            if !(0..self.size()).contains(&index) || self.eval(&index)? != count {
+                break;
+            }
+            count += 1;
+        }
+        match count {
+            0 => Err(LayoutError::NoPreimage { op: RIGHT, value: 0 }),
+            _ if count == most && most < self.size() => Err(undecided(RIGHT)),
+            _ => left.compose(&Layout::mode_of(count, 1)?),
+        }
+    }
+
+    /// An extent that all values are below, 1 at the least: the largest value plus one where that is found.
+    fn reach(&self) -> Result<i64, LayoutError> {
+        let end = match self.cosize() {
+            Ok(cosize) => cosize,
+            Err(_) => {
+                let (least, greatest) = self.inner.range()?;
+                let (low, high) = (self.offset.checked_add(least), self.offset.checked_add(greatest));
+                let (low, high) = low.zip(high).ok_or_else(|| LayoutError::overflow(LEFT))?;
+                let (_, greatest) = between(&self.outer, low.into(), high.into());
+                i64::try_from(greatest.saturating_add(1)).map_err(|_| LayoutError::overflow(LEFT))?
+            }
+        };
+        Ok(end.max(1))
+    }
+
+    /// `B' o -offset o A'`; none where `A` is not undone on all values of `offset + B`.
+    fn undone(&self) -> Option<Result<OuterMap, LayoutError>> {
+        let (least, greatest) = self.inner.range().ok()?;
+        let (low, high) = (self.offset.checked_add(least)?, self.offset.checked_add(greatest)?);
+        let outer = undo(&self.outer, low, high)?;
+        let offset = self.offset.checked_neg()?;
+        Some(self.inner.left_inverse().and_then(|inner| OuterMap::Layout(inner).after(&offset, &outer)))
+    }
+
+    /// The values as a layout and an offset: `offset + L(j)` for `j` below the size of `L`, each value once, in increasing order.
+    ///
+    /// Errors: the values are not those of a layout ([`LayoutError::NotAdditive`], the index counting the values); where the map is not known to be affine over bits, a
+    /// domain of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<2,0,2> o 0 o (4,4):(8,1)".parse().unwrap();
+    /// let (image, offset) = tile.image_layout().unwrap();
+    /// assert_eq!((image.to_string().as_str(), offset), ("(4,4):(1,8)", 0));
+    /// ```
+    pub fn image_layout(&self) -> Result<(Layout, i64), LayoutError> {
+        const OP: &str = "image_layout";
+        if let Some(affine) = self.affine().filter(|affine| i64::try_from(affine.support()).is_ok()) {
+            let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
+            let constant = remainder(&image, affine.constant);
+            let increasing = Affine { constant, columns: image.into() };
+            let sum = increasing.parities().ok_or_else(|| LayoutError::overflow(OP))?;
+            let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
+            let shape = Tree::flat(core::iter::repeat_n(2, steps.len()))?;
+            return Ok((super::plain::refined(&shape, &steps)?.coalesce()?, constant as i64));
+        }
+        let values = self.image()?;
+        let first = values.first().copied().unwrap_or(0);
+        let count = values.len() as i64;
+        let value = |index: i64| {
+            let value = usize::try_from(index).ok().and_then(|index| values.get(index));
+            value.copied().ok_or_else(|| LayoutError::overflow(OP))
+        };
+        let layout = Layout::flat(modes_of(OP, count, 1, first, value)?)?;
+        for index in 0..count {
+            let (value, alone) = (value(index)?, layout.eval(&index)?.checked_add(first));
+            if Some(value) != alone {
+                let alone = alone.ok_or_else(|| LayoutError::overflow(OP))?;
+                return Err(LayoutError::NotAdditive { op: OP, index, value, alone });
+            }
+        }
+        Ok((layout, first))
+    }
+
+    /// The values, each once, in increasing order.
+    ///
+    /// Errors: modes of stride 0 not counted, there are more than [`MAX_INDICES`] coordinates; a value is not representable.
+    pub fn image(&self) -> Result<Vec<i64>, LayoutError> {
+        let moving = self.filter_zeros()?;
+        if moving.size() > MAX_INDICES {
+            return Err(undecided("image"));
+        }
+        let mut values =
+            (0..moving.size()).map(|index| moving.eval(&index)).collect::<Result<Vec<i64>, LayoutError>>()?;
+        values.sort_unstable();
+        values.dedup();
+        Ok(values)
+    }
+
+    /// The layout that fills `[0, target)` together with the values of this map: [`Layout::complement`] of their layout.
+    ///
+    /// Errors: the values do not begin at 0, or are not those of a layout whose strides form a chain, so that nothing fills what they leave; as
+    /// [`Composed::image_layout`].
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let complement = |text: &str| text.parse::<Composed>().unwrap().complement(&64).map(|layout| layout.to_string());
+    /// assert_eq!(complement("S<2,0,2> o 0 o (4,4):(4,1)").unwrap(), "4:16");
+    /// assert_eq!(complement("S<2,0,2> o 0 o 4:4").unwrap(), "(5,4):(1,20)"); // 0, 5, 10, 15 are the multiples of 5
+    /// ```
+    pub fn complement(&self, target: &i64) -> Result<Layout, LayoutError> {
+        self.whole_image()?.complement(target)
+    }
+
+    /// [`Layout::complement_open`] of the layout of the values. Errors: as [`Composed::complement`].
+    pub fn complement_open(&self) -> Result<Layout, LayoutError> {
+        self.whole_image()?.complement_open()
+    }
+
+    /// A layout of places at which copies of the values do not overlap: [`Layout::weak_complement`] of their layout, wherever they begin.
+    ///
+    /// Errors: the values are not those of a layout; modes overlap; as [`Composed::image_layout`].
+    pub fn weak_complement(&self, target: &i64) -> Result<Layout, LayoutError> {
+        self.image_layout()?.0.weak_complement(target)
+    }
+
+    /// [`Layout::weak_complement_open`] of the layout of the values. Errors: as [`Composed::weak_complement`].
+    pub fn weak_complement_open(&self) -> Result<Layout, LayoutError> {
+        self.image_layout()?.0.weak_complement_open()
+    }
+
+    /// The layout of the values, which begin at 0.
+    fn whole_image(&self) -> Result<Layout, LayoutError> {
+        match self.image_layout()? {
+            (layout, 0) => Ok(layout),
+            (_, value) => {
+                let (op, what) = ("complement", "the least value");
+                Err(LayoutError::Argument { op, what, value, wanted: "0" })
+            }
+        }
+    }
+
+    /// Whether different coordinates have different values.
+    ///
+    /// Errors: where the map is not known to be affine over bits, and its outer map not to be injective, more than [`MAX_INDICES`] coordinates are not
+    /// walked ([`LayoutError::Undecided`]); as [`Layout::is_injective`].
+    pub fn is_injective(&self) -> Result<bool, LayoutError> {
+        if let Some(affine) = self.affine() {
+            return Ok(BitMatrix::from_valid(MAX_BITS, affine.columns).is_injective());
+        }
+        let (least, greatest) = self.inner.range()?;
+        let ends = self.offset.checked_add(least).zip(self.offset.checked_add(greatest));
+        if ends.is_some_and(|(low, high)| undo(&self.outer, low, high).is_some()) {
+            return self.inner.is_injective();
+        }
+        if self.filter_zeros()?.size() < self.size() {
+            return Ok(false);
+        }
+        Ok(self.image()?.len() as i64 == self.size())
+    }
+}
+
+fn undecided(op: &'static str) -> LayoutError {
+    LayoutError::Undecided { op, limit: MAX_INDICES as usize }
+}
+
+/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none where values are negative or there are too many.
+fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>> {
+    let support = affine.support();
+    let bits = support.checked_ilog2().map_or(0, |top| top as usize + 1);
+    let size = 1_i64.checked_shl(bits as u32).filter(|size| *size > 0)?;
+    let back = BitMatrix::from_valid(bits, affine.columns.clone()).pseudo_inverse();
+    let columns: Columns = back.columns().into();
+    let inverse = Affine { constant: back.apply(affine.constant), columns };
+    Some(Composed::of_affine(&Tree::leaf(size), &inverse))
+}
+
+/// The same, cut where the numbers `0, 1, ..` are no longer values.
+fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
+    let matrix = BitMatrix::from_valid(MAX_BITS, affine.columns.clone());
+    let image = matrix.image();
+    if remainder(&image, affine.constant) != 0 {
+        return Err(LayoutError::NoPreimage { op: RIGHT, value: 0 });
+    }
+    let back = matrix.pseudo_inverse();
+    let columns: Columns = back
+        .columns()
+        .iter()
+        .enumerate()
+        .take_while(|(bit, _)| remainder(&image, 1 << bit) == 0)
+        .map(|(_, c)| *c)
+        .collect();
+    // As many columns as bits of the index at the most.
+    let size = 1_i64.checked_shl(columns.len() as u32).ok_or_else(|| LayoutError::overflow(RIGHT))?;
+    Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
+}
+
+/// A map that undoes `outer` on all offsets from `low` to `high`; none where it is not known to be injective there.
+fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
+    match outer {
+        OuterMap::Swizzle(swizzle) => Some(OuterMap::Swizzle(*swizzle)),
+        OuterMap::Bits(matrix) if matrix.inputs() == matrix.outputs() => {
+            Some(OuterMap::of_matrix(matrix.inverse().ok()?))
+        }
+        OuterMap::Bits(matrix) => {
+            // The inverse reads the bits of a value alone, so the inputs must be all there is.
+            let inside = low >= 0 && high as u64 <= low_bits(matrix.inputs());
+            let left = matrix.left_inverse().ok().filter(|_| inside)?;
+            Some(OuterMap::Bits(left))
+        }
+        OuterMap::Layout(layout) => {
+            if outer.is_identity() {
+                return Some(OuterMap::identity());
+            }
+            let inside = low >= 0 && high < layout.size() && layout.is_injective().unwrap_or(false);
+            Some(OuterMap::Layout(layout.left_inverse().ok().filter(|_| inside)?))
+        }
+        OuterMap::Chain(chain) => {
+            let first = undo(&chain.inner, low, high)?;
+            let (least, greatest) = between(&chain.inner, low.into(), high.into());
+            let low = i64::try_from(least).ok()?.checked_add(chain.offset)?;
+            let high = i64::try_from(greatest).ok()?.checked_add(chain.offset)?;
+            let last = undo(&chain.outer, low, high)?;
+            first.after(&chain.offset.checked_neg()?, &last).ok()
+        }
+    }
+}

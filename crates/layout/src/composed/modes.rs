@@ -1,0 +1,186 @@
+//! What rearranges the domain of a composed layout: done to its inner layout, and the outer map and the offset stay.
+//!
+//! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Where modes are left out they are at 0; where some are fixed, what they
+//! contribute is added to the offset.
+
+use core::ops::Range;
+
+use super::{Composed, Place};
+use crate::coord::Coord;
+use crate::error::LayoutError;
+use crate::layout::Layout;
+use crate::number::Extent;
+use crate::profile::Profile;
+use crate::tree::Tree;
+
+impl<D: Place> Composed<D> {
+    /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors: as
+    /// [`Layout::slice_and_offset`].
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// let row = tile.slice(&"(2,_)".parse().unwrap()).unwrap();
+    /// assert_eq!(row.to_string(), "S<3,3,3> o 128 o (64):(1)");
+    /// ```
+    pub fn slice(&self, coord: &Coord<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        let (inner, offset) = self.inner.slice_and_offset(coord)?;
+        self.moved(inner, &offset)
+    }
+
+    /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes, the others at 0.
+    pub fn dice(&self, coord: &Coord<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.dice(coord)?)
+    }
+
+    /// The map seen from `coord` on. Errors: as [`Layout::domain_offset`].
+    pub fn domain_offset(&self, coord: &Tree<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        let (inner, offset) = self.inner.domain_offset(coord)?;
+        self.moved(inner, &offset)
+    }
+
+    /// [`Layout::coalesce`] of the inner layout.
+    pub fn coalesce(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.coalesce()?)
+    }
+
+    /// [`Layout::coalesce_by`] of the inner layout.
+    pub fn coalesce_by(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.coalesce_by(profile)?)
+    }
+
+    /// [`Layout::filter_zeros`] of the inner layout: its modes of stride 0, along which the value does not change, get extent 1.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,(4,64)):(64,(0,1))".parse().unwrap();
+    /// assert_eq!(tile.filter_zeros().unwrap().to_string(), "S<3,3,3> o 0 o (8,(1,64)):(64,(0,1))");
+    /// ```
+    pub fn filter_zeros(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.filter_zeros())
+    }
+
+    /// [`Layout::filter`] of the inner layout.
+    pub fn filter(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.filter()?)
+    }
+
+    /// [`Layout::filter_by`] of the inner layout.
+    pub fn filter_by(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.filter_by(profile)?)
+    }
+
+    /// [`Layout::flatten`] of the inner layout.
+    pub fn flatten(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.flatten()?)
+    }
+
+    /// [`Layout::unflatten`] of the inner layout.
+    pub fn unflatten(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.unflatten(profile)?)
+    }
+
+    /// [`Layout::group`] of the inner layout.
+    pub fn group(&self, range: Range<usize>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.group(range)?)
+    }
+
+    /// [`Layout::take`] of the inner layout: the other modes at 0.
+    pub fn take(&self, range: Range<usize>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.take(range)?)
+    }
+
+    /// [`Layout::select`] of the inner layout: the other modes at 0.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// assert_eq!(tile.select(&[1, 0]).unwrap().to_string(), "S<3,3,3> o 0 o (64,8):(1,64)");
+    /// ```
+    pub fn select(&self, modes: &[usize]) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.select(modes)?)
+    }
+
+    /// [`Layout::append`] to the inner layout.
+    pub fn append(&self, mode: &Layout<D>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.append(mode)?)
+    }
+
+    /// [`Layout::prepend`] to the inner layout.
+    pub fn prepend(&self, mode: &Layout<D>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.prepend(mode)?)
+    }
+
+    /// [`Layout::append_to_rank`] of the inner layout.
+    ///
+    /// ```
+    /// use tilewright_layout::{Composed, Layout};
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// let longer = tile.append_to_rank(3, &Layout::unit()).unwrap();
+    /// assert_eq!(longer.to_string(), "S<3,3,3> o 0 o (8,64,1):(64,1,0)");
+    /// ```
+    pub fn append_to_rank(&self, rank: usize, filler: &Layout<D>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.append_to_rank(rank, filler)?)
+    }
+
+    /// [`Layout::prepend_to_rank`] of the inner layout.
+    pub fn prepend_to_rank(&self, rank: usize, filler: &Layout<D>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.prepend_to_rank(rank, filler)?)
+    }
+
+    /// [`Layout::replace`] of a mode of the inner layout.
+    pub fn replace(&self, mode: usize, by: &Layout<D>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.replace(mode, by)?)
+    }
+
+    /// [`Layout::remove`] of a mode of the inner layout, which is then at 0.
+    pub fn remove(&self, mode: usize) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.remove(mode)?)
+    }
+
+    /// [`Layout::reverse`] of the inner layout.
+    pub fn reverse(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.reverse()?)
+    }
+
+    /// [`Layout::zip`] of the inner layout.
+    pub fn zip(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.zip()?)
+    }
+
+    /// [`Layout::unzip`] of the inner layout.
+    pub fn unzip(&self, guide: &Profile) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.unzip(guide)?)
+    }
+
+    /// Mode number `mode`, the others at 0; a single mode is its own mode 0.
+    pub fn mode(&self, mode: usize) -> Option<Composed<D>> {
+        // A part of the range of the inner layout, so that it is representable too.
+        Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.mode(mode)? })
+    }
+
+    /// What lies at `path`, the other modes at 0; see [`Layout::at`].
+    pub fn at(&self, path: &[usize]) -> Option<Composed<D>> {
+        Some(Composed { outer: self.outer.clone(), offset: self.offset.clone(), inner: self.inner.at(path)? })
+    }
+}
+
+impl<N: Extent> Composed<N> {
+    /// The indices at which the modes of stride 0 of the inner layout lie, so that `R(K(i)) = R(0)` ([`Layout::nullspace`] of the inner layout).
+    ///
+    /// Errors: a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 8 o (8,4,64):(64,0,1)".parse().unwrap();
+    /// assert_eq!(tile.nullspace().unwrap().to_string(), "4:8");
+    /// ```
+    pub fn nullspace(&self) -> Result<Layout<N>, LayoutError> {
+        self.inner.nullspace()
+    }
+}

@@ -1,0 +1,292 @@
+//! What is applied last in a composed layout: a map of integers.
+//!
+//! Law: a layout is read on all integers, as everywhere. A swizzle keeps the bits above those it touches, the sign too. A bit matrix with as many outputs as
+//! inputs keeps the bits above its inputs in the same way; any other has values at the numbers of its inputs only. A chain is one map after another, with an
+//! offset between: `x -> outer(offset + inner(x))`.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use crate::bit_matrix::{BitMatrix, low_bits};
+use crate::error::{LayoutError, Limit};
+use crate::layout::Layout;
+use crate::number::Extent;
+use crate::swizzle::Swizzle;
+
+/// The most maps that follow one another in an [`OuterMap`].
+pub const MAX_CHAIN: usize = 64;
+
+/// What is applied last in a [`crate::Composed`].
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum OuterMap<N: Extent = i64> {
+    /// A layout, read on all integers.
+    Layout(Layout<N>),
+    /// A swizzle.
+    Swizzle(Swizzle),
+    /// A linear map over bits. With as many outputs as inputs it keeps the bits above; otherwise only numbers of its inputs have a value.
+    Bits(BitMatrix),
+    /// One map after another.
+    Chain(Box<MapChain<N>>),
+}
+
+/// Two maps, one after the other: `x -> outer(offset + inner(x))`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct MapChain<N: Extent = i64> {
+    pub(crate) outer: OuterMap<N>,
+    pub(crate) offset: N,
+    /// Not a chain: of three maps, the first two are the outer one.
+    pub(crate) inner: OuterMap<N>,
+}
+
+impl<N: Extent> MapChain<N> {
+    /// The map applied last.
+    pub fn outer(&self) -> &OuterMap<N> {
+        &self.outer
+    }
+
+    /// What is added between the two.
+    pub fn offset(&self) -> &N {
+        &self.offset
+    }
+
+    /// The map applied first.
+    pub fn inner(&self) -> &OuterMap<N> {
+        &self.inner
+    }
+}
+
+impl<N: Extent> OuterMap<N> {
+    /// The value at an offset.
+    ///
+    /// Errors: it is not representable; the empty layout has a value only at 0, and a matrix that is not square only at the numbers of its inputs; a
+    /// swizzle of an offset that is not known.
+    #[inline]
+    pub fn eval(&self, offset: &N) -> Result<N, LayoutError> {
+        match self {
+            OuterMap::Layout(layout) => layout.eval(offset),
+            OuterMap::Swizzle(swizzle) => Ok(N::from(swizzle.apply(number(offset)?))),
+            OuterMap::Bits(matrix) => Ok(N::from(matrix.extended(number(offset)?)?)),
+            OuterMap::Chain(chain) => {
+                let value = chain.offset.plus(&chain.inner.eval(offset)?);
+                chain.outer.eval(&value.ok_or_else(|| LayoutError::overflow("eval"))?)
+            }
+        }
+    }
+
+    /// This map after `offset` is added to what `first` gives: one map.
+    ///
+    /// Linear maps over bits with nothing between become one, a swizzle where one does the same.
+    ///
+    /// Errors: the result is a chain of more than [`MAX_CHAIN`] maps.
+    ///
+    /// ```
+    /// use tilewright_layout::{OuterMap, Swizzle};
+    ///
+    /// let swizzle = |b, m, s| OuterMap::<i64>::from(Swizzle::new(b, m, s).unwrap());
+    /// let text = |a: OuterMap, b| a.after(&0, &b).unwrap().to_string();
+    /// assert_eq!(text(swizzle(3, 4, 3), swizzle(3, 4, 3)), "S<0,0,0>"); // twice the same is nothing
+    /// assert_eq!(text(swizzle(1, 0, 3), swizzle(1, 1, 3)), "S<2,0,3>");
+    /// assert_eq!(text(swizzle(1, 0, 1), swizzle(1, 0, 2)), "F2<3>[1,3,5]");
+    /// ```
+    pub fn after(&self, offset: &N, first: &OuterMap<N>) -> Result<OuterMap<N>, LayoutError> {
+        let joined = self.join(offset, first);
+        match joined.maps() {
+            0..=MAX_CHAIN => Ok(joined),
+            value => Err(LayoutError::TooLarge { limit: Limit::Chain, value }),
+        }
+    }
+
+    fn join(&self, offset: &N, first: &OuterMap<N>) -> OuterMap<N> {
+        if let OuterMap::Chain(chain) = first {
+            return self.join(offset, &chain.outer).join(&chain.offset, &chain.inner);
+        }
+        if offset.is_zero().proved() {
+            if self.is_identity() {
+                return first.clone();
+            }
+            if first.is_identity() {
+                return self.clone();
+            }
+            match self {
+                OuterMap::Chain(last) => {
+                    if let Some(joined) = last.inner.joined(first) {
+                        return last.outer.join(&last.offset, &joined);
+                    }
+                }
+                _ => {
+                    if let Some(joined) = self.joined(first) {
+                        return joined;
+                    }
+                }
+            }
+        }
+        OuterMap::chain(self.clone(), offset.clone(), first.clone())
+    }
+
+    /// How many maps are applied one after another.
+    pub(crate) fn maps(&self) -> usize {
+        match self {
+            OuterMap::Chain(chain) => chain.outer.maps() + chain.inner.maps(),
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn chain(outer: OuterMap<N>, offset: N, inner: OuterMap<N>) -> OuterMap<N> {
+        OuterMap::Chain(Box::new(MapChain { outer, offset, inner }))
+    }
+
+    /// The map that keeps every offset: the swizzle that flips nothing.
+    pub(crate) fn identity() -> OuterMap<N> {
+        OuterMap::of_matrix(BitMatrix::from_valid(0, Default::default()))
+    }
+
+    /// Whether every offset is kept.
+    pub fn is_identity(&self) -> bool {
+        match self {
+            OuterMap::Layout(layout) => layout.coalesce_z().is_ok_and(|layout| match layout.leaves() {
+                [leaf] => leaf.stride.is_one().proved(),
+                _ => false,
+            }),
+            OuterMap::Swizzle(swizzle) => swizzle.is_identity(),
+            OuterMap::Bits(matrix) => matrix.is_identity(),
+            OuterMap::Chain(_) => false,
+        }
+    }
+
+    /// The matrix of a map that is linear over bits, of at least `bits` inputs where it may be widened; none for the other kinds.
+    pub(crate) fn matrix(&self, bits: usize) -> Option<BitMatrix> {
+        match self {
+            OuterMap::Swizzle(swizzle) => swizzle.matrix(bits.max(swizzle.reach())).ok(),
+            OuterMap::Bits(matrix) if matrix.inputs() == matrix.outputs() && matrix.inputs() < bits => {
+                matrix.beside(&BitMatrix::identity(bits - matrix.inputs()).ok()?).ok()
+            }
+            OuterMap::Bits(matrix) => Some(matrix.clone()),
+            _ => None,
+        }
+    }
+
+    /// The number of bits that a linear map over bits moves about.
+    fn bits(&self) -> usize {
+        match self {
+            OuterMap::Swizzle(swizzle) => swizzle.reach(),
+            OuterMap::Bits(matrix) => matrix.inputs(),
+            _ => 0,
+        }
+    }
+
+    /// One linear map that is this one after `first`.
+    fn joined(&self, first: &OuterMap<N>) -> Option<OuterMap<N>> {
+        let bits = self.bits().max(first.bits());
+        let (last, first) = (self.matrix(bits)?, first.matrix(bits)?);
+        let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
+        // What is above the inputs has no value unless both keep it.
+        if !square(&last) || !square(&first) {
+            return None;
+        }
+        Some(OuterMap::of_matrix(last.compose(&first).ok()?))
+    }
+
+    /// The matrix, or the swizzle that does the same.
+    pub(crate) fn of_matrix(matrix: BitMatrix) -> OuterMap<N> {
+        match matrix.swizzle() {
+            Some(swizzle) => OuterMap::Swizzle(swizzle),
+            None => OuterMap::Bits(matrix),
+        }
+    }
+}
+
+fn number<N: Extent>(offset: &N) -> Result<i64, LayoutError> {
+    let open = || LayoutError::Open { op: "swizzle", fact: alloc::format!("the bits of {offset}").into() };
+    offset.known().ok_or_else(open)
+}
+
+impl BitMatrix {
+    /// The value at any integer; see the head of this file.
+    pub(crate) fn extended(&self, x: i64) -> Result<i64, LayoutError> {
+        let above = x as u64 & !low_bits(self.inputs());
+        if above == 0 {
+            return Ok(self.apply(x as u64) as i64);
+        }
+        if self.inputs() == self.outputs() {
+            return Ok((self.apply(x as u64) | above) as i64);
+        }
+        let (what, wanted) = ("an offset", "0 or more, and within the bits that the matrix reads");
+        Err(LayoutError::Argument { op: "bit_matrix", what, value: x, wanted })
+    }
+
+    /// The swizzle that does the same; none when there is none.
+    ///
+    /// There is one exactly when the matrix is square and what it adds to the identity is `b` columns in a row, each of one bit, all the same way off,
+    /// at least `b`: those are the bits that a swizzle reads, each flipping its own; so there is no choice.
+    ///
+    /// ```
+    /// use tilewright_layout::{BitMatrix, Swizzle};
+    ///
+    /// let swizzle = Swizzle::new(2, 0, 3).unwrap();
+    /// assert_eq!(swizzle.matrix(5).unwrap().swizzle(), Some(swizzle));
+    /// assert_eq!(BitMatrix::new(2, [2, 1]).unwrap().swizzle(), None);
+    /// ```
+    pub fn swizzle(&self) -> Option<Swizzle> {
+        if self.inputs() != self.outputs() {
+            return None;
+        }
+        // The bit read, and how far above the bit that it flips it is.
+        let mut found: Option<(i64, i64)> = None;
+        let mut bits = 0;
+        for (position, column) in (0_i64..).zip(self.columns()) {
+            let added = column ^ 1_u64.checked_shl(position as u32)?;
+            if added == 0 {
+                continue;
+            }
+            let shift = position - i64::from(added.trailing_zeros());
+            let (first, wanted) = *found.get_or_insert((position, shift));
+            if !added.is_power_of_two() || shift != wanted || position != first + bits {
+                return None;
+            }
+            bits += 1;
+        }
+        let (first, shift) = found.unwrap_or((0, 0));
+        Swizzle::new(bits, first - shift.max(0), shift).ok()
+    }
+}
+
+impl<N: Extent> From<Layout<N>> for OuterMap<N> {
+    fn from(layout: Layout<N>) -> OuterMap<N> {
+        OuterMap::Layout(layout)
+    }
+}
+
+impl<N: Extent> From<Swizzle> for OuterMap<N> {
+    fn from(swizzle: Swizzle) -> OuterMap<N> {
+        OuterMap::Swizzle(swizzle)
+    }
+}
+
+impl<N: Extent> From<BitMatrix> for OuterMap<N> {
+    fn from(matrix: BitMatrix) -> OuterMap<N> {
+        OuterMap::Bits(matrix)
+    }
+}
+
+impl<N: Extent> fmt::Display for OuterMap<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OuterMap::Layout(layout) => layout.fmt(f),
+            OuterMap::Swizzle(swizzle) => swizzle.fmt(f),
+            OuterMap::Bits(matrix) => matrix.fmt(f),
+            OuterMap::Chain(chain) => write!(f, "{} o {} o {}", chain.outer, chain.offset, chain.inner),
+        }
+    }
+}
+
+impl<N: Extent> fmt::Debug for OuterMap<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OuterMap({self})")
+    }
+}
+
+impl<N: Extent> fmt::Debug for MapChain<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MapChain({} o {} o {})", self.outer, self.offset, self.inner)
+    }
+}

@@ -1,0 +1,463 @@
+//! Composed layouts as plain functions: as layouts with an offset, as maps over bits, and whether two are equal.
+//!
+//! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix of `R` is `R` at every index; and `equivalent` says whether two maps are the same at every
+//! index. Where the extents are powers of two and each map reads what is affine over bits, all three are decided by the sums of parities ([`super::parity`]): exactly, and at a
+//! cost that grows with the number of bits. Equality is also decided part by part, the indices of odd extents fixed in each. Otherwise the indices are walked, up to a limit.
+//!
+//! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at the
+//! most, by the law of sums. `S` changes row `k` of `f` to row `k` ^ row `k+s` where it flips bit `k`, and leaves the others. So it must flip every row of two or
+//! more bits, hence, for a given `s`, all from the lowest of those to the highest; flipping more can only fail more often. That leaves one candidate for each `s`.
+
+use smallvec::SmallVec;
+
+use super::{Affine, Composed, OuterMap, Parities};
+use crate::bit_matrix::{BitMatrix, Columns};
+use crate::coalesce::coalesced;
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf, index_steps};
+use crate::number::Extent;
+use crate::profile::{Builder, Profile};
+use crate::swizzle::Swizzle;
+use crate::tree::{Leaves, Tree};
+
+/// How many indices of a composed layout are looked at where nothing better decides a question about it.
+pub const MAX_INDICES: i64 = 1 << 18;
+
+/// How many parts, with the indices of odd extents fixed, two composed layouts are compared in.
+const MAX_PARTS: i64 = 1 << 12;
+
+impl OuterMap {
+    /// The map after a function of bits; none where it reads what is not affine, or ends a mode within it at what is not a power of two.
+    fn after_bits(&self, sum: Parities) -> Option<Parities> {
+        match self {
+            OuterMap::Layout(layout) => {
+                let layout = layout.coalesce_z().ok()?;
+                match layout.leaves() {
+                    [leaf] => sum.scaled(leaf.stride),
+                    leaves => sum.affine()?.through_layout(leaves),
+                }
+            }
+            OuterMap::Swizzle(swizzle) if swizzle.is_identity() => Some(sum),
+            OuterMap::Swizzle(swizzle) => sum.affine()?.swizzled(*swizzle).parities(),
+            OuterMap::Bits(matrix) => {
+                let affine = sum.affine()?;
+                matrix.extended(affine.support() as i64).ok()?;
+                affine.then(|value| matrix.extended(value as i64).unwrap_or(0) as u64).parities()
+            }
+            OuterMap::Chain(chain) => chain.outer.after_bits(chain.inner.after_bits(sum)?.plus(chain.offset)?),
+        }
+    }
+}
+
+impl<N: Extent> From<Layout<N>> for Composed<N> {
+    /// The layout as it is, seen through a swizzle that flips nothing.
+    fn from(layout: Layout<N>) -> Composed<N> {
+        Composed { outer: OuterMap::identity(), offset: N::zero(), inner: layout }
+    }
+}
+
+impl<N: Extent> From<&Layout<N>> for Composed<N> {
+    fn from(layout: &Layout<N>) -> Composed<N> {
+        Composed::from(layout.clone())
+    }
+}
+
+impl Composed {
+    /// The function of the bits of the index; none where the extents are not powers of two, or as [`OuterMap::after_bits`].
+    pub(crate) fn parities(&self) -> Option<Parities> {
+        self.outer.after_bits(Parities::of_layout(self.inner.leaves(), self.offset)?)
+    }
+
+    /// The function as one affine over bits, where it is one and the parities say so.
+    pub(crate) fn affine(&self) -> Option<Affine> {
+        self.parities()?.affine()
+    }
+
+    /// The layout `L` and the offset `o` with `R(c) = o + L(c)` for every coordinate, the shape of `L` refining that of the domain.
+    ///
+    /// A swizzle decays in this way where no bit that it flips depends on more than one bit of the index: in most slices of a swizzled tile. The strides may
+    /// be negative.
+    ///
+    /// Errors: there is none ([`LayoutError::NotAdditive`], with an index that shows it); where the extents are not powers of two, or the outer map reads what is
+    /// not linear over bits, a domain of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// assert_eq!(tile.to_layout().unwrap_err().code(), "E0121");
+    /// let (row, offset) = tile.slice(&"(2,_)".parse().unwrap()).unwrap().to_layout().unwrap();
+    /// assert_eq!((row.to_string().as_str(), offset), ("((16,2,2)):((1,-16,32))", 144));
+    /// ```
+    pub fn to_layout(&self) -> Result<(Layout, i64), LayoutError> {
+        const OP: &str = "to_layout";
+        if self.outer.is_identity() {
+            return Ok((self.inner.clone(), self.offset));
+        }
+        if let Some(sum) = self.parities() {
+            let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
+            let offset = sum.eval(0).ok_or_else(|| LayoutError::overflow(OP))?;
+            return Ok((refined(&self.shape(), &steps)?, offset));
+        }
+        if self.size() > MAX_INDICES {
+            return Err(LayoutError::Undecided { op: OP, limit: MAX_INDICES as usize });
+        }
+        let offset = self.eval(&0)?;
+        let steps = index_steps(self.inner.leaves()).ok_or_else(|| LayoutError::overflow(OP))?;
+        let mut parts = SmallVec::<[Leaves<Leaf>; 8]>::new();
+        for (leaf, step) in self.inner.leaves().iter().zip(&steps) {
+            parts.push(modes_of(OP, leaf.extent, *step, offset, |index| self.eval(&index))?);
+        }
+        let layout = substituted(self.profile(), &parts)?;
+        for index in 0..self.size() {
+            let (value, alone) = (self.eval(&index)?, layout.eval(&index)?);
+            let alone = alone.checked_add(offset).ok_or_else(|| LayoutError::overflow(OP))?;
+            if value != alone {
+                return Err(LayoutError::NotAdditive { op: OP, index, value, alone });
+            }
+        }
+        Ok((layout, offset))
+    }
+
+    /// [`Composed::slice`] as a layout and the offset at which it begins, the value at `coord` with 0 in its open places (CuTe `slice_and_offset`).
+    ///
+    /// Errors: the coordinate does not fit; as [`Composed::to_layout`].
+    pub fn slice_and_offset(&self, coord: &crate::Coord) -> Result<(Layout, i64), LayoutError> {
+        self.slice(coord)?.to_layout()
+    }
+
+    /// The map as a matrix over bits: bit `i` of the index goes to column `i`. A negative value has 64 bits, in two's complement.
+    ///
+    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the map is not linear over bits, or is not 0 at 0
+    /// ([`LayoutError::NotLinear`]). Where an outer layout ends a mode at what is not a power of two, a domain of more than [`MAX_INDICES`]
+    /// is not walked ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<1,0,2> o 0 o (2,4):(4,1)".parse().unwrap();
+    /// assert_eq!(tile.to_bits().unwrap().to_string(), "F2<3>[5,1,2]");
+    /// ```
+    pub fn to_bits(&self) -> Result<BitMatrix, LayoutError> {
+        const OP: &str = "bit_matrix";
+        let affine = self.to_affine(OP)?;
+        if affine.constant != 0 {
+            return Err(LayoutError::NotLinear { op: OP, index: 0, value: affine.constant as i64, alone: 0 });
+        }
+        BitMatrix::of_columns(affine.columns)
+    }
+
+    /// The function as one affine over bits, or why it is none.
+    fn to_affine(&self, op: &'static str) -> Result<Affine, LayoutError> {
+        refuse_odd(op, self.inner.profile(), self.inner.leaves().iter().map(|leaf| leaf.extent))?;
+        if let Some(sum) = self.parities() {
+            return sum.affine().ok_or_else(|| sum.not_affine(op));
+        }
+        if self.size() > MAX_INDICES {
+            return Err(LayoutError::Undecided { op, limit: MAX_INDICES as usize });
+        }
+        let constant = self.eval(&0)?;
+        let bits = self.size().trailing_zeros();
+        let columns = (0..bits).map(|bit| Ok((self.eval(&(1 << bit))? ^ constant) as u64));
+        let affine = Affine { constant: constant as u64, columns: columns.collect::<Result<Columns, LayoutError>>()? };
+        for index in 0..self.size() {
+            let (value, alone) = (self.eval(&index)?, affine.eval(index as u64) as i64);
+            if value != alone {
+                return Err(LayoutError::NotLinear { op, index, value, alone });
+            }
+        }
+        Ok(affine)
+    }
+
+    /// The map over a shape with the function `affine`: a layout with an offset, else `S o offset o L`, where one of them does, else a bit matrix.
+    pub(crate) fn of_affine(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
+        let overflow = || LayoutError::overflow("bit_matrix");
+        if let Some(found) = unswizzled(shape, affine)? {
+            return Ok(found);
+        }
+        // The constant is the image of one bit more, which the offset sets.
+        let bits = affine.columns.len();
+        let constant = (affine.constant != 0).then_some(affine.constant);
+        let matrix = BitMatrix::of_columns(affine.columns.iter().copied().chain(constant))?;
+        let offset = if constant.is_some() { 1_i64.checked_shl(bits as u32).ok_or_else(overflow)? } else { 0 };
+        Composed::new(matrix, offset, Layout::compact(shape)?)
+    }
+
+    /// Whether two maps are the same function of an index: equal size, and equal at every index.
+    ///
+    /// Decided for extents that are powers of two where each outer map reads what is affine over bits, whatever the size, also part by part where other extents
+    /// come after them in the same places; otherwise by walking.
+    ///
+    /// Errors: a value is not representable; the first [`MAX_INDICES`] values agree, and there are more ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let composed = |text: &str| text.parse::<Composed>().unwrap();
+    /// // A swizzle passes through a change of rows that it does not read.
+    /// let (a, b) = (composed("S<3,3,3> o 0 o (8,64):(64,1)"), composed("(8,64,4):(64,1,512) o 0 o S<3,6,-3> o 0 o 512:1"));
+    /// assert!(a.equivalent(&a.coalesce().unwrap()).unwrap());
+    /// assert!(!a.equivalent(&b).unwrap());
+    /// ```
+    pub fn equivalent(&self, other: &Composed) -> Result<bool, LayoutError> {
+        if self.size() != other.size() {
+            return Ok(false);
+        }
+        if self.outer == other.outer && self.offset == other.offset && self.inner.equivalent(&other.inner) {
+            return Ok(true);
+        }
+        if let (Some(a), Some(b)) = (self.parities(), other.parities()) {
+            return Ok(a == b);
+        }
+        if let Some(equal) = self.equal_in_parts(other) {
+            return Ok(equal);
+        }
+        for index in 0..self.size().min(MAX_INDICES) {
+            if self.eval(&index)? != other.eval(&index)? {
+                return Ok(false);
+            }
+        }
+        if self.size() <= MAX_INDICES {
+            return Ok(true);
+        }
+        Err(LayoutError::Undecided { op: "equivalent", limit: MAX_INDICES as usize })
+    }
+
+    /// Whether the two are equal with the indices of odd extents fixed, for all of those; none where this does not decide it.
+    fn equal_in_parts(&self, other: &Composed) -> Option<bool> {
+        let (a, b) = (Split::of(self), Split::of(other));
+        let same = a.extents == b.extents && a.places == b.places;
+        if !same || a.extents.iter().try_fold(1, |parts: i64, extent| parts.checked_mul(*extent))? > MAX_PARTS {
+            return None;
+        }
+        let mut index = SmallVec::<[i64; 8]>::from_elem(0, a.extents.len());
+        loop {
+            if a.part(self, &index)? != b.part(other, &index)? {
+                return Some(false);
+            }
+            // The next index, or the end.
+            let mut digits = index.iter_mut().zip(&a.extents);
+            loop {
+                let Some((digit, extent)) = digits.next() else { return Some(true) };
+                *digit += 1;
+                if *digit < *extent {
+                    break;
+                }
+                *digit = 0;
+            }
+        }
+    }
+}
+
+/// A domain as its bits, and the odd extents between them.
+struct Split {
+    /// The power-of-two parts of all leaves.
+    even: Leaves<Leaf>,
+    /// The odd parts, their strides, and how many bits come before each.
+    extents: SmallVec<[i64; 8]>,
+    strides: SmallVec<[i64; 8]>,
+    places: SmallVec<[u32; 8]>,
+}
+
+impl Split {
+    fn of(composed: &Composed) -> Split {
+        let mut split =
+            Split { even: Leaves::new(), extents: SmallVec::new(), strides: SmallVec::new(), places: SmallVec::new() };
+        let mut bits = 0;
+        for leaf in composed.inner.leaves() {
+            let power = leaf.extent.trailing_zeros();
+            split.even.push(Leaf { extent: 1 << power, stride: leaf.stride });
+            bits += power;
+            if leaf.extent >> power > 1 {
+                split.extents.push(leaf.extent >> power);
+                // Within the range of the layout, which fits.
+                split.strides.push(leaf.stride.wrapping_shl(power));
+                split.places.push(bits);
+            }
+        }
+        split
+    }
+
+    /// The function with the indices of the odd extents fixed.
+    fn part(&self, composed: &Composed, index: &[i64]) -> Option<Parities> {
+        let mut offset = composed.offset;
+        for (digit, stride) in index.iter().zip(&self.strides) {
+            offset = offset.checked_add(digit.checked_mul(*stride)?)?;
+        }
+        composed.outer.after_bits(Parities::of_layout(&self.even, offset)?)
+    }
+}
+
+/// Refuses extents that are not powers of two.
+fn refuse_odd(op: &'static str, profile: &Profile, extents: impl Iterator<Item = i64>) -> Result<(), LayoutError> {
+    for (position, extent) in extents.enumerate() {
+        if extent <= 0 || extent.count_ones() != 1 {
+            let divisor = (extent as u64).checked_next_power_of_two().and_then(|next| i64::try_from(next).ok());
+            let (path, divisor) = (profile.path(position), divisor.unwrap_or(1 << 62));
+            return Err(LayoutError::NotDivisible { op, path, value: extent, divisor });
+        }
+    }
+    Ok(())
+}
+
+/// The modes of a function on `0..extent` that is a layout and `base`, which is its value at 0, from its values at indices `step` apart.
+pub(super) fn modes_of(
+    op: &'static str,
+    extent: i64,
+    step: i64,
+    base: i64,
+    value: impl Fn(i64) -> Result<i64, LayoutError>,
+) -> Result<Leaves<Leaf>, LayoutError> {
+    let overflow = || LayoutError::overflow(op);
+    let mut modes = Leaves::new();
+    let (mut left, mut run) = (extent, 1_i64);
+    while left > 1 {
+        let index = |x: i64| x.checked_mul(run).and_then(|x| x.checked_mul(step)).ok_or_else(overflow);
+        let stride = value(index(1)?)?.checked_sub(base).ok_or_else(overflow)?;
+        let alone = |x: i64| stride.checked_mul(x).and_then(|sum| sum.checked_add(base));
+        let mut end = 2;
+        while end < left && Some(value(index(end)?)?) == alone(end) {
+            end += 1;
+        }
+        if left % end != 0 {
+            let (index, alone) = (index(end)?, alone(end).ok_or_else(overflow)?);
+            return Err(LayoutError::NotAdditive { op, index, value: value(index)?, alone });
+        }
+        modes.push(Leaf { extent: end, stride });
+        (left, run) = (left / end, run.checked_mul(end).ok_or_else(overflow)?);
+    }
+    coalesced(&modes).ok_or_else(overflow)
+}
+
+/// A layout over `shape`, whose extents are powers of two, with these steps for the bits of the index.
+pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, LayoutError> {
+    let overflow = || LayoutError::overflow("to_layout");
+    let mut steps = steps.iter();
+    let mut parts = SmallVec::<[Leaves<Leaf>; 8]>::new();
+    for extent in shape.leaves() {
+        let bits = extent.trailing_zeros() as usize;
+        let leaves: Leaves<Leaf> = steps.by_ref().take(bits).map(|step| Leaf { extent: 2, stride: *step }).collect();
+        parts.push(coalesced(&leaves).ok_or_else(overflow)?);
+    }
+    substituted(shape.profile(), &parts)
+}
+
+/// The layout with each leaf of a profile replaced by modes: several as a flat tuple, none as `1:0`.
+fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, LayoutError> {
+    let mut builder = Builder::new();
+    builder.substitute(profile.as_ref(), &mut |leaf, out| match parts.get(leaf).map_or(0, |part| part.len()) {
+        0 | 1 => out.leaf(),
+        several => out.flat(several),
+    });
+    let unit = Leaf { extent: 1, stride: 0 };
+    let mut leaves = Leaves::new();
+    for part in parts {
+        if part.is_empty() {
+            leaves.push(unit);
+        }
+        leaves.extend(part.iter().copied());
+    }
+    Layout::from_tree(Tree::from_parts(builder.finish()?, leaves))
+}
+
+/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none where there is none. The criterion is at the head of this file.
+fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, LayoutError> {
+    let rows: SmallVec<[u64; 64]> = (0..64).map(|row| affine.row(row).0).collect();
+    let mixed = |row: &u64| row.count_ones() > 1;
+    let low = rows.iter().position(mixed);
+    let high = rows.iter().rposition(mixed);
+    let (Some(low), Some(high)) = (low, high) else { return with_swizzle(shape, affine, Swizzle::new(0, 0, 0)?) };
+    let bits = high - low + 1;
+    let row = |row: usize| rows.get(row).copied().unwrap_or(0);
+    // Nearest bits first, and those read from above.
+    for distance in bits..64 {
+        let above = high + distance < 63 && (low..=high).all(|k| (row(k) ^ row(k + distance)).count_ones() < 2);
+        let below = low >= distance && (low..=high).all(|k| (row(k) ^ row(k - distance)).count_ones() < 2);
+        let (bits, low, distance) = (bits as i64, low as i64, distance as i64);
+        let swizzle = match (above, below) {
+            (true, _) => Swizzle::new(bits, low, distance),
+            (_, true) => Swizzle::new(bits, low - distance, -distance),
+            _ => continue,
+        };
+        if let Ok(swizzle) = swizzle
+            && let Some(found) = with_swizzle(shape, affine, swizzle)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The function as `swizzle o offset o L`; none where that is none, or a number does not fit.
+fn with_swizzle(shape: &Tree<i64>, affine: &Affine, swizzle: Swizzle) -> Result<Option<Composed>, LayoutError> {
+    let sum = affine.swizzled(swizzle).parities();
+    let Some((steps, offset)) = sum.and_then(|sum| Some((sum.steps()?, sum.eval(0)?))) else { return Ok(None) };
+    Ok(Composed::new(swizzle, offset, refined(shape, &steps)?).ok())
+}
+
+impl BitMatrix {
+    /// The function of a layout whose extents are powers of two: bit `i` of the index goes to column `i`. A negative value has 64 bits.
+    ///
+    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the layout is not linear over bits: two bits of the index lead to
+    /// offsets with a bit in common ([`LayoutError::NotLinear`]).
+    ///
+    /// ```
+    /// use tilewright_layout::BitMatrix;
+    ///
+    /// let bits = |text: &str| BitMatrix::of_layout(&text.parse().unwrap());
+    /// assert_eq!(bits("(2,4):(4,1)").unwrap().to_string(), "F2<3>[4,1,2]");
+    /// let error = bits("(2,4):(1,3)").unwrap_err().to_string(); // 1 and 3 share bit 0
+    /// assert_eq!(error, "bit_matrix: not linear over bits: the value at index 3 is 4, but its bits 0b11, each alone, come to 2 by XOR");
+    /// ```
+    pub fn of_layout(layout: &Layout) -> Result<BitMatrix, LayoutError> {
+        Composed::from(layout).to_bits()
+    }
+
+    /// The layout with integer strides that has this function, over a shape of power-of-two extents which it refines.
+    ///
+    /// It exists exactly when no two columns have a bit in common: a layout adds up over the bits of its index, and a sum of two is their XOR exactly when
+    /// they share no bit.
+    ///
+    /// Errors: there is none ([`LayoutError::NotAdditive`]); an extent is not a power of two; the size is not `2^inputs`.
+    ///
+    /// ```
+    /// use tilewright_layout::BitMatrix;
+    ///
+    /// let matrix = BitMatrix::new(3, [4, 1, 2]).unwrap();
+    /// assert_eq!(matrix.to_layout(&"(4,2)".parse().unwrap()).unwrap().to_string(), "((2,2),2):((4,1),2)");
+    /// ```
+    pub fn to_layout(&self, shape: &Tree<i64>) -> Result<Layout, LayoutError> {
+        const OP: &str = "to_layout";
+        let affine = self.over(OP, shape)?;
+        let sum = affine.parities().ok_or_else(|| LayoutError::overflow(OP))?;
+        let steps = sum.steps().ok_or_else(|| sum.not_additive(OP))?;
+        refined(shape, &steps)
+    }
+
+    /// A composed layout that has this function over a shape of power-of-two extents: a layout where one does, else `S<b,m,s> o offset o L` where one
+    /// does, else this matrix over the compact layout of the shape.
+    ///
+    /// Errors: an extent is not a power of two; the size is not `2^inputs`.
+    ///
+    /// ```
+    /// use tilewright_layout::BitMatrix;
+    ///
+    /// let composed = |columns: [u64; 4]| BitMatrix::of_columns(columns).unwrap().to_composed(&"(4,4)".parse().unwrap()).unwrap().to_string();
+    /// assert_eq!(composed([1, 2, 5, 10]), "S<2,0,2> o 0 o (4,4):(1,4)");
+    /// assert_eq!(composed([1, 2, 4, 15]), "F2<4>[1,2,4,15] o 0 o (4,4):(1,4)");
+    /// ```
+    pub fn to_composed(&self, shape: &Tree<i64>) -> Result<Composed, LayoutError> {
+        Composed::of_affine(shape, &self.over("to_composed", shape)?)
+    }
+
+    /// The matrix as a function of the index of a shape.
+    fn over(&self, op: &'static str, shape: &Tree<i64>) -> Result<Affine, LayoutError> {
+        refuse_odd(op, shape.profile(), shape.leaves().iter().copied())?;
+        let size = shape.product()?;
+        let bits = i64::from(size.trailing_zeros());
+        if bits != self.inputs() as i64 {
+            return Err(LayoutError::Size { op, left: bits, right: self.inputs() as i64 });
+        }
+        Ok(Affine { constant: 0, columns: self.columns().into() })
+    }
+}

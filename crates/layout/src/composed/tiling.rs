@@ -1,0 +1,178 @@
+//! Composition, division and product of composed layouts.
+//!
+//! Law: `R o f = A o offset o (B o f)`, so these are done to the inner layout. Where `B o f` is no layout, `R o f` is a map all the same: `f` becomes the inner layout, and
+//! `B` goes over to the outer map, `(A o offset o B) o 0 o f`. So composition is never refused for want of a layout.
+//!
+//! A division is a composition with a layout of indices that takes every index once: that of the compact layout of the same shape. By mode this says the same
+//! as the division of `B` as long as no tile leaves its mode; a ragged tile, which goes on in the steps of `B`, is done to `B` alone.
+//!
+//! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
+
+use super::{Composed, Place};
+use crate::error::LayoutError;
+use crate::layout::Layout;
+use crate::number::{Extent, Stride};
+use crate::tiler::Tiler;
+use crate::tree::Tree;
+
+/// Whether a refusal says that something is no layout, or was not shown to be one.
+fn is_no_layout(error: &LayoutError) -> bool {
+    matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::Undecided { .. })
+}
+
+impl<D: Place> Composed<D> {
+    /// The map over `B` after `b`: `c -> A(offset + B(b(c)))`.
+    ///
+    /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes part of the outer map. So the composition with a layout exists
+    /// always, where places are indices.
+    ///
+    /// Errors: a number is not representable; a chain of more than [`crate::MAX_CHAIN`] maps.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<2,0,3> o 0 o (4,8):(8,1)".parse().unwrap();
+    /// let compose = |b: &str| tile.compose(&b.parse().unwrap()).unwrap().to_string();
+    /// assert_eq!(compose("(2,8):(2,4)"), "S<2,0,3> o 0 o (2,8):(16,1)");
+    /// assert_eq!(compose("8:3"), "S<2,0,3> o 0 o (4,8):(8,1) o 0 o 8:3"); // every third element: no layout
+    /// ```
+    pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        match self.inner.compose(b) {
+            Err(error) if is_no_layout(&error) => D::over(self, b).unwrap_or(Err(error)),
+            inner => self.with(inner?),
+        }
+    }
+
+    /// [`Layout::compose_tiler`]: the part of each mode that the tiler names.
+    ///
+    /// Errors: as [`Layout::compose_tiler`], but not for want of a layout, as long as no tile leaves its mode.
+    pub fn compose_tiler(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        // A tile of a mode within a mode may leave that one unseen.
+        let flat = |tiler: &Tiler<D::Extent>| !matches!(tiler, Tiler::Modes(_));
+        match tiler {
+            Tiler::Layout(b) => self.compose(b),
+            Tiler::Modes(modes) if !modes.items().iter().all(flat) => self.with(self.inner.compose_tiler(tiler)?),
+            _ => self.by_indices(
+                |inner| inner.compose_tiler(tiler),
+                |indices| indices.compose_tiler(tiler),
+                |indices| {
+                    indices.modes().zip(self.inner.modes()).enumerate().all(|(position, (tile, mode))| {
+                        let step = self.inner.take(0..position).map(|before| before.size());
+                        let end = step.ok().and_then(|step| mode.size().times(&step));
+                        tile.range().is_ok_and(|(least, most)| {
+                            !least.less(&D::Extent::from(0)).proved() && end.is_some_and(|end| most.less(&end).proved())
+                        })
+                    })
+                },
+            ),
+        }
+    }
+
+    /// `op` of the inner layout; where that is no layout, `by_index` of the compact layout of the shape, if `whole` says of the result that it is right.
+    fn by_indices(
+        &self,
+        op: impl Fn(&Layout<D>) -> Result<Layout<D>, LayoutError>,
+        by_index: impl Fn(&Layout<D::Extent>) -> Result<Layout<D::Extent>, LayoutError>,
+        whole: impl Fn(&Layout<D::Extent>) -> bool,
+    ) -> Result<Composed<D>, LayoutError> {
+        let error = match op(&self.inner) {
+            Err(error) if is_no_layout(&error) => error,
+            inner => return self.with(inner?),
+        };
+        let indices = Layout::compact(&self.shape()).and_then(|indices| by_index(&indices));
+        match indices {
+            Ok(indices) if whole(&indices) => D::over(self, &indices).unwrap_or(Err(error)),
+            _ => Err(error),
+        }
+    }
+
+    /// As [`Composed::by_indices`] for a division: no tile leaves its mode when no index is added.
+    fn divided(
+        &self,
+        op: impl Fn(&Layout<D>) -> Result<Layout<D>, LayoutError>,
+        by_index: impl Fn(&Layout<D::Extent>) -> Result<Layout<D::Extent>, LayoutError>,
+    ) -> Result<Composed<D>, LayoutError> {
+        self.by_indices(op, by_index, |indices| indices.size().same(&self.size()).proved())
+    }
+
+    /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile has no complement; the tiler does not fit.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
+    /// let divided = tile.logical_divide(&"[2:1;16:1]".parse().unwrap()).unwrap();
+    /// assert_eq!(divided.to_string(), "S<3,3,3> o 0 o ((2,4),(16,4)):((64,128),(1,16))");
+    /// ```
+    pub fn logical_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        self.divided(|inner| inner.logical_divide(tiler), |indices| indices.logical_divide(tiler))
+    }
+
+    /// [`Layout::zipped_divide`]: `((tiles),(rests))`. Errors: as [`Composed::logical_divide`].
+    pub fn zipped_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        self.divided(|inner| inner.zipped_divide(tiler), |indices| indices.zipped_divide(tiler))
+    }
+
+    /// [`Layout::tiled_divide`]: `((tiles),rest,..)`. Errors: as [`Composed::logical_divide`].
+    pub fn tiled_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        self.divided(|inner| inner.tiled_divide(tiler), |indices| indices.tiled_divide(tiler))
+    }
+
+    /// [`Layout::flat_divide`]: `(tile,..,rest,..)`. Errors: as [`Composed::logical_divide`].
+    pub fn flat_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+        self.divided(|inner| inner.flat_divide(tiler), |indices| indices.flat_divide(tiler))
+    }
+}
+
+impl<N: Extent> Composed<N> {
+    /// This map after a composed layout: `c -> R(b(c))`, over the domain of `b`. It always exists.
+    ///
+    /// Errors: a chain of more than [`crate::MAX_CHAIN`] maps.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let (a, b): (Composed, Composed) = ("S<1,0,1> o 0 o (2,2):(2,1)".parse().unwrap(), "S<1,0,1> o 1 o 2:1".parse().unwrap());
+    /// let both = a.compose_composed(&b).unwrap();
+    /// assert_eq!(both.to_string(), "S<1,0,1> o 0 o (2,2):(2,1) o 0 o S<1,0,1> o 1 o 2:1");
+    /// assert_eq!(both.eval(&1), a.eval(&b.eval(&1).unwrap()));
+    /// ```
+    pub fn compose_composed(&self, b: &Composed<N>) -> Result<Composed<N>, LayoutError> {
+        b.then(self.map()?)
+    }
+
+    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map.
+    pub fn logical_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.logical_product(tiler)?)
+    }
+
+    /// [`Layout::zipped_product`] of the inner layout.
+    pub fn zipped_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.zipped_product(tiler)?)
+    }
+
+    /// [`Layout::tiled_product`] of the inner layout.
+    pub fn tiled_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.tiled_product(tiler)?)
+    }
+
+    /// [`Layout::flat_product`] of the inner layout.
+    pub fn flat_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.flat_product(tiler)?)
+    }
+
+    /// [`Layout::blocked_product`] of the inner layout.
+    pub fn blocked_product(&self, tiler: &Layout<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.blocked_product(tiler)?)
+    }
+
+    /// [`Layout::raked_product`] of the inner layout.
+    pub fn raked_product(&self, tiler: &Layout<N>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.raked_product(tiler)?)
+    }
+
+    /// [`Layout::tile_to_shape`] of the inner layout.
+    pub fn tile_to_shape(&self, target: &Tree<N>, order: Option<&Tree<i64>>) -> Result<Composed<N>, LayoutError> {
+        self.with(self.inner.tile_to_shape(target, order)?)
+    }
+}

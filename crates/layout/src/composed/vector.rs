@@ -1,0 +1,119 @@
+//! What two composed layouts have in common: the elements that lie side by side in both, wherever a vector of them begins.
+//!
+//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain, `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size of `R`. So the
+//! domain falls into vectors that can move as one. For layouts this is [`crate::max_common_layout`], where one vector stands for all. A swizzle moves vectors
+//! about, so there they must also be *aligned*: `a(C(c))` is a multiple of the size, whatever offset there is.
+//!
+//! *Affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout with a complement in a domain of `2^n` indices has power-of-two steps, so `R` is a choice of index bits,
+//! and `C` of the others. The law then says, for `k < r`: bit `k` of both values is one and the same bit of the index, not flipped, and that bit of the index flips nothing else.
+//!
+//! *Otherwise* the common layout of the inner layouts is cut, longest first, and the law is asked at every index.
+
+use super::plain::MAX_INDICES;
+use super::{Affine, Composed};
+use crate::error::LayoutError;
+use crate::layout::{Layout, Leaf};
+use crate::tree::Leaves;
+use crate::vector::{cut, max_common_layout};
+
+const OP: &str = "max_common_layout";
+
+impl Composed {
+    /// A layout of indices whose elements lie side by side in both maps, in every vector that it cuts the domain into; see the head of this file (CuTe
+    /// `max_common_layout`).
+    ///
+    /// It is the largest where both are layouts with an offset, or both affine over bits. It is `1:0` when there is no such vector of two elements.
+    ///
+    /// Errors: neither holds and the domain has more than [`MAX_INDICES`] coordinates ([`LayoutError::Undecided`]); the sizes differ, where one is no layout; a value is not
+    /// representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let vector = |a: &str, b: &str| {
+    ///     let (a, b): (Composed, Composed) = (a.parse().unwrap(), b.parse().unwrap());
+    ///     a.max_common_vector(&b).unwrap()
+    /// };
+    /// let rows = "S<0,0,0> o 0 o (8,64):(64,1)";
+    /// assert_eq!(vector(rows, "S<3,3,3> o 0 o (8,64):(64,1)"), 8); // groups of eight stay together
+    /// assert_eq!(vector(rows, "S<3,3,3> o 4 o (8,64):(64,1)"), 4); // shifted by four, no group is whole
+    /// assert_eq!(vector(rows, "S<3,3,3> o 1 o (8,64):(64,1)"), 1);
+    /// ```
+    pub fn max_common_layout(&self, other: &Composed) -> Result<Layout, LayoutError> {
+        if let (Some(a), Some(b)) = (self.plain(), other.plain()) {
+            return max_common_layout(&a, &b);
+        }
+        let (left, right) = (self.size(), other.size());
+        if left != right {
+            return Err(LayoutError::Size { op: OP, left, right });
+        }
+        if let (Some(a), Some(b)) = (self.affine(), other.affine()) {
+            return common_bits(&a, &b);
+        }
+        if self.size() > MAX_INDICES {
+            return Err(LayoutError::Undecided { op: OP, limit: MAX_INDICES as usize });
+        }
+        let inner = max_common_layout(self.inner(), other.inner())?.coalesce()?;
+        for (whole, leaf) in inner.leaves().iter().enumerate().rev() {
+            for extent in (2..=leaf.extent).rev().filter(|extent| leaf.extent % extent == 0) {
+                let candidate = cut(&inner, whole, extent)?;
+                if self.moves(&candidate)? && other.moves(&candidate)? {
+                    return Ok(candidate);
+                }
+            }
+        }
+        Ok(Layout::unit())
+    }
+
+    /// How many elements lie side by side in both maps, wherever a vector of them begins: the size of [`Composed::max_common_layout`], at least 1.
+    ///
+    /// Errors: as [`Composed::max_common_layout`].
+    pub fn max_common_vector(&self, other: &Composed) -> Result<i64, LayoutError> {
+        Ok(self.max_common_layout(other)?.size())
+    }
+
+    /// The layout, where the map is one with an offset and this is seen without walking.
+    fn plain(&self) -> Option<Layout> {
+        let known = self.outer().is_identity() || self.parities().is_some();
+        Some(self.to_layout().ok().filter(|_| known)?.0)
+    }
+
+    /// Whether the vectors that `candidate` cuts the domain into move whole, and aligned.
+    fn moves(&self, candidate: &Layout) -> Result<bool, LayoutError> {
+        let Ok(starts) = candidate.complement(&self.size()) else { return Ok(false) };
+        let count = candidate.size();
+        if starts.size().checked_mul(count) != Some(self.size()) {
+            return Ok(false);
+        }
+        for start in 0..starts.size() {
+            let start = starts.eval(&start)?;
+            let first = self.eval(&start)?;
+            if first % count != 0 {
+                return Ok(false);
+            }
+            for element in 0..count {
+                // Aligned, so that it fits.
+                let index = start.checked_add(candidate.eval(&element)?).ok_or_else(|| LayoutError::overflow(OP))?;
+                if first.checked_add(element) != Some(self.eval(&index)?) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The longest run of low bits that both functions take from the same bits of the index, and from no others.
+fn common_bits(a: &Affine, b: &Affine) -> Result<Layout, LayoutError> {
+    let mut leaves: Leaves<Leaf> = Leaves::new();
+    for row in 0..a.columns.len() {
+        let (mask, flipped) = a.row(row);
+        let alone = |f: &Affine| f.columns.get(mask.trailing_zeros() as usize) == Some(&(1 << row));
+        if flipped || !mask.is_power_of_two() || b.row(row) != (mask, false) || !alone(a) || !alone(b) {
+            break;
+        }
+        let stride = i64::try_from(mask).map_err(|_| LayoutError::overflow(OP))?;
+        leaves.push(Leaf { extent: 2, stride });
+    }
+    Layout::flat(leaves)?.coalesce()
+}
