@@ -184,7 +184,7 @@ impl fmt::Display for CandidateError {
                 write!(f, "a candidate is a layout from offset 0 on, and this one begins at {offset}")
             }
             CandidateError::OuterLayout => {
-                f.write_str("a candidate is a layout, swizzled or not, and this one is seen through another layout")
+                f.write_str("a candidate is a layout, swizzled or not, and this one is seen through another map")
             }
             CandidateError::Intern(error) => error.fmt(f),
         }
@@ -280,8 +280,8 @@ impl Candidate {
     /// Errors: its offset is not 0; its outer map is a layout; as [`Candidate::of_layout`].
     pub fn of_composed(interner: &Interner, composed: &Composed) -> Result<Candidate, CandidateError> {
         match composed.outer() {
-            _ if composed.offset() != 0 => Err(CandidateError::Offset { offset: composed.offset() }),
-            OuterMap::Layout(_) => Err(CandidateError::OuterLayout),
+            _ if *composed.offset() != 0 => Err(CandidateError::Offset { offset: *composed.offset() }),
+            OuterMap::Layout(_) | OuterMap::Bits(_) | OuterMap::Chain(_) => Err(CandidateError::OuterLayout),
             OuterMap::Swizzle(swizzle) => Candidate::of_swizzled(interner, *swizzle, composed.inner()),
         }
     }

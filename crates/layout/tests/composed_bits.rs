@@ -107,7 +107,7 @@ fn matrices_and_back() {
     for _ in 0..4_000 {
         let r = swizzled(&mut random);
         let list = values(&r);
-        match r.to_bits() {
+        match r.bit_matrix() {
             Ok(matrix) => {
                 linear += 1;
                 assert_eq!(list[0], 0);
@@ -229,7 +229,7 @@ fn equality_is_decided_whatever_the_size() {
     for _ in 0..3_000 {
         let a = swizzled(&mut random);
         let b = match random.below(4) {
-            0 => a.to_bits().map_or_else(|_| swizzled(&mut random), |bits| bits.to_composed(&a.shape()).unwrap()),
+            0 => a.bit_matrix().map_or_else(|_| swizzled(&mut random), |bits| bits.to_composed(&a.shape()).unwrap()),
             1 => a.then(swizzle(&mut random)).unwrap(),
             2 => a.coalesce().unwrap(),
             _ => a.left_inverse().unwrap().left_inverse().unwrap_or(a.clone()),

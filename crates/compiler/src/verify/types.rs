@@ -137,9 +137,9 @@ impl fmt::Display for Trivial {
 /// ```
 pub fn composed_type(composed: &Composed) -> Verdict<Composed, Trivial> {
     match composed.outer() {
-        OuterMap::Swizzle(swizzle) if swizzle.is_identity() && composed.offset() == 0 => {
+        OuterMap::Swizzle(swizzle) if swizzle.is_identity() && *composed.offset() == 0 => {
             Verdict::Fails(Trivial { inner: composed.inner().clone() })
         }
-        OuterMap::Swizzle(_) | OuterMap::Layout(_) => Verdict::Holds(composed.clone()),
+        _ => Verdict::Holds(composed.clone()),
     }
 }

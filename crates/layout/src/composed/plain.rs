@@ -136,9 +136,9 @@ impl Composed {
     /// use tilewright_layout::Composed;
     ///
     /// let tile: Composed = "S<1,0,2> o 0 o (2,4):(4,1)".parse().unwrap();
-    /// assert_eq!(tile.to_bits().unwrap().to_string(), "F2<3>[5,1,2]");
+    /// assert_eq!(tile.bit_matrix().unwrap().to_string(), "F2<3>[5,1,2]");
     /// ```
-    pub fn to_bits(&self) -> Result<BitMatrix, LayoutError> {
+    pub fn bit_matrix(&self) -> Result<BitMatrix, LayoutError> {
         const OP: &str = "bit_matrix";
         let affine = self.to_affine(OP)?;
         if affine.constant != 0 {
@@ -410,7 +410,7 @@ impl BitMatrix {
     /// assert_eq!(error, "bit_matrix: not linear over bits: the value at index 3 is 4, but its bits 0b11, each alone, come to 2 by XOR");
     /// ```
     pub fn of_layout(layout: &Layout) -> Result<BitMatrix, LayoutError> {
-        Composed::from(layout).to_bits()
+        Composed::from(layout).bit_matrix()
     }
 
     /// The layout with integer strides that has this function, over a shape of power-of-two extents which it refines.
