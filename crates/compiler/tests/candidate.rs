@@ -153,6 +153,32 @@ fn text_round_trips() {
     }
 }
 
+/// The examples of the grammar: read, normalised, printed and read again they are the same candidate, their basis in its order.
+#[test]
+fn descriptors_round_trip() {
+    let interner = Interner::new();
+    let examples = [
+        ("(1@0, 1@1)", "(4,8)", "(4,8):(1@0,1@1)"),
+        ("(16@0, 1@1)", "(4,8)", "(4,8):(16@0,1@1)"),
+        ("((1@0, 8@1), 1@2)", "((2,3),4)", "((2,3),4):((1@0,8@1),1@2)"),
+        ("((1@0, 2@0), 1@2)", "((2,3),4)", "(6,4):(1@0,1@2)"),
+        ("(1@0@1)", "(4)", "4:1@0@1"),
+        ("(((1@0)))", "(((4)))", "4:1@0"),
+        ("()", "()", "():()"),
+    ];
+    for (descriptor, shape, expected) in examples {
+        let (shape, strides): (Tree<i64>, Tree<Coordinate>) = (shape.parse().unwrap(), descriptor.parse().unwrap());
+        let candidate = Candidate::of_strides(&interner, &shape, &strides).unwrap();
+        assert_eq!(candidate.kind(), LayoutKind::Coordinate);
+        let text = candidate.text(&interner).unwrap();
+        assert_eq!(text, expected);
+        let again: Layout<Coordinate> = text.parse().unwrap();
+        assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), candidate);
+        // Printed without the spaces that were written.
+        assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.replace(' ', ""));
+    }
+}
+
 #[test]
 fn kinds_are_told_apart() {
     let interner = Interner::new();

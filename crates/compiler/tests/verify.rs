@@ -466,6 +466,65 @@ fn questions_about_coordinates() {
     assert!(verify::fits(&inner, &layout("(4,7):(1@0,1@1)")).fails());
 }
 
+/// Coordinates inside a shape, against a list of all of them.
+#[test]
+fn coordinates_and_shapes() {
+    let steps = ["0", "1@0", "2@0", "1@1", "3@1", "-1@0", "1@0@2", "2@1@2", "1@2", "1@4"];
+    let shapes = ["(3,4)", "(4,6,(2,3))", "(8,8,(1,4))", "(2,2,5)"];
+    let mut answers = [0; 4];
+    for d in steps {
+        for e in steps {
+            for (s, t) in [(1, 2), (2, 2), (3, 2), (4, 3)] {
+                let Ok(inner) = format!("({s},{t}):({d},{e})").parse::<Layout<Coordinate>>() else { continue };
+                for shape in shapes {
+                    let shape = tree(shape);
+                    let values: Vec<Coordinate> = (0..inner.size()).map(|i| inner.eval(&i).unwrap()).collect();
+                    let nested: Option<Vec<Tree<i64>>> =
+                        values.iter().map(|value| value.in_profile(shape.profile()).ok()).collect();
+                    let inside = |at: &Tree<i64>| {
+                        at.leaves().iter().zip(shape.leaves()).all(|(index, extent)| (0..*extent).contains(index))
+                    };
+                    let expected = nested.as_ref().is_some_and(|all| all.iter().all(inside));
+                    let verdict = verify::fits_shape(&inner, &shape);
+                    assert_eq!(verdict.holds(), expected, "{inner} in {shape}: {verdict:?}");
+                    match verdict {
+                        Verdict::Holds(fits) => {
+                            let nested = nested.unwrap();
+                            for (leaf, fit) in fits.iter().enumerate() {
+                                let reached = nested.iter().map(|at| at.leaves()[leaf]);
+                                assert_eq!(Some(fit.least), reached.clone().min());
+                                assert_eq!(Some(fit.greatest), reached.max());
+                                assert_eq!(fit.size, shape.leaves()[leaf]);
+                            }
+                            answers[0] += 1;
+                        }
+                        Verdict::Fails(verify::OutsideShape::Mode { mode, at: outside }) => {
+                            let value = inner.eval_at(&outside.coordinate).unwrap();
+                            assert_eq!(
+                                value.in_profile(shape.profile()).unwrap().at(&mode).unwrap().leaves(),
+                                [outside.offset]
+                            );
+                            assert_eq!(at(&shape, &mode).leaves(), [outside.size]);
+                            assert!(
+                                outside.below == (outside.offset < 0)
+                                    && (outside.below || outside.offset >= outside.size)
+                            );
+                            answers[if outside.below { 1 } else { 2 }] += 1;
+                        }
+                        Verdict::Fails(verify::OutsideShape::NoMode { leaf, stride }) => {
+                            assert_eq!(inner.at(&leaf).unwrap().leaves()[0].stride, stride);
+                            assert!(stride.in_profile(shape.profile()).is_err());
+                            answers[3] += 1;
+                        }
+                        Verdict::Undecided(error) => panic!("{error}"),
+                    }
+                }
+            }
+        }
+    }
+    assert!(answers.iter().all(|count| *count > 50), "{answers:?}");
+}
+
 /// Extents that become known at launch: what is decided holds for every value, and what is open names the fact.
 #[test]
 fn symbolic_questions() {

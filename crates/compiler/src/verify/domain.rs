@@ -2,13 +2,14 @@
 //!
 //! Law: the image of the inner layout lies between its least and its greatest offset, and both are reached: each at a corner of its
 //! domain, where every mode stands at its first or its last position. So it fits the domain `[0, size)` of the outer layout exactly
-//! when these two do, and where one does not, its corner is the witness.
+//! when these two do, and where one does not, its corner is the witness. Coordinates fit a shape when their projection on each mode of the shape
+//! fits the extent there.
 
 use std::fmt;
 
-use tilewright_layout::{Extent, Layout, LayoutError, Stride, Tree, Truth};
+use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth};
 
-use super::{At, Verdict, open};
+use super::{At, In, Verdict, open};
 
 const OP: &str = "fits";
 
@@ -79,6 +80,90 @@ impl<N: Extent> fmt::Display for Outside<N> {
 /// ```
 pub fn fits<D: Stride>(inner: &Layout<D::Extent>, outer: &Layout<D>) -> Verdict<Fit<D::Extent>, Outside<D::Extent>> {
     decide(inner, outer.size()).into()
+}
+
+/// Where coordinates leave a shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutsideShape<N: Extent = i64> {
+    /// In one mode of the shape they go too far.
+    Mode {
+        /// The mode of the shape.
+        mode: Path,
+        /// Where, and how far.
+        at: Outside<N>,
+    },
+    /// A stride leads to a mode that the shape does not have, or that is a tuple.
+    NoMode {
+        /// The leaf of the inner layout.
+        leaf: Path,
+        /// Its stride.
+        stride: Coordinate<N>,
+    },
+}
+
+impl<N: Extent> fmt::Display for OutsideShape<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OutsideShape::Mode { mode, at: Outside { coordinate, offset, size, below } } => {
+                write!(
+                    f,
+                    "{}the image of the inner layout reaches {offset} at coordinate {}, ",
+                    In(mode),
+                    At(coordinate)
+                )?;
+                if *below { f.write_str("before the first index, 0") } else { write!(f, "and the extent is {size}") }
+            }
+            OutsideShape::NoMode { leaf, stride } => {
+                write!(f, "{}the inner layout has stride {stride}, which leads to no extent of the shape", In(leaf))
+            }
+        }
+    }
+}
+
+/// Whether every coordinate that is a value of `inner` lies inside a shape; then, how far they reach in each of its leaves.
+///
+/// This is what a boundary check of a tensor asks, whose coordinates are given by a layout with strides such as `1@0`.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::{Coordinate, Layout, Tree};
+///
+/// let fits = |inner: &str, shape: &str| {
+///     let (inner, shape): (Layout<Coordinate>, Tree<i64>) = (inner.parse().unwrap(), shape.parse().unwrap());
+///     verify::fits_shape(&inner, &shape)
+/// };
+/// assert!(fits("(16,8):(1@0,1@1)", "(16,64)").holds());
+/// assert_eq!(
+///     fits("(16,8):(1@0,9@1)", "(16,60)").failure().unwrap().to_string(),
+///     "in mode 1, the image of the inner layout reaches 63 at coordinate (0,7), and the extent is 60"
+/// );
+/// ```
+pub fn fits_shape<N: Extent>(inner: &Layout<Coordinate<N>>, shape: &Tree<N>) -> Verdict<Vec<Fit<N>>, OutsideShape<N>> {
+    decide_shape(inner, shape).into()
+}
+
+fn decide_shape<N: Extent>(
+    inner: &Layout<Coordinate<N>>,
+    shape: &Tree<N>,
+) -> Result<Result<Vec<Fit<N>>, OutsideShape<N>>, LayoutError> {
+    for (leaf, Leaf { extent, stride }) in inner.leaves().iter().enumerate() {
+        if !extent.is_one().proved() && stride.in_profile(shape.profile()).is_err() {
+            let (leaf, stride) = (inner.profile().path(leaf), stride.clone());
+            return Ok(Err(OutsideShape::NoMode { leaf, stride }));
+        }
+    }
+    let mut fits = Vec::with_capacity(shape.leaves().len());
+    for (leaf, extent) in shape.leaves().iter().enumerate() {
+        let mode = shape.profile().path(leaf);
+        let path = ModePath::new(&mode)?;
+        let projection =
+            inner.tree().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) });
+        match decide(&Layout::from_tree(projection)?, extent.clone())? {
+            Ok(fit) => fits.push(fit),
+            Err(at) => return Ok(Err(OutsideShape::Mode { mode, at })),
+        }
+    }
+    Ok(Ok(fits))
 }
 
 fn decide<N: Extent>(inner: &Layout<N>, size: N) -> Result<Result<Fit<N>, Outside<N>>, LayoutError> {
