@@ -28,6 +28,12 @@ pub trait AnyLayout: Kind {
     /// The same within the modes that a profile names.
     fn coalesce_by(&self, profile: &Profile) -> Result<Self, LayoutError>;
 
+    /// Coalesced, and without modes of stride 0.
+    fn filter(&self) -> Result<Self, LayoutError>;
+
+    /// The indices that change nothing.
+    fn nullspace(&self) -> Result<Self::Index, LayoutError>;
+
     /// The same leaves in a flat tuple.
     fn flatten(&self) -> Result<Self, LayoutError>;
 
@@ -82,17 +88,26 @@ pub trait Complemented: AnyLayout {
     /// What a complement fills: a number of offsets, or a shape.
     type Target: sealed::Operand;
 
+    /// The layouts of what is filled.
+    type Complement: Kind;
+
     /// What fills the holes up to the target.
-    fn complement(&self, target: &Self::Target) -> Result<Self, LayoutError>;
+    fn complement(&self, target: &Self::Target) -> Result<Self::Complement, LayoutError>;
 
     /// The next copies of the whole, without an end.
-    fn complement_open(&self) -> Result<Self, LayoutError>;
+    fn complement_open(&self) -> Result<Self::Complement, LayoutError>;
 
     /// What fills the holes up to the target as far as copies do.
-    fn weak_complement(&self, target: &Self::Target) -> Result<Self, LayoutError>;
+    fn weak_complement(&self, target: &Self::Target) -> Result<Self::Complement, LayoutError>;
 
     /// The next copies of the whole, without an end, where there may be holes.
-    fn weak_complement_open(&self) -> Result<Self, LayoutError>;
+    fn weak_complement_open(&self) -> Result<Self::Complement, LayoutError>;
+}
+
+/// A kind of layout that can be read as one of elements of another width.
+pub trait Recast: AnyLayout {
+    /// The layout of elements of `new_bits` over the memory of elements of `old_bits`.
+    fn recast(&self, new_bits: i64, old_bits: i64) -> Result<Self, LayoutError>;
 }
 
 pub(crate) mod sealed {
@@ -143,8 +158,9 @@ macro_rules! layouts {
                 type Index = $index;
                 type Tiler = $tiler;
 
+                forward!($kind => $index: nullspace());
                 forward!($kind => $kind: compose(b: $index) compose_tiler(tiler: $tiler) coalesce() coalesce_by(profile: Profile)
-                    flatten() logical_divide(tiler: $tiler) zipped_divide(tiler: $tiler) tiled_divide(tiler: $tiler)
+                    filter() flatten() logical_divide(tiler: $tiler) zipped_divide(tiler: $tiler) tiled_divide(tiler: $tiler)
                     flat_divide(tiler: $tiler));
             }
         )*
@@ -176,13 +192,27 @@ macro_rules! invertible {
 }
 
 macro_rules! complemented {
-    ($($kind:ty, target $target:ty;)*) => {
+    ($($kind:ty, target $target:ty, complement $complement:ty;)*) => {
         $(
             impl Complemented for $kind {
                 type Target = $target;
+                type Complement = $complement;
 
-                forward!($kind => $kind: complement(target: $target) complement_open() weak_complement(target: $target)
+                forward!($kind => $complement: complement(target: $target) complement_open() weak_complement(target: $target)
                     weak_complement_open());
+            }
+        )*
+    };
+}
+
+macro_rules! recast {
+    ($($kind:ty;)*) => {
+        $(
+            impl Recast for $kind {
+                #[inline]
+                fn recast(&self, new_bits: i64, old_bits: i64) -> Result<$kind, LayoutError> {
+                    <$kind>::recast(self, new_bits, old_bits)
+                }
             }
         )*
     };
@@ -195,6 +225,7 @@ layouts! {
     Layout<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
     Layout<Coordinate<Expr>>, index Layout<Expr>, tiler Tiler<Expr>;
     Composed, index Layout, tiler Tiler;
+    Composed<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
 }
 
 copies! {
@@ -202,16 +233,24 @@ copies! {
     Layout<Xor>, index Layout, tiler Tiler;
     Layout<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
     Composed, index Layout, tiler Tiler;
+    Composed<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
 }
 
 invertible! {
     Layout, inverse Layout;
     Layout<Xor>, inverse Layout<Xor>;
     Layout<Expr>, inverse Layout<Expr>;
+    Composed, inverse Composed;
 }
 
 complemented! {
-    Layout, target i64;
-    Layout<Xor>, target i64;
-    Layout<Expr>, target Expr;
+    Layout, target i64, complement Layout;
+    Layout<Xor>, target i64, complement Layout<Xor>;
+    Layout<Expr>, target Expr, complement Layout<Expr>;
+    Composed, target i64, complement Layout;
+}
+
+recast! {
+    Layout;
+    Composed;
 }

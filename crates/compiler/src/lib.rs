@@ -55,7 +55,7 @@ mod pool;
 mod state;
 pub mod verify;
 
-pub use algebra::{AnyLayout, Complemented, Copies, Invertible};
+pub use algebra::{AnyLayout, Complemented, Copies, Invertible, Recast};
 pub use candidate::{Candidate, CandidateError, Identity, LayoutKind, Strides, normal_form};
 pub use handle::Handle;
 pub use interner::{DEFAULT_LIMIT, InternError, Interner};

@@ -5,10 +5,10 @@
 //!
 //! An operation is one line here, for all kinds of layouts that have it ([`crate::algebra`]): what it is called, and what computes it.
 
-use tilewright_layout::{Extent, Layout, LayoutError, Profile, Stride};
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, Profile, Stride};
 
 use crate::algebra::sealed::Operand;
-use crate::algebra::{AnyLayout, Complemented, Copies, Invertible};
+use crate::algebra::{AnyLayout, Complemented, Copies, Invertible, Recast};
 use crate::handle::Handle;
 use crate::interner::{InternError, Interner};
 use crate::kind::Kind;
@@ -25,6 +25,7 @@ pub(crate) enum Operation {
     Complement,
     ComplementOpen,
     Compose,
+    ComposeComposed,
     ComposeTiler,
     ComposeWithin,
     Filter,
@@ -93,14 +94,17 @@ memoised! {
     [A: AnyLayout] flatten(A) -> A = Flatten, A::flatten;
 
     /// Coalesced, and without modes of stride 0: [`Layout::filter`].
-    [D: Stride, Layout<D>: Kind] filter(Layout<D>) -> Layout<D> = Filter, Layout::filter;
+    [A: AnyLayout] filter(A) -> A = Filter, A::filter;
 
     /// The sum of two layouts, index by index: [`Layout::add`].
     [D: Stride, Layout<D>: Kind] add(Layout<D>, Layout<D>) -> Layout<D> = Add, Layout::add;
 
     /// The indices that go to 0: [`Layout::nullspace`].
-    [D: Stride, Layout<D>: Kind, Layout<D::Extent>: Kind]
-    nullspace(Layout<D>) -> Layout<D::Extent> = Nullspace, Layout::nullspace;
+    [A: AnyLayout] nullspace(A) -> A::Index = Nullspace, A::nullspace;
+
+    /// `a o b` for maps that are composed already: [`Composed::compose_composed`].
+    [N: Extent, Composed<N>: Kind]
+    compose_composed(Composed<N>, Composed<N>) -> Composed<N> = ComposeComposed, Composed::compose_composed;
 
     /// The layout that leads back from offsets to indices: [`Layout::left_inverse`].
     [A: Invertible] left_inverse(A) -> A::Inverse = LeftInverse, A::left_inverse;
@@ -109,10 +113,10 @@ memoised! {
     [A: Invertible] right_inverse(A) -> A::Inverse = RightInverse, A::right_inverse;
 
     /// The next copies of the whole, without an end: [`Layout::complement_open`].
-    [A: Complemented] complement_open(A) -> A = ComplementOpen, A::complement_open;
+    [A: Complemented] complement_open(A) -> A::Complement = ComplementOpen, A::complement_open;
 
     /// The same where there may be holes: [`Layout::weak_complement_open`].
-    [A: Complemented] weak_complement_open(A) -> A = WeakComplementOpen, A::weak_complement_open;
+    [A: Complemented] weak_complement_open(A) -> A::Complement = WeakComplementOpen, A::weak_complement_open;
 
     /// `((tile,rest),..)`: [`Layout::logical_divide`].
     [A: AnyLayout] logical_divide(A, A::Tiler) -> A = LogicalDivide, A::logical_divide;
@@ -147,17 +151,25 @@ memoised! {
 
 impl Interner {
     /// What fills the holes of `a` up to `target`: [`Layout::complement`].
-    pub fn complement<A: Complemented>(&self, a: Handle<A>, target: &A::Target) -> Result<Handle<A>, InternError> {
+    pub fn complement<A: Complemented>(
+        &self,
+        a: Handle<A>,
+        target: &A::Target,
+    ) -> Result<Handle<A::Complement>, InternError> {
         self.unary(Operation::Complement, a, target.words(self)?, |a| a.complement(target))
     }
 
     /// What fills the holes of `a` up to `target` as far as copies do: [`Layout::weak_complement`].
-    pub fn weak_complement<A: Complemented>(&self, a: Handle<A>, target: &A::Target) -> Result<Handle<A>, InternError> {
+    pub fn weak_complement<A: Complemented>(
+        &self,
+        a: Handle<A>,
+        target: &A::Target,
+    ) -> Result<Handle<A::Complement>, InternError> {
         self.unary(Operation::WeakComplement, a, target.words(self)?, |a| a.weak_complement(target))
     }
 
     /// The layout of elements of `new_bits` over the memory of elements of `old_bits`: [`Layout::recast`].
-    pub fn recast(&self, a: Handle<Layout>, new_bits: i64, old_bits: i64) -> Result<Handle<Layout>, InternError> {
+    pub fn recast<A: Recast>(&self, a: Handle<A>, new_bits: i64, old_bits: i64) -> Result<Handle<A>, InternError> {
         self.unary(Operation::Recast, a, [new_bits, old_bits], |a| a.recast(new_bits, old_bits))
     }
 

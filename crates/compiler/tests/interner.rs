@@ -254,8 +254,17 @@ fn composed_layouts_are_memoised_too() {
         check(interner.flat_product(handle, by_handle), tile.flat_product(&by));
         check(interner.blocked_product(handle, b_handle), tile.blocked_product(&b));
         check(interner.raked_product(handle, b_handle), tile.raked_product(&b));
+        check(interner.filter(handle), tile.filter());
+        check(interner.recast(handle, 32, 16), tile.recast(32, 16));
+        check(interner.left_inverse(handle), tile.left_inverse());
+        check(interner.right_inverse(handle), tile.right_inverse());
+        check(interner.compose_composed(handle, handle), tile.compose_composed(&tile));
+        let complement = interner.complement(handle, &4096).unwrap();
+        assert_eq!(interner.get(complement).unwrap(), &tile.complement(&4096).unwrap());
+        let nullspace = interner.nullspace(handle).unwrap();
+        assert_eq!(interner.get(nullspace).unwrap(), &tile.nullspace().unwrap());
     }
-    assert_eq!(interner.remembered(), 12);
+    assert_eq!(interner.remembered(), 19);
 }
 
 #[test]

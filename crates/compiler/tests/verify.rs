@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use random::Random;
 use tilewright_compiler::verify::{self, Indivisible, MissingMode, Rounding, Verdict};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Truth, Xor, coordinates};
+use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Truth, Xor, coordinates};
 
 fn tree(text: &str) -> Tree<i64> {
     text.parse().unwrap()
@@ -464,6 +464,48 @@ fn questions_about_coordinates() {
     let inner: Layout = "(4,8):(1,4)".parse().unwrap();
     assert!(verify::fits(&inner, &layout("(4,8):(1@0,1@1)")).holds());
     assert!(verify::fits(&inner, &layout("(4,7):(1@0,1@1)")).fails());
+}
+
+/// Swizzled layouts against the list of their values.
+#[test]
+fn first_differences_of_composed_layouts() {
+    let inner = ["(8,8):(8,1)", "(8,8):(1,8)", "64:1", "(4,2,8):(1,4,8)", "(6,4):(4,1)", "(3,8):(8,1)", "16:2"];
+    let outer = [
+        "S<0,0,3> o 0",
+        "S<1,0,3> o 0",
+        "S<2,1,3> o 0",
+        "S<1,4,3> o 0",
+        "S<1,0,3> o 4",
+        "S<2,0,-2> o 0",
+        "S<1,3,2> o 1",
+    ];
+    let all: Vec<Composed> = inner.iter().flat_map(|b| outer.map(|a| format!("{a} o {b}").parse().unwrap())).collect();
+    let values = |map: &Composed| -> Vec<i64> { (0..map.size()).map(|i| map.eval(&i).unwrap()).collect() };
+    let mut answers = [0; 3];
+    for a in &all {
+        for b in &all {
+            let (left, right) = (values(a), values(b));
+            let expected = left.iter().zip(&right).position(|(x, y)| x != y);
+            match verify::equal_composed(a, b) {
+                Verdict::Holds(form) => {
+                    assert!(left == right && values(&form) == left, "{a} and {b}");
+                    answers[0] += 1;
+                }
+                Verdict::Fails(difference) => {
+                    assert!(left != right);
+                    assert_eq!(difference.at.as_ref().map(|point| point.index as usize), expected, "{a} and {b}");
+                    answers[1] += 1;
+                    if let Some(point) = difference.at {
+                        assert_eq!(point.values, (left[point.index as usize], right[point.index as usize]));
+                        assert_eq!(a.eval_at(&point.coordinates.0).unwrap(), point.values.0);
+                        answers[2] += usize::from(point.index > 2);
+                    }
+                }
+                Verdict::Undecided(error) => panic!("{a} and {b}: {error}"),
+            }
+        }
+    }
+    assert!(answers.iter().all(|count| *count > 100), "{answers:?}");
 }
 
 /// Coordinates inside a shape, against a list of all of them.

@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Extent, Layout, LayoutError, Stride, Tree, Truth, idx2crd};
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, Stride, Tree, Truth, idx2crd};
 
 use super::{At, Verdict, open};
 
@@ -92,6 +92,69 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
         (Ok(a), Ok(b)) => equal(&a, &b),
         (Err(error), _) | (_, Err(error)) => Verdict::Undecided(error),
     }
+}
+
+/// Whether two maps, swizzled or otherwise composed, are the same function of an index; then, the coalesced form of the first.
+///
+/// Where both are linear over bits the first index at which they differ is 0 or a power of two; otherwise the first [`MAX_IMAGE`] indices are
+/// walked. Not decided: as [`Composed::equivalent`]; they differ, and do so only after that many.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Composed;
+///
+/// let equal = |a: &str, b: &str| {
+///     let (a, b): (Composed, Composed) = (a.parse().unwrap(), b.parse().unwrap());
+///     verify::equal_composed(&a, &b).to_string()
+/// };
+/// // The swizzle reads bits that the tile does not have.
+/// assert_eq!(equal("S<1,4,3> o 0 o (8,8):(8,1)", "S<0,4,3> o 0 o (8,8):(8,1)"), "holds: S<1,4,3> o 0 o (8,8):(8,1)");
+/// assert_eq!(
+///     equal("S<1,0,3> o 0 o (8,8):(8,1)", "S<0,0,3> o 0 o (8,8):(8,1)"),
+///     "fails: at index 1 the first, at (1,0), has 9 and the second, at (1,0), has 8"
+/// );
+/// ```
+pub fn equal_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Difference> {
+    decide_composed(a, b).into()
+}
+
+fn decide_composed(a: &Composed, b: &Composed) -> Result<Result<Composed, Difference>, LayoutError> {
+    if a.equivalent(b)? {
+        return Ok(Ok(a.coalesce()?));
+    }
+    let sizes = (a.size(), b.size());
+    let common = sizes.0.min(sizes.1);
+    let differs = |index: &i64| Ok(a.eval(index)? != b.eval(index)?);
+    let linear = a.bit_matrix().is_ok() && b.bit_matrix().is_ok();
+    let found = if linear {
+        // Two linear functions that agree on the powers of two below an index agree on all sums of them.
+        let powers = (0..63).map(|bit| 1_i64 << bit).take_while(|power| *power < common);
+        first(powers, differs)?
+    } else {
+        first(0..common.min(MAX_IMAGE), differs)?
+    };
+    let Some(index) = found else {
+        if sizes.0 == sizes.1 || !(linear || common <= MAX_IMAGE) {
+            return Err(LayoutError::Undecided { op: OP, limit: MAX_IMAGE as usize });
+        }
+        return Ok(Err(Difference { sizes, at: None }));
+    };
+    let place = |map: &Composed| idx2crd(&Tree::leaf(index), &map.shape());
+    let (coordinates, values) = ((place(a)?, place(b)?), (a.eval(&index)?, b.eval(&index)?));
+    Ok(Err(Difference { sizes, at: Some(Point { index, coordinates, values }) }))
+}
+
+/// The first index of some with a property.
+fn first(
+    indices: impl IntoIterator<Item = i64>,
+    wanted: impl Fn(&i64) -> Result<bool, LayoutError>,
+) -> Result<Option<i64>, LayoutError> {
+    for index in indices {
+        if wanted(&index)? {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
 }
 
 fn decide<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Result<Layout<D>, Difference<D>>, LayoutError> {
