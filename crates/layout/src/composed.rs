@@ -9,69 +9,24 @@ mod inverse;
 mod modes;
 mod outer;
 mod parity;
+mod place;
 mod plain;
 mod recast;
+mod text;
 mod tiling;
 mod vector;
 
-use core::fmt;
-use core::str::FromStr;
-
 pub use outer::{MAX_CHAIN, MapChain, OuterMap};
 pub(crate) use parity::{Affine, Parities};
+pub use place::Place;
 pub use plain::MAX_INDICES;
 
 use crate::error::LayoutError;
 use crate::largest::{MAX_BOXES, largest};
 use crate::layout::Layout;
-use crate::number::{Extent, Stride};
+use crate::number::Extent;
 use crate::profile::Profile;
 use crate::tree::Tree;
-
-/// What an outer map of a [`Composed`] takes: the values of its inner layout.
-pub trait Place: Stride {
-    /// The value of an outer map here.
-    ///
-    /// Errors: as [`OuterMap::eval`].
-    fn seen_through(&self, outer: &OuterMap<Self::Extent>) -> Result<Self::Extent, LayoutError>;
-
-    /// Refuses an inner layout that leaves the range of numbers, or the numbers at which the outer map has values.
-    fn check(outer: &OuterMap<Self::Extent>, offset: &Self, inner: &Layout<Self>) -> Result<(), LayoutError>;
-
-    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none where places are not indices.
-    fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
-}
-
-impl<N: Extent> Place for N {
-    #[inline]
-    fn seen_through(&self, outer: &OuterMap<N>) -> Result<N, LayoutError> {
-        outer.eval(self)
-    }
-
-    fn check(outer: &OuterMap<N>, offset: &N, inner: &Layout<N>) -> Result<(), LayoutError> {
-        let known = |number: &N| number.known().is_some();
-        let Ok((least, greatest)) = inner.range() else {
-            // Where the strides are known, so is that their sum does not fit.
-            let open = inner.leaves().iter().any(|leaf| !known(&leaf.extent) || !known(&leaf.stride));
-            return if open { Ok(()) } else { Err(LayoutError::overflow("composed layout")) };
-        };
-        let first = match outer {
-            OuterMap::Chain(chain) => &chain.inner,
-            other => other,
-        };
-        for reach in [least, greatest] {
-            let end = offset.plus(&reach).ok_or_else(|| LayoutError::overflow("composed layout"))?;
-            if let (OuterMap::Bits(matrix), Some(end)) = (first, end.known()) {
-                matrix.extended(end)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn over(composed: &Composed<N>, b: &Layout<N>) -> Option<Result<Composed<N>, LayoutError>> {
-        Some(composed.map().and_then(|map| Composed::new(map, N::zero(), b.clone())))
-    }
-}
 
 /// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe `ComposedLayout`).
 ///
@@ -235,110 +190,5 @@ impl Composed {
     /// Errors: as [`Composed::cosize`].
     pub fn coshape(&self) -> Result<Tree<i64>, LayoutError> {
         Ok(Tree::leaf(self.cosize()?))
-    }
-}
-
-impl<D: Place> fmt::Display for Composed<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} o {} o {}", self.outer, self.offset, self.inner)
-    }
-}
-
-impl<D: Place> fmt::Debug for Composed<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Composed({self})")
-    }
-}
-
-/// An error in a part of a text, placed in the whole.
-fn placed(error: LayoutError, start: usize) -> LayoutError {
-    match error {
-        LayoutError::Syntax { at, expected } => LayoutError::Syntax { at: at + start, expected },
-        other => other,
-    }
-}
-
-impl FromStr for OuterMap {
-    type Err = LayoutError;
-
-    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or `∘`.
-    fn from_str(text: &str) -> Result<OuterMap, LayoutError> {
-        let parts = Parts::of(text)?;
-        let Some((offset, last)) = parts.last else { return parts.outer.ok_or(MISSING) };
-        let last = Parts::map(last).map_err(|error| placed(error, parts.start))?;
-        Parts::extended(parts.outer, offset, last)
-    }
-}
-
-const MISSING: LayoutError =
-    LayoutError::Syntax { at: 0, expected: "'o': a composed layout is outer o offset o layout" };
-
-/// A text `A o offset o .. o B`, read up to the last offset.
-struct Parts<'a> {
-    outer: Option<OuterMap>,
-    last: Option<(i64, &'a str)>,
-    /// Where the last part begins.
-    start: usize,
-}
-
-impl<'a> Parts<'a> {
-    fn of(text: &'a str) -> Result<Parts<'a>, LayoutError> {
-        let mut parts = Parts { outer: None, last: None, start: 0 };
-        let (mut rest, mut maps) = (text, 1);
-        loop {
-            let Some((map, after)) = rest.split_once(['o', '∘']) else {
-                // The last part, which is a map of its own when it is the only one.
-                match &mut parts.last {
-                    Some((_, last)) => *last = rest,
-                    None => parts.outer = Some(Parts::map(rest)?),
-                }
-                return Ok(parts);
-            };
-            let map = Parts::map(map).map_err(|error| placed(error, parts.start))?;
-            parts.outer = Some(match parts.last.take() {
-                Some((offset, _)) => Parts::extended(parts.outer, offset, map)?,
-                None => map,
-            });
-            let begin = text.len() - after.len();
-            let Some((offset, after)) = after.split_once(['o', '∘']) else {
-                return Err(placed(MISSING, text.len()));
-            };
-            let tree: Tree<i64> = offset.parse().map_err(|error| placed(error, begin))?;
-            let ([offset], true) = (tree.leaves(), tree.is_leaf()) else {
-                return Err(LayoutError::Syntax { at: begin, expected: "an offset, one integer" });
-            };
-            maps += 1;
-            if maps > MAX_CHAIN + 1 {
-                return Err(LayoutError::TooLarge { limit: crate::Limit::Chain, value: maps });
-            }
-            parts.start = text.len() - after.len();
-            parts.last = Some((*offset, after));
-            rest = after;
-        }
-    }
-
-    fn map(text: &str) -> Result<OuterMap, LayoutError> {
-        Ok(match text.trim_start().as_bytes().first() {
-            Some(b'S') => OuterMap::Swizzle(text.parse()?),
-            Some(b'F') => OuterMap::Bits(text.parse()?),
-            _ => OuterMap::Layout(text.parse()?),
-        })
-    }
-
-    fn extended(outer: Option<OuterMap>, offset: i64, map: OuterMap) -> Result<OuterMap, LayoutError> {
-        Ok(OuterMap::chain(outer.ok_or(MISSING)?, offset, map))
-    }
-}
-
-impl FromStr for Composed {
-    type Err = LayoutError;
-
-    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain of those with offsets between.
-    fn from_str(text: &str) -> Result<Composed, LayoutError> {
-        let parts = Parts::of(text)?;
-        let (Some(outer), Some((offset, inner))) = (parts.outer, parts.last) else {
-            return Err(placed(MISSING, text.len()));
-        };
-        Composed::new(outer, offset, inner.parse().map_err(|error| placed(error, parts.start))?)
     }
 }

@@ -56,7 +56,17 @@ impl Composed {
                 let (layout, offset) = self.to_layout().map_err(|_| undecided(LEFT))?;
                 let back = OuterMap::Layout(layout.left_inverse()?);
                 let offset = offset.checked_neg().ok_or_else(|| LayoutError::overflow(LEFT))?;
-                Composed::new(back.after(&offset, &OuterMap::identity())?, 0, Layout::mode_of(self.reach()?, 1)?)
+                let domain = Layout::mode_of(self.reach()?, 1)?;
+                let inverse = Composed::new(back.after(&offset, &OuterMap::identity())?, 0, domain)?;
+                // The layout mirrors below zero and this map need not, so the indices must be those of the domain.
+                for index in 0..self.size().min(MAX_INDICES) {
+                    let value = self.eval(&index)?;
+                    let back = inverse.eval(&value)?;
+                    if !(0..self.size()).contains(&back) || self.eval(&back)? != value {
+                        return Err(undecided(LEFT));
+                    }
+                }
+                if self.size() > MAX_INDICES { Err(undecided(LEFT)) } else { Ok(inverse) }
             }
         }
     }

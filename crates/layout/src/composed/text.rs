@@ -1,0 +1,226 @@
+//! Text of composed layouts: what is printed reads back as the same value.
+//!
+//! ```text
+//! composed := map { 'o' offset 'o' map } 'o' offset 'o' layout        also with `∘`
+//! map      := layout | S<bits,base,shift> | F2<outputs>[column,..]
+//! offset   := a number, or a nested coordinate of the map before it
+//! ```
+
+use core::fmt;
+use core::str::FromStr;
+
+use super::{Composed, MAX_CHAIN, OuterMap, Place};
+use crate::coordinate::Coordinate;
+use crate::error::{LayoutError, Limit};
+use crate::layout::Layout;
+use crate::number::Extent;
+use crate::symbolic::{Declarations, Expr};
+use crate::text::Literal;
+use crate::tree::Tree;
+
+/// A kind of place whose composed layouts have a text.
+pub trait PlaceText: Place {
+    /// What the whole text says about the names in it.
+    type Names;
+
+    /// Gathers that.
+    fn names(text: &str) -> Result<Self::Names, LayoutError>;
+
+    /// Reads an outer layout.
+    fn outer(names: &Self::Names, text: &str) -> Result<Layout<Self::Extent>, LayoutError>;
+
+    /// Reads an offset.
+    fn tree(names: &Self::Names, text: &str) -> Result<Tree<Self::Extent>, LayoutError>;
+
+    /// Reads an inner layout.
+    fn inner(names: &Self::Names, text: &str) -> Result<Layout<Self>, LayoutError>;
+}
+
+macro_rules! read_by_parse {
+    () => {
+        type Names = ();
+
+        fn names(_: &str) -> Result<(), LayoutError> {
+            Ok(())
+        }
+
+        fn outer(_: &(), text: &str) -> Result<Layout<Self::Extent>, LayoutError> {
+            text.parse()
+        }
+
+        fn tree(_: &(), text: &str) -> Result<Tree<Self::Extent>, LayoutError> {
+            text.parse()
+        }
+
+        fn inner(_: &(), text: &str) -> Result<Layout<Self>, LayoutError> {
+            text.parse()
+        }
+    };
+}
+
+impl PlaceText for i64 {
+    read_by_parse!();
+}
+
+impl<N: Extent + Literal> PlaceText for Coordinate<N>
+where
+    Layout<N>: FromStr<Err = LayoutError>,
+{
+    read_by_parse!();
+}
+
+impl PlaceText for Expr {
+    type Names = Declarations;
+
+    fn names(text: &str) -> Result<Declarations, LayoutError> {
+        let mut names = Declarations::new();
+        let mut rest = text;
+        while let Some((part, after)) = split(rest) {
+            // A swizzle has no facts.
+            if !is_bit_map(part) {
+                names.gather(part)?;
+            }
+            rest = after;
+        }
+        names.gather(rest)?;
+        Ok(names)
+    }
+
+    fn outer(names: &Declarations, text: &str) -> Result<Layout<Expr>, LayoutError> {
+        names.layout(text)
+    }
+
+    fn tree(names: &Declarations, text: &str) -> Result<Tree<Expr>, LayoutError> {
+        names.tree(text)
+    }
+
+    fn inner(names: &Declarations, text: &str) -> Result<Layout<Expr>, LayoutError> {
+        names.layout(text)
+    }
+}
+
+/// What stands before the first `o` or `∘` and what stands after it; an `o` in a name is none.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let in_name = |c: char| c.is_ascii_alphabetic() || c == '_';
+    // The word that ends before the place at hand, and whether it begins like a name.
+    let (mut word, mut before) = (false, None);
+    for (at, c) in text.char_indices() {
+        let after = at + c.len_utf8();
+        let next = text.get(after..).and_then(|rest| rest.chars().next());
+        if c == '∘' || (c == 'o' && !word && !before.is_some_and(in_name) && !next.is_some_and(in_name)) {
+            return Some((text.get(..at)?, text.get(after..)?));
+        }
+        word = (word && c.is_ascii_digit()) || in_name(c);
+        before = Some(c);
+    }
+    None
+}
+
+fn is_bit_map(text: &str) -> bool {
+    let text = text.trim_start();
+    ["S<", "Sw<", "SW_", "F2<"].iter().any(|start| text.starts_with(start))
+}
+
+/// An error in a part of a text, placed in the whole.
+fn placed(error: LayoutError, start: usize) -> LayoutError {
+    match error {
+        LayoutError::Syntax { at, expected } => LayoutError::Syntax { at: at + start, expected },
+        other => other,
+    }
+}
+
+const MISSING: LayoutError =
+    LayoutError::Syntax { at: 0, expected: "'o': a composed layout is outer o offset o layout" };
+
+/// A text `A o offset o .. o B`, read up to the last offset.
+struct Parts<'a, D: Place> {
+    outer: Option<OuterMap<D::Extent>>,
+    /// The last offset and where it begins.
+    offset: Option<(&'a str, usize)>,
+    /// The last part and where it begins.
+    last: (&'a str, usize),
+}
+
+impl<'a, D: PlaceText> Parts<'a, D> {
+    fn read(names: &D::Names, text: &'a str) -> Result<Parts<'a, D>, LayoutError> {
+        let mut parts = Parts { outer: None, offset: None, last: (text, 0) };
+        let mut maps = 1;
+        while let Some((map, after)) = split(parts.last.0) {
+            let map = Parts::<D>::map(names, map).map_err(|error| placed(error, parts.last.1))?;
+            parts.outer = Some(parts.extended(names, map)?);
+            let begin = text.len() - after.len();
+            let Some((offset, after)) = split(after) else { return Err(placed(MISSING, text.len())) };
+            maps += 1;
+            if maps > MAX_CHAIN + 1 {
+                return Err(LayoutError::TooLarge { limit: Limit::Chain, value: maps });
+            }
+            parts.offset = Some((offset, begin));
+            parts.last = (after, text.len() - after.len());
+        }
+        Ok(parts)
+    }
+
+    fn map(names: &D::Names, text: &str) -> Result<OuterMap<D::Extent>, LayoutError> {
+        Ok(match text.trim_start().as_bytes().first() {
+            Some(b'S') if is_bit_map(text) => OuterMap::Swizzle(text.parse()?),
+            Some(b'F') if is_bit_map(text) => OuterMap::Bits(text.parse()?),
+            _ => OuterMap::Layout(D::outer(names, text)?),
+        })
+    }
+
+    /// The maps so far, and one more after the last offset.
+    fn extended(&mut self, names: &D::Names, map: OuterMap<D::Extent>) -> Result<OuterMap<D::Extent>, LayoutError> {
+        let (Some(outer), Some((offset, begin))) = (self.outer.take(), self.offset.take()) else { return Ok(map) };
+        let tree = D::tree(names, offset).map_err(|error| placed(error, begin))?;
+        match (tree.leaves(), tree.is_leaf()) {
+            ([offset], true) => Ok(OuterMap::chain(outer, offset.clone(), map)),
+            _ => Err(LayoutError::Syntax { at: begin, expected: "an offset, one integer" }),
+        }
+    }
+}
+
+impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
+    type Err = LayoutError;
+
+    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or `∘`.
+    fn from_str(text: &str) -> Result<OuterMap<N>, LayoutError> {
+        let names = N::names(text)?;
+        let mut parts = Parts::<N>::read(&names, text)?;
+        let (last, begin) = parts.last;
+        let last = Parts::<N>::map(&names, last).map_err(|error| placed(error, begin))?;
+        parts.extended(&names, last)
+    }
+}
+
+impl<D: PlaceText> FromStr for Composed<D> {
+    type Err = LayoutError;
+
+    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain of those with offsets between.
+    fn from_str(text: &str) -> Result<Composed<D>, LayoutError> {
+        let names = D::names(text)?;
+        let parts = Parts::<D>::read(&names, text)?;
+        let (Some(outer), Some((offset, begin))) = (parts.outer, parts.offset) else {
+            return Err(placed(MISSING, text.len()));
+        };
+        let tree = D::tree(&names, offset).map_err(|error| placed(error, begin))?;
+        let syntax =
+            LayoutError::Syntax { at: begin, expected: "an offset: one integer, or a coordinate of the outer layout" };
+        let offset = D::of_offset_tree(&tree).ok_or(syntax)?;
+        let (inner, begin) = parts.last;
+        Composed::new(outer, offset, D::inner(&names, inner).map_err(|error| placed(error, begin))?)
+    }
+}
+
+impl<D: Place> fmt::Display for Composed<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Construction refuses an offset that does not fit.
+        let offset = self.offset.offset_tree(&self.outer).map_err(|_| fmt::Error)?;
+        write!(f, "{} o {} o {}", self.outer, offset, self.inner)
+    }
+}
+
+impl<D: Place> fmt::Debug for Composed<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Composed({self})")
+    }
+}
