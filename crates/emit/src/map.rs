@@ -1,0 +1,68 @@
+//! What can be evaluated: layouts with strides of any kind, swizzles, and what is composed of them.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, Coordinate, Layout, Swizzle, Xor};
+
+/// A map from coordinates to numbers.
+///
+/// Every layout of the library becomes one with [`From`].
+///
+/// ```
+/// use tilewright_emit::Map;
+/// use tilewright_layout::{Layout, symbolic::Expr};
+///
+/// let numbers: Layout = "(4,8):(8,1)".parse().unwrap();
+/// let symbols: Layout<Expr> = "(4,N):(N,1)".parse().unwrap();
+/// assert!(matches!(Map::from(numbers), Map::Layout(_)));
+/// assert!(matches!(Map::from(symbols), Map::Layout(_)));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Map {
+    /// A layout whose values are numbers: `(M,K):(K,1)`.
+    Layout(Layout<Expr>),
+    /// A layout whose values are coordinates: `(4,8):(1@0,1@1)`.
+    Coordinate(Layout<Coordinate<Expr>>),
+    /// A layout whose steps are added by XOR: `(8,8):(^1,^9)`.
+    Xor(Layout<Xor>),
+    /// A swizzle of any offset.
+    Swizzle(Swizzle),
+    /// A layout seen through a swizzle or another layout.
+    Composed(Composed),
+}
+
+impl From<Layout> for Map {
+    fn from(layout: Layout) -> Map {
+        Map::Layout(Layout::from(&layout))
+    }
+}
+
+impl From<Layout<Expr>> for Map {
+    fn from(layout: Layout<Expr>) -> Map {
+        Map::Layout(layout)
+    }
+}
+
+impl From<Layout<Coordinate<Expr>>> for Map {
+    fn from(layout: Layout<Coordinate<Expr>>) -> Map {
+        Map::Coordinate(layout)
+    }
+}
+
+impl From<Layout<Xor>> for Map {
+    fn from(layout: Layout<Xor>) -> Map {
+        Map::Xor(layout)
+    }
+}
+
+impl From<Swizzle> for Map {
+    fn from(swizzle: Swizzle) -> Map {
+        Map::Swizzle(swizzle)
+    }
+}
+
+impl From<Composed> for Map {
+    fn from(composed: Composed) -> Map {
+        Map::Composed(composed)
+    }
+}
