@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_layout::Swizzle;
 use tilewright_layout::symbolic::Rounding;
+use tilewright_layout::{BitMatrix, Swizzle};
 
 use crate::graph::{Graph, Id, power_of_two};
 
@@ -59,6 +59,17 @@ impl Moves {
         self.add(offset, -shift as i32, ((1_u64 << swizzle.bits()) - 1) << lowest);
     }
 
+    /// What a matrix makes of a number; a square one keeps the bits above.
+    pub(crate) fn matrix(&mut self, number: Id, matrix: &BitMatrix) {
+        let inputs = matrix.inputs() as u32;
+        for (bit, column) in (0..inputs).zip(matrix.columns()) {
+            self.steps(number, bit, 1_u64.checked_shl(bit).unwrap_or(0), *column);
+        }
+        if matrix.inputs() == matrix.outputs() {
+            self.add(number, 0, u64::MAX.checked_shl(inputs).unwrap_or(0));
+        }
+    }
+
     /// The operation that computes the result.
     pub(crate) fn made(self, graph: &mut Graph) -> Id {
         let mut moves: Vec<(Id, i32, u64)> = self.masks.into_iter().map(|((id, by), mask)| (id, by, mask)).collect();
@@ -76,7 +87,9 @@ impl Moves {
             } else {
                 let down = by.unsigned_abs();
                 let lowered = graph.right(source, down);
-                masked(graph, lowered, mask >> down, own >> down)
+                // The sign moves down with the bits.
+                let own = if own == u64::MAX { own } else { own >> down };
+                masked(graph, lowered, mask >> down, own)
             };
             result = graph.xor(result, moved);
         }
@@ -97,8 +110,11 @@ fn possible(graph: &Graph, id: Id) -> u64 {
 
 /// The bits of a mask, of a number that has no bits but `own`.
 fn masked(graph: &mut Graph, id: Id, mask: u64, own: u64) -> Id {
-    match i64::try_from(mask) {
-        Ok(mask) if mask as u64 != own => graph.bits(id, mask),
-        _ => id,
+    if mask == own {
+        return id;
     }
+    // All but some low bits of a number without end: `x & -8`.
+    let missing = own & !mask;
+    let low = own >= u64::MAX >> 1 && missing & (missing + 1) == 0;
+    graph.bits(id, if low { !(missing as i64) } else { mask as i64 })
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_layout::Profile;
 
-use crate::error::EmitError;
+use crate::error::{EmitError, Width};
 use crate::function::{Function, Results, Value};
 use crate::graph::{Graph, Id, Op};
 use crate::language::{ANY, Form, Level, WHOLE};
@@ -109,7 +109,9 @@ impl Computation {
         let mut all = self.expressions(style)?;
         match (all.pop(), all.len()) {
             (Some(only), 0) => Ok(only),
-            (_, others) => Err(EmitError::Names { given: 1, variables: others + usize::from(!self.outputs.is_empty()) }),
+            (_, others) => {
+                Err(EmitError::Names { given: 1, variables: others + usize::from(!self.outputs.is_empty()) })
+            }
         }
     }
 
@@ -118,7 +120,7 @@ impl Computation {
     /// Errors: a name is not one in the language; a number may not fit; an expression is too long, and
     /// [`Computation::statements`] may still be possible.
     pub fn expressions(&self, style: Style) -> Result<Vec<String>, EmitError> {
-        let writer = self.writer(style)?;
+        let writer = self.writer(style, false)?;
         writer.results.iter().map(|id| writer.expression(*id)).collect()
     }
 
@@ -126,7 +128,7 @@ impl Computation {
     ///
     /// Errors: as [`Computation::expressions`].
     pub fn statements(&self, style: Style) -> Result<String, EmitError> {
-        let mut writer = self.writer(style)?;
+        let mut writer = self.writer(style, true)?;
         let (parts, results) = writer.named(Naming::Assigned)?;
         let table = style.language.table();
         let line = |value: &Value| table.named(&value.name, &value.text, value.boolean, style.integer) + "\n";
@@ -161,7 +163,7 @@ impl Computation {
     /// ".replace("##", "#"));
     /// ```
     pub fn function(&self, name: &str, style: Style) -> Result<String, EmitError> {
-        let mut writer = self.writer(style)?;
+        let mut writer = self.writer(style, true)?;
         let name = writer.identifier(name)?;
         let naming = if self.outputs.len() > 1 { Naming::Kept } else { Naming::Free };
         let (parts, values) = writer.named(naming)?;
@@ -188,11 +190,10 @@ impl Computation {
         Ok(style.language.table().function(&function))
     }
 
-    fn writer(&self, style: Style) -> Result<Writer<'_>, EmitError> {
+    fn writer(&self, style: Style, named: bool) -> Result<Writer<'_>, EmitError> {
         let results: Vec<Id> = self.outputs.iter().map(|output| output.id).collect();
-        let (graph, results) = spelled(&self.graph, &results, style.language.table());
-        let mut writer =
-            Writer { computation: self, style, graph, results, inputs: Vec::new(), names: HashMap::new() };
+        let (graph, results) = spelled(&self.graph, &results, style.language.table(), named);
+        let mut writer = Writer { computation: self, style, graph, results, inputs: Vec::new(), names: HashMap::new() };
         for variable in self.graph.variables() {
             let name = writer.identifier(&variable.name)?;
             writer.inputs.push(name);
@@ -243,7 +244,12 @@ impl Writer<'_> {
 
     fn fits(&self, id: Id, integer: Integer) -> bool {
         let end = 1_i128 << (integer.bits() - 1);
-        self.boolean(id) || self.graph.range(id).within(-end, end - 1)
+        let within = match self.graph.op(id) {
+            Op::Bits(_, mask) => -end <= i128::from(mask) && i128::from(mask) < end,
+            Op::Left(_, by) | Op::Right(_, by) => by < integer.bits(),
+            _ => true,
+        };
+        self.boolean(id) || within && self.graph.range(id).within(-end, end - 1)
     }
 
     fn too_wide(&self, id: Id) -> EmitError {
@@ -259,7 +265,8 @@ impl Writer<'_> {
         open.sort();
         open.dedup();
         let part = self.expression(id).unwrap_or_else(|_| "a part".to_string());
-        EmitError::Width { part, integer: self.style.integer, range: (range.least, range.greatest), open }
+        let range = (range.least, range.greatest);
+        EmitError::Width(Box::new(Width { part, integer: self.style.integer, range, open }))
     }
 
     /// The text of an operation with nothing named.

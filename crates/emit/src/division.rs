@@ -18,7 +18,7 @@ pub(crate) fn divide(graph: &mut Graph, n: &Polynomial, d: &Polynomial) -> Optio
     }
     let own = n.range(graph);
     let divisor = d.range(graph);
-    if own.not_negative() && own.less(divisor) == Some(true) {
+    if own.magnitude().less(divisor) == Some(true) {
         return Some((Polynomial::default(), n.clone()));
     }
     let (front, rest) = split(graph, n, d)?;

@@ -13,7 +13,7 @@ use crate::style::Integer;
 #[non_exhaustive]
 pub enum EmitError {
     /// The layout refuses it: the coordinate does not fit, or a number is not representable.
-    Layout(LayoutError),
+    Layout(Box<LayoutError>),
     /// A name that the language does not allow.
     Name {
         /// The name.
@@ -35,17 +35,8 @@ pub enum EmitError {
         /// How many variables there are.
         variables: usize,
     },
-    /// A result that may not fit into the integer type that was asked for.
-    Width {
-        /// The part of the computation, as text of the language.
-        part: String,
-        /// The integer type.
-        integer: Integer,
-        /// The least and the greatest value that the facts admit, where there is one.
-        range: (Option<i128>, Option<i128>),
-        /// The names in it of which no least or no greatest value is known.
-        open: Vec<String>,
-    },
+    /// A number that may not fit into the integer type that was asked for.
+    Width(Box<Width>),
     /// Bounds that are not as many as the numbers of the value.
     Bounds {
         /// How many bounds there are.
@@ -62,6 +53,19 @@ pub enum EmitError {
     },
 }
 
+/// A number on the way that may not fit into an integer type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Width {
+    /// The part of the computation, as text of the language.
+    pub part: String,
+    /// The integer type.
+    pub integer: Integer,
+    /// The least and the greatest value that the facts admit, where there is one.
+    pub range: (Option<i128>, Option<i128>),
+    /// The names in it of which no least or no greatest value is known.
+    pub open: Vec<String>,
+}
+
 impl EmitError {
     /// The stable code of this kind of error.
     pub fn code(&self) -> &'static str {
@@ -70,7 +74,7 @@ impl EmitError {
             EmitError::Name { .. } => "E0301",
             EmitError::NameTwice { .. } => "E0302",
             EmitError::Names { .. } => "E0303",
-            EmitError::Width { .. } => "E0304",
+            EmitError::Width(_) => "E0304",
             EmitError::Bounds { .. } => "E0305",
             EmitError::Variables => "E0306",
             EmitError::TooLarge { .. } => "E0307",
@@ -83,9 +87,9 @@ impl EmitError {
             EmitError::Layout(error) => error.help().unwrap_or_default().to_string(),
             EmitError::Name { .. } | EmitError::NameTwice { .. } => "choose another name".to_string(),
             EmitError::Names { variables, .. } => format!("give {variables} names, one for each variable"),
-            EmitError::Width { open, .. } => match open.first() {
+            EmitError::Width(width) => match width.open.first() {
                 Some(name) => {
-                    let facts: Vec<String> = open.iter().map(|name| format!("`{name}{{max=..}}`")).collect();
+                    let facts: Vec<String> = width.open.iter().map(|name| format!("`{name}{{max=..}}`")).collect();
                     format!("say how large {name} can be: declare {}", facts.join(" and "))
                 }
                 None => "use 64 bits, or narrow the facts".to_string(),
@@ -104,7 +108,8 @@ impl fmt::Display for EmitError {
             EmitError::Name { name, language, why } => write!(f, "`{name}` is no name in {language}: {why}"),
             EmitError::NameTwice { name } => write!(f, "two things are called `{name}`"),
             EmitError::Names { given, variables } => write!(f, "{given} names for {variables} variables"),
-            EmitError::Width { part, integer, range, open } => {
+            EmitError::Width(width) => {
+                let Width { part, integer, range, open } = width.as_ref();
                 write!(f, "`{part}` may not fit into {} bits", integer.bits())?;
                 match range {
                     _ if !open.is_empty() => write!(f, ": nothing bounds {}", open.join(", ")),
@@ -125,6 +130,6 @@ impl Error for EmitError {}
 
 impl From<LayoutError> for EmitError {
     fn from(error: LayoutError) -> EmitError {
-        EmitError::Layout(error)
+        EmitError::Layout(Box::new(error))
     }
 }

@@ -33,7 +33,9 @@ impl Parameters {
             Node::Sum(nodes) => {
                 let mut sum = Polynomial::default();
                 for node in nodes {
-                    let Some(next) = self.of_node(graph, node)?.and_then(|term| sum.plus(&term)) else { return Ok(None) };
+                    let Some(next) = self.of_node(graph, node)?.and_then(|term| sum.plus(&term)) else {
+                        return Ok(None);
+                    };
                     sum = next;
                 }
                 sum

@@ -223,7 +223,10 @@ impl Graph {
     }
 
     pub(crate) fn negative(&mut self, a: Id) -> Id {
-        self.add(Op::Negative(a), Range::ALL)
+        match self.constant(a).and_then(i64::checked_neg) {
+            Some(value) => self.integer(value),
+            None => self.add(Op::Negative(a), Range::ALL),
+        }
     }
 
     pub(crate) fn magnitude(&mut self, a: Id) -> Id {
@@ -303,11 +306,13 @@ impl Graph {
     }
 
     pub(crate) fn bits(&mut self, a: Id, mask: i64) -> Id {
-        if mask == 0 {
-            return self.integer(0);
+        match mask {
+            0 => return self.integer(0),
+            -1 => return a,
+            _ => {}
         }
         // A mask of all bits that there can be.
-        let low = mask.checked_add(1).is_none_or(|next| next & mask == 0);
+        let low = mask > 0 && mask.checked_add(1).is_none_or(|next| next & mask == 0);
         if low && self.range(a).within(0, i128::from(mask)) { a } else { self.add(Op::Bits(a, mask), Range::ALL) }
     }
 
@@ -348,7 +353,7 @@ impl Graph {
     }
 
     pub(crate) fn choice(&mut self, condition: Id, yes: Id, no: Id) -> Id {
-        self.add(Op::Choice(condition, yes, no), Range::ALL)
+        if yes == no { yes } else { self.add(Op::Choice(condition, yes, no), Range::ALL) }
     }
 }
 

@@ -46,8 +46,7 @@ pub enum Language {
 
 impl Language {
     /// Every language.
-    pub const ALL: [Language; 5] =
-        [Language::Rust, Language::C, Language::Cuda, Language::Python, Language::Triton];
+    pub const ALL: [Language; 5] = [Language::Rust, Language::C, Language::Cuda, Language::Python, Language::Triton];
 
     pub(crate) fn table(self) -> &'static dyn Table {
         match self {
@@ -70,7 +69,11 @@ impl Language {
             return Err("a name is a letter or '_', then letters, digits and '_'");
         }
         let table = self.table();
-        if table.keywords().contains(&name) { table.escaped(name).ok_or("it is a word of the language") } else { Ok(name.to_string()) }
+        if table.keywords().contains(&name) {
+            table.escaped(name).ok_or("it is a word of the language")
+        } else {
+            Ok(name.to_string())
+        }
     }
 }
 

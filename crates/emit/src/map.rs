@@ -22,13 +22,17 @@ pub enum Map {
     /// A layout whose values are numbers: `(M,K):(K,1)`.
     Layout(Layout<Expr>),
     /// A layout whose values are coordinates: `(4,8):(1@0,1@1)`.
-    Coordinate(Layout<Coordinate<Expr>>),
+    Coordinate(Layout<Coordinate>),
+    /// The same with numbers that become known at launch.
+    SymbolCoordinate(Layout<Coordinate<Expr>>),
     /// A layout whose steps are added by XOR: `(8,8):(^1,^9)`.
     Xor(Layout<Xor>),
     /// A swizzle of any offset.
     Swizzle(Swizzle),
-    /// A layout seen through a swizzle or another layout.
+    /// A layout seen through swizzles, bit matrices and other layouts.
     Composed(Composed),
+    /// The same with numbers that become known at launch.
+    SymbolComposed(Composed<Expr>),
 }
 
 impl From<Layout> for Map {
@@ -45,6 +49,12 @@ impl From<Layout<Expr>> for Map {
 
 impl From<Layout<Coordinate<Expr>>> for Map {
     fn from(layout: Layout<Coordinate<Expr>>) -> Map {
+        Map::SymbolCoordinate(layout)
+    }
+}
+
+impl From<Layout<Coordinate>> for Map {
+    fn from(layout: Layout<Coordinate>) -> Map {
         Map::Coordinate(layout)
     }
 }
@@ -58,6 +68,12 @@ impl From<Layout<Xor>> for Map {
 impl From<Swizzle> for Map {
     fn from(swizzle: Swizzle) -> Map {
         Map::Swizzle(swizzle)
+    }
+}
+
+impl From<Composed<Expr>> for Map {
+    fn from(composed: Composed<Expr>) -> Map {
+        Map::SymbolComposed(composed)
     }
 }
 

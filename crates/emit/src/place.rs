@@ -134,7 +134,7 @@ fn each_piece<D: Stride>(
         return Ok(());
     }
     if layout.profile().is_leaf() || layout.rank() != coordinate.rank() {
-        let path = path.iter().copied().collect();
+        let path = path.to_vec();
         let shape = Box::new(layout.profile().clone());
         return Err(LayoutError::Coordinate { op: "emit", path, shape }.into());
     }

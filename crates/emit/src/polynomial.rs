@@ -139,7 +139,8 @@ fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<P
                 *counts.entry(*factor).or_default() += 1;
             }
         }
-        let shared = counts.iter().filter(|(_, count)| **count > 1).max_by_key(|(id, count)| (**count, graph.first(**id)));
+        let shared =
+            counts.iter().filter(|(_, count)| **count > 1).max_by_key(|(id, count)| (**count, graph.first(**id)));
         if let Some((factor, _)) = shared {
             let factor = *factor;
             let (with, without): (Vec<_>, Vec<_>) = terms.into_iter().partition(|(own, _)| own.contains(&factor));

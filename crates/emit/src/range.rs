@@ -162,9 +162,14 @@ impl Range {
         Range { least: least(), greatest }
     }
 
-    /// The bits of a mask that is not negative.
+    /// The bits of a mask.
     pub(crate) fn masked(self, mask: i64) -> Range {
         let all = i128::from(mask);
+        if mask < 0 {
+            // What the mask lacks is taken away.
+            let least = if self.not_negative() { Some(0) } else { self.least.and_then(|least| least.checked_add(all)) };
+            return Range { least, greatest: self.greatest };
+        }
         let greatest = if self.not_negative() { self.greatest.map_or(all, |own| own.min(all)) } else { all };
         Range { least: Some(0), greatest: Some(greatest) }
     }

@@ -4,7 +4,7 @@
 //! in every number of the value.
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
-use tilewright_layout::{Coordinate, Extent, Layout, OuterMap, Profile, Stride, Tree};
+use tilewright_layout::{Composed, Coordinate, Extent, Layout, Leaf, OuterMap, Profile, Stride, Tree, Truth};
 
 use crate::bits::Moves;
 use crate::computation::{Computation, Output};
@@ -110,6 +110,10 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
         (Map::Layout(layout), Promise::Inside) => reach(layout, |stride| vec![stride.clone()], count),
         (Map::Coordinate(layout), Promise::Inside) => {
             let profile = layout.coprofile()?;
+            reach(&symbolic(layout)?, |stride| scales(stride, &profile), count)
+        }
+        (Map::SymbolCoordinate(layout), Promise::Inside) => {
+            let profile = layout.coprofile()?;
             reach(layout, |stride| scales(stride, &profile), count)
         }
         _ => vec![(None, None); count],
@@ -142,13 +146,24 @@ fn reach<D: Stride<Extent = Expr>>(
             let reach = leaf.extent.minus(&Expr::from(1)).and_then(|last| stride.times(&last));
             let farther = |end: &Option<Expr>| end.as_ref()?.plus(reach.as_ref()?);
             match stride.less(&zero) {
-                tilewright_layout::Truth::Proved => *least = farther(least),
-                tilewright_layout::Truth::Refuted => *greatest = farther(greatest),
-                tilewright_layout::Truth::Open => (*least, *greatest) = (None, None),
+                Truth::Proved => *least = farther(least),
+                Truth::Refuted => *greatest = farther(greatest),
+                Truth::Open => (*least, *greatest) = (None, None),
             }
         }
     }
     ends
+}
+
+/// The same layout, of expressions.
+fn symbolic(layout: &Layout<Coordinate>) -> Result<Layout<Coordinate<Expr>>, EmitError> {
+    let leaf = |leaf: &Leaf<Coordinate>| {
+        let mut terms = leaf.stride.terms().map(|(path, scale)| Coordinate::step(Expr::from(*scale), path));
+        let stride = terms.try_fold(Coordinate::zero(), |sum, term| sum.plus(&term));
+        let stride = stride.ok_or(EmitError::TooLarge { what: "an expression" })?;
+        Ok::<_, EmitError>(Leaf { extent: Expr::from(leaf.extent), stride })
+    };
+    Ok(Layout::from_tree(layout.tree().try_map(leaf)?)?)
 }
 
 /// The scale of a step in each leaf of the codomain.
@@ -177,7 +192,8 @@ fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> 
             let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
             Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
         }
-        Map::Coordinate(layout) => {
+        Map::Coordinate(layout) => evaluated(&Map::SymbolCoordinate(symbolic(layout)?), place),
+        Map::SymbolCoordinate(layout) => {
             let profile = layout.coprofile()?;
             let (mut builder, sums) = linear(layout, place, profile.leaves(), |stride| scales(stride, &profile))?;
             let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
@@ -209,30 +225,28 @@ fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> 
             let id = moves.made(&mut builder.graph);
             Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
         }
-        Map::Composed(composed) => {
-            let inner = Layout::from(composed.inner());
-            let (mut builder, sums) = linear(&inner, place, 1, |stride| vec![stride.clone()])?;
-            let too_large = || EmitError::TooLarge { what: "an expression" };
-            let sum = sums.into_iter().next().unwrap_or_default();
-            let value = sum.plus(&Polynomial::constant(composed.offset())).ok_or_else(too_large)?;
-            let id = match composed.outer() {
-                OuterMap::Swizzle(swizzle) => {
-                    let value = value.made(&mut builder.graph);
-                    let mut moves = Moves::default();
-                    moves.swizzle(value, *swizzle);
-                    moves.made(&mut builder.graph)
-                }
-                OuterMap::Layout(layout) => {
-                    let layout = Layout::from(&layout.coalesce_z()?);
-                    let modes = modes(&layout, |stride| vec![stride.clone()]);
-                    let digits = builder.digits(value, &modes)?;
-                    let sums = builder.products(digits, 1)?;
-                    sums.into_iter().next().unwrap_or_default().made(&mut builder.graph)
-                }
-            };
-            Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
-        }
+        Map::Composed(composed) => through(composed, place, |number| Expr::from(*number)),
+        Map::SymbolComposed(composed) => through(composed, place, Expr::clone),
     }
+}
+
+/// The value of a composed layout.
+fn through<N: Extent>(
+    composed: &Composed<N>,
+    place: &Place,
+    expr: fn(&N) -> Expr,
+) -> Result<(Builder, Numbers), EmitError> {
+    let inner = with_expressions(composed.inner(), expr)?;
+    let (mut builder, sums) = linear(&inner, place, 1, |stride| vec![stride.clone()])?;
+    let inner = sums.into_iter().next().unwrap_or_default();
+    let value = builder.outer(composed.outer(), &expr(composed.offset()), inner, expr)?;
+    let id = value.made(&mut builder.graph);
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
+}
+
+fn with_expressions<N: Extent>(layout: &Layout<N>, expr: fn(&N) -> Expr) -> Result<Layout<Expr>, EmitError> {
+    let leaf = |leaf: &Leaf<N>| Leaf { extent: expr(&leaf.extent), stride: expr(&leaf.stride) };
+    Ok(Layout::from_tree(layout.tree().map(leaf))?)
 }
 
 /// The inner products of a layout, as polynomials.
@@ -329,11 +343,7 @@ impl Builder {
 
     /// The digits of an index in the mixed radix of the extents, the last one unbounded, each with the strides that it counts. A digit that
     /// nothing counts is not computed.
-    fn digits<'a>(
-        &mut self,
-        index: Polynomial,
-        modes: &'a [Mode],
-    ) -> Result<Vec<(Polynomial, &'a [Expr])>, EmitError> {
+    fn digits<'a>(&mut self, index: Polynomial, modes: &'a [Mode]) -> Result<Vec<(Polynomial, &'a [Expr])>, EmitError> {
         let too_large = || EmitError::TooLarge { what: "an expression" };
         let mut digits = Vec::new();
         // The digits so far take the index modulo `passed`; `rest` is still to be divided by that.
@@ -386,6 +396,35 @@ impl Builder {
             }
         }
         Ok(sums)
+    }
+
+    /// `map(offset + value)`.
+    fn outer<N: Extent>(
+        &mut self,
+        map: &OuterMap<N>,
+        offset: &Expr,
+        value: Polynomial,
+        expr: fn(&N) -> Expr,
+    ) -> Result<Polynomial, EmitError> {
+        let offset = self.parameters.polynomial(&mut self.graph, offset)?;
+        let value = value.plus(&offset).ok_or(EmitError::TooLarge { what: "an expression" })?;
+        let mut moves = Moves::default();
+        match map {
+            OuterMap::Layout(layout) => {
+                let layout = with_expressions(&layout.coalesce_z()?, expr)?;
+                let modes = modes(&layout, |stride| vec![stride.clone()]);
+                let digits = self.digits(value, &modes)?;
+                return Ok(self.products(digits, 1)?.into_iter().next().unwrap_or_default());
+            }
+            OuterMap::Chain(chain) => {
+                let first = self.outer(chain.inner(), &Expr::from(0), value, expr)?;
+                return self.outer(chain.outer(), &expr(chain.offset()), first, expr);
+            }
+            OuterMap::Swizzle(swizzle) => moves.swizzle(value.made(&mut self.graph), *swizzle),
+            OuterMap::Bits(matrix) => moves.matrix(value.made(&mut self.graph), matrix),
+        }
+        let id = moves.made(&mut self.graph);
+        Ok(Polynomial::of(&self.graph, id))
     }
 
     fn computation(self, numbers: Numbers) -> Computation {

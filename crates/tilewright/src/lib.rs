@@ -68,6 +68,7 @@
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //! * [`atoms`]: the canonical shared-memory layouts of Hopper and their matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
+//! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //!
 //! The types used most are also here, at the root.
 //!
@@ -78,6 +79,7 @@
 
 pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
+pub use tilewright_emit as emit;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;

@@ -11,17 +11,15 @@ pub(crate) struct Python;
 
 /// Python's own words, for it and for Triton.
 pub(super) const KEYWORDS: [&str; 40] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-    "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
-    "pass", "raise", "return", "try", "while", "with", "yield", "abs", "min", "tl", "triton", "_",
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield", "abs", "min", "tl", "triton", "_",
 ];
 
 impl Table for Python {
     fn form(&self, op: Op) -> Option<Form> {
         Some(match op {
-            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::Down) => {
-                Form::Infix("//", level::PRODUCT)
-            }
+            Op::Quotient(_, _, Rounding::Exact | Rounding::Plain | Rounding::Down) => Form::Infix("//", level::PRODUCT),
             Op::Remainder(_, _, Rounding::Plain | Rounding::Down) => Form::Infix("%", level::PRODUCT),
             Op::Minimum(..) => Form::Call("min"),
             Op::Magnitude(_) => Form::Call("abs"),

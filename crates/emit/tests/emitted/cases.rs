@@ -1,8 +1,12 @@
 //! Computations with inputs, and the results that the library gives for them.
 
+use std::sync::LazyLock;
+
 use tilewright_emit::{Computation, EmitError, Map, Place, Promise, coordinate, inside, value};
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter, Symbolic, Values};
-use tilewright_layout::{Composed, Coordinate, Layout, Leaf, Profile, Stride, Swizzle, Tree, Xor, idx2crd};
+use tilewright_layout::{
+    BitMatrix, Composed, Coordinate, Layout, Leaf, OuterMap, Profile, Stride, Swizzle, Tree, Xor, idx2crd,
+};
 
 /// A computation, and runs of it.
 pub struct Case {
@@ -44,8 +48,24 @@ const FACTS: &str = "M{div=8,max=4096} N{max=100} K{div=128,max=65536} P{min=3,m
 const EXTENTS: [&str; 14] =
     ["1", "2", "3", "4", "5", "8", "16", "M", "M/8", "N", "ceil(N/8)", "ceil(M/64)", "K/128", "min(N,16)"];
 const STRIDES: [&str; 18] = [
-    "0", "1", "2", "3", "8", "-3", "64", "K", "K/64", "M*K/128", "N*3", "X", "Y/4", "floor(X/3)", "ceil(M/16)",
-    "mod(X,7)", "rem(X,5)", "floor(Y/8)",
+    "0",
+    "1",
+    "2",
+    "3",
+    "8",
+    "-3",
+    "64",
+    "K",
+    "K/64",
+    "M*K/128",
+    "N*3",
+    "X",
+    "Y/4",
+    "floor(X/3)",
+    "ceil(M/16)",
+    "mod(X,7)",
+    "rem(X,5)",
+    "floor(Y/8)",
 ];
 
 pub fn declarations() -> Declarations {
@@ -145,7 +165,10 @@ fn of_numbers(layout: &Layout<Coordinate<Expr>>, values: &Values) -> Layout<Coor
     Layout::from_tree(layout.tree().map(leaf)).unwrap()
 }
 
-/// The cases of one computation: `evaluate` gives the results at values and a coordinate, or none where the library has none.
+/// What the library gives at values and a coordinate, or none where it has none.
+type Evaluate<'a> = &'a dyn Fn(&Values, &Tree<i64>) -> Option<Vec<i64>>;
+
+/// The case of one computation, and runs of it; those are left out at which the library has no value.
 #[allow(clippy::too_many_arguments)]
 fn case(
     random: &mut Random,
@@ -155,7 +178,7 @@ fn case(
     shape: &Tree<Expr>,
     parameters: &[Parameter],
     runs: usize,
-    evaluate: &dyn Fn(&Values, &Tree<i64>) -> Option<Vec<i64>>,
+    evaluate: Evaluate<'_>,
 ) -> Case {
     let computation = computation.unwrap_or_else(|error| panic!("{title}: {error}"));
     let mut done = Vec::new();
@@ -172,7 +195,9 @@ fn case(
 }
 
 /// Computations of every kind.
-pub fn all(count: usize, runs: usize) -> Vec<Case> {
+pub static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| all(200, 8));
+
+fn all(count: usize, runs: usize) -> Vec<Case> {
     let (mut random, names) = (Random(7), declarations());
     let mut cases = Vec::new();
     for number in 0..count {
@@ -182,7 +207,23 @@ pub fn all(count: usize, runs: usize) -> Vec<Case> {
         let shape = layout.shape();
         let place = draw(random, layout.profile());
         let numbers = |values: &Values| layout.numbers(values).unwrap();
-        cases.push(match number % 8 {
+        cases.push(match number % 9 {
+            8 => {
+                let shift = random.below(7) - 3;
+                let swizzle = Swizzle::new(random.below(shift.abs() + 1), random.below(4), shift).unwrap();
+                let offset = names.expr(random.pick(&["0", "5", "N", "X"])).unwrap();
+                let composed = Composed::new(swizzle, offset.clone(), layout.clone()).unwrap();
+                let mut parameters = parameters;
+                parameters.extend(offset.parameters());
+                parameters.sort();
+                parameters.dedup();
+                let evaluate = |values: &Values, at: &Tree<i64>| {
+                    let composed = Composed::new(swizzle, offset.numbers(values).unwrap(), numbers(values)).ok()?;
+                    Some(vec![composed.eval_at(at).ok()?])
+                };
+                let (title, computed) = (composed.to_string(), value(&composed.into(), &place.place));
+                case(random, title, computed, &place, &shape, &parameters, runs, &evaluate)
+            }
             0..=3 => {
                 let evaluate =
                     |values: &Values, at: &Tree<i64>| numbers(values).eval_at(at).ok().map(|value| vec![value]);
@@ -244,6 +285,12 @@ pub fn all(count: usize, runs: usize) -> Vec<Case> {
     cases
 }
 
+/// A square matrix, which has values at all integers.
+fn random_matrix(random: &mut Random) -> BitMatrix {
+    let bits = 1 + random.below(6) as usize;
+    BitMatrix::new(bits, (0..bits).map(|_| random.below(1 << bits) as u64).collect::<Vec<_>>()).unwrap()
+}
+
 /// XOR strides, swizzles and composed layouts.
 fn of_bits(random: &mut Random, count: usize, runs: usize) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -263,13 +310,21 @@ fn of_bits(random: &mut Random, count: usize, runs: usize) -> Vec<Case> {
                 });
                 let steps = Layout::from_tree(steps).unwrap();
                 let shape = steps.shape().map(|extent| Expr::from(*extent));
-                let evaluate =
-                    |_: &Values, at: &Tree<i64>| Some(vec![steps.eval_at(at).ok()?.bits() as i64]);
+                let evaluate = |_: &Values, at: &Tree<i64>| Some(vec![steps.eval_at(at).ok()?.bits() as i64]);
                 let computed = value(&steps.clone().into(), &place.place);
                 case(random, steps.to_string(), computed, &place, &shape, &[], runs, &evaluate)
             }
             2 => {
-                let composed = Composed::new(swizzle, random.below(40), layout).unwrap();
+                let offset = random.below(40);
+                let outer = match random.below(4) {
+                    0 => OuterMap::Bits(random_matrix(random)),
+                    1 => {
+                        OuterMap::from(swizzle).after(&random.below(5), &OuterMap::Bits(random_matrix(random))).unwrap()
+                    }
+                    2 => OuterMap::from(swizzle).after(&random.below(5), &OuterMap::from(layout.clone())).unwrap(),
+                    _ => OuterMap::from(swizzle),
+                };
+                let composed = Composed::new(outer, offset, layout).unwrap();
                 let evaluate = |_: &Values, at: &Tree<i64>| Some(vec![composed.eval_at(at).ok()?]);
                 let computed = value(&Map::from(composed.clone()), &place.place);
                 case(random, composed.to_string(), computed, &place, &shape, &[], runs, &evaluate)

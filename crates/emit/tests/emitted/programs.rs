@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tilewright_emit::{Integer, Language, Style};
 
-use crate::cases::{Case, Run, all};
+use crate::cases::{ALL, Case, Run};
 
 fn directory() -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -91,7 +91,8 @@ fn flat(tuple: &str) -> Vec<String> {
 /// The name of the case and the arguments, for a line that a program prints where a result is wrong.
 fn blame(output: &std::process::Output, cases: &[Case]) {
     let text = String::from_utf8_lossy(&output.stdout);
-    let wrong = text.lines().next().map(|line| (line, line.split(' ').next().and_then(|word| word.parse::<usize>().ok())));
+    let wrong =
+        text.lines().next().map(|line| (line, line.split(' ').next().and_then(|word| word.parse::<usize>().ok())));
     if let Some((line, Some(case))) = wrong {
         panic!("{}: {line}", cases[case].title);
     }
@@ -100,10 +101,9 @@ fn blame(output: &std::process::Output, cases: &[Case]) {
 
 #[test]
 fn rust() {
-    let cases = all(200, 8);
     let mut text = String::from("#![deny(warnings)]\n");
     let mut main = String::from("fn main() {\n    let mut ok = true;\n");
-    for (name, function, case, integer) in functions(&cases, Language::Rust) {
+    for (name, function, case, integer) in functions(&ALL, Language::Rust) {
         text += &function;
         let (_, result) = function.split_once("-> ").unwrap();
         let (result, _) = result.split_once(" {").unwrap();
@@ -112,16 +112,14 @@ fn rust() {
         let (names, bits) = (inputs(case), integer.bits());
         let inputs = names.len();
         let given: Vec<String> = (0..inputs).map(|at| format!("a[{at}]")).collect();
-        let rows: Vec<String> = case
-            .runs
-            .iter()
-            .map(|run| format!("([{}], [{}])", arguments(&names, run), list(&run.results)))
-            .collect();
+        let rows: Vec<String> =
+            case.runs.iter().map(|run| format!("([{}], [{}])", arguments(&names, run), list(&run.results))).collect();
         let (rows, count, results) = (rows.join(", "), case.runs.len(), places.len());
         let number = name[1..].split('_').next().unwrap();
         main += &format!("    const R{name}: [([i{bits}; {inputs}], [i64; {results}]); {count}] = [{rows}];\n");
         main += &format!("    for (a, wanted) in R{name} {{\n        let r = {name}({});\n", given.join(", "));
-        main += &format!("        ok &= check({number}, &[{}], &wanted);\n        let _ = a;\n    }}\n", each.join(", "));
+        main +=
+            &format!("        ok &= check({number}, &[{}], &wanted);\n        let _ = a;\n    }}\n", each.join(", "));
     }
     text += "fn check(case: usize, got: &[i64], wanted: &[i64]) -> bool {\n    if got != wanted {\n";
     text += "        println!(\"{case} gives {got:?}, not {wanted:?}\");\n    }\n    got == wanted\n}\n";
@@ -131,7 +129,7 @@ fn rust() {
     let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_string());
     let arguments = ["--edition", "2021", "-C", "overflow-checks=on", "-C", "debuginfo=0", "-A", "unknown_lints", "-o"];
     succeed(Command::new(compiler).args(arguments).args([&program, &source]));
-    blame(&Command::new(program).output().unwrap(), &cases);
+    blame(&Command::new(program).output().unwrap(), &ALL);
 }
 
 #[test]
@@ -140,14 +138,13 @@ fn c() {
         return;
     }
     for language in [Language::C, Language::Cuda] {
-        let cases = all(200, 8);
         let mut text = String::from("#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n");
         if language == Language::Cuda {
             // What the compiler of CUDA knows.
             text += "#define __device__\n#define __forceinline__ static inline\n";
         }
         let mut main = String::from("int main(void) {\n    int wrong = 0;\n");
-        for (name, function, case, integer) in functions(&cases, language) {
+        for (name, function, case, integer) in functions(&ALL, language) {
             text += &function;
             let number = format!("int{}_t", integer.bits());
             let (names, results) = (inputs(case), case.computation.results().len());
@@ -171,16 +168,19 @@ fn c() {
             main += &format!("        for (int j = 0; j < {results}; j++)\n");
             let case = name[1..].split('_').next().unwrap();
             let line = format!("{case} gives %lld in run %d, result %d\\n");
-            main += &format!("            if (r[j] != a[{inputs} + j]) {{ wrong++; printf(\"{line}\", (long long)r[j], k, j); }}\n");
+            main += &format!(
+                "            if (r[j] != a[{inputs} + j]) {{ wrong++; printf(\"{line}\", (long long)r[j], k, j); }}\n"
+            );
             main += "    }\n";
         }
         main += "    return wrong != 0;\n}\n";
         let name = language.to_string().to_lowercase();
-        let (source, program) = (directory().join(format!("emitted_{name}.c")), directory().join(format!("emitted_{name}")));
+        let (source, program) =
+            (directory().join(format!("emitted_{name}.c")), directory().join(format!("emitted_{name}")));
         fs::write(&source, text + &main).unwrap();
         let warnings = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-o"];
         succeed(Command::new("cc").args(warnings).args([&program, &source]));
-        blame(&Command::new(program).output().unwrap(), &cases);
+        blame(&Command::new(program).output().unwrap(), &ALL);
     }
 }
 
@@ -216,7 +216,6 @@ fn python() {
         return;
     }
     for language in [Language::Python, Language::Triton] {
-        let cases = all(200, 8);
         let start = "\
 def flat(r):
     return [int(r)] if not isinstance(r, tuple) else [x for part in r for x in flat(part)]
@@ -230,7 +229,7 @@ def check(title, f, arguments, results):
 ";
         let kind = if language == Language::Triton { "T" } else { "int" };
         let mut text = format!("{}{start}", if language == Language::Triton { TRITON } else { "import sys\n" });
-        for (name, function, case, _) in functions(&cases, language) {
+        for (name, function, case, _) in functions(&ALL, language) {
             text += &function;
             let names = inputs(case);
             for run in &case.runs {

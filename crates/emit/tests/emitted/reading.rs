@@ -9,8 +9,10 @@ pub fn words(text: &str) -> Vec<String> {
             rest = &rest[first.len_utf8()..];
             continue;
         } else if first.is_ascii_alphanumeric() || first == '_' || first == '#' {
-            rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == '#' || letter == '.'))
-                .unwrap_or(rest.len())
+            rest.find(|letter: char| {
+                !(letter.is_ascii_alphanumeric() || letter == '_' || letter == '#' || letter == '.')
+            })
+            .unwrap_or(rest.len())
         } else {
             LONG.iter().find(|long| rest.starts_with(**long)).map_or(first.len_utf8(), |long| long.len())
         };
