@@ -57,7 +57,7 @@ pub(crate) fn by_stride<N: Extent>(
 
 /// How the gaps between modes are filled.
 #[derive(Clone, Copy, PartialEq)]
-enum Filling {
+pub(crate) enum Filling {
     Whole,
     Holes,
 }
@@ -125,7 +125,7 @@ impl<N: Extent> Layout<N> {
     }
 }
 
-fn fill<N: Extent>(
+pub(crate) fn fill<N: Extent>(
     op: &'static str,
     layout: &Layout<N>,
     filling: Filling,

@@ -50,11 +50,12 @@ use arrayvec::ArrayVec;
 
 use crate::carry;
 use crate::coalesce::each_coalesced;
-use crate::error::LayoutError;
+use crate::error::{LayoutError, Limit};
 use crate::evidence::{BMode, Uneven};
+use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
-use crate::profile::{Nodes, Splitting};
+use crate::profile::{MAX_NODES, Nodes, Splitting};
 use crate::tree::{Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";
@@ -193,21 +194,28 @@ impl<D: Stride> Level<D> {
 impl<D: Stride> Layout<D> {
     /// `A o B`: the layout `R` with `R(c) = A(B(c))` at every coordinate of `b` (CuTe `composition(A, B)`).
     ///
+    /// The strides of `b` are integers, and its values indices of `self`; or they are steps in modes, such as `3@1`, and its values are
+    /// coordinates of `self` ([`Inner`]).
+    ///
     /// The shape of `R` refines that of `b`. Where `b` leaves the domain of `self`, `self` goes on in its last mode; see
     /// [`Layout::compose_within`] for the form that refuses this.
     ///
-    /// Errors: no such layout exists ([`LayoutError::Carry`], [`LayoutError::Uneven`]); a stride is not representable.
+    /// Errors: no such layout exists ([`LayoutError::Carry`], [`LayoutError::Uneven`]); a step of `b` is in a mode that `self` does not have
+    /// ([`LayoutError::NoPath`]); a stride is not representable.
     ///
     /// ```
-    /// use tilewright_layout::Layout;
+    /// use tilewright_layout::{Coordinate, Layout};
     ///
     /// let a: Layout = "(6,2):(8,2)".parse().unwrap();
     /// let b: Layout = "(4,3):(3,1)".parse().unwrap();
     /// assert_eq!(a.compose(&b).unwrap().to_string(), "((2,2),3):((24,2),8)");
+    ///
+    /// let transpose: Layout<Coordinate> = "(2,6):(1@1,1@0)".parse().unwrap();
+    /// assert_eq!(a.compose(&transpose).unwrap().to_string(), "(2,6):(2,8)");
     /// ```
     #[inline]
-    pub fn compose(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        D::compose_layouts(self, b)
+    pub fn compose<B: Inner<D>>(&self, b: &Layout<B>) -> Result<Layout<D>, LayoutError> {
+        B::compose(self, b)
     }
 
     /// The strict composition: as [`Layout::compose`], but `b` must stay within `0..size` of `self`.
@@ -222,21 +230,49 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(a.compose(&b).unwrap().to_string(), "8:2");
     /// assert_eq!(a.compose_within(&b).unwrap_err().code(), "E0109");
     /// ```
-    pub fn compose_within(&self, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        let (least, greatest) = b.range()?;
-        let size = self.size();
-        if least.less(&D::Extent::zero()).proved() || !greatest.less(&size).proved() {
-            return Err(match (least.known(), greatest.known(), size.known()) {
-                (Some(least), Some(greatest), Some(size)) => LayoutError::OutOfDomain { least, greatest, size },
-                _ => LayoutError::Open { op: "composition_within", fact: alloc::format!("{greatest} < {size}").into() },
-            });
-        }
+    pub fn compose_within<B: Inner<D>>(&self, b: &Layout<B>) -> Result<Layout<D>, LayoutError> {
+        B::within(self, b)?;
         self.compose(b)
     }
 }
 
-/// `A o B` where counts act as integers do.
+/// Refuses offsets of B that are no index of a mode of A with so many.
+pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: &[usize]) -> Result<(), LayoutError> {
+    if least.less(&N::zero()).proved() || !greatest.less(&size).proved() {
+        return Err(match (least.known(), greatest.known(), size.known()) {
+            (Some(least), Some(greatest), Some(size)) => {
+                LayoutError::OutOfDomain { mode: mode.to_vec(), least, greatest, size }
+            }
+            _ => LayoutError::Open { op: "composition_within", fact: alloc::format!("{greatest} < {size}").into() },
+        });
+    }
+    Ok(())
+}
+
+/// Appends `A o B`, where `B` has integer strides, to a tree that is being written: the one way from modes of layouts to their composite.
 #[inline]
+pub(crate) fn compose_parts<D: Stride>(
+    a: TreeRef<'_, Leaf<D>>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    nodes: &mut Nodes,
+    leaves: &mut Leaves<Leaf<D>>,
+) -> Result<(), LayoutError> {
+    if D::DISTRIBUTES {
+        let mut outer = Outer::blank();
+        outer.read(a.leaves)?;
+        return compose_into(&mut outer, b, nodes, leaves);
+    }
+    let composed = D::compose_layouts(&Layout::from_valid(a.to_owned()), &Layout::from_valid(b.to_owned()))?;
+    nodes.extend_from_slice(composed.profile().as_ref().nodes());
+    leaves.extend(composed.leaves().iter().cloned());
+    if nodes.len() > MAX_NODES {
+        return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: nodes.len() });
+    }
+    Ok(())
+}
+
+/// `A o B` where counts act as integers do.
+#[inline(always)]
 pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut outer = Outer::blank();
     outer.read(a.leaves())?;

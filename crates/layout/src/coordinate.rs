@@ -12,6 +12,11 @@
 //! Representation: terms sorted by path, none with a scale known to be 0, so that equal sums are equal values. Two terms, and paths of up to
 //! [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`], need no heap.
 
+mod codomain;
+mod complement;
+mod composition;
+mod inverse;
+
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::fmt;

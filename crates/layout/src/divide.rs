@@ -7,18 +7,21 @@
 //! repetitions, where `T` has stride 0). Hence every element of `A` appears, in exactly one tile where `T` is injective; and past the end of `A`
 //! the tiles go on as `A` does, in its last mode. The division exists exactly when the complement and the composition do.
 //!
+//! A tile of coordinates, such as `2:64@0`, takes every mode of `A` by itself: the complement is that in the shape of `A`.
+//!
 //! By mode, each mode `A_i` is divided by its tile `T_i`, and modes that the tiler does not name stay whole. Division by mode is the
 //! division by the one layout over all modes that the tiles make together, but only one mode of `A` bears on each tile.
 
-use crate::compose::{Outer, compose_outer};
+use crate::compose::compose_parts;
 use crate::error::{DIVIDE as OP, LayoutError};
+use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::tiler::{Form, Pairs, Tiler, by_tiler};
 use crate::tree::{Tree, TreeRef};
 
-/// Writes `A o T` and `A o complement(T, size(A))`.
-fn divide<D: Stride>(
+/// Writes `A o T` and `A o complement(T, size(A))`, for a tile whose values are indices.
+pub(crate) fn divide_by_indices<D: Stride>(
     layout: TreeRef<'_, Leaf<D>>,
     tile: &Layout<D::Extent>,
     pairs: &mut Pairs<D>,
@@ -35,19 +38,21 @@ fn divide<D: Stride>(
     let size = size_of(layout.leaves).ok_or_else(overflow)?;
     let rest = tile.complement(&size).map_err(LayoutError::in_divide)?;
     let both = Layout::tuple([tile, &rest])?;
-    let divided = if D::DISTRIBUTES {
-        let mut outer = Outer::blank();
-        outer.read(layout.leaves)?;
-        compose_outer(&mut outer, &both)?
-    } else {
-        D::compose_layouts(&Layout::from_valid(layout.to_owned()), &both)?
-    };
+    let mut divided = Layout::blank();
+    let (nodes, leaves) = divided.parts_mut();
+    compose_parts(layout, both.as_ref(), nodes, leaves)?;
+    write_parts(&divided, pairs);
+    Ok(())
+}
+
+/// Writes the two modes of a layout where they belong.
+#[inline]
+pub(crate) fn write_parts<D: Stride>(divided: &Layout<D>, pairs: &mut Pairs<D>) {
     let mut modes = divided.as_ref().modes();
     if let (Some(tile), Some(rest)) = (modes.next(), modes.next()) {
         pairs.first().append(tile);
         pairs.second().append(rest);
     }
-    Ok(())
 }
 
 /// One mode `S:D` by one mode `s:d` with `d > 0`: the complement is a gap `d:1` and the rest, `s*d` apart, and `A` only scales them by
@@ -102,7 +107,7 @@ impl<D: Stride> Layout<D> {
     /// ([`LayoutError::Tiler`]).
     ///
     /// ```
-    /// use tilewright_layout::{Layout, Tiler};
+    /// use tilewright_layout::{Coordinate, Layout, Tiler};
     ///
     /// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
     /// let tiler: Tiler = "(2,3)".parse().unwrap();
@@ -110,9 +115,12 @@ impl<D: Stride> Layout<D> {
     ///
     /// let whole: Tiler = "4:2".parse().unwrap(); // every second element
     /// assert_eq!(layout.logical_divide(&whole).unwrap().to_string(), "(4,(2,3)):(2,(1,8))");
+    ///
+    /// let rows: Tiler<Coordinate> = "2:3@1".parse().unwrap(); // columns 0 and 3
+    /// assert_eq!(layout.logical_divide(&rows).unwrap().to_string(), "(2,(4,3)):(12,(1,4))");
     /// ```
-    pub fn logical_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        by_tiler(OP, Form::Logical, self, tiler, &divide)
+    pub fn logical_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler(OP, Form::Logical, self, tiler, &B::divide)
     }
 
     /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in mode 1: `((tiles),(rests))` (CuTe
@@ -129,8 +137,8 @@ impl<D: Stride> Layout<D> {
     /// let tiler: Tiler = "(2,3)".parse().unwrap();
     /// assert_eq!(layout.zipped_divide(&tiler).unwrap().to_string(), "((2,3),(2,2)):((1,4),(2,12))");
     /// ```
-    pub fn zipped_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("zipped_divide", Form::Zipped, self, tiler, &divide)
+    pub fn zipped_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("zipped_divide", Form::Zipped, self, tiler, &B::divide)
     }
 
     /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe `tiled_divide`).
@@ -144,8 +152,8 @@ impl<D: Stride> Layout<D> {
     /// let tiler: Tiler = "(2,3)".parse().unwrap();
     /// assert_eq!(layout.tiled_divide(&tiler).unwrap().to_string(), "((2,3),2,2):((1,4),2,12)");
     /// ```
-    pub fn tiled_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("tiled_divide", Form::Tiled, self, tiler, &divide)
+    pub fn tiled_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("tiled_divide", Form::Tiled, self, tiler, &B::divide)
     }
 
     /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe `flat_divide`).
@@ -159,8 +167,8 @@ impl<D: Stride> Layout<D> {
     /// let tiler: Tiler = "(2,3)".parse().unwrap();
     /// assert_eq!(layout.flat_divide(&tiler).unwrap().to_string(), "(2,3,2,2):(1,4,2,12)");
     /// ```
-    pub fn flat_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("flat_divide", Form::Flat, self, tiler, &divide)
+    pub fn flat_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler("flat_divide", Form::Flat, self, tiler, &B::divide)
     }
 }
 

@@ -126,11 +126,13 @@ pub enum LayoutError {
     Uneven(Box<Uneven>),
     /// E0109: strict composition: B leaves the domain of A.
     OutOfDomain {
+        /// The mode of A, where B steps in modes; empty for the whole.
+        mode: Path,
         /// The least offset of B.
         least: i64,
         /// The largest offset of B.
         greatest: i64,
-        /// The size of A.
+        /// The size of A, or of that mode.
         size: i64,
     },
     /// E0110: the search for an answer reached its limit.

@@ -93,26 +93,8 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(right("(2,4):(-1,2)"), "(2,3):(3,2)"); // offset 1 is at index 3
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
-        const OP: &str = "right_inverse";
-        let overflow = || LayoutError::overflow(OP);
-        let sorted = sorted(OP, self)?;
         let mut result = Layout::blank();
-        let leaves = result.leaves_mut();
-        let mut covered = N::one();
-        let mut overlaps = !sorted.positive && !sorted.negative;
-        if sorted.positive {
-            for mode in &sorted.modes {
-                if mode.stride.same(&covered).proved() {
-                    let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
-                    push_merged(leaves, &leaf).ok_or_else(overflow)?;
-                    covered = covered.times(&mode.extent).ok_or_else(overflow)?;
-                } else if covered.less(&mode.stride).proved() {
-                    break;
-                } else {
-                    overlaps = true;
-                }
-            }
-        }
+        let (covered, overlaps) = right_chain(self, &mut result)?;
         if overlaps && let Some(longer) = search::right_inverse(self, &covered) {
             return Ok(longer);
         }
@@ -135,42 +117,74 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(left("(2,2):(2,3)"), "(2,3):(1,1)"); // 0, 2, 3, 5 go back to 0, 1, 2, 3
     /// ```
     pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
-        const OP: &str = "left_inverse";
-        let overflow = || LayoutError::overflow(OP);
-        let sorted = sorted(OP, self)?;
-        if sorted.modes.is_empty() {
-            return Ok(Layout::unit());
-        }
-        let chain = sorted.modes.windows(2).all(|pair| {
-            let [inner, outer] = pair else { return false };
-            let covered = inner.stride.times(&inner.extent);
-            inner.stride.divides(&outer.stride).proved()
-                && covered.is_some_and(|covered| outer.stride.less(&covered).refuted())
-        });
-        if !chain || !(sorted.positive || sorted.negative) {
-            return search::left_inverse(self);
-        }
         let mut result = Layout::blank();
-        let leaves = result.leaves_mut();
-        let mut push = |extent: N, stride: &N| {
-            if extent.is_one().proved() {
-                return Some(());
-            }
-            let stride = if sorted.negative { N::zero().minus(stride)? } else { stride.clone() };
-            push_merged(leaves, &Leaf { extent, stride })
-        };
-        let (mut begin, mut step) = (N::one(), N::zero());
-        for mode in &sorted.modes {
-            let (extent, _) = mode.stride.divide(&begin).ok_or_else(overflow)?;
-            push(extent, &step).ok_or_else(overflow)?;
-            (begin, step) = (mode.stride.clone(), mode.step.clone());
-        }
-        if let Some(last) = sorted.modes.last() {
-            push(last.extent.clone(), &step).ok_or_else(overflow)?;
+        if !left_chain(self, &mut result)? {
+            return search::left_inverse(self);
         }
         result.nest_flat()?;
         Ok(result)
     }
+}
+
+/// Writes the modes of the right inverse that follows the chain of strides, and gives how many offsets it covers and whether a longer one
+/// may exist, because modes overlap or strides have both signs.
+#[inline(always)]
+pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
+    const OP: &str = "right_inverse";
+    let overflow = || LayoutError::overflow(OP);
+    let sorted = sorted(OP, layout)?;
+    let leaves = result.leaves_mut();
+    let mut covered = N::one();
+    let mut overlaps = !sorted.positive && !sorted.negative;
+    if sorted.positive {
+        for mode in &sorted.modes {
+            if mode.stride.same(&covered).proved() {
+                let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
+                push_merged(leaves, &leaf).ok_or_else(overflow)?;
+                covered = covered.times(&mode.extent).ok_or_else(overflow)?;
+            } else if covered.less(&mode.stride).proved() {
+                break;
+            } else {
+                overlaps = true;
+            }
+        }
+    }
+    Ok((covered, overlaps))
+}
+
+/// Writes the modes of the left inverse that takes the digits of an offset, where the strides form a chain; whether they do.
+#[inline(always)]
+pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
+    const OP: &str = "left_inverse";
+    let overflow = || LayoutError::overflow(OP);
+    let sorted = sorted(OP, layout)?;
+    let chain = sorted.modes.windows(2).all(|pair| {
+        let [inner, outer] = pair else { return false };
+        let covered = inner.stride.times(&inner.extent);
+        inner.stride.divides(&outer.stride).proved()
+            && covered.is_some_and(|covered| outer.stride.less(&covered).refuted())
+    });
+    if !chain || !(sorted.positive || sorted.negative) {
+        return Ok(false);
+    }
+    let leaves = result.leaves_mut();
+    let mut push = |extent: N, stride: &N| {
+        if extent.is_one().proved() {
+            return Some(());
+        }
+        let stride = if sorted.negative { N::zero().minus(stride)? } else { stride.clone() };
+        push_merged(leaves, &Leaf { extent, stride })
+    };
+    let (mut begin, mut step) = (N::one(), N::zero());
+    for mode in &sorted.modes {
+        let (extent, _) = mode.stride.divide(&begin).ok_or_else(overflow)?;
+        push(extent, &step).ok_or_else(overflow)?;
+        (begin, step) = (mode.stride.clone(), mode.step.clone());
+    }
+    if let Some(last) = sorted.modes.last() {
+        push(last.extent.clone(), &step).ok_or_else(overflow)?;
+    }
+    Ok(true)
 }
 
 impl<D: Stride> Layout<D> {

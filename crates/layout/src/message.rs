@@ -103,11 +103,14 @@ impl fmt::Display for LayoutError {
             }
             LayoutError::Carry(carry) => carry.fmt(f),
             LayoutError::Uneven(uneven) => uneven.fmt(f),
-            LayoutError::OutOfDomain { least, size, .. } if *least < 0 => {
-                write!(f, "composition_within: B reaches offset {least}, before the first index of A (size {size})")
-            }
-            LayoutError::OutOfDomain { greatest, size, .. } => {
-                write!(f, "composition_within: B reaches offset {greatest}, but the last index of A is {}", size - 1)
+            LayoutError::OutOfDomain { mode, least, greatest, size } => {
+                let offset = if *least < 0 { least } else { greatest };
+                write!(f, "composition_within: B reaches offset {offset}, ")?;
+                f.write_str(if *least < 0 { "before the first index of " } else { "but the last index of " })?;
+                if !mode.is_empty() {
+                    write!(f, "{} of ", ModeName(mode))?;
+                }
+                if *least < 0 { write!(f, "A (size {size})") } else { write!(f, "A is {}", size - 1) }
             }
             LayoutError::Undecided { op, limit } => {
                 write!(f, "{op}: not decided after {limit} cases; it is neither shown to exist nor refuted")

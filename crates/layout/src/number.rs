@@ -123,7 +123,7 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
     }
 
     /// `outer o inner`: see [`Layout::compose`].
-    #[inline]
+    #[inline(always)]
     fn compose_layouts(outer: &Layout<Self>, inner: &Layout<Self::Extent>) -> Result<Layout<Self>, LayoutError> {
         crate::compose::compose_integers(outer, inner)
     }

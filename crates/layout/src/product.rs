@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::coalesce::coalesced;
 use crate::error::LayoutError;
+use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::tiler::{Form, Pairs, Tiler, by_tiler};
@@ -36,9 +37,9 @@ impl<N: Extent> Blocks for N {
 }
 
 /// Writes `A` and `A* o B`.
-fn product<D: Blocks>(
+fn product<D: Blocks, B: Inner<D>>(
     block: TreeRef<'_, Leaf<D>>,
-    tile: &Layout<D::Extent>,
+    tile: &Layout<B>,
     pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
     let copies = D::copies(&Layout::from_valid(block.to_owned()))?.compose(tile)?;
@@ -63,14 +64,14 @@ impl<D: Blocks> Layout<D> {
     /// let tiler: Tiler = "6:1".parse().unwrap();
     /// assert_eq!(block.logical_product(&tiler).unwrap().to_string(), "((2,2),(2,3)):((4,1),(2,8))");
     /// ```
-    pub fn logical_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
         by_tiler(OP, Form::Logical, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `((blocks),(copies))` (CuTe `zipped_product`).
     ///
     /// Errors: as [`Layout::logical_product`]; a mode under `_` is not a pair.
-    pub fn zipped_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn zipped_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
         by_tiler("zipped_product", Form::Zipped, self, tiler, &product)
     }
 
@@ -85,14 +86,14 @@ impl<D: Blocks> Layout<D> {
     /// let tiler: Tiler = "(2,5):(1,2)".parse().unwrap();
     /// assert_eq!(block.tiled_product(&tiler).unwrap().to_string(), "((3,4),2,5):((4,1),12,24)");
     /// ```
-    pub fn tiled_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn tiled_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
         by_tiler("tiled_product", Form::Tiled, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `(block,..,copies,..)` (CuTe `flat_product`).
     ///
     /// Errors: as [`Layout::zipped_product`].
-    pub fn flat_product(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn flat_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
         by_tiler("flat_product", Form::Flat, self, tiler, &product)
     }
 
@@ -107,7 +108,7 @@ impl<D: Blocks> Layout<D> {
     /// let (block, tiler): (Layout, Layout) = ("(2,5):(5,1)".parse().unwrap(), "(3,4):(1,3)".parse().unwrap());
     /// assert_eq!(block.blocked_product(&tiler).unwrap().to_string(), "((2,3),(5,4)):((5,10),(1,30))");
     /// ```
-    pub fn blocked_product(&self, tiler: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn blocked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Layout<D>, LayoutError> {
         let mut out = Gatherer::new();
         out.open();
         self.mode_products(tiler, |block, copies| {
@@ -132,7 +133,7 @@ impl<D: Blocks> Layout<D> {
     /// let (block, tiler): (Layout, Layout) = ("(2,5):(5,1)".parse().unwrap(), "(3,4):(1,3)".parse().unwrap());
     /// assert_eq!(block.raked_product(&tiler).unwrap().to_string(), "((3,2),(4,5)):((10,5),(30,1))");
     /// ```
-    pub fn raked_product(&self, tiler: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn raked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Layout<D>, LayoutError> {
         let mut out = Gatherer::new();
         out.open();
         self.mode_products(tiler, |block, copies| {
@@ -149,9 +150,9 @@ impl<D: Blocks> Layout<D> {
     }
 
     /// Hands over the modes of the block and of its copies in pairs, both filled up with `1:0` to the same rank.
-    fn mode_products(
+    fn mode_products<B: Inner<D>>(
         &self,
-        tiler: &Layout<D::Extent>,
+        tiler: &Layout<B>,
         mut emit: impl FnMut(TreeRef<'_, Leaf<D>>, TreeRef<'_, Leaf<D>>) -> Result<(), LayoutError>,
     ) -> Result<(), LayoutError> {
         let open = D::copies(self)?;

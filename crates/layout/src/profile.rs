@@ -44,7 +44,7 @@ pub struct Profile {
 
 /// A borrowed profile or one of its modes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProfileRef<'a>(&'a [u16]);
+pub struct ProfileRef<'a>(&'a [u16]);
 
 impl Profile {
     /// The profile of a single number.
@@ -160,6 +160,12 @@ impl Profile {
 }
 
 impl<'a> ProfileRef<'a> {
+    /// The profile that consists of these nodes.
+    #[inline]
+    pub(crate) fn of_nodes(nodes: &'a [u16]) -> ProfileRef<'a> {
+        ProfileRef(nodes)
+    }
+
     #[inline]
     pub(crate) fn nodes(self) -> &'a [u16] {
         self.0

@@ -20,7 +20,7 @@ pub const MAX_CANDIDATES: usize = 1 << 14;
 const MAX_STEPS: usize = 1 << 22;
 
 /// The largest layout whose table of values a search writes down.
-const MAX_TABLE: i64 = 1 << 16;
+pub(crate) const MAX_TABLE: i64 = 1 << 16;
 
 /// Numbers in a search: wide enough for every product of two 64-bit values.
 type Wide = i128;

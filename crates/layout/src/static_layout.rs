@@ -39,7 +39,7 @@ use crate::tree::Tree;
 ///
 /// // A static tile of a run-time layout.
 /// let matrix: Layout = "(64,64):(64,1)".parse().unwrap();
-/// assert_eq!(matrix.compose(&TILE.into()).unwrap().to_string(), "((4,2),16):((1024,1),64)");
+/// assert_eq!(matrix.compose(&TILE.to_layout()).unwrap().to_string(), "((4,2),16):((1024,1),64)");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StaticLayout {

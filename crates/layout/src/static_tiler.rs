@@ -30,7 +30,7 @@ use crate::tiler::{Tiler, TilerModes};
 ///
 /// let matrix: Layout = "(64,8):(8,1)".parse().unwrap();
 /// assert_eq!(TILER.to_string(), "[16:1;_]");
-/// assert_eq!(matrix.logical_divide(&TILER.into()).unwrap().to_string(), "((16,4),8):((8,128),1)");
+/// assert_eq!(matrix.logical_divide(&TILER.to_tiler()).unwrap().to_string(), "((16,4),8):((8,128),1)");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StaticTiler {

@@ -67,7 +67,12 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
         }
         begin = end;
     }
-    Layout::flat(leaves)
+    let sum = Layout::flat(leaves)?;
+    match D::clash(sum.leaves()) {
+        // Steps of different kinds, which only now come together.
+        Some(_) => Layout::from_tree(sum.tree().clone()),
+        None => Ok(sum),
+    }
 }
 
 /// The indices, in increasing order, after every so many of which the sum changes step.

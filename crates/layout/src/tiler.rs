@@ -20,9 +20,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::compose::{self, Outer, compose_into};
+use crate::compose;
 use crate::coord::check_extents;
 use crate::error::{LayoutError, Limit};
+use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
@@ -148,7 +149,7 @@ impl<D: Stride> Layout<D> {
     /// let tiler: Tiler = "[4:2;_]".parse().unwrap();
     /// assert_eq!(layout.compose_tiler(&tiler).unwrap().to_string(), "(4,6):(12,1)");
     /// ```
-    pub fn compose_tiler(&self, tiler: &Tiler<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    pub fn compose_tiler<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
         match tiler {
             Tiler::Keep => Ok(self.clone()),
             Tiler::Layout(b) => self.compose(b),
@@ -161,22 +162,14 @@ impl<D: Stride> Layout<D> {
     }
 }
 
-fn compose_modes<D: Stride>(
+fn compose_modes<D: Stride, B: Inner<D>>(
     layout: TreeRef<'_, Leaf<D>>,
-    tiler: &Tiler<D::Extent>,
+    tiler: &Tiler<B>,
     out: &mut Gatherer<Leaf<D>>,
 ) -> Result<(), LayoutError> {
     match tiler {
         Tiler::Keep => out.append(layout),
-        Tiler::Layout(b) if !D::DISTRIBUTES => {
-            out.append(D::compose_layouts(&Layout::from_valid(layout.to_owned()), b)?.as_ref());
-        }
-        Tiler::Layout(b) => {
-            let mut outer = Outer::blank();
-            outer.read(layout.leaves)?;
-            let (nodes, leaves) = out.parts_mut();
-            compose_into(&mut outer, b.as_ref(), nodes, leaves)?;
-        }
+        Tiler::Layout(b) => B::compose_into(layout, b, out)?,
         Tiler::Modes(tilers) => {
             check_rank(compose::OP, layout, tilers)?;
             out.open();
@@ -210,7 +203,7 @@ pub(crate) enum Form {
 }
 
 /// Where the two parts of each pair go: to one tree side by side, or to two.
-pub(crate) struct Pairs<D: Stride> {
+pub struct Pairs<D: Stride> {
     first: Gatherer<Leaf<D>>,
     second: Option<Gatherer<Leaf<D>>>,
 }

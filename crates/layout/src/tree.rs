@@ -341,7 +341,7 @@ fn check_range(op: &'static str, range: &Range<usize>, rank: usize) -> Result<()
 }
 
 /// Builds a tree out of parts of others, from left to right.
-pub(crate) struct Gatherer<T> {
+pub struct Gatherer<T> {
     builder: Builder,
     leaves: Leaves<T>,
 }
@@ -404,7 +404,7 @@ impl<T: Clone> Gatherer<T> {
 }
 
 /// A borrowed tree, or a mode of one.
-pub(crate) struct TreeRef<'a, T> {
+pub struct TreeRef<'a, T> {
     pub(crate) profile: ProfileRef<'a>,
     pub(crate) leaves: &'a [T],
 }

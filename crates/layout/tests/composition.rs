@@ -113,7 +113,8 @@ fn split_leaves_keep_the_tree() {
 /// A refusal shows a small coordinate, and the modes by how far they go.
 #[test]
 fn refusals_show_the_carry() {
-    let refusal = |a: &str, b: &str| a.parse::<Layout>().unwrap().compose(&b.parse().unwrap()).unwrap_err().to_string();
+    let refusal =
+        |a: &str, b: &str| a.parse::<Layout>().unwrap().compose(&b.parse::<Layout>().unwrap()).unwrap_err().to_string();
     assert_eq!(
         refusal("(6,2):(1,7)", "(3,2):(2,3)"),
         "composition: mode 0 of B, 3:2, walks past mode 0 of A (which ends every 6 indices) while mode 1 of B, 2:3, starts \

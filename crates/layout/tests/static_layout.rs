@@ -278,8 +278,8 @@ fn a_static_tiler_is_the_run_time_tiler() {
     }
     let target: Layout = "(32,(8,4),6):(1,(32,512),4096)".parse().unwrap();
     let same: Tiler = outer.to_string().parse().unwrap();
-    assert_eq!(target.compose_tiler(&outer.into()), target.compose_tiler(&same));
-    assert!(target.compose_tiler(&outer.into()).is_ok());
+    assert_eq!(target.compose_tiler(&Tiler::<i64>::from(outer)), target.compose_tiler(&same));
+    assert!(target.compose_tiler(&Tiler::<i64>::from(outer)).is_ok());
     let mut deep = layout("2:1");
     for depth in 1..=65 {
         match modes(&[deep]) {

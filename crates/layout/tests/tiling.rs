@@ -363,8 +363,8 @@ fn keeping_a_mode() {
     let error = whole.zipped_divide(&tiler("[_;_]")).unwrap_err();
     assert!(matches!(&error, LayoutError::Tiler { op: "zipped_divide", path, .. } if path == &[1]), "{error}");
     assert!(error.help().is_some());
-    assert_eq!(layout("(4,6):(1,4)").zipped_divide(&Tiler::Keep).unwrap().to_string(), "(4,6):(1,4)");
-    assert_eq!(layout("4:1").flat_product(&Tiler::Keep).unwrap_err().code(), "E0119");
+    assert_eq!(layout("(4,6):(1,4)").zipped_divide(&Tiler::<i64>::Keep).unwrap().to_string(), "(4,6):(1,4)");
+    assert_eq!(layout("4:1").flat_product(&Tiler::<i64>::Keep).unwrap_err().code(), "E0119");
 }
 
 #[test]

@@ -199,12 +199,15 @@ fn composition_is_the_definition() {
 fn known_compositions() {
     let xor = |text: &str| text.parse::<Layout<Xor>>().unwrap();
     for (a, b) in [("16:^1", "4:3"), ("16:^1", "(3,2):(1,3)")] {
-        let error = xor(a).compose(&b.parse().unwrap()).unwrap_err();
+        let error = xor(a).compose(&b.parse::<Layout>().unwrap()).unwrap_err();
         assert_eq!(error.code(), "E0124", "{a} o {b}: {error}");
     }
     let tile = xor("(8,8):(^1,^9)");
-    assert_eq!(tile.compose(&"(8,8):(8,1)".parse().unwrap()).unwrap().to_string(), "(8,8):(^9,^1)");
-    assert_eq!(tile.compose(&"(4,4,4)".parse().unwrap()).unwrap().to_string(), "(4,(2,2),4):(^1,(^4,^9),^18)");
+    assert_eq!(tile.compose(&"(8,8):(8,1)".parse::<Layout>().unwrap()).unwrap().to_string(), "(8,8):(^9,^1)");
+    assert_eq!(
+        tile.compose(&"(4,4,4)".parse::<Layout>().unwrap()).unwrap().to_string(),
+        "(4,(2,2),4):(^1,(^4,^9),^18)"
+    );
 }
 
 #[test]

@@ -400,7 +400,7 @@ fn divisions_and_products_are_the_definition() {
     assert_eq!(tile.tile_to_shape(&shape, None).unwrap().to_string(), "((8,2),(8,4)):((^1,^64),(^9,^128))");
     assert_eq!(tile.compose_tiler(&by_mode).unwrap().to_string(), "(4,2):(^1,^9)");
     assert_eq!(
-        tile.raked_product(&"(2,2):(1,2)".parse().unwrap()).unwrap().to_string(),
+        tile.raked_product(&"(2,2):(1,2)".parse::<Layout>().unwrap()).unwrap().to_string(),
         "((2,8),(2,8)):((^64,^1),(^128,^9))"
     );
 }

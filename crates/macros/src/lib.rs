@@ -88,7 +88,7 @@ pub fn layout(input: TokenStream) -> TokenStream {
 /// const TILER: StaticTiler = tiler!("[16:1;8:1]");
 ///
 /// let matrix: Layout = "(128,64):(64,1)".parse().unwrap();
-/// let tiled = matrix.zipped_divide(&TILER.into()).unwrap();
+/// let tiled = matrix.zipped_divide(&TILER.to_tiler()).unwrap();
 /// assert_eq!(tiled.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
 /// ```
 ///

@@ -56,7 +56,7 @@
 //!
 //! // A static tiler of a run-time layout.
 //! let matrix: Layout = "(128,64):(64,1)".parse()?;
-//! assert_eq!(matrix.zipped_divide(&TILER.into())?, TILE.into());
+//! assert_eq!(matrix.zipped_divide(&TILER.to_tiler())?, TILE.into());
 //! # Ok(())
 //! # }
 //! ```

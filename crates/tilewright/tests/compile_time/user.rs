@@ -39,6 +39,6 @@ macro_rules! passed_on {
 /// In expressions.
 pub fn expressions(matrix: &Layout) -> Option<Layout> {
     let (tile, tiler): (StaticLayout, StaticTiler) = passed_on!("4:1", "[16:1;8:1]");
-    let by_mode = matrix.zipped_divide(&tiler!("(4,_)").into()).ok()?;
-    by_mode.compose(&tile.into()).ok()?.zipped_divide(&tiler.into()).ok()
+    let by_mode = matrix.zipped_divide(&tiler!("(4,_)").to_tiler()).ok()?;
+    by_mode.compose(&tile.to_layout()).ok()?.zipped_divide(&tiler.to_tiler()).ok()
 }

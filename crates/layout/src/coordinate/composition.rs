@@ -1,0 +1,278 @@
+//! Composition after a layout of coordinates: each step of `B` moves in a mode of `A`.
+//!
+//! # Law
+//!
+//! `R(c) = A(B(c))`, where a coordinate is the sum of its terms and `A` takes the index of each term into the mode at its path: `A(x)` is the sum
+//! of `A_p(x_p)` over the paths `p` of `x`. A path that ends at a tuple mode of `A` gives an index into the whole of it; a leaf is its own mode
+//! 0. As everywhere, each mode goes on past its end and mirrors below zero.
+//!
+//! # Criterion
+//!
+//! `A o B` is the sum of the functions `A_p o B_p`, where `B_p` has the scales of the strides at `p`, and these are compositions after integers. Where
+//! each stride has one term, every leaf of `B` belongs to one path, so the functions depend on different leaves: their sum is additive
+//! over the leaves of `B` exactly when each of them is, and along one leaf it is one of them. So the composite exists if and only if every
+//! `A_p o B_p` does, and consists of their leaves.
+//!
+//! A stride of several terms belongs to several of the functions. If all of them are layouts, their sum is additive over the leaves, and it is
+//! a layout exactly when along each leaf the sum is one ([`Layout::add`]). If one of them is not, what it lacks might cancel in the
+//! sum; this is not decided, and refused as [`LayoutError::Diagonal`].
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+
+use smallvec::SmallVec;
+
+use super::{Coordinate, ModePath};
+use crate::compose::{OP, compose_parts, stays_within};
+use crate::divide::write_parts;
+use crate::error::LayoutError;
+use crate::inner::Inner;
+use crate::layout::{Layout, Leaf, eval_leaves};
+use crate::number::{Extent, Stride, Truth};
+use crate::profile::{LEAF, Nodes, Profile, ProfileRef, Splitting, push_flat};
+use crate::shape::product;
+use crate::tiler::Pairs;
+use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
+
+/// The mode of a layout at a path; a leaf is its own mode 0.
+fn mode_at<T>(layout: TreeRef<'_, T>, path: ModePath) -> Option<TreeRef<'_, T>> {
+    path.modes().try_fold(layout, TreeRef::mode)
+}
+
+/// Whether a leaf has more than one position, as far as is known, and a step.
+#[inline]
+pub(crate) fn moves<D: Stride>(leaf: &Leaf<D>) -> bool {
+    !leaf.extent.is_one().proved() && !leaf.stride.is_zero().proved()
+}
+
+#[cold]
+fn no_path<N: Extent>(b: ProfileRef<'_>, number: usize, step: &Coordinate<N>, a: ProfileRef<'_>) -> LayoutError {
+    LayoutError::NoPath { op: OP, path: b.path(number), step: step.to_string().into(), profile: Box::new(a.to_owned()) }
+}
+
+/// The leaves that one path has to itself, by number.
+struct Group<'a, D: Stride> {
+    path: ModePath,
+    mode: TreeRef<'a, Leaf<D>>,
+    members: SmallVec<[u16; 8]>,
+}
+
+/// The leaves of `B` by the path of their only term; none where a stride has several.
+fn groups<'a, D: Stride>(
+    a: TreeRef<'a, Leaf<D>>,
+    b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
+) -> Result<Option<SmallVec<[Group<'a, D>; 4]>>, LayoutError> {
+    let mut groups: SmallVec<[Group<'a, D>; 4]> = SmallVec::new();
+    for (number, leaf) in b.leaves.iter().enumerate().filter(|(_, leaf)| moves(leaf)) {
+        let Some((path, _)) = leaf.stride.term() else { return Ok(None) };
+        let member = number as u16;
+        match groups.iter_mut().find(|group| group.path == path) {
+            Some(group) => group.members.push(member),
+            None => {
+                let mode = mode_at(a, path).ok_or_else(|| no_path(b.profile, number, &leaf.stride, a.profile))?;
+                groups.push(Group { path, mode, members: SmallVec::from_elem(member, 1) });
+            }
+        }
+    }
+    Ok(Some(groups))
+}
+
+/// `B` with the scales at `path` as strides.
+fn component<N: Extent>(b: TreeRef<'_, Leaf<Coordinate<N>>>, path: ModePath) -> Leaves<Leaf<N>> {
+    b.leaves.iter().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) }).collect()
+}
+
+/// Appends `A o B` to a tree that is being written.
+fn compose_into<D: Stride>(
+    a: TreeRef<'_, Leaf<D>>,
+    b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
+    nodes: &mut Nodes,
+    leaves: &mut Leaves<Leaf<D>>,
+) -> Result<(), LayoutError> {
+    let Some(groups) = groups(a, b)? else { return compose_terms(a, b, nodes, leaves) };
+    // What each leaf of B becomes: a range of the leaves in `pool`.
+    let mut pool: Leaves<Leaf<D>> = Leaves::new();
+    let mut places: SmallVec<[(usize, u16); 8]> = SmallVec::from_elem((0, 0), b.leaves.len());
+    for group in &groups {
+        let members = || group.members.iter().filter_map(|member| b.leaves.get(usize::from(*member)));
+        let part: Leaves<Leaf<D::Extent>> = members()
+            .filter_map(|leaf| Some(Leaf { extent: leaf.extent.clone(), stride: leaf.stride.term()?.1.clone() }))
+            .collect();
+        let (mut flat, mut written, mut at) = (Nodes::new(), Nodes::new(), pool.len());
+        push_flat(&mut flat, part.len())?;
+        let composed = compose_parts(
+            group.mode,
+            TreeRef { profile: ProfileRef::of_nodes(&flat), leaves: &part },
+            &mut written,
+            &mut pool,
+        );
+        if let Err(error) = composed {
+            // The same refusal, with the places of the leaves in B.
+            let whole = component(b, group.path);
+            let whole = TreeRef { profile: b.profile, leaves: &whole };
+            let again = compose_parts(group.mode, whole, &mut Nodes::new(), &mut Leaves::new());
+            return Err(again.err().unwrap_or(error));
+        }
+        for (member, mode) in group.members.iter().zip(ProfileRef::of_nodes(&written).modes()) {
+            let count = mode.nodes().iter().filter(|node| **node == LEAF).count();
+            if let Some(place) = places.get_mut(usize::from(*member)) {
+                *place = (at, count as u16);
+            }
+            at += count;
+        }
+    }
+    let mut tree = Splitting::new(b.profile, nodes);
+    for (leaf, (first, count)) in b.leaves.iter().zip(places) {
+        if count == 0 {
+            leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
+            tree.leaf(nodes, 1);
+        } else {
+            leaves.extend(pool.get(first..first + usize::from(count)).unwrap_or_default().iter().cloned());
+            tree.leaf(nodes, count);
+        }
+    }
+    tree.finish(nodes)
+}
+
+/// As [`compose_into`] where strides have several terms: the sum over all paths.
+fn compose_terms<D: Stride>(
+    a: TreeRef<'_, Leaf<D>>,
+    b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
+    nodes: &mut Nodes,
+    leaves: &mut Leaves<Leaf<D>>,
+) -> Result<(), LayoutError> {
+    let strides = b.leaves.iter().enumerate().filter(|(_, leaf)| moves(leaf)).map(|(_, leaf)| &leaf.stride);
+    let mut sums: Option<SmallVec<[Layout<D>; 8]>> = None;
+    for (path, _) in super::paths_of(strides) {
+        let part = component(b, path);
+        let owner = b.leaves.iter().enumerate().find(|(_, leaf)| !leaf.stride.scale_at(path).is_zero().proved());
+        let (number, step) = owner.map_or((0, Coordinate::zero()), |(number, leaf)| (number, leaf.stride.clone()));
+        let mode = mode_at(a, path).ok_or_else(|| no_path(b.profile, number, &step, a.profile))?;
+        let (mut written, mut values) = (Nodes::new(), Leaves::new());
+        let flat = Profile::flat(part.len())?;
+        let composed =
+            compose_parts(mode, TreeRef { profile: flat.as_ref(), leaves: &part }, &mut written, &mut values);
+        if let Err(error) = composed {
+            return Err(match error {
+                LayoutError::Carry(_) | LayoutError::Uneven(_) => {
+                    let several = b.leaves.iter().position(|leaf| moves(leaf) && leaf.stride.term().is_none());
+                    let number = several.unwrap_or(0);
+                    let step = b.leaves.get(number).map(|leaf| leaf.stride.to_string()).unwrap_or_default();
+                    LayoutError::Diagonal { op: OP, path: b.profile.path(number), step: step.into() }
+                }
+                other => other,
+            });
+        }
+        let composed = Layout::from_valid(Tree::from_parts(Profile::from_nodes(written), values));
+        sums = Some(match sums {
+            None => composed.modes().collect(),
+            Some(sums) => sums
+                .iter()
+                .zip(composed.modes())
+                .map(|(sum, mode)| D::add_layouts(sum, &mode))
+                .collect::<Result<_, _>>()
+                .map_err(as_composition)?,
+        });
+    }
+    let sums = sums.unwrap_or_default();
+    let mut tree = Splitting::new(b.profile, nodes);
+    for (number, leaf) in b.leaves.iter().enumerate() {
+        match sums.get(number).map(Layout::leaves).filter(|_| moves(leaf)) {
+            Some(modes) => {
+                leaves.extend(modes.iter().cloned());
+                tree.leaf(nodes, modes.len() as u16);
+            }
+            None => {
+                leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
+                tree.leaf(nodes, 1);
+            }
+        }
+    }
+    tree.finish(nodes)
+}
+
+#[cold]
+fn as_composition(error: LayoutError) -> LayoutError {
+    match error {
+        LayoutError::NotALayout { runs, .. } => LayoutError::NotALayout { op: OP, runs },
+        LayoutError::Open { fact, .. } => LayoutError::Open { op: OP, fact },
+        other => other,
+    }
+}
+
+impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
+    fn compose(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<Layout<D>, LayoutError> {
+        let mut result = Layout::blank();
+        let (nodes, leaves) = result.parts_mut();
+        compose_into(a.as_ref(), b.as_ref(), nodes, leaves)?;
+        Ok(result)
+    }
+
+    fn compose_into(
+        a: TreeRef<'_, Leaf<D>>,
+        b: &Layout<Coordinate<N>>,
+        out: &mut Gatherer<Leaf<D>>,
+    ) -> Result<(), LayoutError> {
+        let (nodes, leaves) = out.parts_mut();
+        compose_into(a, b.as_ref(), nodes, leaves)
+    }
+
+    fn within(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<(), LayoutError> {
+        let overflow = || LayoutError::overflow(OP);
+        for (path, number) in super::paths_of(b.leaves().iter().map(|leaf| &leaf.stride)) {
+            let part = Layout::from_valid(Tree::from_parts(b.profile().duplicate(), component(b.as_ref(), path)));
+            let step = || b.leaves().get(number).map_or(Coordinate::zero(), |leaf| leaf.stride.clone());
+            let mode = mode_at(a.as_ref(), path)
+                .ok_or_else(|| no_path(b.profile().as_ref(), number, &step(), a.profile().as_ref()))?;
+            let extents: Leaves<N> = mode.leaves.iter().map(|leaf| leaf.extent.clone()).collect();
+            let modes: SmallVec<[usize; 8]> = path.modes().collect();
+            stays_within(part.range()?, product(&extents).ok_or_else(overflow)?, &modes)?;
+        }
+        Ok(())
+    }
+
+    fn divide(a: TreeRef<'_, Leaf<D>>, tile: &Layout<Coordinate<N>>, pairs: &mut Pairs<D>) -> Result<(), LayoutError> {
+        let extents = a.leaves.iter().map(|leaf| leaf.extent.clone()).collect();
+        let shape = Tree::from_parts(a.profile.to_owned(), extents);
+        let rest = tile.complement(&shape).map_err(LayoutError::in_divide)?;
+        let both = Layout::tuple([tile, &rest])?;
+        let mut divided = Layout::blank();
+        let (nodes, leaves) = divided.parts_mut();
+        compose_into(a, both.as_ref(), nodes, leaves)?;
+        write_parts(&divided, pairs);
+        Ok(())
+    }
+}
+
+impl<D: Stride> Layout<D> {
+    /// The value at a coordinate that is a sum of steps in modes: each index into the mode at its path, all added up.
+    ///
+    /// A path to a tuple mode gives an index into the whole of it; modes that no path names are at 0.
+    /// Errors: a path leads to no mode ([`LayoutError::NoPath`]); the value is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let layout: Layout = "(4,(2,4)):(2,(1,8))".parse().unwrap();
+    /// let at = |coordinate: &str| layout.eval_coordinate(&coordinate.parse::<Coordinate>().unwrap()).unwrap();
+    /// assert_eq!(at("2@0+1@1@1"), 12);
+    /// assert_eq!(at("2@0+2@1"), 12); // index 2 of (2,4) is (0,1)
+    /// ```
+    pub fn eval_coordinate(&self, coordinate: &Coordinate<D::Extent>) -> Result<D, LayoutError> {
+        const OP: &str = "eval";
+        let mut value = D::zero();
+        for (path, index) in coordinate.terms() {
+            let mode = mode_at(self.as_ref(), path);
+            let mode = mode.filter(|mode| !mode.leaves.is_empty() || index.is_zero() == Truth::Proved);
+            let mode = mode.ok_or_else(|| LayoutError::NoPath {
+                op: OP,
+                path: Default::default(),
+                step: coordinate.to_string().into(),
+                profile: Box::new(self.profile().clone()),
+            })?;
+            let part = eval_leaves(mode.leaves, index);
+            value = part.and_then(|part| value.plus(&part)).ok_or_else(|| LayoutError::overflow(OP))?;
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,210 @@
+//! Inverses of layouts of coordinates, mode by mode of the codomain.
+//!
+//! # Laws
+//!
+//! * Right: `L(R(c)) = c` for every coordinate `c` in the shape of `R`, with `R(c)` an index of `L`.
+//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`; on an injective layout `R(L(k)) = k`.
+//!
+//! Both are layouts of integers over the codomain of `L`: their shape nests as [`Layout::coprofile`], each mode of it split as needed.
+//!
+//! # How
+//!
+//! Where each stride has one term, the leaves of `L` fall apart into those that step at each path `p`: the *part* `L_p`. `R` consists of a mode `R_p` for
+//! each path, an inverse of `L_p` as integers whose values are indices of `L` that move in the leaves of the part alone. Then the indices of
+//! different modes add up without carries, and the laws hold for all modes together because they hold for each.
+//!
+//! The chain of strides of a part ([`crate::inverse`]) gives such indices at once. Where it does not do, an inverse of the part by itself is searched for,
+//! and its indices are spread over those of `L` by the layout that sends an index of the part to the index of `L`: a composition, which may
+//! not exist. A left inverse found so must not leave the indices of the part, as one that uses the mirror image of the layout below zero does.
+//!
+//! *The largest right inverse* has along each mode a right inverse of the part, since its coordinates at one path come from indices with that value and 0
+//! elsewhere. So `R` is the largest wherever each chain is: unless modes of a part overlap or run backwards.
+
+use smallvec::SmallVec;
+
+use super::codomain::paths;
+use super::complement::refuse_diagonal;
+use super::composition::moves;
+use super::{Coordinate, ModePath, profile_of, unit_paths};
+use crate::coalesce::push_merged;
+use crate::error::LayoutError;
+use crate::inverse::{left_chain, right_chain};
+use crate::layout::{Layout, Leaf, index_steps};
+use crate::number::{Extent, Stride, Truth};
+use crate::profile::Profile;
+use crate::search::{MAX_CANDIDATES, MAX_TABLE};
+use crate::tree::{Leaves, Tree};
+
+/// The leaves of a layout at one path.
+struct Part<N: Extent> {
+    /// The whole layout, with the scales at the path as strides: its indices are those of the layout.
+    within: Layout<N>,
+    /// The leaves at the path by themselves, and the layout that sends an index of these to the index of the whole.
+    alone: Layout<N>,
+    spread: Layout<N>,
+}
+
+impl<N: Extent> Part<N> {
+    fn new(op: &'static str, layout: &Layout<Coordinate<N>>, path: ModePath) -> Result<Part<N>, LayoutError> {
+        let scaled =
+            |leaf: &Leaf<Coordinate<N>>| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) };
+        let within = Layout::from_valid(layout.tree().map(scaled));
+        let steps = index_steps(layout.leaves()).ok_or_else(|| LayoutError::overflow(op))?;
+        let (mut alone, mut spread): (Leaves<Leaf<N>>, Leaves<Leaf<N>>) = (Leaves::new(), Leaves::new());
+        for (leaf, step) in within.leaves().iter().zip(steps).filter(|(leaf, _)| moves(leaf)) {
+            alone.push(leaf.clone());
+            spread.push(Leaf { extent: leaf.extent.clone(), stride: step });
+        }
+        Ok(Part { within, alone: Layout::flat(alone)?, spread: Layout::flat(spread)? })
+    }
+
+    /// Places of the part as indices of the layout; none where there is no layout for it.
+    fn spread(&self, places: &Layout<N>) -> Option<Layout<N>> {
+        let spread = self.spread.compose(places).ok()?;
+        let mut leaves = Leaves::new();
+        for leaf in spread.leaves().iter().filter(|leaf| !leaf.extent.is_one().proved()) {
+            push_merged(&mut leaves, leaf)?;
+        }
+        Layout::flat(leaves).ok()
+    }
+
+    /// Whether a left inverse of the part sends all its values to indices of the part.
+    fn stays_inside(&self, inverse: &Layout<N>) -> bool {
+        let size = self.alone.size();
+        let Some(count) = size.known().filter(|count| *count <= MAX_TABLE) else { return false };
+        (0..count).all(|index| {
+            let back = self.alone.eval(&N::from(index)).and_then(|value| inverse.eval(&value));
+            back.is_ok_and(|back| back.less(&N::zero()).refuted() && back.less(&size).proved())
+        })
+    }
+
+    fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
+        let mut chain = Layout::blank();
+        let (covered, longer) = right_chain(&self.within, &mut chain)?;
+        chain.nest_flat()?;
+        if longer {
+            let found = self.alone.right_inverse()?;
+            if covered.less(&found.size()).proved()
+                && let Some(found) = self.spread(&found)
+            {
+                return Ok(found);
+            }
+        }
+        Ok(chain)
+    }
+
+    /// `exact` says that nothing but the leaves of the part has values at its path.
+    fn left_inverse(&self, exact: bool) -> Result<Layout<N>, LayoutError> {
+        let mut chain = Layout::blank();
+        if left_chain(&self.within, &mut chain)? {
+            chain.nest_flat()?;
+            return Ok(chain);
+        }
+        let undecided = || LayoutError::Undecided { op: "left_inverse", limit: MAX_CANDIDATES };
+        match self.alone.left_inverse() {
+            // Indices from outside the part, which mirror or go on past its end, would carry into those of other parts.
+            Ok(found) if self.stays_inside(&found) => self.spread(&found).ok_or_else(undecided),
+            Ok(_) => Err(undecided()),
+            Err(LayoutError::NoLeftInverse(mut none)) if exact => {
+                // The index is one of the part; the whole has another for the same offset.
+                let index = self.spread.eval(&N::from(none.index))?;
+                none.index = index.known().ok_or_else(undecided)?;
+                Err(LayoutError::NoLeftInverse(none))
+            }
+            Err(LayoutError::NoLeftInverse(_)) => Err(undecided()),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+/// The layout over the codomain that has in the mode at each path what `invert` makes of the part there.
+fn over_codomain<N: Extent>(
+    op: &'static str,
+    layout: &Layout<Coordinate<N>>,
+    invert: impl Fn(&Part<N>) -> Result<Layout<N>, LayoutError>,
+) -> Result<Layout<N>, LayoutError> {
+    refuse_diagonal(op, layout)?;
+    let named = paths(layout.leaves());
+    let codomain = profile_of(&named)?;
+    let mut modes: SmallVec<[Layout<N>; 4]> = SmallVec::new();
+    unit_paths(codomain.as_ref(), &mut |path| {
+        let path = path?;
+        let mode = match named.binary_search(&path) {
+            Ok(_) => invert(&Part::new(op, layout, path)?)?,
+            Err(_) => Layout::unit(),
+        };
+        modes.push(mode);
+        Ok(())
+    })?;
+    let whole = Profile::leaf();
+    let nesting = codomain.substitute(|leaf| modes.get(leaf).map_or(&whole, Layout::profile))?;
+    let leaves: Leaves<Leaf<N>> = modes.iter().flat_map(|mode| mode.leaves().iter().cloned()).collect();
+    Layout::from_tree(Tree::new(nesting, leaves)?)
+}
+
+impl<N: Extent> Layout<Coordinate<N>> {
+    /// The largest layout `R` of integers over the codomain with `L(R(c)) = c` for every coordinate `c` in its shape.
+    ///
+    /// Where modes of the codomain overlap or run backwards, the largest one that the search of [`crate::MAX_CANDIDATES`] candidates finds in each mode.
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let right = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().right_inverse().unwrap().to_string();
+    /// assert_eq!(right("(4,5):(1@1,1@0)"), "(5,4):(4,1)");
+    /// assert_eq!(right("((4,2),4):((1@1,4@0),1@0)"), "((4,2),4):((8,4),1)");
+    /// assert_eq!(right("(4,5):(2@0,1@1)"), "(1,5):(0,4)"); // index 1 of mode 0 is not reached
+    /// ```
+    pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
+        over_codomain("right_inverse", self, Part::right_inverse)
+    }
+
+    /// A layout `R` of integers over the codomain with `L(R(L(k))) = L(k)` for every index `k`.
+    ///
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where strides in a mode do not divide each
+    /// other, does not decide it ([`LayoutError::Undecided`]); a stride has several terms ([`LayoutError::Diagonal`]).
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let left = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().left_inverse().unwrap().to_string();
+    /// assert_eq!(left("(4,5):(1@1,1@0)"), "(5,4):(4,1)");
+    /// assert_eq!(left("(4,5):(2@0,2@1)"), "((2,4),(2,5)):((0,1),(0,4))");
+    /// ```
+    pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
+        // An index of other leaves whose values are 0 would do for a part as well.
+        let exact = self.leaves().iter().all(|leaf| {
+            leaf.extent.is_one().proved()
+                || leaf.stride.term().is_some_and(|(_, scale)| N::zero().less(scale) == Truth::Proved)
+        });
+        over_codomain("left_inverse", self, |part| part.left_inverse(exact))
+    }
+}
+
+impl Layout<Coordinate> {
+    /// Whether different indices have different values.
+    ///
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`], as for integers.
+    ///
+    /// ```
+    /// use tilewright_layout::{Coordinate, Layout};
+    ///
+    /// let injective = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().is_injective().unwrap();
+    /// assert!(injective("(4,4):(1@0,1@1)") && !injective("(4,4):(1@0,2@0)"));
+    /// ```
+    pub fn is_injective(&self) -> Result<bool, LayoutError> {
+        const OP: &str = "is_injective";
+        refuse_diagonal(OP, self)?;
+        // A mode that goes nowhere repeats everything; those that move at different paths have nothing to do with each other.
+        if self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride.is_zero().proved()) {
+            return Ok(false);
+        }
+        for path in paths(self.leaves()) {
+            if !Part::new(OP, self, path)?.alone.is_injective()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
