@@ -1,8 +1,8 @@
 //! Laws of the text itself, for every language.
 
 use tilewright_emit::{EmitError, Integer, Language, Map, Place, Promise, Style, value};
-use tilewright_layout::{Layout, Tiler};
 use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, Tiler};
 
 use crate::cases::ALL;
 use crate::reading::{tree, words};
@@ -120,10 +120,7 @@ fn digits_that_nothing_counts_are_dropped() {
 #[test]
 fn a_tiled_matrix_is_written_as_by_hand() {
     let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
-    let tiled: Map = matrix
-        .zipped_divide(&"[128:1;64:1]".parse::<tilewright_layout::Tiler<tilewright_layout::symbolic::Expr>>().unwrap())
-        .unwrap()
-        .into();
+    let tiled: Map = matrix.zipped_divide(&"[128:1;64:1]".parse::<Tiler<Expr>>().unwrap()).unwrap().into();
     let at = |place: Place| value(&tiled, &place).unwrap().statements(Style::new(Language::Cuda)).unwrap();
     assert_eq!(
         at(Place::leaves().named(["row", "col", "tile_row", "tile_col"])),
