@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tilewright_layout::{Layout, Tiler};
+use tilewright_layout::{Layout, Tiler, Xor};
 
 /// What is done with the cases.
 enum Run {
@@ -91,20 +91,33 @@ fn main() -> ExitCode {
     let (a, b) = (layout("(6,2):(8,2)"), layout("(4,3):(3,1)"));
     let large_a = layout("((8,16),(64,2),(1,2)):((64,512),(1,8192),(0,16384))");
     let large_b = layout("((4,4),(2,16)):((1,4),(16,32))");
+    let xor = |text: &str| text.parse::<Layout<Xor>>().expect("the cases are layouts");
+    let xor_a = xor("((8,16),(64,2),(1,2)):((^64,^512),(^1,^8192),(^0,^16384))");
+    let (xor_tile, tile_a, tile_b) = (xor("(8,8):(^1,^9)"), layout("(8,8):(8,1)"), layout("(4,16):(1,4)"));
     let refused_b = layout("((4,8,4),(2,2,8)):((64,1,32),(8,512,1024))");
     let matrix = layout("(128,64):(64,1)");
     let tiler: Tiler = Tiler::modes([Tiler::from(layout("16:1")), Tiler::from(layout("8:1"))]).expect("a small tiler");
+    let xor_tiler: Tiler = "[4:1;2:1]".parse().expect("a small tiler");
     let divided = matrix.zipped_divide(&tiler).expect("the tiles divide the matrix");
     large_a.compose(&large_b).expect("the composite exists");
     large_a.compose(&refused_b).expect_err("no layout is the composite");
 
     run.case("compose (6,2):(8,2) o (4,3):(3,1)", || black_box(&a).compose(black_box(&b)));
     run.case("compose large", || black_box(&large_a).compose(black_box(&large_b)));
+    run.case("compose XOR large", || black_box(&xor_a).compose(black_box(&large_b)));
+    run.case("compose XOR (8,8):(^1,^9) o (4,16):(1,4)", || black_box(&xor_tile).compose(black_box(&tile_b)));
+    run.case("compose (8,8):(8,1) o (4,16):(1,4)", || black_box(&tile_a).compose(black_box(&tile_b)));
     run.case("compose large (refused: no composite)", || black_box(&large_a).compose(black_box(&refused_b)));
     run.case("complement (6,2):(8,2) in 65536", || black_box(&b).complement(black_box(&65536)));
     run.case("complement large in 65536", || black_box(&large_a).complement(black_box(&65536)));
     run.case("coalesce (6,2):(8,2)", || black_box(&a).coalesce());
     run.case("coalesce large", || black_box(&large_a).coalesce());
+    run.case("coalesce XOR large", || black_box(&xor_a).coalesce());
+    run.case("zipped_divide XOR (8,8):(^1,^9) by [4:1;2:1]", || {
+        black_box(&xor_tile).zipped_divide(black_box(&xor_tiler))
+    });
+    run.case("eval XOR large at 12345", || black_box(&xor_a).eval(black_box(&12345)));
+    run.case("right_inverse XOR (8,8):(^1,^9)", || black_box(&xor_tile).right_inverse());
     run.case("zipped_divide (128,64):(64,1) by [16:1;8:1]", || black_box(&matrix).zipped_divide(black_box(&tiler)));
     run.case("right_inverse (128,64):(64,1)", || black_box(&matrix).right_inverse());
     run.case("right_inverse zipped", || black_box(&divided).right_inverse());

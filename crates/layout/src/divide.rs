@@ -27,8 +27,7 @@ pub(crate) fn divide_by_indices<D: Stride>(
     pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    if D::DISTRIBUTES
-        && let ([whole], [part]) = (layout.leaves, tile.leaves())
+    if let ([whole], [part]) = (layout.leaves, tile.leaves())
         && tile.profile().is_leaf()
         && D::Extent::zero().less(&part.stride).proved()
         && divide_leaf(whole, part, pairs).ok_or_else(overflow)?

@@ -85,21 +85,25 @@ pub(crate) fn flat(op: &'static str, leaves: Leaves<Leaf<Xor>>) -> Result<Layout
 /// The carry-less product; `None` when a bit does not fit into 63.
 #[inline]
 pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
-    if a.is_power_of_two() {
-        return shifted(b, a.trailing_zeros());
+    if a & a.wrapping_sub(1) == 0 {
+        return if a == 0 { Some(0) } else { shifted(b, a.trailing_zeros()) };
     }
-    let (mut few, many) = if a.count_ones() <= b.count_ones() { (a, b) } else { (b, a) };
+    if b & b.wrapping_sub(1) == 0 {
+        return if b == 0 { Some(0) } else { shifted(a, b.trailing_zeros()) };
+    }
+    long_product(a, b)
+}
+
+fn long_product(a: u64, b: u64) -> Option<u64> {
     // The highest bits of a product of polynomials do not cancel, so that its length is known beforehand.
-    if few == 0 {
-        return Some(0);
-    }
-    if few.ilog2() + many.ilog2() >= BITS {
+    if length(a) + length(b) > BITS + 1 {
         return None;
     }
+    let (mut short, long) = (a.min(b), a.max(b));
     let mut product = 0;
-    while few != 0 {
-        product ^= many << few.trailing_zeros();
-        few &= few - 1;
+    while short != 0 {
+        product ^= long << short.trailing_zeros();
+        short &= short - 1;
     }
     Some(product)
 }
@@ -112,8 +116,8 @@ pub(crate) fn length(number: u64) -> u32 {
 
 #[inline(always)]
 fn shifted(bits: u64, by: u32) -> Option<u64> {
-    let moved = bits.checked_shl(by)?;
-    if (moved << 1) >> 1 == moved && moved >> by == bits { Some(moved) } else { None }
+    // Bits that stay below bit 63 after the shift.
+    if by < BITS && bits >> (BITS - by) == 0 { Some(bits << by) } else { None }
 }
 
 impl Stride for Xor {
@@ -149,6 +153,28 @@ impl Stride for Xor {
         } else {
             extent.is_power_of_two() && shifted(self.0, extent.trailing_zeros()) == Some(next.0)
         })
+    }
+
+    #[inline]
+    fn eval(leaves: &[Leaf<Xor>], index: &i64) -> Option<Xor> {
+        // Every vector is its own negative, so that the mirror image has the same values.
+        let Some((last, front)) = leaves.split_last() else { return (*index == 0).then_some(Xor(0)) };
+        let (mut rest, mut value) = (index.unsigned_abs(), 0);
+        for leaf in front {
+            let extent = leaf.extent as u64;
+            let mask = extent.wrapping_sub(1);
+            let digit = if extent & mask == 0 {
+                let digit = rest & mask;
+                rest = rest.wrapping_shr(extent.trailing_zeros());
+                digit
+            } else {
+                let digit = rest.checked_rem(extent)?;
+                rest /= extent;
+                digit
+            };
+            value ^= product(digit, leaf.stride.0)?;
+        }
+        Some(Xor(value ^ product(rest, last.stride.0)?))
     }
 
     fn repeats(&self, extent: &i64, from: &i64) -> Truth {

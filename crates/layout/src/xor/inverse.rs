@@ -34,7 +34,7 @@ use crate::xor::function::{MAX_XOR_VALUES, Modes};
 use crate::xor::{Xor, flat, length, product};
 
 /// How many steps a search for an inverse of a layout with XOR strides takes at the most.
-pub const MAX_XOR_STEPS: usize = 1 << 20;
+pub const MAX_XOR_STEPS: usize = 1 << 17;
 
 impl Layout<Xor> {
     /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are indices of this layout, as bits.
@@ -55,9 +55,9 @@ impl Layout<Xor> {
     /// ```
     pub fn right_inverse(&self) -> Result<Layout<Xor>, LayoutError> {
         const OP: &str = "right_inverse";
-        let sure = linear_right_inverse(&linear_part(self)?)?;
-        let uneven = self.leaves().iter().any(|leaf| !leaf.extent.unsigned_abs().is_power_of_two());
-        if !uneven || self.size().unsigned_abs() > MAX_XOR_VALUES {
+        let even = self.leaves().iter().all(|leaf| leaf.extent.unsigned_abs().is_power_of_two());
+        let sure = if even { linear_right_inverse(self)? } else { linear_right_inverse(&linear_part(self)?)? };
+        if even || self.size().unsigned_abs() > MAX_XOR_VALUES {
             return Ok(sure);
         }
         let table = Table::of(OP, self)?;
@@ -129,8 +129,10 @@ fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
 
 fn linear_right_inverse(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let matrix = layout.bit_matrix()?;
-    let columns: Vec<u64> = (0..matrix.outputs()).map_while(|bit| matrix.solve(1 << bit)).collect();
-    layout_of_columns("right_inverse", &columns)
+    // What the pseudo-inverse sends back right is an offset.
+    let back = matrix.pseudo_inverse();
+    let right = back.columns().iter().zip(0..).take_while(|(index, bit)| matrix.apply(**index) == 1 << bit).count();
+    layout_of_columns("right_inverse", back.columns().get(..right).unwrap_or_default())
 }
 
 /// The offsets of a layout.
@@ -184,6 +186,7 @@ impl RightSearch {
             (self.size, self.best) = (covered, modes.clone());
         }
         for stride in self.table.indices(covered as u64) {
+            self.steps = self.steps.saturating_sub(covered);
             let mut longer = values.to_vec();
             let mut count = 1;
             while longer.len() == count * covered && longer.len() < self.most {
@@ -201,6 +204,10 @@ impl RightSearch {
                 count += 1;
             }
             for extent in (2..=longer.len() / covered).rev() {
+                if self.steps == 0 {
+                    return;
+                }
+                self.steps -= 1;
                 modes.push((extent as u64, stride));
                 self.extend(modes, longer.get(..extent * covered).unwrap_or_default());
                 modes.pop();
@@ -229,6 +236,7 @@ impl LeftSearch {
         };
         let (count, largest) = (first / covered, self.table.offsets.last().map_or(0, |(offset, _)| *offset));
         for target in self.table.indices(first) {
+            self.steps = self.steps.saturating_sub(1);
             let Some(stride) = value(modes, first).and_then(|inner| quotient(target ^ inner, count)) else { continue };
             let wrong = (begin..self.table.offsets.len()).find(|place| {
                 self.steps = self.steps.saturating_sub(1);
@@ -250,6 +258,9 @@ impl LeftSearch {
             for extent in (count + 1..=bound).rev() {
                 if self.follow(modes, extent, stride, covered) {
                     return true;
+                }
+                if self.steps == 0 {
+                    return false;
                 }
             }
         }
