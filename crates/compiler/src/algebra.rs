@@ -4,7 +4,7 @@
 //! the table of each family of operations that it has.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Xor};
+use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
 use crate::kind::Kind;
 
@@ -115,6 +115,7 @@ pub(crate) mod sealed {
     use tilewright_layout::{Extent, Tree};
 
     use crate::interner::{InternError, Interner};
+    use crate::kind::Kind;
 
     /// An operand that is no handle.
     pub trait Operand {
@@ -126,6 +127,15 @@ pub(crate) mod sealed {
         #[inline]
         fn words(&self, _: &Interner) -> Result<[i64; 2], InternError> {
             Ok([*self, 0])
+        }
+    }
+
+    impl<N: Extent> Operand for Tree<N>
+    where
+        Tree<N>: Kind,
+    {
+        fn words(&self, interner: &Interner) -> Result<[i64; 2], InternError> {
+            Ok([i64::from(interner.intern(self)?.index()), 0])
         }
     }
 
@@ -231,7 +241,9 @@ layouts! {
 copies! {
     Layout, index Layout, tiler Tiler;
     Layout<Xor>, index Layout, tiler Tiler;
+    Layout<Coordinate>, index Layout, tiler Tiler;
     Layout<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
+    Layout<Coordinate<Expr>>, index Layout<Expr>, tiler Tiler<Expr>;
     Composed, index Layout, tiler Tiler;
     Composed<Expr>, index Layout<Expr>, tiler Tiler<Expr>;
 }
@@ -239,14 +251,18 @@ copies! {
 invertible! {
     Layout, inverse Layout;
     Layout<Xor>, inverse Layout<Xor>;
+    Layout<Coordinate>, inverse Layout;
     Layout<Expr>, inverse Layout<Expr>;
+    Layout<Coordinate<Expr>>, inverse Layout<Expr>;
     Composed, inverse Composed;
 }
 
 complemented! {
     Layout, target i64, complement Layout;
     Layout<Xor>, target i64, complement Layout<Xor>;
+    Layout<Coordinate>, target Tree<i64>, complement Layout<Coordinate>;
     Layout<Expr>, target Expr, complement Layout<Expr>;
+    Layout<Coordinate<Expr>>, target Tree<Expr>, complement Layout<Coordinate<Expr>>;
     Composed, target i64, complement Layout;
 }
 

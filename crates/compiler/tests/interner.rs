@@ -398,6 +398,19 @@ fn layouts_of_every_kind() {
     let divided = interner.zipped_divide(handle, by_handle).unwrap();
     assert_eq!(interner.get(divided).unwrap(), &identity.zipped_divide(&by).unwrap());
     assert_eq!(interner.get(interner.compose(handle, b_handle).unwrap()).unwrap(), &identity.compose(&b).unwrap());
+    let target: Tree<i64> = "(64,128)".parse().unwrap();
+    for _ in 0..2 {
+        let complement = interner.complement(handle, &target).unwrap();
+        assert_eq!(interner.get(complement).unwrap(), &identity.complement(&target).unwrap());
+        let inverse = interner.right_inverse(handle).unwrap();
+        assert_eq!(interner.get(inverse).unwrap(), &identity.right_inverse().unwrap());
+        let inverse = interner.left_inverse(handle).unwrap();
+        assert_eq!(interner.get(inverse).unwrap(), &identity.left_inverse().unwrap());
+        match (interner.logical_product(handle, by_handle), identity.logical_product(&by)) {
+            (Ok(found), Ok(expected)) => assert_eq!(interner.get(found).unwrap(), &expected),
+            (found, expected) => assert_eq!(found.unwrap_err().refusal(), expected.err().as_ref()),
+        }
+    }
 
     let symbolic = |text: &str| -> Layout<Expr> { text.parse().unwrap() };
     let (matrix, tiler) = (symbolic("(M{div=128},64):(64,1)"), Tiler::<Expr>::Layout(symbolic("128:1")));
