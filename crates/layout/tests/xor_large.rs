@@ -134,8 +134,8 @@ fn extremes_are_errors_and_not_panics() {
                     }
                 }
             }
-            count(l.logical_divide(&Tiler::from(b)).is_ok());
-            count(l.logical_product(&Tiler::from(b)).is_ok());
+            count(l.logical_divide(&Tiler::<i64>::from(b)).is_ok());
+            count(l.logical_product(&Tiler::<i64>::from(b)).is_ok());
         }
         for m in [1, -1, 7, i64::MAX] {
             count(l.complement(&m).is_ok());
