@@ -91,7 +91,7 @@ fn sums_of_powers_of_two_exist() {
 #[test]
 fn large_refusals_show_a_value() {
     let xor = |text: &str| text.parse::<Layout<Xor>>().unwrap();
-    let compose = |a: &str, b: &str| xor(a).compose(&b.parse().unwrap());
+    let compose = |a: &str, b: &str| xor(a).compose(&b.parse::<Layout>().unwrap());
     // 3 ^ 6 is not 9, however long the mode is.
     assert_eq!(compose("4194304:^1", "1048576:3").unwrap_err().code(), "E0124");
     assert_eq!(compose("1073741824:^1", "(65536,65536):(1,1)").unwrap_err().code(), "E0124");
