@@ -91,6 +91,15 @@ pub enum LayoutError {
         /// How many there are.
         rank: usize,
     },
+    /// E0105: a name that does not belong there.
+    NoName {
+        /// The operation.
+        op: &'static str,
+        /// The name.
+        name: Box<str>,
+        /// What is wrong with it, in words.
+        what: &'static str,
+    },
     /// E0105: a range of modes that does not exist.
     Modes {
         /// The operation.
@@ -306,7 +315,7 @@ impl LayoutError {
             LayoutError::Extent { .. } => "E0102",
             LayoutError::Overflow { .. } => "E0103",
             LayoutError::TooLarge { .. } => "E0104",
-            LayoutError::NoSuchMode { .. } | LayoutError::Modes { .. } => "E0105",
+            LayoutError::NoSuchMode { .. } | LayoutError::NoName { .. } | LayoutError::Modes { .. } => "E0105",
             LayoutError::Rank { .. } | LayoutError::LeafCount { .. } => "E0106",
             LayoutError::Carry(_) => "E0107",
             LayoutError::Uneven(_) => "E0108",
@@ -337,6 +346,7 @@ impl LayoutError {
         match self {
             LayoutError::Overflow { op }
             | LayoutError::NoSuchMode { op, .. }
+            | LayoutError::NoName { op, .. }
             | LayoutError::Modes { op, .. }
             | LayoutError::Rank { op, .. }
             | LayoutError::Undecided { op, .. }

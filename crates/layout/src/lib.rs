@@ -53,6 +53,7 @@ mod inner;
 mod inverse;
 mod largest;
 mod layout;
+mod linear;
 mod message;
 mod modes;
 mod number;
@@ -93,6 +94,7 @@ pub use evidence::{BMode, Carry, Chain, Mixed, NoInverse, NotXor, Offset, Uneven
 pub use inner::Inner;
 pub use largest::MAX_BOXES;
 pub use layout::{Layout, Leaf};
+pub use linear::{LinearLayout, Named};
 pub use number::{Extent, Stride, Truth};
 pub use order::compact_order;
 pub use predicate::MAX_IMAGE;

@@ -89,6 +89,7 @@ impl fmt::Display for LayoutError {
             LayoutError::NoSuchMode { op, mode, rank } => {
                 write!(f, "{op}: there is no mode {mode}; the rank is {rank}")
             }
+            LayoutError::NoName { op, name, what } => write!(f, "{op}: {name:?} {what}"),
             LayoutError::Modes { op, begin, end, rank } => {
                 write!(f, "{op}: modes {begin} up to {end} are not a range within rank {rank}")
             }
