@@ -11,7 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tilewright_layout::{Layout, Tiler, Xor};
+use tilewright_layout::{Coordinate, Layout, Tiler, Xor};
 
 /// What is done with the cases.
 enum Run {
@@ -110,6 +110,17 @@ fn main() -> ExitCode {
     run.case("compose large (refused: no composite)", || black_box(&large_a).compose(black_box(&refused_b)));
     run.case("complement (6,2):(8,2) in 65536", || black_box(&b).complement(black_box(&65536)));
     run.case("complement large in 65536", || black_box(&large_a).complement(black_box(&65536)));
+    let steps = |text: &str| text.parse::<Layout<Coordinate>>().expect("the cases are layouts");
+    let identity = steps("(6,2):(1@0,1@1)");
+    let large_identity = steps("((8,16),(64,2),(1,2)):((1@0@0,1@1@0),(1@0@1,1@1@1),(1@0@2,1@1@2))");
+    let transpose = steps("(2,4):(1@1,1@0)");
+    let large_steps = steps("((4,4),(2,16)):((1@0,4@0),(16@0,1@1))");
+    run.case("compose (6,2):(1@0,1@1) o (4,3):(3,1)", || black_box(&identity).compose(black_box(&b)));
+    run.case("compose large identity", || black_box(&large_identity).compose(black_box(&large_b)));
+    run.case("compose (6,2):(8,2) o (2,4):(1@1,1@0)", || black_box(&a).compose(black_box(&transpose)));
+    run.case("compose large o steps", || black_box(&large_a).compose(black_box(&large_steps)));
+    run.case("coalesce (6,2):(1@0,1@1)", || black_box(&identity).coalesce());
+    run.case("coalesce large identity", || black_box(&large_identity).coalesce());
     run.case("coalesce (6,2):(8,2)", || black_box(&a).coalesce());
     run.case("coalesce large", || black_box(&large_a).coalesce());
     run.case("coalesce XOR large", || black_box(&xor_a).coalesce());

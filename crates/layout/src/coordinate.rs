@@ -15,7 +15,10 @@
 mod codomain;
 mod complement;
 mod composition;
+mod descriptor;
 mod inverse;
+
+pub use descriptor::Descriptor;
 
 use alloc::boxed::Box;
 use alloc::string::ToString;

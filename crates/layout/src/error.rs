@@ -280,6 +280,15 @@ pub enum LayoutError {
         /// The nesting in which there is no such mode.
         profile: Box<Profile>,
     },
+    /// E0128: a fraction that is no whole number of steps.
+    Fraction {
+        /// The bytes of the entry in the text.
+        place: core::ops::Range<usize>,
+        /// The count as written.
+        count: i64,
+        /// What it is divided by.
+        denominator: i64,
+    },
     /// E0127: a step in several modes at once, where each mode is treated by itself.
     Diagonal {
         /// The operation.
@@ -336,6 +345,7 @@ impl LayoutError {
             LayoutError::Mixed(_) => "E0125",
             LayoutError::NoPath { .. } => "E0126",
             LayoutError::Diagonal { .. } => "E0127",
+            LayoutError::Fraction { .. } => "E0128",
             LayoutError::Open { .. } => "E0123",
             LayoutError::NotXor(_) => "E0124",
         }
@@ -374,6 +384,7 @@ impl LayoutError {
             | LayoutError::TooLarge { .. }
             | LayoutError::LeafCount { .. }
             | LayoutError::Mixed(_)
+            | LayoutError::Fraction { .. }
             | LayoutError::Syntax { .. } => None,
         }
     }

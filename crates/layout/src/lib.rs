@@ -86,7 +86,7 @@ pub use bit_xor::BitXor;
 pub use carry::MAX_CASES;
 pub use composed::{Composed, MAX_CHAIN, MAX_INDICES, MapChain, OuterMap, Place};
 pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
-pub use coordinate::{Coordinate, MAX_PATH, MAX_PATH_MODE, ModePath};
+pub use coordinate::{Coordinate, Descriptor, MAX_PATH, MAX_PATH_MODE, ModePath};
 pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use error::{LayoutError, Limit, Operand, Path};
 pub use evaluator::Evaluator;

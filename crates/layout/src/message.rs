@@ -157,6 +157,9 @@ impl fmt::Display for LayoutError {
                 runs.0, runs.1, runs.0, runs.1
             ),
             LayoutError::Mixed(mixed) => mixed.fmt(f),
+            LayoutError::Fraction { place, count, denominator } => {
+                write!(f, "{count}/{denominator} at byte {} is no whole number of steps", place.start)
+            }
             LayoutError::NoPath { op, path, step, profile } => {
                 write!(f, "{op}: ")?;
                 if !path.is_empty() {

@@ -44,6 +44,7 @@ const PAGES: &[(&str, &str)] = &[
     ("E0125", include_str!("explanations/E0125.md")),
     ("E0126", include_str!("explanations/E0126.md")),
     ("E0127", include_str!("explanations/E0127.md")),
+    ("E0128", include_str!("explanations/E0128.md")),
     ("E0201", include_str!("explanations/E0201.md")),
     ("E0202", include_str!("explanations/E0202.md")),
     ("E0203", include_str!("explanations/E0203.md")),

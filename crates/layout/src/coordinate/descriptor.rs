@@ -1,0 +1,132 @@
+//! Descriptors: the strides of a layout as a list of basis steps, such as `((1@0,8@1),1@2)`.
+//!
+//! ```text
+//! descriptor := '(' [ entry { ',' entry } ] ')'
+//! entry      := descriptor | count '@' mode { '@' mode } | '0'
+//! count      := integer [ '/' integer ]
+//! ```
+//!
+//! Law: an entry is `count` steps in the mode whose path it names, innermost mode first. A count is a fraction on paper alone: `4/2@0` is
+//! `2@0`, and `1/2@0` is no step, so it is refused, with its place in the text. What has been read is a tree of strides in lowest terms, and
+//! what is printed reads back as the same tree; the zero of any mode prints as `0`.
+//!
+//! An entry with its count and denominator exists only while it is read.
+
+use core::fmt;
+use core::ops::Range;
+use core::str::FromStr;
+
+use smallvec::SmallVec;
+
+use super::{Coordinate, MAX_PATH, ModePath};
+use crate::error::{LayoutError, Limit};
+use crate::profile::Profile;
+use crate::text::{Cursor, Literal};
+use crate::tree::Tree;
+
+/// The strides that a descriptor such as `((1@0,8@1),1@2)` stands for.
+///
+/// ```
+/// use tilewright_layout::Descriptor;
+///
+/// let descriptor: Descriptor = "((4/2@0, 8@1), 1@0@2)".parse().unwrap();
+/// assert_eq!(descriptor.to_string(), "((2@0,8@1),1@0@2)");
+/// assert_eq!(descriptor.strides().rank(), 2);
+///
+/// let error = "(1/2@0, 4@1)".parse::<Descriptor>().unwrap_err();
+/// assert_eq!(error.code(), "E0128"); // half a step; the error holds where it stands
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Descriptor {
+    strides: Tree<Coordinate>,
+}
+
+impl Descriptor {
+    /// The strides, nested as the descriptor is.
+    pub fn strides(&self) -> &Tree<Coordinate> {
+        &self.strides
+    }
+
+    /// The strides.
+    pub fn into_strides(self) -> Tree<Coordinate> {
+        self.strides
+    }
+}
+
+/// A basis as it is written.
+struct Entry {
+    count: i64,
+    denominator: i64,
+    /// Outermost first.
+    modes: SmallVec<[usize; MAX_PATH]>,
+    /// Where it stands in the text.
+    place: Range<usize>,
+}
+
+impl Entry {
+    fn read(text: &mut Cursor<'_>) -> Result<Entry, LayoutError> {
+        let start = text.at();
+        let count = text.integer()?;
+        let mut end = text.at();
+        let mut denominator = 1;
+        if text.eat(b'/') {
+            text.peek();
+            let at = text.at();
+            denominator = text.integer()?;
+            if denominator == 0 {
+                return Err(LayoutError::Syntax { at, expected: "a denominator other than 0" });
+            }
+            end = text.at();
+        }
+        let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
+        while text.eat(b'@') {
+            if modes.len() == MAX_PATH {
+                return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
+            }
+            modes.push(text.mode()?);
+            end = text.at();
+        }
+        // Zero needs no mode.
+        if modes.is_empty() && (count != 0 || denominator != 1) {
+            return text.fail("'@' and a mode");
+        }
+        modes.reverse();
+        Ok(Entry { count, denominator, modes, place: start..end })
+    }
+
+    /// The step that the entry stands for.
+    fn step(self) -> Result<Coordinate, LayoutError> {
+        let path = ModePath::new(&self.modes)?;
+        match (self.count.checked_div(self.denominator), self.count.checked_rem(self.denominator)) {
+            (Some(count), Some(0)) => Ok(Coordinate::step(count, path)),
+            (Some(_), Some(_)) => {
+                Err(LayoutError::Fraction { place: self.place, count: self.count, denominator: self.denominator })
+            }
+            _ => Err(LayoutError::overflow("descriptor")),
+        }
+    }
+}
+
+impl FromStr for Descriptor {
+    type Err = LayoutError;
+
+    /// Errors: text that is not a descriptor ([`LayoutError::Syntax`]); a count that is not whole ([`LayoutError::Fraction`]); paths of
+    /// which one goes on through the end of another ([`LayoutError::Mixed`]); a path or a number beyond the limits.
+    fn from_str(text: &str) -> Result<Descriptor, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        if cursor.peek() != Some(b'(') {
+            return cursor.fail("'('");
+        }
+        let (nodes, steps) = cursor.tree_of(|cursor| Entry::read(cursor)?.step())?;
+        cursor.end()?;
+        let strides = Tree::from_parts(Profile::from_nodes(nodes), steps);
+        Coordinate::check(&strides)?;
+        Ok(Descriptor { strides })
+    }
+}
+
+impl fmt::Display for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.strides.fmt(f)
+    }
+}
