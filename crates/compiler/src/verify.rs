@@ -155,5 +155,5 @@ impl<N: fmt::Display> fmt::Display for At<'_, N> {
 
 /// The refusal of a question that needs a fact.
 fn open(op: &'static str, fact: impl fmt::Display) -> LayoutError {
-    LayoutError::Open { op, fact: fact.to_string().into_boxed_str() }
+    LayoutError::unknown(op, &fact)
 }

@@ -17,9 +17,9 @@ use smallvec::SmallVec;
 
 use crate::compose::{OP, Outer, Run, split_mode};
 use crate::error::{LayoutError, Path};
-use crate::evidence::{Carry, Offset};
+use crate::evidence::{Carry, Condition, Offset, Question};
 use crate::layout::Leaf;
-use crate::number::{Extent, Stride};
+use crate::number::{Extent, Stride, Truth};
 use crate::tree::TreeRef;
 
 /// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`].
@@ -40,24 +40,29 @@ struct Steps<'a, D: Stride> {
 }
 
 impl<'a, D: Stride> Steps<'a, D> {
-    fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Steps<'a, D>, LayoutError> {
+    /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
+    fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
         let overflow = || LayoutError::overflow(OP);
-        let open = |(_, run): &(usize, Run<D::Extent>)| LayoutError::Open {
-            op: OP,
-            fact: alloc::format!("steps of {} do not carry in A", run.step).into(),
-        };
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
+        let mut carrying = None;
         for level in &outer.levels {
-            let end = level.end.known().ok_or_else(|| runs.first().map_or_else(overflow, open))?;
-            steps.ends.push(Wide::from(end));
+            steps.ends.push(match (level.end.known(), stays_below(&level.end, runs)) {
+                (_, Ok(())) => ENDLESS,
+                (Some(end), Err(open)) => {
+                    carrying = Some(open);
+                    Wide::from(end)
+                }
+                (None, Err(open)) => return Err(open),
+            });
         }
-        for entry @ (_, run) in runs {
-            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open(entry)) };
+        let Some(open) = carrying else { return Ok(None) };
+        for (_, run) in runs {
+            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open) };
             let step = if run.negative { -step } else { step };
             steps.runs.push((extent, step));
             steps.values.push(outer.eval(&D::Extent::from(step)).ok_or_else(overflow)?);
         }
-        Ok(steps)
+        Ok(Some(steps))
     }
 
     /// `A(sum c_l e_l)` and `sum c_l A(e_l)`.
@@ -75,7 +80,8 @@ impl<'a, D: Stride> Steps<'a, D> {
     }
 
     fn differs(&self, coordinate: &[i64]) -> Result<bool, LayoutError> {
-        self.sides(coordinate).map(|(value, sum)| value != sum)
+        let (value, sum) = self.sides(coordinate)?;
+        differ(&value, &sum)
     }
 
     /// Where the first carry sets in when the coordinates are raised one after another.
@@ -188,6 +194,41 @@ impl<'a, D: Stride> Steps<'a, D> {
     }
 }
 
+/// Stands for the end of a level that never carries: beyond every sum.
+const ENDLESS: Wide = 1 << 120;
+
+/// Whether no sum of runs carries at a level with this end, for all values; the error is what is not known of that.
+fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
+    let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
+    for (_, run) in runs {
+        let (_, part) = run.step.divide_given(end, &[&run.extent]).ok_or_else(overflow)?;
+        aligned &= part.is_zero().proved();
+        // With both signs the sums cross zero, and whole steps count.
+        let counted = if one_sign { &part } else { &run.step };
+        let reach = run.extent.minus(&N::one()).and_then(|last| last.times(counted)).ok_or_else(overflow)?;
+        let sum = if run.negative { &mut falling } else { &mut rising };
+        *sum = sum.plus(&reach).ok_or_else(overflow)?;
+    }
+    for sum in [&rising, &falling] {
+        if !aligned && !sum.less(end).proved() {
+            return Err(LayoutError::open(OP, Condition::Less, sum, end));
+        }
+    }
+    Ok(())
+}
+
+fn differ<D: Stride>(value: &D, sum: &D) -> Result<bool, LayoutError> {
+    match value.same(sum) {
+        Truth::Open => {
+            let question = Question::new(Condition::Equal, value, sum);
+            Err(LayoutError::Open { op: OP, question: Box::new(question) })
+        }
+        same => Ok(same.refuted()),
+    }
+}
+
 /// Whether `A` adds up over the runs of B; the error shows where it does not.
 #[cold]
 pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
@@ -198,7 +239,7 @@ pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Ext
         }
         split_mode(outer, b, number, |run| runs.push((number, run)))?;
     }
-    let steps = Steps::new(outer, &runs)?;
+    let Some(steps) = Steps::new(outer, &runs)? else { return Ok(()) };
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let witness = match steps.first_carry() {
         Some(first) if one_sign && steps.differs(&first)? => Some(first),
@@ -366,14 +407,14 @@ pub(crate) fn first_break<D: Stride>(
     from: D::Extent,
 ) -> Result<D::Extent, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    let open = || LayoutError::Open { op: OP, fact: alloc::format!("steps of {step} do not carry in A").into() };
+    let open = || LayoutError::open(OP, Condition::Equal, step, &D::Extent::zero());
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =
         outer.levels.iter().map(|level| level.end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
     for _ in 0..MAX_CASES {
         let p = D::Extent::from(at);
         let index = step.times(&p).ok_or_else(overflow)?;
-        if outer.eval(&index).ok_or_else(overflow)? != value.times(&p).ok_or_else(overflow)? {
+        if differ(&outer.eval(&index).ok_or_else(overflow)?, &value.times(&p).ok_or_else(overflow)?)? {
             return Ok(p);
         }
         // The next index at which another carry sets in.

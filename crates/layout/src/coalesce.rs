@@ -9,8 +9,9 @@
 //! is kept even when it is 1.
 
 use crate::error::LayoutError;
+use crate::evidence::{Condition, Question};
 use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride};
+use crate::number::{Extent, Stride, Truth};
 use crate::profile::ProfileRef;
 use crate::tree::{Gatherer, Leaves, TreeRef};
 
@@ -146,7 +147,8 @@ impl<D: Stride> Layout<D> {
 
     /// The layout with every stride-0 leaf reduced to extent 1, in place (CuTe `filter_zeros`).
     ///
-    /// The result visits every offset of the layout without the repetitions.
+    /// The result visits every offset of the layout without the repetitions. A stride that is not known to be 0 counts as another
+    /// one; [`Layout::filter`] refuses it.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -173,14 +175,22 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.filter().unwrap().to_string(), "8:1");
     /// ```
     pub fn filter(&self) -> Result<Layout<D>, LayoutError> {
-        self.filter_zeros().coalesce()
+        self.settled_zeros()?.coalesce()
     }
 
     /// [`Layout::filter`] within the modes that `profile` names (CuTe `filter(layout, profile)`).
     ///
     /// Errors: as [`Layout::coalesce_by`].
     pub fn filter_by(&self, profile: &crate::Profile) -> Result<Layout<D>, LayoutError> {
-        self.filter_zeros().coalesce_by(profile)
+        self.settled_zeros()?.coalesce_by(profile)
+    }
+
+    /// [`Layout::filter_zeros`], where every stride is known to be 0 or not.
+    fn settled_zeros(&self) -> Result<Layout<D>, LayoutError> {
+        match self.leaves().iter().find(|leaf| leaf.stride.is_zero() == Truth::Open && !leaf.extent.is_one().proved()) {
+            Some(leaf) => Err(unsettled_zero("filter", &leaf.stride)),
+            None => Ok(self.filter_zeros()),
+        }
     }
 
     /// Whether two layouts are the same function of an index: equal size, and equal at every index.
@@ -197,6 +207,13 @@ impl<D: Stride> Layout<D> {
             _ => false,
         }
     }
+}
+
+/// The refusal of a stride that may be 0 and may be another.
+#[cold]
+pub(crate) fn unsettled_zero<D: Stride>(op: &'static str, stride: &D) -> LayoutError {
+    let question = Question::new(Condition::Equal, stride, &D::zero());
+    LayoutError::Open { op, question: alloc::boxed::Box::new(question) }
 }
 
 fn coalesce_modes<D: Stride>(

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use crate::coalesce::push_merged;
 use crate::error::LayoutError;
-use crate::evidence::Chain;
+use crate::evidence::{Chain, Condition};
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Truth};
 
@@ -38,21 +38,62 @@ pub(crate) fn by_stride<N: Extent>(
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             continue;
         }
-        let stride = leaf.stride.magnitude().ok_or_else(|| LayoutError::overflow(op))?;
+        let stride = leaf.stride.magnitude().ok_or_else(|| no_magnitude(op, &leaf.stride))?;
+        moving(op, &leaf.stride, &stride)?;
         // At most 62 modes of a layout have more than one position, so inserting is as good as sorting.
         let mut at = modes.len();
-        while let Some((_, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {
-            match stride.less(before) {
+        while let Some((extent, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {
+            match stride.less_given(before, &[extent, &leaf.extent]) {
                 Truth::Proved => at -= 1,
                 Truth::Refuted => break,
-                Truth::Open => {
-                    return Err(LayoutError::Open { op, fact: alloc::format!("{before} <= {stride}").into() });
-                }
+                Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, before, &stride)),
             }
         }
         modes.insert(at, (leaf.extent.clone(), stride, position));
     }
+    ascending(op, &modes, |(extent, stride, _)| (extent, stride))?;
     Ok(modes)
+}
+
+/// Refuses modes that have been put in order by their strides, where two of them, both with more than one position, may be out of it.
+///
+/// Neighbours have been compared, but where the mode between two others has one position their order does not follow.
+#[inline]
+pub(crate) fn ascending<N: Extent, M>(
+    op: &'static str,
+    modes: &[M],
+    parts: impl Fn(&M) -> (&N, &N),
+) -> Result<(), LayoutError> {
+    if modes.iter().all(|mode| parts(mode).1.known().is_some()) {
+        return Ok(());
+    }
+    for (place, outer) in modes.iter().enumerate() {
+        let (many, stride) = parts(outer);
+        for (extent, before) in modes.iter().take(place).map(&parts) {
+            if !stride.less_given(before, &[extent, many]).refuted() {
+                return Err(LayoutError::open(op, Condition::AtMost, before, stride));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a stride that is not known to be 0 or not.
+#[inline(always)]
+pub(crate) fn moving<N: Extent>(op: &'static str, stride: &N, magnitude: &N) -> Result<(), LayoutError> {
+    match stride.is_zero() {
+        Truth::Open => Err(LayoutError::open(op, Condition::Less, &N::zero(), magnitude)),
+        _ => Ok(()),
+    }
+}
+
+/// The error for a stride without a magnitude: its sign is not known, or it is too large.
+#[cold]
+pub(crate) fn no_magnitude<N: Extent>(op: &'static str, stride: &N) -> LayoutError {
+    match stride.less(&N::zero()) {
+        Truth::Open => LayoutError::open(op, Condition::AtMost, &N::zero(), stride),
+        _ => LayoutError::overflow(op),
+    }
 }
 
 /// How the gaps between modes are filled.
@@ -137,7 +178,7 @@ pub(crate) fn fill<N: Extent>(
     {
         return Err(match target.known() {
             Some(value) => LayoutError::Argument { op, what: "the target", value, wanted: "positive" },
-            None => LayoutError::Open { op, fact: alloc::format!("0 < {target}").into() },
+            None => LayoutError::open(op, Condition::Less, &N::zero(), target),
         });
     }
     let modes = by_stride(op, layout)?;
@@ -147,19 +188,33 @@ pub(crate) fn fill<N: Extent>(
     let mut result = Layout::blank();
     let leaves = result.leaves_mut();
     let mut covered = N::one();
+    // A mode that may have one position only, with which `covered` may then be too much, or the gaps before it too small.
+    let mut vanishing: Option<&N> = None;
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
         let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;
-        let fits = match filling {
-            Filling::Whole => hole.is_zero().proved(),
-            Filling::Holes => !gap.is_zero().proved(),
-        };
+        let whole = hole.is_zero().proved();
+        let fits = whole || (filling == Filling::Holes && gap.is_zero().refuted());
         if !fits {
             return Err(refuse(op, layout, filling, &modes, number, &covered));
+        }
+        let several = N::one().less(extent).proved();
+        if !whole && let Some(extent) = vanishing.or(Some(extent).filter(|_| !several)) {
+            return Err(LayoutError::open(op, Condition::Less, &N::one(), extent));
+        }
+        if several {
+            vanishing = None;
+        } else if !gap.is_one().proved() {
+            vanishing = Some(extent);
         }
         if !gap.is_one().proved() {
             push_merged(leaves, &Leaf { extent: gap, stride: covered }).ok_or_else(overflow)?;
         }
         covered = stride.times(extent).ok_or_else(overflow)?;
+    }
+    if let Some(extent) = vanishing
+        && !target.is_some_and(|target| covered.divides(target).proved())
+    {
+        return Err(LayoutError::open(op, Condition::Less, &N::one(), extent));
     }
     match target {
         None => leaves.push(Leaf { extent: N::one(), stride: covered }),
@@ -183,7 +238,7 @@ pub(crate) fn refuse_negative<N: Extent>(op: &'static str, layout: &Layout<N>) -
             let path = layout.profile().path(position);
             return Err(match leaf.stride.known() {
                 Some(stride) => LayoutError::Negative { op, path, stride },
-                None => LayoutError::Open { op, fact: alloc::format!("0 <= {}", leaf.stride).into() },
+                None => LayoutError::open(op, Condition::AtMost, &N::zero(), &leaf.stride),
             });
         }
     }
@@ -208,7 +263,13 @@ fn refuse<N: Extent>(
         (Some(Some(inner)), Some(outer), Some(covered)) => {
             refusal(filling, Chain { op, inner: Some(inner), covered, outer })
         }
-        _ => LayoutError::Open { op, fact: alloc::format!("{covered} divides the next stride").into() },
+        _ => {
+            let condition = if filling == Filling::Whole { Condition::Divides } else { Condition::AtMost };
+            match modes.get(number) {
+                Some((_, stride, _)) => LayoutError::open(op, condition, covered, stride),
+                None => LayoutError::overflow(op),
+            }
+        }
     }
 }
 

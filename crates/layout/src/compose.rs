@@ -46,15 +46,17 @@
 
 use core::mem::swap;
 
+use alloc::boxed::Box;
+
 use arrayvec::ArrayVec;
 
 use crate::carry;
 use crate::coalesce::each_coalesced;
 use crate::error::{LayoutError, Limit};
-use crate::evidence::{BMode, Uneven};
+use crate::evidence::{BMode, Condition, Question, Uneven};
 use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride};
+use crate::number::{Extent, Stride, Truth};
 use crate::profile::{MAX_NODES, Nodes, Splitting};
 use crate::tree::{Leaves, TreeRef};
 
@@ -128,29 +130,39 @@ impl<D: Stride> Outer<D> {
         Some(())
     }
 
-    /// Takes up a run of steps `step` that makes `last` of them, and gives `A(step)` and whether no level carries with it. If so,
-    /// its mode does not split here either: its own part of a sum is no larger than the sum.
+    /// The step of mode number `mode`.
+    fn steps(&self, mode: usize) -> Option<&D> {
+        match self.levels.get(mode) {
+            Some(level) => Some(&level.stride),
+            None => (mode == self.levels.len()).then_some(&self.last),
+        }
+    }
+
+    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)` and whether no level carries with it. If
+    /// so, its mode does not split here either: its own part of a sum is no larger than the sum.
+    ///
+    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be taken for granted that there are more.
     #[inline(always)]
-    fn walk(&mut self, step: &D::Extent, last: &D::Extent) -> Option<(D, bool)> {
+    fn walk(&mut self, step: &D::Extent, last: &D::Extent, extent: &D::Extent) -> Option<(D, bool)> {
         let (mut value, mut rest) = (D::zero(), step.clone());
         let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
         let mut fits = true;
         for level in &mut self.levels {
-            let (quotient, digit) = rest.divide(&level.extent)?;
+            let (quotient, digit) = rest.divide_given(&level.extent, &[extent])?;
             value = value.plus(&level.stride.times(&digit)?)?;
             part = part.plus(&begin.times(&digit)?)?;
             level.part = part.clone();
             swap(&mut level.before, &mut level.sum);
-            fits &= level.fits(last);
+            fits &= level.fits(last, extent);
             (rest, begin) = (quotient, level.end.clone());
         }
         Some((value.plus(&self.last.times(&rest)?)?, fits))
     }
 
-    /// The first level that carries, or may carry, if the run at hand makes `last` steps.
+    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the last one number `last`.
     #[inline]
-    fn carrying(&mut self, last: &D::Extent) -> Option<usize> {
-        self.levels.iter_mut().position(|level| !level.fits(last))
+    fn carrying(&mut self, last: &D::Extent, extent: &D::Extent) -> Option<usize> {
+        self.levels.iter_mut().position(|level| !level.fits(last, extent))
     }
 
     /// No runs so far.
@@ -162,6 +174,12 @@ impl<D: Stride> Outer<D> {
             }
         }
         self.used = true;
+    }
+
+    /// `A(step)` for a step of any sign, where A is a line.
+    #[inline]
+    fn straight(&self, step: &D::Extent) -> Option<D> {
+        self.last.times(step)
     }
 
     /// `A(index)`.
@@ -178,13 +196,13 @@ impl<D: Stride> Outer<D> {
 }
 
 impl<D: Stride> Level<D> {
-    /// Whether `last` steps of the run at hand, together with the runs so far, surely stay below the end.
+    /// Whether the steps of the run at hand up to number `last`, together with the runs so far, surely stay below the end.
     #[inline(always)]
-    fn fits(&mut self, last: &D::Extent) -> bool {
+    fn fits(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
             Some(sum) => {
                 self.sum = sum;
-                self.sum.less(&self.end).proved()
+                self.sum.less_given(&self.end, &[extent]).proved()
             }
             None => false,
         }
@@ -238,12 +256,15 @@ impl<D: Stride> Layout<D> {
 
 /// Refuses offsets of B that are no index of a mode of A with so many.
 pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: &[usize]) -> Result<(), LayoutError> {
-    if least.less(&N::zero()).proved() || !greatest.less(&size).proved() {
+    const OP: &str = "composition_within";
+    let zero = N::zero();
+    if !least.less(&zero).refuted() || !greatest.less(&size).proved() {
         return Err(match (least.known(), greatest.known(), size.known()) {
             (Some(least), Some(greatest), Some(size)) => {
                 LayoutError::OutOfDomain { mode: mode.to_vec(), least, greatest, size }
             }
-            _ => LayoutError::Open { op: "composition_within", fact: alloc::format!("{greatest} < {size}").into() },
+            _ if !least.less(&zero).refuted() => LayoutError::open(OP, Condition::AtMost, &zero, &least),
+            _ => LayoutError::open(OP, Condition::Less, &greatest, &size),
         });
     }
     Ok(())
@@ -307,7 +328,18 @@ pub(crate) fn compose_into<D: Stride>(
             tree.leaf(nodes, 1);
             continue;
         }
-        let negative = leaf.stride.less(&D::Extent::zero()).proved();
+        let negative = match leaf.stride.less(&D::Extent::zero()) {
+            Truth::Proved => true,
+            Truth::Refuted => false,
+            // Whether it rises or falls is all the same to a line.
+            Truth::Open if outer.levels.is_empty() => {
+                let stride = outer.straight(&leaf.stride).ok_or_else(overflow)?;
+                leaves.push(Leaf { extent: leaf.extent.clone(), stride });
+                tree.leaf(nodes, 1);
+                continue;
+            }
+            Truth::Open => return Err(unsigned(&leaf.stride)),
+        };
         rising |= !negative;
         falling |= negative;
         let mut extent = leaf.extent.clone();
@@ -315,14 +347,14 @@ pub(crate) fn compose_into<D: Stride>(
         let mut runs = 1;
         loop {
             let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
-            let (value, fits) = outer.walk(&step, &last).ok_or_else(overflow)?;
+            let (value, fits) = outer.walk(&step, &last, &extent).ok_or_else(overflow)?;
             if fits {
                 leaves.push(Leaf { extent, stride: signed(value, negative).ok_or_else(overflow)? });
                 break;
             }
             let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
             let stride = signed(value, negative).ok_or_else(overflow)?;
-            match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?) {
+            match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
                 None => {}
                 Some(level) => {
                     // The first carry decides, unless it cancels; with steps of both signs the sums say nothing.
@@ -366,7 +398,9 @@ fn first_run<D: Stride>(
     step: &D::Extent,
     value: &D,
 ) -> Result<(D::Extent, Option<D::Extent>), LayoutError> {
-    let Some(FirstCarry { at, level, alone }) = first_carry(outer, extent) else { return Ok((extent.clone(), None)) };
+    let Some(FirstCarry { at, level, alone }) = first_carry(outer, extent, step)? else {
+        return Ok((extent.clone(), None));
+    };
     let run = if alone { at } else { carry::first_break(outer, step, value, extent, at)? };
     if run == *extent {
         return Ok((run, None));
@@ -387,11 +421,14 @@ pub(crate) fn split_mode<D: Stride>(
 ) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let Some(leaf) = b.leaves.get(number) else { return Ok(()) };
-    let negative = leaf.stride.less(&D::Extent::zero()).proved();
+    let negative = match leaf.stride.less(&D::Extent::zero()) {
+        Truth::Open => return Err(unsigned(&leaf.stride)),
+        sign => sign.proved(),
+    };
     let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
     let mut rest = Some(leaf.extent.clone());
     while let Some(extent) = rest {
-        let (value, _) = outer.walk(&step, &D::Extent::zero()).ok_or_else(overflow)?;
+        let (value, _) = outer.walk(&step, &D::Extent::zero(), &extent).ok_or_else(overflow)?;
         let (run, next) = first_run(outer, b, number, &extent, &step, &value)?;
         let after = step.times(&run).ok_or_else(overflow)?;
         emit(Run { extent: run, step, negative });
@@ -409,22 +446,52 @@ struct FirstCarry<N> {
 }
 
 #[inline(always)]
-fn first_carry<D: Stride>(outer: &Outer<D>, extent: &D::Extent) -> Option<FirstCarry<D::Extent>> {
-    let last = extent.minus(&D::Extent::one())?;
+fn first_carry<D: Stride>(
+    outer: &Outer<D>,
+    extent: &D::Extent,
+    step: &D::Extent,
+) -> Result<Option<FirstCarry<D::Extent>>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
     let mut found: Option<FirstCarry<D::Extent>> = None;
     for (number, level) in outer.levels.iter().enumerate() {
         let reach = last.times(&level.part);
-        if level.part.is_zero().proved() || reach.is_some_and(|reach| reach.less(&level.end).proved()) {
+        if level.part.is_zero().proved() || reach.is_some_and(|reach| reach.less_given(&level.end, &[extent]).proved())
+        {
             continue;
         }
-        let at = level.end.divide_up(&level.part)?;
+        if !D::Extent::zero().less_given(&level.part, &[extent]).proved() {
+            return Err(carrying_or_not(level, step));
+        }
+        let at = level.end.divide_up(&level.part).ok_or_else(overflow)?;
         match &mut found {
-            Some(first) if first.at.less(&at).proved() => {}
-            Some(first) if first.at == at => first.alone = false,
-            _ => found = Some(FirstCarry { at, level: number, alone: true }),
+            Some(first) => match (first.at.less_given(&at, &[extent]), at.less_given(&first.at, &[extent])) {
+                (Truth::Proved, _) => {}
+                (_, Truth::Proved) => *first = FirstCarry { at, level: number, alone: true },
+                (Truth::Refuted, Truth::Refuted) => first.alone = false,
+                _ => return Err(LayoutError::open(OP, Condition::Ordered, &first.at, &at)),
+            },
+            None => found = Some(FirstCarry { at, level: number, alone: true }),
         }
     }
-    found
+    Ok(found)
+}
+
+/// It is not known whether steps of a mode of B carry out of a mode of A at all.
+#[cold]
+fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent) -> LayoutError {
+    let (zero, one) = (D::Extent::zero(), D::Extent::one());
+    // Most often it is not known whether the mode of A has more than one position.
+    match (one.less(&level.extent), step.less(&level.end)) {
+        (Truth::Open, _) => LayoutError::open(OP, Condition::Less, &one, &level.extent),
+        (_, Truth::Open) => LayoutError::open(OP, Condition::Less, step, &level.end),
+        _ => LayoutError::open(OP, Condition::Less, &zero, &level.part),
+    }
+}
+
+#[cold]
+fn unsigned<N: Extent>(stride: &N) -> LayoutError {
+    LayoutError::open(OP, Condition::AtMost, &N::zero(), stride)
 }
 
 #[cold]
@@ -436,13 +503,26 @@ fn uneven<D: Stride>(
     run: &Run<D::Extent>,
     level: usize,
 ) -> LayoutError {
-    let extent_of_a = outer.levels.get(level).and_then(|level| level.extent.known());
+    let broken = outer.levels.get(level);
+    let extent_of_a = broken.and_then(|level| level.extent.known());
+    if let (Some(broken), Some(next)) = (broken, outer.steps(level + 1))
+        && !broken.stride.continues(&broken.extent, next).refuted()
+    {
+        // For some values the modes of A merge here, and nothing breaks.
+        let Some(end) = broken.stride.times(&broken.extent) else { return LayoutError::overflow(OP) };
+        return LayoutError::Open { op: OP, question: Box::new(Question::new(Condition::Equal, &end, next)) };
+    }
     match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
         (Some(left), Some(run), Some(stride), Some(extent_of_a), Some(mode)) => {
             let uneven = Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a };
-            LayoutError::Uneven(alloc::boxed::Box::new(uneven))
+            LayoutError::Uneven(Box::new(uneven))
         }
-        _ => LayoutError::Open { op: OP, fact: alloc::format!("{} divides {left}", run.extent).into() },
+        // Either the runs divide the mode, or it stays below the end.
+        (_, Some(_), ..) => LayoutError::open(OP, Condition::Divides, &run.extent, left),
+        _ => match broken.and_then(|level| Some((left.minus(&D::Extent::one())?.times(&level.part)?, &level.end))) {
+            Some((reach, end)) => LayoutError::open(OP, Condition::Less, &reach, end),
+            None => LayoutError::overflow(OP),
+        },
     }
 }
 

@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::error::{LayoutError, Path};
+use crate::evidence::Condition;
 use crate::layout::{Layout, Leaf, eval_leaves};
 use crate::number::{Extent, Stride, Truth};
 use crate::profile::{Profile, ProfileRef};
@@ -261,7 +262,7 @@ pub fn crd2crd<N: Extent>(coord: &Tree<N>, from: &Tree<N>, to: &Tree<N>) -> Resu
         Truth::Proved => idx2crd(&Tree::leaf(crd2idx(coord, from)?), to),
         truth => Err(match (left.known(), right.known(), truth) {
             (Some(left), Some(right), _) => LayoutError::Size { op: OP, left, right },
-            _ => LayoutError::Open { op: OP, fact: alloc::format!("{left} = {right}").into_boxed_str() },
+            _ => LayoutError::open(OP, Condition::Equal, &left, &right),
         }),
     }
 }
@@ -287,27 +288,23 @@ pub fn increment<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>,
     if count == 0 {
         return Err(LayoutError::Argument { op: OP, what: "the number of modes", value: 0, wanted: "at least 1" });
     }
+    let mut carry = N::one();
     for (position, (index, extents)) in leaves.iter_mut().zip(pieces).enumerate() {
-        let next = index.plus(&N::one()).ok_or_else(|| LayoutError::overflow(OP))?;
-        let inside = if position + 1 == count {
-            Truth::Proved
-        } else {
-            // A mode that is too large to count holds every representable index.
-            product(extents).map_or(Truth::Proved, |extent| next.less(&extent))
+        let next = index.plus(&carry).ok_or_else(|| LayoutError::overflow(OP))?;
+        // A mode that is too large to count holds every representable index.
+        let end = if position + 1 == count { None } else { product(extents) };
+        let Some(end) = end else {
+            *index = next;
+            break;
         };
-        match inside {
-            Truth::Proved => {
-                *index = next;
-                break;
-            }
-            Truth::Refuted => *index = N::zero(),
-            Truth::Open => {
-                return Err(LayoutError::Open {
-                    op: OP,
-                    fact: alloc::format!("index {next} is inside mode {position} or not").into_boxed_str(),
-                });
-            }
+        // The index that goes past the end becomes 0, and the next one advances.
+        let past = next.reaches(&end).ok_or_else(|| LayoutError::open(OP, Condition::Ordered, &next, &end))?;
+        let back = next.times(&past).and_then(|past| next.minus(&past));
+        *index = back.ok_or_else(|| LayoutError::overflow(OP))?;
+        if past.is_zero().proved() {
+            break;
         }
+        carry = past;
     }
     Ok(Tree::from_parts(coord.profile().duplicate(), leaves))
 }

@@ -14,6 +14,7 @@
 //! divisor that is not positive is refused everywhere (CuTe `ceil_div`, `round_up`, `shape_div`, `evenly_divides`).
 
 use crate::error::{LayoutError, Path};
+use crate::evidence::Condition;
 use crate::number::{Extent, Truth};
 use crate::shape::{both, not_positive, product_of, rank_error};
 use crate::tree::{Gatherer, Tree, TreeRef};
@@ -129,13 +130,13 @@ fn quotient_up<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutErr
     if !N::zero().less(b).proved() {
         return Err(not_positive(op, "the divisor", b));
     }
-    let (quotient, remainder) = a.divide(b).ok_or_else(|| LayoutError::overflow(op))?;
-    // Division truncates, so below zero the quotient is rounded up already.
-    match N::zero().less(&remainder) {
-        Truth::Proved => quotient.plus(&N::one()).ok_or_else(|| LayoutError::overflow(op)),
-        Truth::Refuted => Ok(quotient),
-        Truth::Open => Err(LayoutError::Open { op, fact: alloc::format!("{b} divides {a}").into_boxed_str() }),
-    }
+    let quotient = match a.less(&N::zero()) {
+        // Division truncates, so below zero the quotient is rounded up already.
+        Truth::Proved => a.divide(b).map(|(quotient, _)| quotient),
+        Truth::Refuted => a.divide_up(b),
+        Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &N::zero(), a)),
+    };
+    quotient.ok_or_else(|| LayoutError::overflow(op))
 }
 
 /// `a / b` where one divides the other.
@@ -155,7 +156,7 @@ fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> 
     }
     match (a.known(), b.known()) {
         (Some(value), Some(divisor)) => Err(LayoutError::NotDivisible { op, path: path.to_vec(), value, divisor }),
-        _ => Err(LayoutError::Open { op, fact: alloc::format!("{b} divides {a}").into_boxed_str() }),
+        _ => Err(LayoutError::open(op, Condition::Divides, b, a)),
     }
 }
 

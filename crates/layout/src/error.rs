@@ -7,9 +7,9 @@
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::fmt;
 
-use crate::evidence::{Carry, Chain, Mixed, NoInverse, NotXor, Uneven};
+use crate::evidence::{Carry, Chain, Condition, Mixed, NoInverse, NotXor, Question, Uneven};
+use crate::number::{Extent, Truth};
 use crate::profile::Profile;
 
 /// The operation whose second operand is complemented.
@@ -309,8 +309,8 @@ pub enum LayoutError {
     Open {
         /// The operation.
         op: &'static str,
-        /// The fact that would settle it.
-        fact: Box<str>,
+        /// What must be known.
+        question: Box<Question>,
     },
     /// E0124: no layout with XOR strides has these values.
     NotXor(Box<NotXor>),
@@ -457,9 +457,25 @@ impl LayoutError {
         LayoutError::NoSuchMode { op, mode, rank }
     }
 
+    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor refuted.
     #[cold]
-    pub(crate) fn extent(profile: &Profile, leaf: usize, extent: &dyn fmt::Display) -> LayoutError {
-        LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() }
+    pub fn open<N: Extent>(op: &'static str, condition: Condition, left: &N, right: &N) -> LayoutError {
+        LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }
+    }
+
+    /// As [`LayoutError::open`], for a condition in words: `index 4 is inside`.
+    #[cold]
+    pub fn unknown(op: &'static str, fact: &dyn core::fmt::Display) -> LayoutError {
+        LayoutError::Open { op, question: Box::new(Question::new(Condition::Stated, fact, &"")) }
+    }
+
+    /// An extent that is not positive, or not known to be.
+    #[cold]
+    pub(crate) fn extent<N: Extent>(profile: &Profile, leaf: usize, extent: &N) -> LayoutError {
+        match N::zero().less(extent) {
+            Truth::Open => LayoutError::open("shape", Condition::Less, &N::zero(), extent),
+            _ => LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() },
+        }
     }
 
     #[cold]

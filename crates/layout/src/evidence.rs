@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use core::fmt;
 
 use smallvec::SmallVec;
@@ -9,6 +10,7 @@ use smallvec::SmallVec;
 use crate::error::Path;
 use crate::number::Stride;
 use crate::profile::Profile;
+use crate::symbolic::Parameter;
 
 /// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
 ///
@@ -170,4 +172,47 @@ pub struct Mixed {
     pub first: (Path, Box<str>),
     /// The path of the other leaf, and its stride as written; the same one where a single stride does both.
     pub second: (Path, Box<str>),
+}
+
+/// A question about numbers that are not known, whose answer an operation needs: data of [`crate::LayoutError::Open`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What must hold.
+    pub condition: Condition,
+    /// The first number of the condition, as it is written.
+    pub left: Box<str>,
+    /// The second one.
+    pub right: Box<str>,
+    /// The parameters on which it depends.
+    pub parameters: Vec<Parameter>,
+    /// A parameter with facts that would settle it, where there is a simple one.
+    pub declaration: Option<Parameter>,
+}
+
+/// A condition on two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// The first divides the second.
+    Divides,
+    /// The first is less than the second.
+    Less,
+    /// The first is at most the second.
+    AtMost,
+    /// They are equal.
+    Equal,
+    /// The first is less than the second, or it is not: either would do.
+    Ordered,
+    /// The first is a number.
+    Known,
+    /// The first is the condition, in words.
+    Stated,
+}
+
+impl Question {
+    /// A question about two values as they are written.
+    #[cold]
+    pub(crate) fn new(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
+        let text = |value: &dyn fmt::Display| value.to_string().into_boxed_str();
+        Question { condition, left: text(left), right: text(right), parameters: Vec::new(), declaration: None }
+    }
 }

@@ -23,8 +23,10 @@
 
 use smallvec::SmallVec;
 
-use crate::coalesce::{coalesced, push_merged};
+use crate::coalesce::{coalesced, push_merged, unsettled_zero};
+use crate::complement::{ascending, moving, no_magnitude};
 use crate::error::LayoutError;
+use crate::evidence::Condition;
 use crate::layout::{Layout, Leaf, index_steps};
 use crate::number::{Extent, Stride, Truth};
 use crate::search;
@@ -59,21 +61,39 @@ fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, 
         } else {
             sorted.negative = false;
         }
-        let stride = leaf.stride.magnitude().ok_or_else(overflow)?;
+        let stride = leaf.stride.magnitude().ok_or_else(|| no_magnitude(op, &leaf.stride))?;
+        moving(op, &leaf.stride, &stride)?;
         let mut at = sorted.modes.len();
         while let Some(before) = at.checked_sub(1).and_then(|before| sorted.modes.get(before)) {
-            match stride.less(&before.stride) {
+            match stride.less_given(&before.stride, &[&before.extent, &leaf.extent]) {
                 Truth::Proved => at -= 1,
                 Truth::Refuted => break,
-                Truth::Open => {
-                    let fact = alloc::format!("{} <= {stride}", before.stride).into();
-                    return Err(LayoutError::Open { op, fact });
-                }
+                Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &before.stride, &stride)),
             }
         }
         sorted.modes.insert(at, Moving { extent: leaf.extent.clone(), stride, step: step.clone() });
     }
+    ascending(op, &sorted.modes, |mode| (&mode.extent, &mode.stride))?;
     Ok(sorted)
+}
+
+/// Refuses modes of which a search would need the numbers.
+fn known<N: Extent>(op: &'static str, sorted: &Sorted<N>) -> Result<(), LayoutError> {
+    let numbers = || sorted.modes.iter().flat_map(|mode| [&mode.extent, &mode.stride, &mode.step]);
+    let Some(unknown) = numbers().find(|number| number.known().is_none()) else { return Ok(()) };
+    // What the chain would have needed.
+    for pair in sorted.modes.windows(2) {
+        let [inner, outer] = pair else { continue };
+        if inner.stride.divides(&outer.stride) == Truth::Open {
+            return Err(LayoutError::open(op, Condition::Divides, &inner.stride, &outer.stride));
+        }
+        if let Some(covered) = inner.stride.times(&inner.extent)
+            && outer.stride.less(&covered) == Truth::Open
+        {
+            return Err(LayoutError::open(op, Condition::AtMost, &covered, &outer.stride));
+        }
+    }
+    Err(LayoutError::open(op, Condition::Known, unknown, &N::zero()))
 }
 
 impl<N: Extent> Layout<N> {
@@ -137,17 +157,31 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
     let mut covered = N::one();
     let mut overlaps = !sorted.positive && !sorted.negative;
     if sorted.positive {
-        for mode in &sorted.modes {
+        for (number, mode) in sorted.modes.iter().enumerate() {
             if mode.stride.same(&covered).proved() {
                 let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
                 push_merged(leaves, &leaf).ok_or_else(overflow)?;
                 covered = covered.times(&mode.extent).ok_or_else(overflow)?;
-            } else if covered.less(&mode.stride).proved() {
-                break;
-            } else {
-                overlaps = true;
+                continue;
+            }
+            match covered.less_given(&mode.stride, &[&mode.extent]) {
+                Truth::Proved if mode.extent.known().is_some() => break,
+                // Where this mode has one position, the next one must not go on instead of it.
+                Truth::Proved => {
+                    let later = sorted.modes.get(number + 1..).unwrap_or_default();
+                    let on = |later: &&Moving<N>| !covered.less_given(&later.stride, &[&later.extent]).proved();
+                    match later.iter().find(on) {
+                        Some(later) => return Err(LayoutError::open(OP, Condition::Less, &covered, &later.stride)),
+                        None => break,
+                    }
+                }
+                Truth::Refuted => overlaps = true,
+                Truth::Open => return Err(LayoutError::open(OP, Condition::Less, &covered, &mode.stride)),
             }
         }
+    }
+    if overlaps {
+        known(OP, &sorted)?;
     }
     Ok((covered, overlaps))
 }
@@ -165,6 +199,7 @@ pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) 
             && covered.is_some_and(|covered| outer.stride.less(&covered).refuted())
     });
     if !chain || !(sorted.positive || sorted.negative) {
+        known(OP, &sorted)?;
         return Ok(false);
     }
     let leaves = result.leaves_mut();
@@ -206,7 +241,11 @@ impl<D: Stride> Layout<D> {
         let mut result = Layout::blank();
         let leaves = result.leaves_mut();
         for (leaf, step) in self.leaves().iter().zip(&steps) {
-            if leaf.stride.is_zero().proved() && !leaf.extent.is_one().proved() {
+            let still = leaf.stride.is_zero();
+            if still == Truth::Open {
+                return Err(unsettled_zero("nullspace", &leaf.stride));
+            }
+            if still.proved() && !leaf.extent.is_one().proved() {
                 let mode = Leaf { extent: leaf.extent.clone(), stride: step.clone() };
                 push_merged(leaves, &mode).ok_or_else(overflow)?;
             }

@@ -11,7 +11,8 @@
 use smallvec::SmallVec;
 
 use crate::error::LayoutError;
-use crate::number::{Extent, Stride};
+use crate::evidence::Condition;
+use crate::number::{Extent, Stride, Truth};
 use crate::profile::{Nodes, Profile};
 use crate::tree::{Leaves, Tree, TreeRef};
 
@@ -307,7 +308,7 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(layout.range().unwrap(), (-3, 8));
     /// ```
     pub fn range(&self) -> Result<(N, N), LayoutError> {
-        range_of(self.leaves()).ok_or_else(|| LayoutError::overflow("cosize"))
+        range_of(self.leaves())
     }
 
     /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
@@ -326,17 +327,19 @@ impl<N: Extent> Layout<N> {
     }
 }
 
-fn range_of<N: Extent>(leaves: &[Leaf<N>]) -> Option<(N, N)> {
+fn range_of<N: Extent>(leaves: &[Leaf<N>]) -> Result<(N, N), LayoutError> {
+    const OP: &str = "cosize";
+    let overflow = || LayoutError::overflow(OP);
     let (mut least, mut greatest) = (N::zero(), N::zero());
     for leaf in leaves {
-        let reach = leaf.stride.times(&leaf.extent.minus(&N::one())?)?;
+        let reach = leaf.extent.minus(&N::one()).and_then(|last| leaf.stride.times(&last)).ok_or_else(overflow)?;
         match reach.less(&N::zero()) {
-            crate::number::Truth::Proved => least = least.plus(&reach)?,
-            crate::number::Truth::Refuted => greatest = greatest.plus(&reach)?,
-            crate::number::Truth::Open => return None,
+            Truth::Proved => least = least.plus(&reach).ok_or_else(overflow)?,
+            Truth::Refuted => greatest = greatest.plus(&reach).ok_or_else(overflow)?,
+            Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &N::zero(), &leaf.stride)),
         }
     }
-    Some((least, greatest))
+    Ok((least, greatest))
 }
 
 /// The compact layout of a shape, taking the leaves from the left or from the right.
@@ -366,6 +369,21 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
 #[inline]
 pub(crate) fn eval_leaves<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<D> {
     D::eval(leaves, index)
+}
+
+/// The same as the step of a mode of `many` positions, which may be taken to be at least 2.
+pub(crate) fn eval_given<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent, many: &D::Extent) -> Option<D> {
+    if many.known().is_some() {
+        return eval_leaves(leaves, index);
+    }
+    let (last, front) = leaves.split_last()?;
+    let (mut rest, mut value) = (index.clone(), D::zero());
+    for leaf in front {
+        let (quotient, digit) = rest.divide_given(&leaf.extent, &[many])?;
+        value = value.plus(&leaf.stride.times(&digit)?)?;
+        rest = quotient;
+    }
+    value.plus(&last.stride.times(&rest)?)
 }
 
 /// The running products of the extents: the index distance of one step in each leaf, and the size at the end.

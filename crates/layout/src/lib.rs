@@ -90,7 +90,7 @@ pub use coordinate::{Coordinate, Descriptor, MAX_PATH, MAX_PATH_MODE, ModePath};
 pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use error::{LayoutError, Limit, Operand, Path};
 pub use evaluator::Evaluator;
-pub use evidence::{BMode, Carry, Chain, Mixed, NoInverse, NotXor, Offset, Uneven};
+pub use evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
 pub use inner::Inner;
 pub use largest::MAX_BOXES;
 pub use layout::{Layout, Leaf};

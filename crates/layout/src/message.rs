@@ -6,7 +6,7 @@ use core::fmt;
 use crate::composed::MAX_CHAIN;
 use crate::coordinate::{MAX_PATH, MAX_PATH_MODE};
 use crate::error::{DIVIDE, LayoutError, Limit};
-use crate::evidence::{BMode, Carry, Chain, Mixed, NotXor, Uneven};
+use crate::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
 use crate::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
@@ -181,7 +181,7 @@ impl fmt::Display for LayoutError {
                 "{op}: not a layout with an offset: the value at index {index} is {value}, but its steps, each alone, add up to {alone}"
             ),
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
-            LayoutError::Open { op, fact } => write!(f, "{op}: needs to know that {fact}"),
+            LayoutError::Open { op, question } => write!(f, "{op}: {question}"),
             LayoutError::NotXor(not) => not.fmt(f),
         }
     }
@@ -286,6 +286,25 @@ impl Chain {
     }
 }
 
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (left, right) = (&self.left, &self.right);
+        match self.condition {
+            Condition::Divides => write!(f, "needs {right} to be a multiple of {left}")?,
+            Condition::Less => write!(f, "needs {left} to be less than {right}")?,
+            Condition::AtMost => write!(f, "needs {left} to be at most {right}")?,
+            Condition::Equal => write!(f, "needs {left} and {right} to be equal, or known to differ")?,
+            Condition::Ordered => write!(f, "needs to know whether {left} is less than {right}")?,
+            Condition::Known => write!(f, "needs the value of {left}")?,
+            Condition::Stated => write!(f, "needs to know that {left}")?,
+        }
+        match &self.declaration {
+            Some(parameter) => write!(f, "; declare `{parameter:#}`"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl core::error::Error for LayoutError {}
 
 impl LayoutError {
@@ -331,6 +350,9 @@ impl LayoutError {
             }
             LayoutError::Undecided { .. } => {
                 "deciding this needs a search, which has a limit; smaller extents, or strides that tile, are decided"
+            }
+            LayoutError::Open { question, .. } if question.declaration.is_none() => {
+                "declare more about the parameters, `M{div=128,min=256}`, so that one answer is right for all of their values"
             }
             _ => return None,
         };

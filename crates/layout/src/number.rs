@@ -16,6 +16,7 @@ use core::fmt::{Debug, Display, Write};
 use core::hash::Hash;
 
 use crate::error::LayoutError;
+use crate::evidence::{Condition, Question};
 use crate::layout::{Layout, Leaf};
 use crate::print::Printer;
 
@@ -163,6 +164,36 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
 
     /// The number, when it is known.
     fn known(&self) -> Option<i64>;
+
+    /// As [`Extent::divide`], where each of `many` may be taken to be at least 2.
+    ///
+    /// The steps of a mode matter only where it has more than one position, so that much is granted about its extent.
+    #[inline(always)]
+    fn divide_given(&self, divisor: &Self, _many: &[&Self]) -> Option<(Self, Self)> {
+        self.divide(divisor)
+    }
+
+    /// As [`Extent::less`], where each of `many` may be taken to be at least 2.
+    #[inline(always)]
+    fn less_given(&self, other: &Self, _many: &[&Self]) -> Truth {
+        self.less(other)
+    }
+
+    /// 1 where `self` is at least `end`, which is positive, and 0 elsewhere.
+    #[inline]
+    fn reaches(&self, end: &Self) -> Option<Self> {
+        match self.less(end) {
+            Truth::Proved => Some(Self::zero()),
+            Truth::Refuted => Some(Self::one()),
+            Truth::Open => None,
+        }
+    }
+
+    /// The question whether a condition holds of two numbers, with what is known about an answer.
+    #[cold]
+    fn question(condition: Condition, left: &Self, right: &Self) -> Question {
+        Question::new(condition, left, right)
+    }
 
     /// Whether this is one position.
     #[inline]

@@ -183,9 +183,8 @@ fn primes() -> impl Iterator<Item = i64> {
 /// positive. A mode `r:f` whose `f` no offset fixes yet is kept open until one does.
 pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     const OP: &str = "left_inverse";
-    let open = || LayoutError::Open { op: OP, fact: alloc::format!("the strides of {layout}").into() };
     let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
-    let modes = modes(layout).ok_or_else(open)?;
+    let modes = modes(layout).ok_or_else(|| LayoutError::overflow(OP))?;
     let size = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent));
     let Some(size) = size.filter(|size| *size <= MAX_TABLE) else { return Err(undecided()) };
     let mut indices: BTreeMap<i64, Vec<i64>> = BTreeMap::new();

@@ -10,10 +10,10 @@
 //!
 //! Both are partial orders (CuTe `weakly_congruent`, `compatible`). Division of tuples is in [`crate::division`].
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::error::{LayoutError, Path};
+use crate::evidence::Condition;
 use crate::number::{Extent, Stride, Truth, gcd};
 use crate::profile::{Profile, ProfileRef};
 use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
@@ -384,6 +384,6 @@ fn filter_modes<N: Extent, D: Stride<Extent = N>>(
 pub(crate) fn not_positive<N: Extent>(op: &'static str, what: &'static str, number: &N) -> LayoutError {
     match number.known() {
         Some(value) => LayoutError::Argument { op, what, value, wanted: "positive" },
-        None => LayoutError::Open { op, fact: Box::from(alloc::format!("{number} > 0")) },
+        None => LayoutError::open(op, Condition::Less, &N::zero(), number),
     }
 }

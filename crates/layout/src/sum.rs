@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 
 use crate::coalesce::{coalesced, push_merged};
 use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, eval_leaves};
+use crate::evidence::Condition;
+use crate::layout::{Layout, Leaf, eval_given};
 use crate::number::{Extent, Stride, Truth};
 use crate::tree::Leaves;
 
@@ -41,7 +42,7 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
     if !size.same(&y.size()).proved() {
         return Err(match (size.known(), y.size().known()) {
             (Some(left), Some(right)) => LayoutError::Size { op: OP, left, right },
-            _ => LayoutError::Open { op: OP, fact: alloc::format!("{size} = {}", y.size()).into() },
+            _ => LayoutError::open(OP, Condition::Equal, &size, &y.size()),
         });
     }
     let a = coalesced(x.leaves()).ok_or_else(overflow)?;
@@ -55,12 +56,12 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
         if !rest.is_zero().proved() {
             return Err(match (begin.known(), end.known()) {
                 (Some(inner), Some(outer)) => LayoutError::NotALayout { op: OP, runs: (inner, outer) },
-                _ => LayoutError::Open { op: OP, fact: alloc::format!("{begin} divides {end}").into() },
+                _ => LayoutError::open(OP, Condition::Divides, &begin, &end),
             });
         }
         if !extent.is_one().proved() {
             let value = |modes: &[Leaf<D>]| {
-                if modes.is_empty() { Some(D::zero()) } else { eval_leaves(modes, &begin) }
+                if modes.is_empty() { Some(D::zero()) } else { eval_given(modes, &begin, &extent) }
             };
             let stride = value(&a).and_then(|left| left.plus(&value(&b)?)).ok_or_else(overflow)?;
             push_merged(&mut leaves, &Leaf { extent, stride }).ok_or_else(overflow)?;
@@ -108,9 +109,7 @@ fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D
                     x.advance(left);
                     y.advance(right);
                 }
-                _ => {
-                    return Err(LayoutError::Open { op: OP, fact: alloc::format!("{left} < {right}").into() });
-                }
+                _ => return Err(LayoutError::open(OP, Condition::Ordered, &left, &right)),
             },
         }
     }

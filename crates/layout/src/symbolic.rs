@@ -9,6 +9,7 @@
 //! * `parameter`: the atoms that are given, and what is known about them
 //! * `quotient`: the atoms that division makes
 //! * `bounds`: what follows from the facts about the sign of an expression
+//! * `given`: the same where extents may be taken to be at least 2
 //! * `question`: which further fact would settle what does not follow
 //! * `form`: an expression as a tree of operations, and its text
 //! * `text`: reading expressions, and trees, layouts and tilers of them
@@ -17,8 +18,10 @@
 mod bounds;
 mod expression;
 mod form;
+mod given;
 mod parameter;
 mod polynomial;
+mod question;
 mod quotient;
 mod text;
 mod values;

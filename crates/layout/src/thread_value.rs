@@ -14,6 +14,7 @@
 //! coordinates by their right inverses. Both numberings must be one-to-one onto `0, 1, ..`, or some element would have no owner or two.
 
 use crate::error::LayoutError;
+use crate::evidence::Condition;
 use crate::layout::{Layout, Leaf};
 use crate::number::Extent;
 use crate::tree::{Leaves, Tree};
@@ -74,7 +75,7 @@ fn numbered<N: Extent>(
     if !reached.same(&size).proved() {
         return Err(match reached.known() {
             Some(value) if size.known().is_some() => LayoutError::Argument { op: OP, what, value, wanted },
-            _ => LayoutError::Open { op: OP, fact: alloc::format!("{reached} = {size}").into() },
+            _ => LayoutError::open(OP, Condition::Equal, &reached, &size),
         });
     }
     let places = Layout::from_tree(Tree::new(numbering.profile().clone(), leaves)?)?;

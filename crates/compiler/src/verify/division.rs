@@ -20,9 +20,9 @@
 
 use std::fmt;
 
-use tilewright_layout::{Extent, Layout, LayoutError, Path, Tiler, Tree, Truth};
+use tilewright_layout::{Condition, Extent, Layout, LayoutError, Path, Tiler, Tree, Truth};
 
-use super::{In, Verdict, open};
+use super::{In, Verdict};
 
 const OP: &str = "divides";
 
@@ -200,7 +200,7 @@ fn positive<N: Extent>(shape: &Tree<N>) -> Result<(), Stop<N>> {
                 let path = shape.profile().path(leaf);
                 return Err(Stop::Fails(Indivisible::Extent { path, extent: extent.clone() }));
             }
-            Truth::Open => return Err(open(OP, format_args!("{extent} is positive")).into()),
+            Truth::Open => return Err(LayoutError::open(OP, Condition::Less, &N::zero(), extent).into()),
         }
     }
     Ok(())
@@ -302,12 +302,12 @@ fn quotient<N: Extent>(
     let (whole, remainder) = if extent.less(&block).proved() {
         (N::zero(), extent.clone())
     } else {
-        extent.divide(&block).ok_or_else(|| open(OP, format_args!("{block} divides {extent}")))?
+        extent.divide(&block).ok_or_else(|| LayoutError::open(OP, Condition::Divides, &block, extent))?
     };
     match remainder.is_zero() {
         Truth::Proved => return Ok(whole),
         Truth::Refuted => {}
-        Truth::Open => return Err(open(OP, format_args!("{block} divides {extent}")).into()),
+        Truth::Open => return Err(LayoutError::open(OP, Condition::Divides, &block, extent).into()),
     }
     let at = Ragged { path: path(), extent: extent.clone(), block, whole, remainder };
     if !last && !at.block.less(extent).proved() {

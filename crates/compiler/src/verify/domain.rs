@@ -7,9 +7,11 @@
 
 use std::fmt;
 
-use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth};
+use tilewright_layout::{
+    Condition, Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, Path, Stride, Tree, Truth,
+};
 
-use super::{At, In, Verdict, open};
+use super::{At, In, Verdict};
 
 const OP: &str = "fits";
 
@@ -171,13 +173,13 @@ fn decide<N: Extent>(inner: &Layout<N>, size: N) -> Result<Result<Fit<N>, Outsid
     let below = match least.less(&N::zero()) {
         Truth::Proved => true,
         Truth::Refuted => false,
-        Truth::Open => return Err(open(OP, format_args!("{least} is not negative"))),
+        Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &N::zero(), &least)),
     };
     if !below {
         match greatest.less(&size) {
             Truth::Proved => return Ok(Ok(Fit { least, greatest, size })),
             Truth::Refuted => {}
-            Truth::Open => return Err(open(OP, format_args!("{greatest} is less than {size}"))),
+            Truth::Open => return Err(LayoutError::open(OP, Condition::Less, &greatest, &size)),
         }
     }
     let corner = inner.tree().try_map(|leaf| {

@@ -9,6 +9,7 @@ use core::fmt;
 
 use crate::bit_matrix::{BitMatrix, low_bits};
 use crate::error::{LayoutError, Limit};
+use crate::evidence::Condition;
 use crate::layout::Layout;
 use crate::number::Extent;
 use crate::swizzle::Swizzle;
@@ -196,8 +197,7 @@ impl<N: Extent> OuterMap<N> {
 }
 
 fn number<N: Extent>(offset: &N) -> Result<i64, LayoutError> {
-    let open = || LayoutError::Open { op: "swizzle", fact: alloc::format!("the bits of {offset}").into() };
-    offset.known().ok_or_else(open)
+    offset.known().ok_or_else(|| LayoutError::open("swizzle", Condition::Known, offset, &N::zero()))
 }
 
 impl BitMatrix {

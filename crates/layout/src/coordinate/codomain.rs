@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::coord::check_extents;
 use crate::coordinate::{Coordinate, ModePath, paths_of, profile_of, unit_paths};
 use crate::error::LayoutError;
+use crate::evidence::Condition;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride, Truth};
 use crate::profile::Profile;
@@ -89,9 +90,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
                         let step = Coordinate::step(reach, path);
                         largest = largest.plus(&step).ok_or_else(overflow)?;
                     }
-                    Truth::Open => {
-                        return Err(LayoutError::Open { op: OP, fact: alloc::format!("0 <= {scale}").into() });
-                    }
+                    Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &N::zero(), scale)),
                 }
             }
         }

@@ -195,7 +195,7 @@ fn compose_terms<D: Stride>(
 fn as_composition(error: LayoutError) -> LayoutError {
     match error {
         LayoutError::NotALayout { runs, .. } => LayoutError::NotALayout { op: OP, runs },
-        LayoutError::Open { fact, .. } => LayoutError::Open { op: OP, fact },
+        LayoutError::Open { question, .. } => LayoutError::Open { op: OP, question },
         other => other,
     }
 }

@@ -12,7 +12,8 @@ use core::fmt;
 use super::bounds::{Bounds, not_negative};
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Polynomial, Term, Terms};
-use super::quotient;
+use super::{given, question, quotient};
+use crate::evidence::{Condition, Question};
 use crate::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
@@ -314,6 +315,38 @@ impl Extent for Expr {
             Known(value) => Some(*value),
             Symbolic(_) => None,
         }
+    }
+
+    #[inline(always)]
+    fn divide_given(&self, divisor: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)> {
+        match (&self.0, &divisor.0) {
+            (Known(a), Known(b)) => {
+                let (quotient, remainder) = a.divide(b)?;
+                Some((Expr(Known(quotient)), Expr(Known(remainder))))
+            }
+            _ => given::divide(self, divisor, many),
+        }
+    }
+
+    #[inline(always)]
+    fn less_given(&self, other: &Expr, many: &[&Expr]) -> Truth {
+        match (&self.0, &other.0) {
+            (Known(a), Known(b)) => Truth::from(a < b),
+            _ => given::less(self, other, many),
+        }
+    }
+
+    fn reaches(&self, end: &Expr) -> Option<Expr> {
+        match self.less(end) {
+            Truth::Proved => Some(Expr::zero()),
+            Truth::Refuted => Some(Expr::one()),
+            // Between 0 and the end, and at the end from there on.
+            Truth::Open => quotient::floor(&self.minimum(end)?.maximum(&Expr::zero())?, end),
+        }
+    }
+
+    fn question(condition: Condition, left: &Expr, right: &Expr) -> Question {
+        question::question(condition, left, right)
     }
 
     #[inline]

@@ -241,6 +241,15 @@ impl Parameter {
     pub fn stands_for(&self, other: &Parameter) -> bool {
         self.0.name == other.0.name
     }
+
+    /// The parameter with other facts.
+    pub(crate) fn with_facts(&self, facts: Facts) -> Parameter {
+        let name = match &self.0.name {
+            Name::Given(name) => Name::Given(name.clone()),
+            Name::Anonymous(number) => Name::Anonymous(*number),
+        };
+        Parameter(Arc::new(Declared { name, facts }))
+    }
 }
 
 impl fmt::Display for Parameter {

@@ -128,7 +128,7 @@ fn gather(expr: &Expr, found: &mut Vec<Parameter>) {
 }
 
 /// An expression with every unit of a parameter replaced by what `unit` gives.
-fn rebuilt(
+pub(super) fn rebuilt(
     expr: &Expr,
     unit: &mut dyn FnMut(&Parameter) -> Result<Option<Expr>, LayoutError>,
 ) -> Result<Expr, LayoutError> {

@@ -1,0 +1,121 @@
+//! Answers where some extents may be taken to be at least 2.
+//!
+//! Law: what is given back holds for every admissible value at which each of `many` is at least 2, and nothing is said about the others.
+//!
+//! An extent that may be 1 often stands in the way: 1 divided by `M` is 0, except where `M` is 1. Within a mode of `M` positions that exception
+//! does not matter. Where an extent is a parameter, or a quotient of one, "at least 2" is a fact about the parameter; so the question is
+//! asked again with a parameter that has it, and the answer is read with the old one.
+
+use smallvec::SmallVec;
+
+use super::expression::Expr;
+use super::parameter::Parameter;
+use super::polynomial::{Atom, Operation};
+use super::values::rebuilt;
+use crate::number::{Extent, Truth};
+
+/// A parameter, and the same with a greater least value.
+struct Raised {
+    from: Parameter,
+    to: Parameter,
+}
+
+type Replaced = SmallVec<[Raised; 2]>;
+
+/// What follows for parameters when every expression is at least 2.
+fn raised(many: &[&Expr]) -> Replaced {
+    let mut all = Replaced::new();
+    for expr in many {
+        let Some((parameter, unit)) = least_unit(expr, 2) else { continue };
+        let from = all.iter().find(|raised| raised.from == parameter).map_or(&parameter, |raised| &raised.to);
+        let least = unit.checked_mul(parameter.facts().divisor());
+        let Some(facts) = least.and_then(|least| from.facts().at_least(least).ok()) else { continue };
+        let to = parameter.with_facts(facts);
+        all.retain(|raised| raised.from != parameter);
+        all.push(Raised { from: parameter, to });
+    }
+    all
+}
+
+/// The parameter on which an expression depends, and the least unit with which it reaches `value`, where it is linear in one parameter or
+/// the quotient of such a one.
+fn least_unit(expr: &Expr, value: i64) -> Option<(Parameter, i64)> {
+    if expr.bounds().least >= value {
+        return None;
+    }
+    let terms = expr.terms();
+    let (first, constant) = match &*terms {
+        [first] => (first, 0),
+        [first, last] if last.monomial.is_empty() => (first, last.coefficient),
+        _ => return None,
+    };
+    let wanted = value.checked_sub(constant)?;
+    match first.monomial.as_slice() {
+        [Atom::Unit(parameter)] if first.coefficient > 0 => {
+            Some((parameter.clone(), wanted.divide_up(&first.coefficient)?))
+        }
+        [Atom::Made(made)] if made.operation == Operation::Floor && first.coefficient == 1 => {
+            least_unit(&made.left, wanted.checked_mul(made.right.known()?)?)
+        }
+        _ => None,
+    }
+}
+
+fn read_with(expr: &Expr, find: impl Fn(&Parameter) -> Option<Parameter>) -> Option<Expr> {
+    rebuilt(expr, &mut |parameter| {
+        Ok(find(parameter).map(|other| match other.facts().unit_bounds() {
+            (least, greatest) if least == greatest => Expr::known(least),
+            _ => Expr::of_atom(Atom::Unit(other), 1),
+        }))
+    })
+    .ok()
+}
+
+fn stronger(expr: &Expr, all: &Replaced) -> Option<Expr> {
+    read_with(expr, |parameter| all.iter().find(|raised| raised.from == *parameter).map(|raised| raised.to.clone()))
+}
+
+fn weaker(expr: &Expr, all: &Replaced) -> Option<Expr> {
+    read_with(expr, |parameter| all.iter().find(|raised| raised.to == *parameter).map(|raised| raised.from.clone()))
+}
+
+/// How many of the atoms of an expression are not parameters.
+fn made(expr: &Expr) -> usize {
+    expr.terms().iter().flat_map(|term| &term.monomial).filter(|atom| atom.height() > 0).count()
+}
+
+#[inline(never)]
+pub(super) fn divide(n: &Expr, d: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)> {
+    let plain = n.divide(d);
+    if plain.as_ref().is_some_and(|(quotient, _)| made(quotient) == 0) {
+        return plain;
+    }
+    let all = raised(many);
+    if all.is_empty() {
+        return plain;
+    }
+    let given = || {
+        let (quotient, remainder) = stronger(n, &all)?.divide(&stronger(d, &all)?)?;
+        Some((weaker(&quotient, &all)?, weaker(&remainder, &all)?))
+    };
+    match (given(), plain) {
+        (Some(given), Some(plain)) => Some(if made(&given.0) < made(&plain.0) { given } else { plain }),
+        (given, plain) => given.or(plain),
+    }
+}
+
+#[inline(never)]
+pub(super) fn less(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
+    let plain = a.less(b);
+    if plain != Truth::Open {
+        return plain;
+    }
+    let all = raised(many);
+    if all.is_empty() {
+        return plain;
+    }
+    match (stronger(a, &all), stronger(b, &all)) {
+        (Some(a), Some(b)) => a.less(&b),
+        _ => plain,
+    }
+}
