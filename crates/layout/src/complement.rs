@@ -197,7 +197,8 @@ pub(crate) fn fill<N: Extent>(
         if !fits {
             return Err(refuse(op, layout, filling, &modes, number, &covered));
         }
-        let several = N::one().less(extent).proved();
+        // An extent of 1 that is known has been left out.
+        let several = extent.known().is_some() || N::one().less(extent).proved();
         if !whole && let Some(extent) = vanishing.or(Some(extent).filter(|_| !several)) {
             return Err(LayoutError::open(op, Condition::Less, &N::one(), extent));
         }

@@ -461,7 +461,7 @@ fn first_carry<D: Stride>(
             continue;
         }
         if !D::Extent::zero().less_given(&level.part, &[extent]).proved() {
-            return Err(carrying_or_not(level, step));
+            return Err(carrying_or_not(level, step, extent));
         }
         let at = level.end.divide_up(&level.part).ok_or_else(overflow)?;
         match &mut found {
@@ -479,8 +479,14 @@ fn first_carry<D: Stride>(
 
 /// It is not known whether steps of a mode of B carry out of a mode of A at all.
 #[cold]
-fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent) -> LayoutError {
+fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
     let (zero, one) = (D::Extent::zero(), D::Extent::one());
+    if extent.known().is_some()
+        && let Some(reach) = extent.minus(&one).and_then(|last| last.times(step))
+        && reach.less(&level.end) == Truth::Open
+    {
+        return LayoutError::open(OP, Condition::Less, &reach, &level.end);
+    }
     // Most often it is not known whether the mode of A has more than one position.
     match (one.less(&level.extent), step.less(&level.end)) {
         (Truth::Open, _) => LayoutError::open(OP, Condition::Less, &one, &level.extent),

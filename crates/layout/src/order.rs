@@ -10,10 +10,12 @@
 
 use alloc::vec::Vec;
 
+use crate::complement::{ascending, moving, no_magnitude};
 use crate::coord::check_extents;
 use crate::error::{LayoutError, Path};
+use crate::evidence::Condition;
 use crate::layout::{Layout, Leaf};
-use crate::number::Extent;
+use crate::number::{Extent, Truth};
 use crate::shape::subtrees;
 use crate::tree::{Leaves, Tree};
 
@@ -94,10 +96,12 @@ impl<N: Extent> Layout<N> {
     }
 }
 
-impl Layout {
+impl<N: Extent> Layout<N> {
     /// The compact layout of the same shape that keeps which mode is faster than which, and where modes repeat: the strides
     /// are in the order of the magnitudes of the given ones, ties from left to right, and stride 0 stays 0 (CuTe
     /// `make_layout_like`).
+    ///
+    /// Errors: it is not known which of two strides is the greater, or whether one is 0 ([`LayoutError::Open`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -105,10 +109,10 @@ impl Layout {
     /// let padded: Layout = "(4,8,3):(10,1,0)".parse().unwrap();
     /// assert_eq!(padded.layout_like().unwrap().to_string(), "(4,8,3):(8,1,0)");
     /// ```
-    pub fn layout_like(&self) -> Result<Layout, LayoutError> {
-        let kept = |leaf: &usize| self.leaves().get(*leaf).is_some_and(|leaf| leaf.stride != 0);
-        let leaves = by_stride(self.leaves(), 0).into_iter().filter(kept);
-        self.with_strides(running(&extents(self), leaves, 1)?)
+    pub fn layout_like(&self) -> Result<Layout<N>, LayoutError> {
+        let leaves = by_stride("make_layout_like", self.leaves(), 0)?;
+        let moving = leaves.into_iter().filter(|leaf| !still(self.leaves(), *leaf));
+        self.with_strides(running(&extents(self), moving, N::one())?)
     }
 
     /// The compact layout for a thread's own copy of what this layout shows: mode 0, the values of one instruction, comes first,
@@ -123,30 +127,55 @@ impl Layout {
     /// let partition: Layout = "((2,2),3,4):((8,0),0,1)".parse().unwrap();
     /// assert_eq!(partition.fragment_like().unwrap().to_string(), "((2,2),3,4):((1,0),2,6)");
     /// ```
-    pub fn fragment_like(&self) -> Result<Layout, LayoutError> {
+    pub fn fragment_like(&self) -> Result<Layout<N>, LayoutError> {
         if self.rank() < 2 {
             return Layout::compact(&self.shape());
         }
         let first = self.as_ref().mode(0).map_or(0, |mode| mode.leaves.len());
-        let kept = |leaf: &usize| self.leaves().get(*leaf).is_some_and(|leaf| leaf.stride != 0);
-        let leaves = (0..first).filter(kept).chain(by_stride(self.leaves(), first));
-        self.with_strides(running(&extents(self), leaves, 1)?)
+        let others = by_stride("make_fragment_like", self.leaves(), first)?;
+        let leaves = (0..first).filter(|leaf| !still(self.leaves(), *leaf)).chain(others);
+        self.with_strides(running(&extents(self), leaves, N::one())?)
     }
 
-    fn with_strides(&self, strides: Leaves<i64>) -> Result<Layout, LayoutError> {
-        let pairs = self.leaves().iter().zip(strides).map(|(leaf, stride)| Leaf { extent: leaf.extent, stride });
+    fn with_strides(&self, strides: Leaves<N>) -> Result<Layout<N>, LayoutError> {
+        let pairs = self.leaves().iter().zip(strides);
+        let pairs = pairs.map(|(leaf, stride)| Leaf { extent: leaf.extent.clone(), stride });
         Layout::from_tree(Tree::new(self.profile().duplicate(), pairs)?)
     }
 }
 
-fn extents(layout: &Layout) -> Leaves<i64> {
-    layout.leaves().iter().map(|leaf| leaf.extent).collect()
+fn extents<N: Extent>(layout: &Layout<N>) -> Leaves<N> {
+    layout.leaves().iter().map(|leaf| leaf.extent.clone()).collect()
 }
 
-/// The leaves from number `first` on, in the order of the magnitudes of their strides.
-fn by_stride(leaves: &[Leaf], first: usize) -> Vec<usize> {
-    let mut keyed: Vec<(u64, usize)> =
-        leaves.iter().enumerate().skip(first).map(|(position, leaf)| (leaf.stride.unsigned_abs(), position)).collect();
-    keyed.sort_unstable();
-    keyed.into_iter().map(|(_, leaf)| leaf).collect()
+fn still<N: Extent>(leaves: &[Leaf<N>], leaf: usize) -> bool {
+    leaves.get(leaf).is_some_and(|leaf| leaf.stride.is_zero().proved())
+}
+
+/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses strides whose order is not known.
+fn by_stride<N: Extent>(op: &'static str, leaves: &[Leaf<N>], first: usize) -> Result<Vec<usize>, LayoutError> {
+    let mut sorted: Vec<(usize, N, N)> = Vec::new();
+    // The least number has no magnitude, and is the greatest in that order.
+    let mut beyond: Vec<usize> = Vec::new();
+    for (position, leaf) in leaves.iter().enumerate().skip(first) {
+        let Some(stride) = leaf.stride.magnitude() else {
+            match leaf.stride.known() {
+                Some(_) => beyond.push(position),
+                None => return Err(no_magnitude(op, &leaf.stride)),
+            }
+            continue;
+        };
+        moving(op, &leaf.stride, &stride)?;
+        let mut at = sorted.len();
+        while let Some((_, extent, before)) = at.checked_sub(1).and_then(|before| sorted.get(before)) {
+            match stride.less_given(before, &[extent, &leaf.extent]) {
+                Truth::Proved => at -= 1,
+                Truth::Refuted => break,
+                Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, before, &stride)),
+            }
+        }
+        sorted.insert(at, (position, leaf.extent.clone(), stride));
+    }
+    ascending(op, &sorted, |(_, extent, stride)| (extent, stride))?;
+    Ok(sorted.into_iter().map(|(leaf, ..)| leaf).chain(beyond).collect())
 }

@@ -108,8 +108,17 @@ fn cancelled(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
         };
         let (a, c, e) = (Expr::from_terms(a), Expr::from_terms(c), Expr::from_terms(e));
         let [factor] = by;
-        if left.is_empty() && at_least(&c, 0) && less(&c, &Expr::from_terms(core::iter::once(factor).collect())) {
+        let factor = Expr::from_terms(core::iter::once(factor).collect());
+        if !left.is_empty() {
+            continue;
+        }
+        if at_least(&c, 0) && less(&c, &factor) {
             return Some((a, e));
+        }
+        // What is left may as well be counted from one multiple of the factor less.
+        let above = c.plus_expr(&factor)?;
+        if at_least(&above, 0) && less(&above, &factor) {
+            return Some((a.minus_expr(&Expr::known(1))?, e));
         }
     }
     None
