@@ -203,6 +203,10 @@ impl Graph {
             Op::Sum(a, b) => of(a).plus(of(b)),
             Op::Difference(a, b) => of(a).minus(of(b)),
             Op::Product(a, b) => of(a).times(of(b)),
+            // Not negative, by what the rounding says about the dividend.
+            Op::Quotient(a, b, rounding @ (Rounding::Plain | Rounding::Up)) => {
+                of(a).quotient(of(b), rounding).and(Range { least: Some(0), greatest: None })
+            }
             Op::Quotient(a, b, rounding) => of(a).quotient(of(b), rounding),
             Op::Remainder(a, b, rounding) => of(a).remainder(of(b), rounding),
             Op::Minimum(a, b) => of(a).minimum(of(b)),

@@ -57,6 +57,7 @@ mod bits;
 mod computation;
 mod division;
 mod error;
+mod explanation;
 mod expression;
 mod function;
 mod graph;
@@ -71,6 +72,7 @@ mod value;
 
 pub use computation::Computation;
 pub use error::{EmitError, Width};
+pub use explanation::explanation;
 pub use language::Language;
 pub use map::Map;
 pub use place::{Place, Promise};

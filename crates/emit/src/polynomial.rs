@@ -70,6 +70,9 @@ impl Polynomial {
     }
 
     pub(crate) fn times(&self, other: &Polynomial) -> Option<Polynomial> {
+        if self.terms.len().checked_mul(other.terms.len())? > 4 * MAX_TERMS {
+            return None;
+        }
         let mut product = Polynomial::default();
         for (left, a) in self.terms() {
             for (right, b) in other.terms() {
