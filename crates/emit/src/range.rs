@@ -188,3 +188,89 @@ impl Range {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUNDINGS: [Rounding; 4] = [Rounding::Plain, Rounding::Up, Rounding::Down, Rounding::TowardZero];
+
+    /// Ranges within -9 to 9, some without an end; `values` shows those without an end up to 40.
+    fn ranges() -> Vec<Range> {
+        let ends: Vec<Option<i64>> = [None].into_iter().chain((-9..=9).step_by(3).map(Some)).collect();
+        let mut all = Vec::new();
+        for least in &ends {
+            for greatest in &ends {
+                if least.zip(*greatest).is_none_or(|(least, greatest)| least <= greatest) {
+                    all.push(Range::of(*least, *greatest));
+                }
+            }
+        }
+        all
+    }
+
+    fn values(range: Range) -> impl Iterator<Item = i128> {
+        range.least.unwrap_or(-40)..=range.greatest.unwrap_or(40)
+    }
+
+    fn holds(range: Range, value: i128) -> bool {
+        range.least.is_none_or(|least| least <= value) && range.greatest.is_none_or(|greatest| value <= greatest)
+    }
+
+    fn rounded(n: i128, d: i128, rounding: Rounding) -> i128 {
+        match rounding {
+            Rounding::Up => n.div_euclid(d) + i128::from(n.rem_euclid(d) > 0),
+            Rounding::TowardZero => n / d,
+            _ => n.div_euclid(d),
+        }
+    }
+
+    #[test]
+    fn every_value_of_an_operation_is_in_its_range() {
+        let masks = [1, 6, 7, 24, -8, -2];
+        for a in ranges() {
+            for x in values(a) {
+                assert!(holds(a.magnitude(), x.abs()), "|{a:?}| at {x}");
+                for mask in masks {
+                    assert!(holds(a.masked(mask), x & i128::from(mask)), "{a:?} & {mask} at {x}");
+                }
+            }
+            for b in ranges() {
+                let pairs = || values(a).flat_map(|x| values(b).map(move |y| (x, y)));
+                for (x, y) in pairs() {
+                    let at = format!("{a:?} {b:?} at {x}, {y}");
+                    assert!(holds(a.plus(b), x + y), "{at}");
+                    assert!(holds(a.minus(b), x - y), "{at}");
+                    assert!(holds(a.times(b), x * y), "{at}");
+                    assert!(holds(a.minimum(b), x.min(y)), "{at}");
+                    assert!(holds(a.xor(b), x ^ y), "{at}");
+                    assert!(holds(a.or(b), x) && holds(a.or(b), y), "{at}");
+                    assert!(a.less(b).is_none_or(|less| less == (x < y)), "{at}");
+                }
+                for (x, y) in pairs().filter(|(_, y)| *y > 0) {
+                    for rounding in ROUNDINGS {
+                        let quotient = rounded(x, y, rounding);
+                        assert!(holds(a.quotient(b, rounding), quotient), "{a:?} / {b:?} {rounding:?} at {x}, {y}");
+                        if rounding != Rounding::Up {
+                            let left = x - y * quotient;
+                            assert!(holds(a.remainder(b, rounding), left), "{a:?} % {b:?} {rounding:?} at {x}, {y}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_met() {
+        let range = |least, greatest| Range::of(Some(least), Some(greatest));
+        assert_eq!(range(0, 9).times(range(1, 4)), range(0, 36));
+        assert_eq!(range(-3, 9).times(range(-2, 4)), range(-18, 36));
+        assert_eq!(range(5, 100).quotient(range(7, 9), Rounding::Plain), range(0, 14));
+        assert_eq!(range(5, 100).quotient(range(7, 9), Rounding::Up), range(1, 15));
+        assert_eq!(range(-20, 20).quotient(range(3, 4), Rounding::TowardZero), range(-6, 6));
+        assert_eq!(range(0, 100).remainder(range(7, 9), Rounding::Plain), range(0, 8));
+        assert_eq!(range(0, 5).xor(range(0, 2)), range(0, 7));
+        assert_eq!(range(0, 100).masked(24), range(0, 24));
+    }
+}

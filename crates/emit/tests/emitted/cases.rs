@@ -45,9 +45,25 @@ impl Random {
 
 const FACTS: &str = "M{div=8,max=4096} N{max=100} K{div=128,max=65536} P{min=3,max=9} X{int,min=-50,max=50} Y{int,div=4,min=-64,max=64}";
 
-const EXTENTS: [&str; 14] =
-    ["1", "2", "3", "4", "5", "8", "16", "M", "M/8", "N", "ceil(N/8)", "ceil(M/64)", "K/128", "min(N,16)"];
-const STRIDES: [&str; 18] = [
+const EXTENTS: [&str; 16] = [
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "8",
+    "16",
+    "M",
+    "M/8",
+    "N",
+    "ceil(N/8)",
+    "ceil(M/64)",
+    "K/128",
+    "min(N,16)",
+    "ceil(N/3)",
+    "ceil(M/N)",
+];
+const STRIDES: [&str; 22] = [
     "0",
     "1",
     "2",
@@ -64,6 +80,10 @@ const STRIDES: [&str; 18] = [
     "floor(X/3)",
     "ceil(M/16)",
     "mod(X,7)",
+    "mod(X,N)",
+    "rem(X,P)",
+    "floor(X/P)",
+    "ceil(M/P)",
     "rem(X,5)",
     "floor(Y/8)",
 ];
