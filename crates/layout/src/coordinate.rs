@@ -415,8 +415,13 @@ impl<N: Extent> Stride for Coordinate<N> {
         if self.first.is_none() {
             return Some(other.clone());
         }
-        if self.second.is_none() && other.second.is_none() && self.first.path == other.first.path {
-            return Some(Coordinate::step(self.first.scale.plus(&other.first.scale)?, self.first.path));
+        if self.second.is_none() && other.second.is_none() {
+            let (a, b) = (&self.first, &other.first);
+            if a.path == b.path {
+                return Some(Coordinate::step(a.scale.plus(&b.scale)?, a.path));
+            }
+            let (first, second) = if a.path < b.path { (a, b) } else { (b, a) };
+            return Some(Coordinate { first: first.clone(), second: second.clone(), more: None });
         }
         self.merged(other)
     }
@@ -438,11 +443,17 @@ impl<N: Extent> Stride for Coordinate<N> {
 
     #[inline]
     fn continues(&self, extent: &N, next: &Coordinate<N>) -> Truth {
-        if self.second.is_none() && next.second.is_none() && self.first.path == next.first.path {
-            return match self.first.scale.times(extent) {
-                Some(end) => end.same(&next.first.scale),
-                None => Truth::Refuted,
-            };
+        if self.second.is_none() && next.second.is_none() {
+            if self.first.path == next.first.path {
+                return match self.first.scale.times(extent) {
+                    Some(end) => end.same(&next.first.scale),
+                    None => Truth::Refuted,
+                };
+            }
+            // A step in another mode is never where these lead.
+            if next.first.scale.is_zero().refuted() {
+                return Truth::Refuted;
+            }
         }
         match self.times(extent) {
             Some(end) => end.same(next),
