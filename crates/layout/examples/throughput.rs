@@ -11,6 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tilewright_layout::symbolic::{Declarations, Expr};
 use tilewright_layout::{Coordinate, Layout, Tiler, Xor};
 
 /// What is done with the cases.
@@ -108,6 +109,15 @@ fn main() -> ExitCode {
     run.case("compose XOR (8,8):(^1,^9) o (4,16):(1,4)", || black_box(&xor_tile).compose(black_box(&tile_b)));
     run.case("compose (8,8):(8,1) o (4,16):(1,4)", || black_box(&tile_a).compose(black_box(&tile_b)));
     run.case("compose large (refused: no composite)", || black_box(&large_a).compose(black_box(&refused_b)));
+    let mut names = Declarations::new();
+    names.gather("M{div=128}").expect("facts");
+    let launch_a = names.layout("((8,M/8),(64,2),(1,2)):((64,512),(1,64*M),(0,128*M))").expect("a layout");
+    let launch_b = names.layout("((4,4),(2,M/8)):((1,4),(16,32))").expect("a layout");
+    let known_a = Layout::<Expr>::from(&large_a);
+    let known_b = Layout::<Expr>::from(&large_b);
+    launch_a.compose(&launch_b).expect("the composite exists");
+    run.case("compose large (extents known at launch)", || black_box(&launch_a).compose(black_box(&launch_b)));
+    run.case("compose large (expressions that are numbers)", || black_box(&known_a).compose(black_box(&known_b)));
     run.case("complement (6,2):(8,2) in 65536", || black_box(&b).complement(black_box(&65536)));
     run.case("complement large in 65536", || black_box(&large_a).complement(black_box(&65536)));
     let steps = |text: &str| text.parse::<Layout<Coordinate>>().expect("the cases are layouts");

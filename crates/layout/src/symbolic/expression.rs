@@ -186,9 +186,15 @@ impl Expr {
 
     #[inline(never)]
     fn less_expr(&self, other: &Expr) -> Truth {
-        if other.exceeds(self, 1) {
+        let Some(room) = other.minus_expr(self) else { return Truth::Open };
+        let bounds = room.bounds();
+        if bounds.least >= 1 {
             Truth::Proved
-        } else if self.exceeds(other, 0) {
+        } else if bounds.greatest <= 0 {
+            Truth::Refuted
+        } else if room.minus_expr(&Expr::known(1)).is_some_and(|excess| not_negative(&excess)) {
+            Truth::Proved
+        } else if room.negated().is_some_and(|excess| not_negative(&excess)) {
             Truth::Refuted
         } else {
             Truth::Open

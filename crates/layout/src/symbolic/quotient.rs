@@ -186,6 +186,10 @@ fn positive(d: &Expr) -> Option<()> {
 /// Quotient and remainder, toward zero.
 #[inline(never)]
 pub(crate) fn truncated(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
+    let (dividend, divisor) = (n.bounds(), d.bounds());
+    if dividend.least >= 0 && dividend.greatest < divisor.least {
+        return Some((Expr::known(0), n.clone()));
+    }
     let quotient = quotient(n, d)?;
     let remainder = n.minus_expr(&quotient.times_expr(d)?)?;
     Some((quotient, remainder))
