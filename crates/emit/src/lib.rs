@@ -6,12 +6,13 @@
 //! ```
 //! use tilewright_emit::{Language, Map, Place, Style, inside, value};
 //! use tilewright_layout::symbolic::Expr;
-//! use tilewright_layout::{Layout, Tree};
+//! use tilewright_layout::{Layout, Tiler, Tree};
 //!
 //! # fn main() -> Result<(), tilewright_emit::EmitError> {
 //! // A matrix of M rows of K, in tiles of 128 x 64.
 //! let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse()?;
-//! let tiled = Map::from(matrix.zipped_divide(&"[128:1;64:1]".parse()?)?);
+//! let tiler: Tiler<Expr> = "[128:1;64:1]".parse()?;
+//! let tiled = Map::from(matrix.zipped_divide(&tiler)?);
 //! let place = Place::leaves().named(["row", "col", "tile_row", "tile_col"]);
 //! assert_eq!(value(&tiled, &place)?.function("offset", Style::new(Language::Cuda))?, "\
 //! __device__ __forceinline__ int64_t offset(int64_t row, int64_t col, int64_t tile_row, int64_t tile_col, int64_t K) {
@@ -21,7 +22,7 @@
 //!
 //! // Which of the elements exist: the rows fill their tiles, the columns need not.
 //! let shape: Tree<Expr> = "(M{div=128},K)".parse()?;
-//! let positions = Map::from(Layout::identity(&shape)?.zipped_divide(&"[128:1;64:1]".parse()?)?);
+//! let positions = Map::from(Layout::identity(&shape)?.zipped_divide(&tiler)?);
 //! let mask = inside(&positions, &shape, &place)?;
 //! assert_eq!(mask.expression(Style::new(Language::Triton))?, "col + tile_col * 64 < K");
 //! # Ok(())

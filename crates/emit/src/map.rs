@@ -1,7 +1,7 @@
-//! What can be evaluated: layouts with strides of any kind, swizzles, and what is composed of them.
+//! What can be evaluated: layouts with strides of any kind, swizzles, bit matrices, and what is composed of them.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Layout, Swizzle, Xor};
+use tilewright_layout::{BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};
 
 /// A map from coordinates to numbers.
 ///
@@ -29,6 +29,8 @@ pub enum Map {
     Xor(Layout<Xor>),
     /// A swizzle of any offset.
     Swizzle(Swizzle),
+    /// A linear map over bits, of a number of as many bits as it reads; a square one keeps the bits above.
+    Matrix(BitMatrix),
     /// A layout seen through swizzles, bit matrices and other layouts.
     Composed(Composed),
     /// The same with numbers that become known at launch.
@@ -68,6 +70,12 @@ impl From<Layout<Xor>> for Map {
 impl From<Swizzle> for Map {
     fn from(swizzle: Swizzle) -> Map {
         Map::Swizzle(swizzle)
+    }
+}
+
+impl From<BitMatrix> for Map {
+    fn from(matrix: BitMatrix) -> Map {
+        Map::Matrix(matrix)
     }
 }
 

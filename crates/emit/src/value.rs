@@ -26,10 +26,11 @@ const MAX_LEAVES: usize = 256;
 ///
 /// ```
 /// use tilewright_emit::{Language, Map, Place, Style, value};
-/// use tilewright_layout::{Layout, symbolic::Expr};
+/// use tilewright_layout::{Layout, Tiler, symbolic::Expr};
 ///
 /// let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
-/// let tiled = matrix.zipped_divide(&"[128:1;64:1]".parse().unwrap()).unwrap();
+/// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
+/// let tiled = matrix.zipped_divide(&tiler).unwrap();
 /// let offset = value(&tiled.into(), &Place::leaves()).unwrap();
 /// assert_eq!(offset.expression(Style::new(Language::Cuda)).unwrap(), "(i0_0 + i1_0 * 128) * K + i0_1 + i1_1 * 64");
 /// ```
@@ -91,12 +92,13 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 ///
 /// ```
 /// use tilewright_emit::{Language, Place, Style, inside};
-/// use tilewright_layout::{Coordinate, Layout, Tree, symbolic::Expr};
+/// use tilewright_layout::{Coordinate, Layout, Tiler, Tree, symbolic::Expr};
 ///
 /// // Coordinates of a matrix, in tiles of 128 x 64. The last column of tiles is ragged, the last row is not.
 /// let shape: Tree<Expr> = "(M{div=128},K)".parse().unwrap();
+/// let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
 /// let rows: Layout<Coordinate<Expr>> = Layout::identity(&shape).unwrap();
-/// let tiled = rows.zipped_divide(&"[128:1;64:1]".parse().unwrap()).unwrap();
+/// let tiled = rows.zipped_divide(&tiler).unwrap();
 /// let inside = inside(&tiled.into(), &shape, &Place::leaves()).unwrap();
 /// assert_eq!(inside.expression(Style::new(Language::C)).unwrap(), "i0_1 + i1_1 * 64 < K");
 /// ```
@@ -214,20 +216,32 @@ fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> 
             let id = moves.made(&mut builder.graph);
             Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
         }
-        Map::Swizzle(swizzle) => {
-            let mut builder = Builder::new(&Profile::leaf(), place)?;
-            let range = if place.promise() == Promise::Nothing { Range::ALL } else { Range::of(Some(0), None) };
-            builder.variable(range, Vec::new())?;
-            let mut moves = Moves::default();
-            for offset in &builder.variables {
-                moves.swizzle(*offset, *swizzle);
-            }
-            let id = moves.made(&mut builder.graph);
-            Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
+        Map::Swizzle(swizzle) => of_bits(place, None, |moves, offset| moves.swizzle(offset, *swizzle)),
+        Map::Matrix(matrix) => {
+            // A matrix that is not square has no values above.
+            let square = matrix.inputs() == matrix.outputs();
+            let end = (!square || place.promise() == Promise::Inside).then(|| (1_i128 << matrix.inputs()) - 1);
+            of_bits(place, end, |moves, number| moves.matrix(number, matrix))
         }
         Map::Composed(composed) => through(composed, place, |number| Expr::from(*number)),
         Map::SymbolComposed(composed) => through(composed, place, Expr::clone),
     }
+}
+
+/// What happens to the bits of one number, which is not above `end` and then not negative.
+fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> Result<(Builder, Numbers), EmitError> {
+    let mut builder = Builder::new(&Profile::leaf(), place)?;
+    let range = match end {
+        None if place.promise() == Promise::Nothing => Range::ALL,
+        end => Range { least: Some(0), greatest: end },
+    };
+    builder.variable(range, Vec::new())?;
+    let mut moves = Moves::default();
+    for number in &builder.variables {
+        moved(&mut moves, *number);
+    }
+    let id = moves.made(&mut builder.graph);
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
 /// The value of a composed layout.

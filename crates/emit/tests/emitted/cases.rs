@@ -322,6 +322,16 @@ fn of_bits(random: &mut Random, count: usize, runs: usize) -> Vec<Case> {
         let shift = random.below(7) - 3;
         let swizzle = Swizzle::new(random.below(shift.abs() + 1), random.below(4), shift).unwrap();
         cases.push(match number % 4 {
+            _ if number % 10 == 9 => {
+                let inputs = 1 + random.below(6) as usize;
+                let columns: Vec<u64> = (0..inputs).map(|_| random.below(100) as u64).collect();
+                let matrix = BitMatrix::of_columns(columns).unwrap();
+                let draw = Draw { place: Place::index(), profile: Profile::leaf(), promise: Promise::Inside };
+                let shape = Tree::leaf(Expr::from(1 << inputs));
+                let evaluate = |_: &Values, at: &Tree<i64>| Some(vec![matrix.apply(at.leaves()[0] as u64) as i64]);
+                let computed = value(&matrix.clone().into(), &draw.place);
+                case(random, matrix.to_string(), computed, &draw, &shape, &[], runs, &evaluate)
+            }
             0 | 1 => {
                 let powers = number % 4 == 0;
                 let steps = layout.tree().map(|leaf| Leaf {

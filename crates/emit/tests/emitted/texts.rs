@@ -120,7 +120,8 @@ fn digits_that_nothing_counts_are_dropped() {
 #[test]
 fn a_tiled_matrix_is_written_as_by_hand() {
     let matrix: Layout<Expr> = "(M{div=128},K):(K,1)".parse().unwrap();
-    let tiled: Map = matrix.zipped_divide(&"[128:1;64:1]".parse::<Tiler<Expr>>().unwrap()).unwrap().into();
+    let tiler: Tiler<Expr> = "[128:1;64:1]".parse().unwrap();
+    let tiled: Map = matrix.zipped_divide(&tiler).unwrap().into();
     let at = |place: Place| value(&tiled, &place).unwrap().statements(Style::new(Language::Cuda)).unwrap();
     assert_eq!(
         at(Place::leaves().named(["row", "col", "tile_row", "tile_col"])),
