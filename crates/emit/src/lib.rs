@@ -55,9 +55,11 @@
 //! A name that is a word of the language is a raw identifier in Rust and refused elsewhere.
 
 mod bits;
+mod builder;
 mod computation;
 mod division;
 mod error;
+mod evaluation;
 mod explanation;
 mod expression;
 mod function;

@@ -1,0 +1,149 @@
+//! Maps at a place: the numbers of their values.
+//!
+//! Law: the numbers are what the library gives at the coordinate that the variables make up, for every value that the promise and the facts
+//! admit. Modes are coalesced first, which keeps the function there: within the shape, or at all integers.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, Coordinate, Extent, Layout, Leaf, Profile, Stride};
+
+use crate::bits::Moves;
+use crate::builder::{Builder, modes};
+use crate::error::EmitError;
+use crate::graph::Id;
+use crate::map::Map;
+use crate::place::{Place, Promise, named_by_path, pieces};
+use crate::polynomial::Polynomial;
+use crate::range::Range;
+
+/// The same layout, of expressions.
+pub(crate) fn symbolic(layout: &Layout<Coordinate>) -> Result<Layout<Coordinate<Expr>>, EmitError> {
+    let leaf = |leaf: &Leaf<Coordinate>| {
+        let mut terms = leaf.stride.terms().map(|(path, scale)| Coordinate::step(Expr::from(*scale), path));
+        let stride = terms.try_fold(Coordinate::zero(), |sum, term| sum.plus(&term));
+        let stride = stride.ok_or(EmitError::TooLarge { what: "an expression" })?;
+        Ok::<_, EmitError>(Leaf { extent: Expr::from(leaf.extent), stride })
+    };
+    Ok(Layout::from_tree(layout.tree().try_map(leaf)?)?)
+}
+
+/// The scale of a step in each leaf of the codomain.
+pub(crate) fn scales(stride: &Coordinate<Expr>, profile: &Profile) -> Vec<Expr> {
+    stride.in_profile(profile).map(|tree| tree.leaves().to_vec()).unwrap_or_default()
+}
+
+/// The numbers of a value.
+pub(crate) struct Numbers {
+    pub(crate) profile: Profile,
+    pub(crate) names: Vec<String>,
+    pub(crate) ids: Vec<Id>,
+}
+
+impl Numbers {
+    pub(crate) fn new(profile: Profile, stem: &str, ids: Vec<Id>) -> Numbers {
+        let names = (0..profile.leaves()).map(|leaf| named_by_path(stem, &profile.path(leaf))).collect();
+        Numbers { profile, names, ids }
+    }
+}
+
+pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+    match map {
+        Map::Layout(layout) => {
+            let (mut builder, sums) = linear(layout, place, 1, |stride| vec![stride.clone()])?;
+            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+            Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
+        }
+        Map::Coordinate(layout) => evaluated(&Map::SymbolCoordinate(symbolic(layout)?), place),
+        Map::SymbolCoordinate(layout) => {
+            let profile = layout.coprofile()?;
+            let (mut builder, sums) = linear(layout, place, profile.leaves(), |stride| scales(stride, &profile))?;
+            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+            Ok((builder, Numbers::new(profile, "c", ids)))
+        }
+        Map::Xor(layout) => {
+            let mut builder = Builder::new(layout.profile(), place)?;
+            let pieces = pieces(layout, &builder.profile)?;
+            builder.variables(pieces.iter().map(|piece| Expr::from(piece.size())).collect())?;
+            let mut moves = Moves::default();
+            for (piece, index) in pieces.iter().zip(builder.variables.clone()) {
+                let piece = coalesced(piece, place)?;
+                let modes: Vec<(i64, u64)> =
+                    piece.leaves().iter().map(|leaf| (leaf.extent, leaf.stride.bits())).collect();
+                let index = builder.graph.magnitude(index);
+                moves.layout(&mut builder.graph, index, &modes);
+            }
+            let id = moves.made(&mut builder.graph);
+            Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
+        }
+        Map::Swizzle(swizzle) => of_bits(place, None, |moves, offset| moves.swizzle(offset, *swizzle)),
+        Map::Matrix(matrix) => {
+            // A matrix that is not square has no values above.
+            let square = matrix.inputs() == matrix.outputs();
+            let end = (!square || place.promise() == Promise::Inside).then(|| (1_i128 << matrix.inputs()) - 1);
+            of_bits(place, end, |moves, number| moves.matrix(number, matrix))
+        }
+        Map::Composed(composed) => through(composed, place, |number| Expr::from(*number)),
+        Map::SymbolComposed(composed) => through(composed, place, Expr::clone),
+    }
+}
+
+/// What happens to the bits of one number, which is not above `end` and then not negative.
+fn of_bits(place: &Place, end: Option<i128>, moved: impl Fn(&mut Moves, Id)) -> Result<(Builder, Numbers), EmitError> {
+    let mut builder = Builder::new(&Profile::leaf(), place)?;
+    let range = match end {
+        None if place.promise() == Promise::Nothing => Range::ALL,
+        end => Range { least: Some(0), greatest: end },
+    };
+    builder.variable(range, Vec::new())?;
+    let mut moves = Moves::default();
+    for number in &builder.variables {
+        moved(&mut moves, *number);
+    }
+    let id = moves.made(&mut builder.graph);
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
+}
+
+/// The value of a composed layout.
+fn through<N: Extent>(
+    composed: &Composed<N>,
+    place: &Place,
+    expr: fn(&N) -> Expr,
+) -> Result<(Builder, Numbers), EmitError> {
+    let inner = with_expressions(composed.inner(), expr)?;
+    let (mut builder, sums) = linear(&inner, place, 1, |stride| vec![stride.clone()])?;
+    let inner = sums.into_iter().next().unwrap_or_default();
+    let value = builder.outer(composed.outer(), &expr(composed.offset()), inner, expr)?;
+    let id = value.made(&mut builder.graph);
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
+}
+
+/// The same layout, of expressions.
+pub(crate) fn with_expressions<N: Extent>(layout: &Layout<N>, expr: fn(&N) -> Expr) -> Result<Layout<Expr>, EmitError> {
+    let leaf = |leaf: &Leaf<N>| Leaf { extent: expr(&leaf.extent), stride: expr(&leaf.stride) };
+    Ok(Layout::from_tree(layout.tree().map(leaf))?)
+}
+
+/// The inner products of a layout, as polynomials.
+fn linear<D: Stride<Extent = Expr>>(
+    layout: &Layout<D>,
+    place: &Place,
+    count: usize,
+    strides: impl Fn(&D) -> Vec<Expr>,
+) -> Result<(Builder, Vec<Polynomial>), EmitError> {
+    let mut builder = Builder::new(layout.profile(), place)?;
+    let pieces = pieces(layout, &builder.profile)?;
+    builder.variables(pieces.iter().map(Layout::size).collect())?;
+    let mut all = Vec::new();
+    for piece in &pieces {
+        all.push(modes(&coalesced(piece, place)?, &strides));
+    }
+    let sums = builder.inner_products(&all, count)?;
+    Ok((builder, sums))
+}
+
+/// The same function with the fewest modes: of the indices that the promise admits.
+fn coalesced<D: Stride>(layout: &Layout<D>, place: &Place) -> Result<Layout<D>, EmitError> {
+    Ok(match place.promise() {
+        Promise::Inside => layout.coalesce()?,
+        Promise::NotNegative | Promise::Nothing => layout.coalesce_z()?,
+    })
+}
