@@ -1,10 +1,13 @@
 //! Values and errors as JSON objects, one on a line.
 //!
 //! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`; a kind may get more
-//! fields, but a field keeps its meaning. Integers are written in full, up to 64 bits.
+//! fields, but a field keeps its meaning. Integers are written in full, up to 64 bits; a number that is known at launch, a coordinate step and an
+//! XOR step are strings.
 
 use std::fmt::Write as _;
 
+use tilewright::layout::symbolic::Expr;
+use tilewright::layout::{Coordinate, Extent, Stride, Xor};
 use tilewright::{Diagnostic, Layout, Tree, Value};
 
 /// The JSON object of a value.
@@ -20,7 +23,16 @@ pub fn value(value: &Value) -> String {
             object.raw("rank", &tree.rank().to_string());
             object.raw("depth", &tree.depth().to_string());
         }
-        Value::Layout(layout) => layout_fields(&mut object, layout),
+        Value::SymbolTree(tree) => {
+            object.raw("value", &nested(tree));
+            object.raw("rank", &tree.rank().to_string());
+            object.raw("depth", &tree.depth().to_string());
+        }
+        Value::Symbol(number) => object.text("value", &number.to_string()),
+        Value::Layout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
+        Value::SymbolLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
+        Value::StepLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
+        Value::XorLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
         Value::Swizzle(swizzle) => {
             object.raw("bits", &swizzle.bits().to_string());
             object.raw("base", &swizzle.base().to_string());
@@ -61,19 +73,51 @@ pub fn error(diagnostic: &Diagnostic) -> String {
     object.end()
 }
 
-fn layout_fields(object: &mut Object, layout: &Layout) {
+fn layout_fields<D: Stride + Number, N: Number>(object: &mut Object, layout: &Layout<D>, cosize: Option<N>)
+where
+    D::Extent: Number,
+{
     object.raw("shape", &nested(&layout.shape()));
     object.raw("stride", &nested(&layout.stride()));
-    object.raw("size", &layout.size().to_string());
-    object.raw("cosize", &layout.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
+    object.raw("size", &layout.size().json());
+    object.raw("cosize", &cosize.map_or("null".to_owned(), |cosize| cosize.json()));
     object.raw("rank", &layout.rank().to_string());
     object.raw("depth", &layout.depth().to_string());
 }
 
-/// A tree of integers as nested arrays; a single integer as itself.
-fn nested(tree: &Tree<i64>) -> String {
+/// What stands at a leaf.
+trait Number: Clone {
+    fn json(&self) -> String;
+}
+
+impl Number for i64 {
+    fn json(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Number for Expr {
+    fn json(&self) -> String {
+        self.known().map_or_else(|| quoted(&self.to_string()), |known| known.to_string())
+    }
+}
+
+impl Number for Coordinate<Expr> {
+    fn json(&self) -> String {
+        quoted(&self.to_string())
+    }
+}
+
+impl Number for Xor {
+    fn json(&self) -> String {
+        quoted(&self.to_string())
+    }
+}
+
+/// A tree of numbers as nested arrays; a single number as itself.
+fn nested<T: Number>(tree: &Tree<T>) -> String {
     if tree.is_leaf() {
-        return tree.leaves().iter().map(ToString::to_string).collect();
+        return tree.leaves().iter().map(Number::json).collect();
     }
     let modes: Vec<String> = tree.modes().map(|mode| nested(&mode)).collect();
     format!("[{}]", modes.join(","))

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use tilewright::layout::Tiler;
 use tilewright::{Layout, Tree, Value};
 
-use crate::map::Map;
+use crate::map::{Map, Point};
 use tiling::{complement, divide, product, product_by_mode};
 
 /// How many indices are tested at most.
@@ -41,13 +41,34 @@ fn test(law: &'static str, total: i64, mut at: impl FnMut(i64) -> Finding) -> Ve
     Verdict { law: law.into(), tested: bound, total, failure: None }
 }
 
-/// The offset at an index, or why there is none.
-fn at(map: &Map, index: i64) -> Result<i64, String> {
+/// The value at an index, or why there is none.
+fn at(map: &Map, index: i64) -> Result<Point, String> {
+    map.value(index).map_err(|error| error.to_string())
+}
+
+/// The value at what another map gives.
+fn after(map: &Map, point: &Point) -> Result<Point, String> {
+    map.value_at(point).map_err(|error| error.to_string())
+}
+
+/// The offset at an index, where the values are offsets.
+fn offset(map: &Map, index: i64) -> Result<i64, String> {
     map.at(index).map_err(|error| error.to_string())
 }
 
-/// That two numbers agree at a coordinate.
-fn agree(map: &Map, index: i64, left: (&str, i64), right: (&str, i64)) -> Finding {
+/// The sum of two values: by XOR where the map adds so.
+fn plus(map: &Map, left: &Point, right: &Point) -> Result<Point, String> {
+    let add = |a: i64, b: i64| if map.adds_by_xor() { Some(a ^ b) } else { a.checked_add(b) };
+    let sum = match (left, right) {
+        (Point::Offset(a), Point::Offset(b)) => add(*a, *b).map(Point::Offset),
+        (Point::Coordinate(a), Point::Coordinate(b)) => a.tuple_add(b).ok().map(Point::Coordinate),
+        _ => None,
+    };
+    sum.ok_or_else(|| "the sum does not fit in 64 bits".to_owned())
+}
+
+/// That two values agree at a coordinate.
+fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> Finding {
     if left.1 == right.1 {
         return Ok(());
     }
@@ -71,15 +92,18 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
         "right_inverse" => Some(right_inverse(&a?, &result)),
         "left_inverse" => Some(left_inverse(&a?, &result)),
         "nullspace" => Some(nullspace(&a?, &result)),
-        "complement" => Some(complement(&a?, &result, true)),
-        "weak_complement" => Some(complement(&a?, &result, false)),
+        "complement" | "weak_complement" => {
+            let a = a?;
+            let whole = operation == "complement" && !a.adds_by_xor();
+            (!a.has_coordinates()).then(|| complement(&a, &result, whole))
+        }
         "layout_add" => Some(sum(&a?, &b?, &result)),
         "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => Some(divide(&a?, &result)),
-        "blocked_product" | "raked_product" => Some(product(&a?, b?.size(), &result)),
+        "blocked_product" | "raked_product" => copies(&a?, b?.size(), &result),
         "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
             let tiler = tiler_of(arguments.get(1)?)?;
             match (&tiler, first, value) {
-                (Tiler::Layout(layout), ..) => Some(product(&a?, layout.size(), &result)),
+                (Tiler::Layout(layout), ..) => copies(&a?, layout.size(), &result),
                 (_, Value::Layout(a), Value::Layout(result)) if operation == "logical_product" => {
                     product_by_mode(a, &tiler, result)
                 }
@@ -88,6 +112,11 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
         }
         _ => None,
     }
+}
+
+/// As [`product`], of maps whose copies lie at offsets that are added as integers.
+fn copies(a: &Map, count: i64, result: &Map) -> Option<Verdict> {
+    (!a.has_coordinates() && !a.adds_by_xor()).then(|| product(a, count, result))
 }
 
 /// A predicate holds, or here is where it does not.
@@ -131,7 +160,7 @@ pub fn same(a: &Map, b: &Map, law: &'static str) -> Verdict {
 /// `R(c) = A(B(c))`. A shape or a tiler as B composes by mode; a swizzle as A is read on all integers.
 fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
     let tiler = match b {
-        Value::Layout(_) | Value::Composed(_) => return after(a, &Map::of(b)?, result),
+        _ if Map::of(b).is_some() => return composed(a, &Map::of(b)?, result),
         _ => tiler_of(b)?,
     };
     let Value::Layout(a) = a else { return None };
@@ -153,11 +182,11 @@ fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
             value = value.checked_add(offset).ok_or("the sum does not fit in 64 bits")?;
             rest /= tile.size();
         }
-        agree(result, index, ("A(T(c))", value), ("R(c)", at(result, index)?))
+        agree(result, index, ("A(T(c))", value.into()), ("R(c)", at(result, index)?))
     }))
 }
 
-fn after(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
+fn composed(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
     let swizzle = if let Value::Swizzle(swizzle) = a { Some(*swizzle) } else { None };
     let map = Map::of_operand(a);
     if swizzle.is_none() && map.is_none() {
@@ -171,8 +200,8 @@ fn after(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
     Some(test(law, b.size(), |index| {
         let inner = at(b, index)?;
         let value = match (&swizzle, &map) {
-            (Some(swizzle), _) => swizzle.apply(inner),
-            (None, Some(map)) => at(map, inner)?,
+            (Some(swizzle), _) => swizzle.apply(inner.offset().unwrap_or(0)).into(),
+            (None, Some(map)) => after(map, &inner)?,
             (None, None) => inner,
         };
         agree(b, index, ("A(B(c))", value), ("R(c)", at(result, index)?))
@@ -196,41 +225,49 @@ fn pair_modes(a: &Layout, tiler: &Tiler, pairs: &mut Vec<(Layout, Option<Layout>
 fn same_offsets(a: &Map, result: &Map) -> Verdict {
     let law = "R takes the same offsets as A";
     let total = a.size().max(result.size());
-    let taken = |map: &Map| -> Result<HashSet<i64>, String> { (0..map.size().min(MOST)).map(|i| at(map, i)).collect() };
+    let taken =
+        |map: &Map| -> Result<HashSet<Point>, String> { (0..map.size().min(MOST)).map(|i| at(map, i)).collect() };
     let (left, right) = match (taken(a), taken(result)) {
         (Ok(left), Ok(right)) => (left, right),
         (Err(error), _) | (_, Err(error)) => {
             return Verdict { law: law.into(), tested: 0, total, failure: Some(error) };
         }
     };
-    let odd = left.symmetric_difference(&right).min();
+    let odd = left.symmetric_difference(&right).min_by_key(|point| (point.offset(), point.to_string()));
     let failure = odd.map(|offset| format!("only one of them takes the offset {offset}"));
     let tested = if total > MOST { 0 } else { total };
     Verdict { law: law.into(), tested, total, failure: failure.filter(|_| tested > 0) }
 }
 
 fn right_inverse(a: &Map, result: &Map) -> Verdict {
+    if a.has_coordinates() {
+        return test("A(R(c)) = c", result.size(), |index| {
+            let coordinate = Point::Coordinate(result.coordinate(index));
+            agree(result, index, ("A(R(c))", after(a, &at(result, index)?)?), ("c", coordinate))
+        });
+    }
     test("A(R(i)) = i", result.size(), |index| {
-        agree(result, index, ("A(R(i))", at(a, at(result, index)?)?), ("i", index))
+        agree(result, index, ("A(R(i))", after(a, &at(result, index)?)?), ("i", index.into()))
     })
 }
 
 fn left_inverse(a: &Map, result: &Map) -> Verdict {
     test("A(R(A(i))) = A(i)", a.size(), |index| {
-        let offset = at(a, index)?;
-        agree(a, index, ("A(R(A(i)))", at(a, at(result, offset)?)?), ("A(i)", offset))
+        let value = at(a, index)?;
+        agree(a, index, ("A(R(A(i)))", after(a, &after(result, &value)?)?), ("A(i)", value))
     })
 }
 
 fn nullspace(a: &Map, result: &Map) -> Verdict {
     test("A(R(i)) = 0", result.size(), |index| {
-        agree(result, index, ("A(R(i))", at(a, at(result, index)?)?), ("zero", 0))
+        let zero = at(a, 0)?;
+        agree(result, index, ("A(R(i))", after(a, &at(result, index)?)?), ("zero", zero))
     })
 }
 
 fn sum(a: &Map, b: &Map, result: &Map) -> Verdict {
     test("R(i) = A(i) + B(i)", a.size(), |index| {
-        let both = at(a, index)?.checked_add(at(b, index)?).ok_or("the sum does not fit in 64 bits")?;
+        let both = plus(a, &at(a, index)?, &at(b, index)?)?;
         agree(a, index, ("A(i) + B(i)", both), ("R(i)", at(result, index)?))
     })
 }

@@ -1,11 +1,12 @@
 //! `tilewright show`: a layout as a picture, and what can be said about it.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use tilewright::layout::Swizzle;
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
-use crate::map::{self, Map};
+use crate::map::{self, Map, Point};
 use crate::picture::{Axis, Cell, Paint, Window, grid, painted};
 use crate::terminal::{Failure, Terminal};
 
@@ -83,8 +84,9 @@ fn permutation(swizzle: Swizzle, colour: bool) -> String {
 
 /// The offset at an index as a cell, shaded by its value.
 fn cell(map: &Map, index: i64) -> Cell {
-    match map.at(index) {
-        Ok(offset) => (offset.to_string(), Paint::Grey(offset)),
+    match map.value(index) {
+        Ok(Point::Offset(offset)) => (offset.to_string(), Paint::Grey(offset)),
+        Ok(point) => (point.to_string(), Paint::Plain),
         Err(_) => ("?".to_owned(), Paint::Bad),
     }
 }
@@ -144,7 +146,7 @@ fn listing(map: &Map, window: Window) -> String {
         .into_iter()
         .map(|index| match index {
             Some(index) => {
-                let offset = map.at(index).map_or("?".to_owned(), |offset| offset.to_string());
+                let offset = map.value(index).map_or("?".to_owned(), |offset| offset.to_string());
                 [index.to_string(), map.coordinate(index).to_string(), offset]
             }
             None => ["⋮".to_owned(), "⋮".to_owned(), "⋮".to_owned()],
@@ -169,6 +171,7 @@ fn facts(value: &Value, map: &Map) -> Vec<String> {
     let cosize = match value {
         Value::Layout(layout) => layout.cosize().ok(),
         Value::Composed(map) => map.cosize().ok(),
+        Value::XorLayout(layout) => layout.cosize().ok(),
         _ => None,
     };
     let mut numbers = vec![format!("size {}", map.size())];
@@ -188,7 +191,13 @@ fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
     if map.size() > MOST {
         return None;
     }
-    let mut offsets: Vec<i64> = (0..map.size()).map(|index| map.at(index)).collect::<Result<_, _>>().ok()?;
+    if map.has_coordinates() {
+        let points: HashSet<Point> = (0..map.size()).map(|index| map.value(index)).collect::<Result<_, _>>().ok()?;
+        let injective = i64::try_from(points.len()) == Ok(map.size());
+        return Some(if injective { "injective" } else { "not injective" }.to_owned());
+    }
+    let offsets: Option<Vec<i64>> = (0..map.size()).map(|index| map.at(index).ok()).collect();
+    let mut offsets = offsets?;
     offsets.sort_unstable();
     let (least, greatest) = (offsets.first().copied()?, offsets.last().copied()?);
     offsets.dedup();

@@ -1,13 +1,19 @@
 //! Arguments of a function, read as what the function needs.
 //!
 //! The rules of reading are the same everywhere: where a layout is needed, a shape stands for its compact layout; where a
-//! tiler is needed, a shape tiles by mode; where a coordinate is needed, a tuple of numbers is one.
+//! tiler is needed, a shape tiles by mode; where a coordinate is needed, a tuple of numbers is one. Several arguments that go
+//! together are read as values of one kind, the least that holds them all ([`crate::kinds`]).
 
 use std::borrow::Cow;
 
-use tilewright_layout::{Coord, Layout, LayoutError, Tiler, Tree};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, Coord, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
-use crate::value::{Value, coordinate, number_tree, tiler_of};
+use crate::kinds::{self, Step};
+use crate::value::{
+    Value, coordinate, number_tree, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree,
+    tiler_of, xor_tree,
+};
 
 /// Why a function did not return a value.
 #[derive(Debug)]
@@ -16,8 +22,6 @@ pub(crate) enum Fault {
     Refused(LayoutError),
     /// One argument is wrong on its own account; the error is about it.
     At(usize, LayoutError),
-    /// The answer needs what only a later version computes with: what, and that it is part of the notation.
-    Later(&'static str, &'static str),
     /// One argument is of the wrong kind.
     Kind {
         /// Which.
@@ -31,6 +35,69 @@ impl From<LayoutError> for Fault {
     fn from(error: LayoutError) -> Fault {
         Fault::Refused(error)
     }
+}
+
+/// The kinds of strides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Integer,
+    Symbol,
+    Step,
+    Xor,
+}
+
+/// A map, of whatever kind.
+#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
+pub(crate) enum Map<'a> {
+    Integer(Cow<'a, Layout>),
+    Symbol(Cow<'a, Layout<Expr>>),
+    Step(Cow<'a, Layout<Step>>),
+    Xor(Cow<'a, Layout<Xor>>),
+    Composed(&'a Composed),
+    SymbolComposed(&'a Composed<Expr>),
+    StepComposed(&'a Composed<Step>),
+}
+
+/// Two layouts of one kind.
+#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
+pub(crate) enum Layouts<'a> {
+    Integer(Cow<'a, Layout>, Cow<'a, Layout>),
+    Symbol(Layout<Expr>, Layout<Expr>),
+    Step(Layout<Step>, Layout<Step>),
+    Xor(Layout<Xor>, Layout<Xor>),
+}
+
+/// A map and a tiler for its domain.
+#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
+pub(crate) enum Tiled<'a> {
+    Integer(Cow<'a, Layout>, Cow<'a, Tiler>),
+    Symbol(Layout<Expr>, Tiler<Expr>),
+    Step(Layout<Step>, Tiler<Expr>),
+    /// The tiler picks positions by coordinate.
+    Picked(Layout<Step>, Tiler<Step>),
+    Xor(Cow<'a, Layout<Xor>>, Cow<'a, Tiler>),
+    Composed(&'a Composed, Cow<'a, Tiler>),
+    SymbolComposed(Composed<Expr>, Tiler<Expr>),
+    StepComposed(&'a Composed<Step>, Tiler<Expr>),
+}
+
+/// A map and a layout into its domain, or of copies of it.
+pub(crate) enum Arranged<'a> {
+    Integer(Cow<'a, Layout>, Cow<'a, Layout>),
+    Symbol(Layout<Expr>, Layout<Expr>),
+    Step(Layout<Step>, Layout<Expr>),
+    Xor(Cow<'a, Layout<Xor>>, Cow<'a, Layout>),
+    Composed(&'a Composed, Cow<'a, Layout>),
+    SymbolComposed(Composed<Expr>, Layout<Expr>),
+}
+
+/// Two tuples of one kind.
+#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
+pub(crate) enum Trees {
+    Integer(Tree<i64>, Tree<i64>),
+    Symbol(Tree<Expr>, Tree<Expr>),
+    Step(Tree<Step>, Tree<Step>),
+    Xor(Tree<Xor>, Tree<Xor>),
 }
 
 /// The arguments of one call.
@@ -54,13 +121,144 @@ impl<'a> Arguments<'a> {
         Err(Fault::Kind { argument, wanted })
     }
 
-    /// A layout; a shape stands for its compact layout.
+    /// A layout with integer strides; a shape stands for its compact layout.
     pub(crate) fn layout(&self, argument: usize) -> Result<Cow<'a, Layout>, Fault> {
         match self.get(argument) {
             Some(Value::Layout(layout)) => Ok(Cow::Borrowed(layout)),
             Some(Value::Int(extent)) => compact(argument, &Tree::leaf(*extent)),
             Some(Value::Tree(shape)) => compact(argument, shape),
+            Some(Value::SymbolLayout(_) | Value::Symbol(_) | Value::SymbolTree(_)) => {
+                self.kind(argument, "a layout whose numbers are known")
+            }
+            Some(Value::StepLayout(_) | Value::XorLayout(_)) => self.kind(argument, "a layout with integer strides"),
             _ => self.kind(argument, "a layout"),
+        }
+    }
+
+    /// A map of any kind; a shape stands for its compact layout.
+    pub(crate) fn map(&self, argument: usize) -> Result<Map<'a>, Fault> {
+        match self.get(argument) {
+            Some(Value::Composed(map)) => Ok(Map::Composed(map)),
+            Some(Value::SymbolComposed(map)) => Ok(Map::SymbolComposed(map)),
+            Some(Value::StepComposed(map)) => Ok(Map::StepComposed(map)),
+            Some(Value::SymbolLayout(layout)) => Ok(Map::Symbol(Cow::Borrowed(&**layout))),
+            Some(Value::StepLayout(layout)) => Ok(Map::Step(Cow::Borrowed(&**layout))),
+            Some(Value::XorLayout(layout)) => Ok(Map::Xor(Cow::Borrowed(layout))),
+            Some(Value::Symbol(_) | Value::SymbolTree(_)) => Ok(Map::Symbol(Cow::Owned(self.symbol_layout(argument)?))),
+            _ => self.layout(argument).map(Map::Integer),
+        }
+    }
+
+    /// A map of any kind; none for a linear map over bits.
+    pub(crate) fn map_or_matrix(&self) -> Result<Option<Map<'a>>, Fault> {
+        match self.get(0) {
+            Some(Value::Matrix(_) | Value::Swizzle(_)) => Ok(None),
+            _ => self.map(0).map(Some),
+        }
+    }
+
+    /// A layout with integer strides whose numbers may not be known.
+    pub(crate) fn symbol_layout(&self, argument: usize) -> Result<Layout<Expr>, Fault> {
+        match self.get(argument) {
+            Some(Value::SymbolLayout(layout)) => Ok((**layout).clone()),
+            Some(value @ (Value::Symbol(_) | Value::SymbolTree(_))) => {
+                let shape = symbol_tree(value).unwrap_or(Tree::leaf(Expr::from(1)));
+                Layout::compact(&shape).map_err(|error| Fault::At(argument, error))
+            }
+            _ => match kinds::symbolic_layout(&*self.layout(argument)?) {
+                Some(layout) => Ok(layout),
+                None => self.kind(argument, "a layout with integer strides"),
+            },
+        }
+    }
+
+    /// A layout with coordinate strides; integers are steps in a codomain that is not a tuple.
+    pub(crate) fn step_layout(&self, argument: usize) -> Result<Layout<Step>, Fault> {
+        if let Some(Value::StepLayout(layout)) = self.get(argument) {
+            return Ok((**layout).clone());
+        }
+        match kinds::step_layout(&self.symbol_layout(argument)?) {
+            Some(layout) => Ok(layout),
+            None => self.kind(argument, "a layout with coordinate strides"),
+        }
+    }
+
+    /// A layout with XOR strides; strides of 0 are such.
+    pub(crate) fn xor_layout(&self, argument: usize) -> Result<Cow<'a, Layout<Xor>>, Fault> {
+        if let Some(Value::XorLayout(layout)) = self.get(argument) {
+            return Ok(Cow::Borrowed(layout));
+        }
+        match kinds::xor_layout(&*self.layout(argument)?) {
+            Some(layout) => Ok(Cow::Owned(layout)),
+            None => self.kind(argument, "a layout with XOR strides, as the other one has"),
+        }
+    }
+
+    /// Two layouts, as layouts of one kind.
+    pub(crate) fn layouts(&self, first: usize, second: usize) -> Result<Layouts<'a>, Fault> {
+        Ok(match self.kind_of([first, second].into_iter()) {
+            Kind::Integer => Layouts::Integer(self.layout(first)?, self.layout(second)?),
+            Kind::Symbol => Layouts::Symbol(self.symbol_layout(first)?, self.symbol_layout(second)?),
+            Kind::Step => Layouts::Step(self.step_layout(first)?, self.step_layout(second)?),
+            Kind::Xor => Layouts::Xor(self.xor_layout(first)?.into_owned(), self.xor_layout(second)?.into_owned()),
+        })
+    }
+
+    /// The least kind that holds these arguments, as far as one does.
+    pub(crate) fn kind_of(&self, arguments: impl Iterator<Item = usize> + Clone) -> Kind {
+        let any = |test: fn(&Value) -> bool| arguments.clone().any(|at| self.get(at).is_some_and(test));
+        if any(|value| matches!(value, Value::XorLayout(_))) {
+            Kind::Xor
+        } else if any(|value| matches!(value, Value::StepLayout(_))) {
+            Kind::Step
+        } else if any(is_symbolic) {
+            Kind::Symbol
+        } else {
+            Kind::Integer
+        }
+    }
+
+    /// The first argument as a map and the second as a tiler for it.
+    pub(crate) fn tiled(&self) -> Result<Tiled<'a>, Fault> {
+        let tiler = self.get(1);
+        if tiler.is_some_and(|value| matches!(value, Value::StepLayout(_) | Value::StepTiler(_)) || lists_steps(value))
+        {
+            return Ok(Tiled::Picked(self.step_layout(0)?, self.as_tiler(1, step_tiler_of)?));
+        }
+        match self.get(0) {
+            Some(Value::Composed(map)) => match self.tiler(1) {
+                Ok(tiler) => Ok(Tiled::Composed(map, tiler)),
+                Err(_) => Ok(Tiled::SymbolComposed(kinds::symbolic_composed(map)?, self.symbol_tiler(1)?)),
+            },
+            Some(Value::SymbolComposed(map)) => Ok(Tiled::SymbolComposed((**map).clone(), self.symbol_tiler(1)?)),
+            Some(Value::StepComposed(map)) => Ok(Tiled::StepComposed(map, self.symbol_tiler(1)?)),
+            Some(Value::XorLayout(layout)) => Ok(Tiled::Xor(Cow::Borrowed(layout), self.tiler(1)?)),
+            Some(Value::StepLayout(layout)) => Ok(Tiled::Step((**layout).clone(), self.symbol_tiler(1)?)),
+            first => {
+                if first.is_some_and(is_symbolic) || tiler.is_some_and(is_symbolic) {
+                    return Ok(Tiled::Symbol(self.symbol_layout(0)?, self.symbol_tiler(1)?));
+                }
+                Ok(Tiled::Integer(self.layout(0)?, self.tiler(1)?))
+            }
+        }
+    }
+
+    /// The first argument as a map and the second as a layout of its indices.
+    pub(crate) fn arranged(&self) -> Result<Arranged<'a>, Fault> {
+        match self.get(0) {
+            Some(Value::Composed(map)) => match self.layout(1) {
+                Ok(layout) => Ok(Arranged::Composed(map, layout)),
+                Err(_) => Ok(Arranged::SymbolComposed(kinds::symbolic_composed(map)?, self.symbol_layout(1)?)),
+            },
+            Some(Value::SymbolComposed(map)) => Ok(Arranged::SymbolComposed((**map).clone(), self.symbol_layout(1)?)),
+            Some(Value::XorLayout(layout)) => Ok(Arranged::Xor(Cow::Borrowed(layout), self.layout(1)?)),
+            Some(Value::StepLayout(layout)) => Ok(Arranged::Step((**layout).clone(), self.symbol_layout(1)?)),
+            first => {
+                if first.is_some_and(is_symbolic) || self.get(1).is_some_and(is_symbolic) {
+                    return Ok(Arranged::Symbol(self.symbol_layout(0)?, self.symbol_layout(1)?));
+                }
+                Ok(Arranged::Integer(self.layout(0)?, self.layout(1)?))
+            }
         }
     }
 
@@ -72,22 +270,83 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The shape that an argument is or has.
+    /// A number or a tuple of numbers that may not be known.
+    pub(crate) fn symbol_tree(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
+        match self.get(argument).and_then(symbol_tree) {
+            Some(tree) => Ok(tree),
+            None => self.kind(argument, "a number or a tuple of numbers"),
+        }
+    }
+
+    /// Two tuples, as tuples of one kind; none when one is no tuple.
+    pub(crate) fn trees(&self, first: usize, second: usize) -> Option<Trees> {
+        let (first, second) = (self.get(first)?, self.get(second)?);
+        if let (Some(a), Some(b)) = (number_tree(first), number_tree(second)) {
+            return Some(Trees::Integer(a, b));
+        }
+        if let (Some(a), Some(b)) = (symbol_tree(first), symbol_tree(second)) {
+            return Some(Trees::Symbol(a, b));
+        }
+        if let (Some(a), Some(b)) = (step_tree(first), step_tree(second)) {
+            return Some(Trees::Step(a, b));
+        }
+        Some(Trees::Xor(xor_tree(first)?, xor_tree(second)?))
+    }
+
+    /// The shape that an argument is or has, of known numbers.
     pub(crate) fn shape(&self, argument: usize) -> Result<Tree<i64>, Fault> {
         match self.get(argument) {
             Some(Value::Layout(layout)) => Ok(layout.shape()),
+            Some(Value::XorLayout(layout)) => Ok(layout.shape()),
             Some(Value::Composed(composed)) => Ok(composed.shape()),
-            Some(value) => match number_tree(value) {
+            Some(value) => match number_tree(value).or_else(|| kinds::known_tree(&symbol_shape(value)?)) {
                 Some(tree) => Ok(tree),
+                None if symbol_shape(value).is_some() => self.kind(argument, "a shape whose extents are known"),
                 None => self.kind(argument, "a shape or a layout"),
             },
             None => self.kind(argument, "a shape or a layout"),
         }
     }
 
+    /// The shape that an argument is or has, of numbers that may not be known.
+    pub(crate) fn symbol_shape(&self, argument: usize) -> Result<Tree<Expr>, Fault> {
+        match self.get(argument).and_then(symbol_shape) {
+            Some(tree) => Ok(tree),
+            None => self.kind(argument, "a shape or a layout"),
+        }
+    }
+
+    /// Two shapes, known or both as numbers that may not be.
+    pub(crate) fn shapes(&self, first: usize, second: usize) -> Result<Trees, Fault> {
+        let known = |argument: usize| {
+            self.get(argument).is_some_and(|value| !is_symbolic(value) && !matches!(value, Value::StepLayout(_)))
+        };
+        if known(first) && known(second) {
+            return Ok(Trees::Integer(self.shape(first)?, self.shape(second)?));
+        }
+        Ok(Trees::Symbol(self.symbol_shape(first)?, self.symbol_shape(second)?))
+    }
+
+    /// How an argument nests.
+    pub(crate) fn profile(&self, argument: usize) -> Result<Profile, Fault> {
+        match self.get(argument) {
+            Some(Value::StepTree(tree)) => Ok(tree.profile().clone()),
+            Some(Value::XorTree(tree)) => Ok(tree.profile().clone()),
+            _ => self.symbol_shape(argument).map(|shape| shape.profile().clone()),
+        }
+    }
+
     /// A coordinate.
     pub(crate) fn coord(&self, argument: usize) -> Result<Coord, Fault> {
         match self.get(argument).and_then(coordinate) {
+            Some(coord) => Ok(coord),
+            None => self.kind(argument, "a coordinate"),
+        }
+    }
+
+    /// A coordinate of numbers that may not be known.
+    pub(crate) fn symbol_coord(&self, argument: usize) -> Result<Coord<Expr>, Fault> {
+        match self.get(argument).and_then(symbol_coordinate) {
             Some(coord) => Ok(coord),
             None => self.kind(argument, "a coordinate"),
         }
@@ -105,22 +364,25 @@ impl<'a> Arguments<'a> {
     pub(crate) fn tiler(&self, argument: usize) -> Result<Cow<'a, Tiler>, Fault> {
         match self.get(argument) {
             Some(Value::Tiler(tiler)) => Ok(Cow::Borrowed(tiler)),
-            Some(value) => match tiler_of(value) {
-                Some(tiler) => tiler.map(Cow::Owned).map_err(|error| Fault::At(argument, error)),
-                None => self.kind(argument, "a tiler"),
-            },
+            _ => self.as_tiler(argument, tiler_of).map(Cow::Owned),
+        }
+    }
+
+    /// A tiler whose numbers may not be known.
+    pub(crate) fn symbol_tiler(&self, argument: usize) -> Result<Tiler<Expr>, Fault> {
+        self.as_tiler(argument, symbol_tiler_of)
+    }
+
+    fn as_tiler<T>(&self, argument: usize, read: fn(&Value) -> Option<Result<T, LayoutError>>) -> Result<T, Fault> {
+        match self.get(argument).and_then(read) {
+            Some(tiler) => tiler.map_err(|error| Fault::At(argument, error)),
             None => self.kind(argument, "a tiler"),
         }
     }
 
-    /// The size of a number, a shape or a layout.
-    pub(crate) fn size(&self, argument: usize) -> Result<i64, Fault> {
-        self.shape(argument)?.product().map_err(|error| Fault::At(argument, error))
-    }
-
     /// Whether the argument is a map from coordinates, not a number or a tuple.
     pub(crate) fn is_map(&self, argument: usize) -> bool {
-        matches!(self.get(argument), Some(Value::Layout(_) | Value::Composed(_)))
+        self.get(argument).is_some_and(is_map)
     }
 
     /// An integer.
@@ -150,6 +412,56 @@ impl<'a> Arguments<'a> {
             return tree.leaves().iter().map(|mode| self.natural(first, *mode)).collect();
         }
         (first..self.len()).map(|argument| self.mode(argument)).collect()
+    }
+}
+
+/// Whether a value is a map from coordinates.
+pub(crate) fn is_map(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Layout(_)
+            | Value::SymbolLayout(_)
+            | Value::StepLayout(_)
+            | Value::XorLayout(_)
+            | Value::Composed(_)
+            | Value::SymbolComposed(_)
+            | Value::StepComposed(_)
+    )
+}
+
+/// Whether a value has a number that is not known.
+fn is_symbolic(value: &Value) -> bool {
+    match value {
+        Value::Symbol(_)
+        | Value::SymbolTree(_)
+        | Value::SymbolCoord(_)
+        | Value::SymbolLayout(_)
+        | Value::SymbolTiler(_) => true,
+        Value::List(values) => values.iter().any(is_symbolic),
+        _ => false,
+    }
+}
+
+/// Whether a list has coordinate layouts in it.
+fn lists_steps(value: &Value) -> bool {
+    match value {
+        Value::StepLayout(_) | Value::StepTiler(_) => true,
+        Value::List(values) => values.iter().any(lists_steps),
+        _ => false,
+    }
+}
+
+/// The shape that a value is or has.
+pub(crate) fn symbol_shape(value: &Value) -> Option<Tree<Expr>> {
+    match value {
+        Value::Layout(layout) => Some(kinds::symbolic_tree(&layout.shape())),
+        Value::XorLayout(layout) => Some(kinds::symbolic_tree(&layout.shape())),
+        Value::Composed(map) => Some(kinds::symbolic_tree(&map.shape())),
+        Value::SymbolLayout(layout) => Some(layout.shape()),
+        Value::StepLayout(layout) => Some(layout.shape()),
+        Value::SymbolComposed(map) => Some(map.shape()),
+        Value::StepComposed(map) => Some(map.shape()),
+        _ => symbol_tree(value),
     }
 }
 

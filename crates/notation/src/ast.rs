@@ -20,6 +20,28 @@ pub(crate) enum Node {
     Underscore,
     /// A name; its text is the span.
     Name,
+    /// A name where an extent or a stride may stand: what is bound to it, or else a parameter.
+    Unknown,
+    /// `M{div=8}`, `?` or `?{div=8}`: its place in [`Program::parameters`].
+    Parameter(u32),
+    /// `^9`
+    Xor(u64),
+    /// `F2<outputs>[column,...]`
+    Matrix {
+        outputs: u8,
+        columns: List,
+    },
+    /// `scale@mode@mode`
+    Step {
+        scale: NodeId,
+        path: List,
+    },
+    /// `a+b`
+    Arithmetic {
+        operator: Operator,
+        left: NodeId,
+        right: NodeId,
+    },
     /// `(a,b)`: a nested tuple of numbers, or a list of other values. `trailing` says that a comma ends it.
     Tuple {
         items: List,
@@ -65,6 +87,29 @@ pub(crate) enum Node {
     },
 }
 
+/// What stands between two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Plus,
+    Minus,
+    Times,
+    /// Toward zero.
+    Over,
+    Floor,
+    Ceil,
+    Modulo,
+}
+
+/// A parameter as it is written: `M{div=8}`, or `?` where there is no name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: Option<Name>,
+    /// What is said in braces, between them.
+    pub(crate) facts: Option<Name>,
+    /// Whether it stands in a stride, so that it may be any integer.
+    pub(crate) in_stride: bool,
+}
+
 /// A run of children in [`Program::children`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct List {
@@ -82,13 +127,29 @@ impl Node {
     /// How many values below it in postorder it takes.
     pub(crate) fn operands(self) -> usize {
         match self {
-            Node::Int(_) | Node::Part(_) | Node::Bool(_) | Node::Underscore | Node::Name => 0,
-            Node::Numbers { .. } | Node::Swizzle { .. } => 0,
+            Node::Int(_) | Node::Part(_) | Node::Bool(_) | Node::Underscore | Node::Name | Node::Unknown => 0,
+            Node::Numbers { .. } | Node::Swizzle { .. } | Node::Parameter(_) | Node::Xor(_) => 0,
+            Node::Matrix { .. } => 0,
+            Node::Step { .. } => 1,
             Node::Tuple { items, .. } | Node::Tiler { items } | Node::Compose { items } => items.len(),
             Node::Call { arguments, .. } => arguments.len(),
             Node::Apply { arguments, .. } => arguments.len() + 1,
-            Node::Pair { .. } | Node::Index { .. } => 2,
+            Node::Pair { .. } | Node::Index { .. } | Node::Arithmetic { .. } => 2,
         }
+    }
+
+    /// Whether this is written as one number or step.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(
+            self,
+            Node::Int(_)
+                | Node::Part(_)
+                | Node::Unknown
+                | Node::Parameter(_)
+                | Node::Xor(_)
+                | Node::Step { .. }
+                | Node::Arithmetic { .. }
+        )
     }
 
     /// The integer that is written here.
@@ -100,7 +161,7 @@ impl Node {
     }
 }
 
-/// Where a name stands in the source.
+/// Where a name, or the facts about one, stand in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) start: u32,
@@ -140,6 +201,7 @@ pub(crate) struct Program {
     pub(crate) items: Vec<Item>,
     pub(crate) children: Vec<NodeId>,
     pub(crate) statements: Vec<Statement>,
+    pub(crate) parameters: Vec<Parameter>,
 }
 
 impl Program {
@@ -147,6 +209,7 @@ impl Program {
         self.items.clear();
         self.children.clear();
         self.statements.clear();
+        self.parameters.clear();
     }
 
     pub(crate) fn node(&self, id: NodeId) -> Node {
@@ -165,11 +228,14 @@ impl Program {
             let child = match self.node(id) {
                 Node::Tuple { items, .. }
                 | Node::Numbers { items }
+                | Node::Matrix { columns: items, .. }
                 | Node::Tiler { items }
                 | Node::Compose { items } => self.list(items).first().copied(),
                 Node::Call { arguments, .. } => self.list(arguments).first().copied(),
                 Node::Apply { target, .. } | Node::Index { target, .. } => Some(target),
                 Node::Pair { shape, .. } => Some(shape),
+                Node::Step { scale, .. } => Some(scale),
+                Node::Arithmetic { left, .. } => Some(left),
                 _ => None,
             };
             match child {
@@ -177,6 +243,12 @@ impl Program {
                 None => return id,
             }
         }
+    }
+
+    /// The places of the names that stand where a number may.
+    pub(crate) fn unknown_names(&self) -> impl Iterator<Item = Range<usize>> {
+        let unknown = self.items.iter().filter(|item| item.node == Node::Unknown);
+        unknown.map(|item| item.start as usize..item.end as usize)
     }
 
     pub(crate) fn list(&self, list: List) -> &[NodeId] {
@@ -187,8 +259,8 @@ impl Program {
 /// Whether a token opens (`+1`) or closes (`-1`) a bracket in which lines do not end.
 pub(crate) fn bracket(kind: Kind) -> i32 {
     match kind {
-        Kind::Open | Kind::OpenSquare | Kind::Less => 1,
-        Kind::Close | Kind::CloseSquare | Kind::Greater => -1,
+        Kind::Open | Kind::OpenSquare | Kind::OpenBrace | Kind::Less => 1,
+        Kind::Close | Kind::CloseSquare | Kind::CloseBrace | Kind::Greater => -1,
         _ => 0,
     }
 }

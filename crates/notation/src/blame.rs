@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use tilewright_layout::{LayoutError, Operand, Path};
 
-use crate::arguments::Fault;
+use crate::arguments::{Fault, is_map};
 use crate::ast::{Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
-use crate::parse::unsupported;
 use crate::value::Value;
 
 /// The parties to an operation: where it stands, and its operands in the text and as values.
@@ -37,7 +36,6 @@ impl Operation<'_> {
             Fault::Refused(error) => self.refused(&error),
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
-            Fault::Later(plural, this) => unsupported(self.whole.clone(), plural, this),
         }
     }
 
@@ -118,7 +116,7 @@ impl Operation<'_> {
     /// The argument that the error is about, and the path in it.
     fn place(&self, error: &LayoutError) -> Option<(usize, Path)> {
         let (operand, path) = error.place()?;
-        let layout = self.values.iter().position(|value| matches!(value, Value::Layout(_) | Value::Composed(_)));
+        let layout = self.values.iter().position(is_map);
         let (operand, path) = match (self.function, operand, path.as_slice()) {
             // The modes of a transposition are its arguments.
             ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
@@ -184,7 +182,7 @@ impl Operation<'_> {
             if told == Some(position) || literal(self.program.node(*id)) || diagnostic.span == span {
                 continue;
             }
-            if let (Value::Layout(_), Some(text)) = (value, short(value)) {
+            if let (true, Some(text)) = (is_map(value), short(value)) {
                 diagnostic = diagnostic.label(span, format!("{} is {text}", self.letter(position)));
             }
         }
@@ -263,10 +261,8 @@ fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
         // Parentheses around one layout only group it.
         Node::Tuple { items, trailing: false } => match program.list(items) {
             [only]
-                if !matches!(
-                    program.node(*only),
-                    Node::Int(_) | Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore
-                ) =>
+                if !program.node(*only).is_number()
+                    && !matches!(program.node(*only), Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore) =>
             {
                 locate(program, *only, path)
             }
@@ -279,7 +275,9 @@ fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
             },
             [] => Spot::default(),
         },
-        Node::Int(_) | Node::Part(_) | Node::Numbers { .. } => Spot { extent: walk(program, id, path), stride: None },
+        node if node.is_number() || matches!(node, Node::Numbers { .. }) => {
+            Spot { extent: walk(program, id, path), stride: None }
+        }
         _ => Spot::default(),
     }
 }
@@ -291,14 +289,12 @@ fn walk(program: &Program, id: NodeId, path: &[usize]) -> Option<Range<usize>> {
     while let [first, rest @ ..] = path {
         match program.node(id) {
             Node::Tuple { items, .. } | Node::Numbers { items } => id = *program.list(items).get(*first)?,
-            Node::Int(_) | Node::Part(_) if path.iter().all(|mode| *mode == 0) => break,
+            node if node.is_number() && path.iter().all(|mode| *mode == 0) => break,
             _ => return None,
         }
         path = rest;
     }
-    let written = matches!(
-        program.node(id),
-        Node::Int(_) | Node::Part(_) | Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore
-    );
+    let node = program.node(id);
+    let written = node.is_number() || matches!(node, Node::Tuple { .. } | Node::Numbers { .. } | Node::Underscore);
     written.then(|| program.span(id))
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use tilewright_layout::Tiler;
 
+use crate::arguments::is_map;
 use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, Evaluator, evaluate, run};
@@ -183,7 +184,7 @@ fn plan(function: &str, values: &[Value]) -> Plan {
         formula: formula.to_string(),
         steps: steps.iter().map(|(name, step)| (name.to_string(), step.to_string())).collect(),
     };
-    let second_is_layout = matches!(values.get(1), Some(Value::Layout(_)));
+    let second_is_layout = values.get(1).is_some_and(is_map);
     match (function, values.len()) {
         ("logical_divide", _) if second_is_layout => form(
             &["A", "T"],

@@ -12,10 +12,10 @@ use std::ops::Range;
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
 ///
-/// let source = "size((4,8):(1,4)) + 1";
+/// let source = "size((4,8):(1,4)) & 1";
 /// let error = evaluate(source, &mut Environment::new()).unwrap_err();
 /// assert_eq!(error.code, "E0203");
-/// assert_eq!(&source[error.span], "+");
+/// assert_eq!(&source[error.span], "&");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {

@@ -3,19 +3,24 @@
 //! Law: a program's value is that of its last statement, its names bound in order; an operation that the algebra refuses is
 //! a [`Diagnostic`] that points at the operand, and within a written operand at the mode, that is to blame.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tilewright_layout::{Layout, LayoutError, Swizzle, Tiler, Tree};
+use tilewright_layout::symbolic::{Expr, Facts, Parameter};
+use tilewright_layout::{BitMatrix, Extent, Layout, LayoutError, ModePath, Stride, Swizzle, Tiler, Tree, Xor};
 
-use crate::arguments::{Arguments, Fault};
-use crate::ast::{List, Name, Node, NodeId, Program};
+use crate::arguments::{Arguments, Fault, is_map};
+use crate::ast::{List, Name, Node, NodeId, Operator, Program};
 use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
-use crate::parse::{parse, unsupported};
+use crate::kinds::Step;
+use crate::parse::{KEYWORDS, parse};
 use crate::suggest::nearest;
-use crate::value::{Value, coordinate, number_tree, tiler_of, tuple_of};
+use crate::value::{
+    Value, number_tree, single, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of,
+    tuple_of, xor_tree,
+};
 
 /// The names that programs have bound.
 ///
@@ -30,6 +35,8 @@ use crate::value::{Value, coordinate, number_tree, tiler_of, tuple_of};
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     values: BTreeMap<String, Value>,
+    /// The names about which programs have said something in braces, `M{div=8}`: numbers that become known at launch.
+    parameters: BTreeMap<String, Parameter>,
 }
 
 impl Environment {
@@ -56,6 +63,7 @@ impl Environment {
     /// Forgets every name.
     pub fn clear(&mut self) {
         self.values.clear();
+        self.parameters.clear();
     }
 }
 
@@ -79,6 +87,7 @@ pub fn evaluate(source: &str, env: &mut Environment) -> Result<Value, Diagnostic
 /// As [`evaluate`], in the memory of an earlier program.
 pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
     parse(source, program).map_err(|error| *error)?;
+    declare(source, program, env)?;
     let mut last = None;
     for statement in &program.statements {
         let value = Evaluator { source, program, env }.value(statement.value)?;
@@ -89,6 +98,71 @@ pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) ->
         last = Some(value);
     }
     last.ok_or_else(|| Diagnostic::new("E0212", 0..source.len(), "there is nothing to evaluate"))
+}
+
+/// Gathers the parameters of a program, the names that nothing is bound to where a number may stand, and what is said about them: facts
+/// said anywhere hold everywhere.
+fn declare(source: &str, program: &Program, env: &mut Environment) -> Result<(), Diagnostic> {
+    let text_of = |name: Name| source.get(name.span()).unwrap_or("");
+    let bound: BTreeSet<&str> = program.statements.iter().filter_map(|statement| statement.name).map(text_of).collect();
+    for parameter in &program.parameters {
+        let Some(name) = parameter.name else { continue };
+        let text = text_of(name);
+        if functions::find(text).is_some() || KEYWORDS.contains(&text) {
+            return Err(Diagnostic::new("E0211", name.span(), format!("'{text}' is a word of the language"))
+                .label(name.span(), "facts are said about a number that is not known")
+                .help("use another name"));
+        }
+        if env.values.contains_key(text) || bound.contains(text) {
+            return Err(Diagnostic::new("E0211", name.span(), format!("'{text}' is bound to a value"))
+                .label(name.span(), "facts are said about a number that is not known")
+                .help("use another name, or leave out the braces"));
+        }
+        let said = parameter.facts.and_then(|facts| source.get(facts.span())).unwrap_or("");
+        let declared = said.parse().and_then(|facts: Facts| match env.parameters.get(text) {
+            Some(before) => Parameter::named(text, before.facts().and(facts)?),
+            None => Parameter::named(text, facts),
+        });
+        let declared = declared.map_err(|error| {
+            let diagnostic = Diagnostic::new(error.code(), name.span(), error.to_string());
+            diagnostic.label(name.span(), "no number is like this")
+        })?;
+        env.parameters.insert(text.to_owned(), declared);
+    }
+    for name in program.unknown_names() {
+        let text = source.get(name.clone()).unwrap_or("");
+        let known = bound.contains(text) || env.values.contains_key(text) || env.parameters.contains_key(text);
+        if known || functions::find(text).is_some() || xor_bits(text).is_some() {
+            continue;
+        }
+        if let Ok(parameter) = Parameter::named(text, Facts::positive()) {
+            env.parameters.insert(text.to_owned(), parameter);
+        }
+    }
+    Ok(())
+}
+
+/// The bits of an XOR step that is written as a name: `F9`.
+fn xor_bits(text: &str) -> Option<u64> {
+    text.strip_prefix('F').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))?.parse().ok()
+}
+
+/// How a value is read as a tiler, if it is one.
+type Reader<D> = fn(&Value) -> Option<Result<Tiler<D>, LayoutError>>;
+
+/// The tiler of which each mode is tiled by one of the values, read in one way; none where one cannot be read so.
+fn by_mode<D: Stride>(values: &[Value], read: Reader<D>) -> Option<Result<Value, Fault>>
+where
+    Value: From<Tiler<D>>,
+{
+    let mut tilers = Vec::with_capacity(values.len());
+    for (argument, value) in values.iter().enumerate() {
+        match read(value)? {
+            Ok(tiler) => tilers.push(tiler),
+            Err(error) => return Some(Err(Fault::At(argument, error))),
+        }
+    }
+    Some(Tiler::modes(tilers).map(Value::from).map_err(Fault::Refused))
 }
 
 /// The evaluator of one statement.
@@ -117,7 +191,12 @@ impl<'a> Evaluator<'a> {
                 Node::Int(value) => Value::Int(value),
                 Node::Bool(value) => Value::Bool(value),
                 Node::Underscore => Value::Coord(Tree::leaf(tilewright_layout::Slot::All)),
-                Node::Name => self.name(self.program.span(at))?.clone(),
+                Node::Name | Node::Unknown => self.name(self.program.span(at))?,
+                Node::Parameter(index) => self.parameter(at, index)?,
+                Node::Xor(bits) => Value::from(Tree::leaf(Xor::new(bits).map_err(|error| self.refuse(at, error))?)),
+                Node::Matrix { outputs, columns } => self.matrix(at, outputs, self.program.list(columns))?,
+                Node::Step { path, .. } => self.step(at, self.program.list(path), values)?,
+                Node::Arithmetic { operator, left, right } => self.arithmetic(at, operator, &[left, right], values)?,
                 Node::Numbers { items } => self.numbers(at, items)?,
                 Node::Tuple { trailing, .. } => {
                     let values = stack.drain(base..).collect();
@@ -144,20 +223,127 @@ impl<'a> Evaluator<'a> {
         stack.pop().ok_or_else(|| Diagnostic::new("E0212", self.program.span(id), "there is nothing to evaluate"))
     }
 
-    fn name(&self, span: Range<usize>) -> Result<&'a Value, Diagnostic> {
+    /// What a name stands for: what is bound to it, a parameter, or an XOR step such as `F9`.
+    fn name(&self, span: Range<usize>) -> Evaluated {
         let text = self.text(span.clone());
-        match self.env.values.get(text) {
-            Some(value) => Ok(value),
+        if let Some(value) = self.env.values.get(text) {
+            return Ok(value.clone());
+        }
+        if let Some(parameter) = self.env.parameters.get(text) {
+            return Ok(Value::from(Expr::from(parameter.clone())));
+        }
+        match xor_bits(text) {
+            Some(bits) => Xor::new(bits)
+                .map(|step| Value::from(Tree::leaf(step)))
+                .map_err(|error| Diagnostic::new(error.code(), span, error.to_string())),
             None => Err(self.unknown_name(span, text)),
         }
     }
 
+    /// `M{div=8}` or `?`.
+    fn parameter(&self, id: NodeId, index: u32) -> Evaluated {
+        let Some(written) = self.program.parameters.get(index as usize) else { return Ok(Value::Bool(false)) };
+        let said = written.facts.map_or("", |facts| self.text(facts.span()));
+        let parameter = match written.name {
+            Some(name) => match self.env.parameters.get(self.text(name.span())) {
+                Some(declared) => Ok(declared.clone()),
+                None => Parameter::named(self.text(name.span()), Facts::positive()),
+            },
+            // An unknown stride has no known sign either.
+            None if written.in_stride => format!("int,{said}").parse().map(Parameter::anonymous),
+            None => said.parse().map(Parameter::anonymous),
+        };
+        parameter.map(|parameter| Value::from(Expr::from(parameter))).map_err(|error| self.refuse(id, error))
+    }
+
+    /// `F2<outputs>[column,...]`
+    fn matrix(&self, id: NodeId, outputs: u8, columns: &[NodeId]) -> Evaluated {
+        let columns = columns.iter().filter_map(|column| self.program.node(*column).integer());
+        let columns = columns.map(|column| {
+            let (what, wanted) = ("a column of a bit matrix", "0 or more");
+            u64::try_from(column).map_err(|_| LayoutError::Argument { op: "bit_matrix", what, value: column, wanted })
+        });
+        let columns = columns.collect::<Result<Vec<u64>, _>>();
+        let matrix = columns.and_then(|columns| BitMatrix::new(usize::from(outputs), columns));
+        matrix.map(Value::Matrix).map_err(|error| self.refuse(id, error))
+    }
+
+    /// `scale@mode@mode`: the path is written innermost mode first.
+    fn step(&self, id: NodeId, path: &[NodeId], values: &[Value]) -> Evaluated {
+        let refuse = |error: LayoutError| self.refuse(id, error);
+        let scale = match values.first().and_then(single) {
+            Some(scale) => scale,
+            None => {
+                let fault = Fault::Kind { argument: 0, wanted: "a number before '@'" };
+                return Err(self.operation("", id, &[id], values).diagnose(fault));
+            }
+        };
+        let mut along = ModePath::ROOT;
+        for mode in path.iter().rev() {
+            let number = self.program.node(*mode).integer().unwrap_or(0);
+            let mode = usize::try_from(number).map_err(|_| {
+                let span = self.program.span(*mode);
+                Diagnostic::new("E0201", span.clone(), format!("{number} is not the number of a mode"))
+                    .label(span, "must be 0 or more")
+            })?;
+            along = along.then(mode).map_err(refuse)?;
+        }
+        Ok(Value::from(Step::step(scale, along)))
+    }
+
+    /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is that number.
+    fn arithmetic(&self, id: NodeId, operator: Operator, operands: &[NodeId; 2], values: &[Value]) -> Evaluated {
+        let fault = |argument, wanted| {
+            let diagnostic = self.operation("", id, operands, values).diagnose(Fault::Kind { argument, wanted });
+            match values.get(argument) {
+                Some(value) if is_map(value) => diagnostic.help("there is no arithmetic on layouts; see layout_add"),
+                _ => diagnostic,
+            }
+        };
+        let overflow = || self.refuse(id, LayoutError::Overflow { op: "arithmetic" });
+        let (Some(left), Some(right)) = (values.first(), values.get(1)) else { return Ok(Value::Bool(false)) };
+        if let (Some(a), Some(b)) = (single(left), single(right)) {
+            let result = match operator {
+                Operator::Plus => a.plus(&b),
+                Operator::Minus => a.minus(&b),
+                Operator::Times => a.times(&b),
+                _ if !Expr::zero().less(&b).proved() => return Err(fault(1, "a positive number")),
+                Operator::Floor => a.floor_div(&b),
+                Operator::Ceil => a.divide_up(&b),
+                Operator::Over => match (a.known(), b.known()) {
+                    (Some(n), Some(d)) if n % d != 0 => return Err(self.fraction(id, n, d)),
+                    _ => a.divide(&b).map(|(quotient, _)| quotient),
+                },
+                Operator::Modulo => a.divide(&b).map(|(_, remainder)| remainder),
+            };
+            return result.map(Value::from).ok_or_else(overflow);
+        }
+        let step =
+            |value: &Value| step_tree(value).and_then(|tree| tree.leaves().first().filter(|_| tree.is_leaf()).cloned());
+        match (operator, step(left), step(right)) {
+            (Operator::Plus, Some(a), Some(b)) => a.plus(&b).map(Value::from).ok_or_else(overflow),
+            (Operator::Minus, Some(a), Some(b)) => {
+                b.times(&Expr::from(-1)).and_then(|b| a.plus(&b)).map(Value::from).ok_or_else(overflow)
+            }
+            (Operator::Plus | Operator::Minus, None, _) => Err(fault(0, "a number or a coordinate step")),
+            (Operator::Plus | Operator::Minus, ..) => Err(fault(1, "a number or a coordinate step")),
+            _ if single(left).is_none() => Err(fault(0, "a number")),
+            _ => Err(fault(1, "a number")),
+        }
+    }
+
+    #[cold]
+    fn fraction(&self, id: NodeId, numerator: i64, denominator: i64) -> Diagnostic {
+        let span = self.program.span(id);
+        let scale = self.source.get(span.end..).is_some_and(|rest| rest.trim_start().starts_with('@'));
+        let code = if scale { "E0128" } else { "E0210" };
+        Diagnostic::new(code, span.clone(), format!("{numerator}/{denominator} is not a whole number"))
+            .label(span, "a fraction")
+            .help("extents, strides and offsets are whole numbers; see recast_layout for elements of another width")
+    }
+
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
-        if text.strip_prefix('F').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-        {
-            return unsupported(span, "XOR steps", "an XOR step, such as F9,");
-        }
         let known = functions::find(text).is_some();
         let near = nearest(text, self.env.names());
         let text = excerpt(text);
@@ -170,7 +356,9 @@ impl<'a> Evaluator<'a> {
         let error = error.label(span, "not bound");
         match near {
             Some(near) => error.help(format!("did you mean '{near}'?")),
-            None => error.help(format!("bind it first: {text} = (4,8):(8,1)")),
+            None => error.help(format!(
+                "bind it first, {text} = (4,8):(8,1); a number that becomes known at launch is {text}{{}}"
+            )),
         }
     }
 
@@ -179,38 +367,43 @@ impl<'a> Evaluator<'a> {
         Tree::flat(numbers).map(Value::Tree).map_err(|error| self.refuse(id, error))
     }
 
+    /// `shape:stride`
     fn pair(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
+        let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
         let layout = match values {
-            [Value::Tree(shape), Value::Tree(stride)] => Layout::new(shape, stride),
-            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride),
-            [Value::Int(_) | Value::Tree(_), Value::Int(_) | Value::Tree(_)] => {
-                match (values.first().and_then(number_tree), values.get(1).and_then(number_tree)) {
-                    (Some(shape), Some(stride)) => Layout::new(&shape, &stride),
-                    _ => Ok(Layout::unit()),
+            [Value::Tree(shape), Value::Tree(stride)] => Layout::new(shape, stride).map(Value::Layout),
+            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride).map(Value::Layout),
+            [shape, stride] => {
+                let extents = symbol_tree(shape)
+                    .ok_or_else(|| diagnose(Fault::Kind { argument: 0, wanted: "a shape before ':'" }))?;
+                match (number_tree(shape), symbol_tree(stride), step_tree(stride), xor_tree(stride)) {
+                    (Some(extents), _, _, Some(steps)) => Layout::new(&extents, &steps).map(Value::from),
+                    (_, Some(strides), ..) => Layout::new(&extents, &strides).map(Value::from),
+                    (_, _, Some(steps), _) => Layout::new(&extents, &steps).map(Value::from),
+                    (None, .., Some(_)) => {
+                        return Err(diagnose(Fault::Kind {
+                            argument: 0,
+                            wanted: "a shape of known numbers, for XOR strides",
+                        }));
+                    }
+                    _ => return Err(diagnose(Fault::Kind { argument: 1, wanted: "strides after ':'" })),
                 }
             }
-            _ => {
-                let (argument, wanted) = match values.first() {
-                    Some(Value::Int(_) | Value::Tree(_)) => (1, "strides after ':'"),
-                    _ => (0, "a shape before ':'"),
-                };
-                return Err(self.operation("", id, operands, values).diagnose(Fault::Kind { argument, wanted }));
-            }
+            _ => Ok(Value::Bool(false)),
         };
-        layout.map(Value::Layout).map_err(|error| self.operation("", id, operands, values).diagnose(error.into()))
+        layout.map_err(|error| diagnose(error.into()))
     }
 
+    /// `[a;b]`
     fn tiler(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let operation = || self.operation("", id, operands, values);
-        let mut tilers = Vec::with_capacity(values.len());
-        for (argument, value) in values.iter().enumerate() {
-            let tiler = match tiler_of(value) {
-                Some(tiler) => tiler.map_err(|error| Fault::At(argument, error)),
-                None => Err(Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" }),
-            };
-            tilers.push(tiler.map_err(|fault| operation().diagnose(fault))?);
-        }
-        Tiler::modes(tilers).map(Value::from).map_err(|error| self.refuse(id, error))
+        let tiler = by_mode(values, tiler_of)
+            .or_else(|| by_mode(values, symbol_tiler_of))
+            .or_else(|| by_mode(values, step_tiler_of))
+            .unwrap_or_else(|| {
+                let argument = values.iter().position(|value| step_tiler_of(value).is_none()).unwrap_or(0);
+                Err(Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" })
+            });
+        tiler.map_err(|fault| self.operation("", id, operands, values).diagnose(fault))
     }
 
     fn call(&self, id: NodeId, name: Name, operands: &[NodeId], values: &[Value]) -> Evaluated {
@@ -279,19 +472,13 @@ impl<'a> Evaluator<'a> {
                 .label(span, "no coordinate")
                 .help("write A(c), such as A(3) or A(2,_)"));
         }
-        let mut modes = Vec::with_capacity(rest.len());
-        for (position, value) in rest.iter().enumerate() {
-            match coordinate(value) {
-                Some(mode) => modes.push(mode),
-                None => {
-                    let fault = Fault::Kind { argument: position + 1, wanted: "a coordinate" };
-                    return Err(self.operation("", id, operands, values).diagnose(fault));
-                }
-            }
+        if let Some(position) = rest.iter().position(|value| symbol_coordinate(value).is_none()) {
+            let fault = Fault::Kind { argument: position + 1, wanted: "a coordinate" };
+            return Err(self.operation("", id, operands, values).diagnose(fault));
         }
-        let applied = match modes.as_slice() {
+        let applied = match rest {
             [only] => functions::apply(map, only),
-            many => match Tree::tuple(many.iter()) {
+            many => match tuple_of(many.to_vec(), false) {
                 Ok(coord) => functions::apply(map, &coord),
                 Err(error) => Some(Err(Fault::Refused(error))),
             },
@@ -365,8 +552,8 @@ impl<'a> Evaluator<'a> {
         let mut left = left.clone();
         while !values.is_empty() {
             let offset_between = values.len() > 1
-                && matches!(left, Value::Layout(_) | Value::Swizzle(_))
-                && matches!(values.first(), Some(Value::Int(_) | Value::Tree(_)));
+                && (is_map(&left) || matches!(left, Value::Swizzle(_) | Value::Matrix(_)))
+                && values.first().is_some_and(|value| symbol_tree(value).is_some());
             let taken = if offset_between { 2 } else { 1 };
             let (now, later) = values.split_at(taken);
             let (nodes, others) = operands.split_at(taken.min(operands.len()));

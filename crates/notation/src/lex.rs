@@ -33,6 +33,10 @@ pub(crate) enum Kind {
     At,
     Caret,
     Slash,
+    Plus,
+    Minus,
+    Star,
+    Percent,
     Question,
     OpenBrace,
     CloseBrace,
@@ -62,6 +66,10 @@ impl Kind {
             Kind::At => "'@'",
             Kind::Caret => "'^'",
             Kind::Slash => "'/'",
+            Kind::Plus => "'+'",
+            Kind::Minus => "'-'",
+            Kind::Star => "'*'",
+            Kind::Percent => "'%'",
             Kind::Question => "'?'",
             Kind::OpenBrace => "'{'",
             Kind::CloseBrace => "'}'",
@@ -123,7 +131,10 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' => return self.integer(start, start, false),
             b'-' => {
                 let digits = start + 1 + usize::from(self.byte(start + 1) == Some(b'_'));
-                return self.integer(start, digits, true);
+                if self.byte(digits).is_some_and(|byte| byte.is_ascii_digit()) {
+                    return self.integer(start, digits, true);
+                }
+                Kind::Minus
             }
             b'_' => match self.byte(start + 1) {
                 Some(b'0'..=b'9') => return self.integer(start, start + 1, false),
@@ -154,6 +165,9 @@ impl<'a> Lexer<'a> {
             b'@' => Kind::At,
             b'^' => Kind::Caret,
             b'/' => Kind::Slash,
+            b'+' => Kind::Plus,
+            b'*' => Kind::Star,
+            b'%' => Kind::Percent,
             b'?' => Kind::Question,
             b'{' => Kind::OpenBrace,
             b'}' => Kind::CloseBrace,
@@ -173,9 +187,6 @@ impl<'a> Lexer<'a> {
         }
         let error = Diagnostic::new("E0203", start..end, format!("the character {c:?} has no meaning here"));
         match c {
-            '+' | '*' | '%' | '-' => {
-                error.help("there is no arithmetic on layouts; see tuple_add, elem_scale, ceil_div")
-            }
             '"' | '\'' => error.help("values are written as they are, without quotes"),
             '−' | '–' | '—' => error.help("a negative number starts with the ASCII sign '-'"),
             _ => error,
@@ -223,13 +234,7 @@ impl<'a> Lexer<'a> {
             end += 1;
         }
         if count == 0 {
-            return if start + 1 == digits && negative {
-                Diagnostic::new("E0203", start..digits, "the sign '-' has no digits after it")
-                    .help("there is no subtraction; see tuple_sub")
-                    .fail()
-            } else {
-                Diagnostic::new("E0204", start..end.max(start + 1), "an integer without digits").fail()
-            };
+            return Diagnostic::new("E0204", start..end.max(start + 1), "an integer without digits").fail();
         }
         self.at = end;
         match value {

@@ -26,6 +26,7 @@ mod diagnostic;
 mod eval;
 mod explain;
 mod functions;
+mod kinds;
 mod lex;
 mod parse;
 mod suggest;

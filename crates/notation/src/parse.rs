@@ -4,26 +4,32 @@
 //! program := { statement (';' | newline) }            the last statement is the value
 //! statement := [ [ 'let' ] name '=' ] chain
 //! chain   := postfix { ('o' | '∘') postfix }
-//! postfix := atom { ':' atom | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
-//! atom    := integer | '_' | 'true' | 'false' | name [ '(' args ')' ] | tuple | tiler | swizzle
+//! postfix := sum { ':' sum | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
+//! sum     := [ '-' ] term { ('+' | '-') term }
+//! term    := step { ('*' | '/' | '%') step }
+//! step    := atom [ '@' integer { '@' integer } ]
+//! atom    := integer | '_' | 'true' | 'false' | name [ '(' args ')' ] | tuple | tiler | swizzle | matrix | '^' integer
+//!          | name facts | '?' [ facts ] | ('floor' | 'ceil' | 'trunc') '(' term ')'
+//! facts   := '{' { ('div' | 'min' | 'max') '=' integer | 'int' | 'i8' | 'i16' | 'i32' | 'i64' | ',' } '}'
 //! tuple   := '(' [ chain { ',' chain } [ ',' ] ] ')'
 //! tiler   := '[' [ chain { ';' chain } ] ']' | '<' [ chain { ',' chain } ] '>'
+//! matrix  := 'F2<' integer '>[' [ integer { ',' integer } ] ']'
 //! swizzle := ('S' | 'Sw') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
 //! ```
 //!
 //! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a name may:
 //! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
 
-mod forms;
 mod incomplete;
+mod numbers;
+mod swizzles;
 
 use std::ops::Range;
 
-use crate::ast::{Item, List, Name, Node, NodeId, Program, Statement};
+use crate::ast::{Item, List, Name, Node, NodeId, Operator, Program, Statement};
 use crate::diagnostic::{Diagnostic, Fail, excerpt};
 use crate::lex::{Kind, Lexer, Token};
 
-pub(crate) use forms::unsupported;
 pub use incomplete::is_incomplete;
 
 /// How deeply brackets, calls and method chains may nest.
@@ -121,12 +127,13 @@ impl<'a> Parser<'a, '_> {
         let own = match open.kind {
             Kind::Open => Kind::Close,
             Kind::OpenSquare => Kind::CloseSquare,
+            Kind::OpenBrace => Kind::CloseBrace,
             _ => Kind::Greater,
         };
         let message = match self.now.kind {
             kind if kind == own => return None,
             Kind::End => format!("the {} is never closed", open.kind.describe()),
-            kind @ (Kind::Close | Kind::CloseSquare | Kind::Greater) => {
+            kind @ (Kind::Close | Kind::CloseSquare | Kind::CloseBrace | Kind::Greater) => {
                 format!("{} closes what {} opened", kind.describe(), open.kind.describe())
             }
             _ => return None,
@@ -148,7 +155,7 @@ impl<'a> Parser<'a, '_> {
         };
         let span = self.now.span();
         match self.now.kind {
-            Kind::Close | Kind::CloseSquare | Kind::Greater if self.brackets.is_empty() => {
+            Kind::Close | Kind::CloseSquare | Kind::CloseBrace | Kind::Greater if self.brackets.is_empty() => {
                 Diagnostic::new("E0202", span.clone(), format!("{found} closes nothing"))
                     .label(span, "no bracket is open here")
             }
@@ -326,20 +333,24 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn postfix(&mut self) -> Parsed {
-        let mut target = self.atom()?;
+        let mut target = self.sum()?;
         loop {
             let start = self.start(target);
             match self.now.kind {
                 Kind::Colon => {
                     self.advance()?;
                     self.skip_lines()?;
-                    let stride = self.atom()?;
+                    let stride = self.sum()?;
+                    self.may_be_parameter(target);
+                    self.may_be_parameter(stride);
+                    self.mark_stride(stride);
                     let height = self.height(target).max(self.height(stride)) + 1;
                     target = self.push(Node::Pair { shape: target, stride }, start..self.end, height)?;
                 }
                 Kind::Open => {
                     let mark = self.pending.len();
                     self.arguments()?;
+                    self.may_be_parameters(mark);
                     let (arguments, height) = self.finish_list(mark);
                     let height = height.max(self.height(target) + 1);
                     target = self.push(Node::Apply { target, arguments }, start..self.end, height)?;
@@ -399,9 +410,6 @@ impl<'a> Parser<'a, '_> {
         match self.now.kind {
             Kind::Int(value) => {
                 let token = self.advance()?;
-                if matches!(self.now.kind, Kind::At | Kind::Slash) {
-                    return self.later_step(start)?.fail();
-                }
                 self.push(Node::Int(value), token.span(), 1)
             }
             Kind::Underscore => {
@@ -414,6 +422,7 @@ impl<'a> Parser<'a, '_> {
                 let mark = self.pending.len();
                 let trailing = self.items(Kind::Comma, Kind::Close, "',' or ')'")?;
                 let numbers = self.take_numbers(mark);
+                self.may_be_parameters(mark);
                 let (items, height) = self.finish_list(mark);
                 let node = if numbers { Node::Numbers { items } } else { Node::Tuple { items, trailing } };
                 self.push(node, start..self.end, height)
@@ -427,10 +436,15 @@ impl<'a> Parser<'a, '_> {
                 } else {
                     self.items(Kind::Comma, Kind::Greater, "',' or '>'")?;
                 }
+                self.may_be_parameters(mark);
                 let (items, height) = self.finish_list(mark);
                 self.push(Node::Tiler { items }, start..self.end, height)
             }
-            Kind::Question | Kind::Caret => self.later_step(start)?.fail(),
+            Kind::Question => {
+                self.advance()?;
+                self.parameter(start, None)
+            }
+            Kind::Caret => self.xor(),
             Kind::At => self.unexpected("a value").help("a coordinate step is written scale@mode, such as 1@0").fail(),
             _ => self.unexpected("a value").fail(),
         }
@@ -442,6 +456,7 @@ impl<'a> Parser<'a, '_> {
         match text {
             "true" | "false" => return self.push(Node::Bool(text == "true"), token.span(), 1),
             "S" | "Sw" if self.now.kind == Kind::Less => return self.swizzle(token.start),
+            "F2" if self.now.kind == Kind::Less => return self.matrix(token.start),
             "o" | "let" => {
                 return Diagnostic::new("E0201", token.span(), format!("expected a value, found the word '{text}'"))
                     .label(token.span(), "expected a value")
@@ -454,14 +469,24 @@ impl<'a> Parser<'a, '_> {
             return self.underscored_swizzle(token, numbers);
         }
         match self.now.kind {
+            Kind::Open if text == "floor" => self.rounded(token.start, Operator::Floor),
+            Kind::Open if text == "ceil" => self.rounded(token.start, Operator::Ceil),
+            Kind::Open if text == "trunc" => self.rounded(token.start, Operator::Over),
             Kind::Open => {
                 let mark = self.pending.len();
                 self.arguments()?;
+                if crate::functions::find(text).is_none() {
+                    // What is called is a value, and its arguments are indices.
+                    self.may_be_parameters(mark);
+                }
                 let (arguments, height) = self.finish_list(mark);
                 let name = Name { start: token.start as u32, end: token.end as u32 };
                 self.push(Node::Call { name, arguments }, token.start..self.end, height)
             }
-            Kind::OpenBrace | Kind::At => self.later_step(token.start)?.fail(),
+            Kind::OpenBrace => {
+                let name = Name { start: token.start as u32, end: token.end as u32 };
+                self.parameter(token.start, Some(name))
+            }
             _ => self.push(Node::Name, token.span(), 1),
         }
     }

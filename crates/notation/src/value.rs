@@ -1,14 +1,18 @@
 //! Values of the expression language.
 //!
-//! Law: a value prints as canonical text, and that text evaluates to the same value. So each value has one form only: a
-//! tree of one number is [`Value::Int`], a coordinate without `_` is a tree, and a tuple whose elements are numbers, `_`
-//! and such tuples is never a list.
+//! Law: a value prints as canonical text, and that text evaluates to the same value, where its names mean what they did. So each value has one form only: a
+//! tree of one number is [`Value::Int`], a coordinate without `_` is a tree, a tuple whose elements are numbers, `_`
+//! and such tuples is never a list, and what is symbolic or has coordinate or XOR steps cannot be had without ([`crate::kinds`]).
 
 use std::fmt;
 
+use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    Composed, Coord, Layout, LayoutError, Limit, MAX_DEPTH, MAX_NODES, OuterMap, Slot, Swizzle, Tiler, Tree,
+    BitMatrix, Composed, Coord, Coordinate, Extent, Layout, LayoutError, Limit, MAX_DEPTH, MAX_NODES, Mixed, OuterMap,
+    Slot, Stride, Swizzle, Tiler, Tree, Xor,
 };
+
+use crate::kinds::{self, Step};
 
 /// What an expression evaluates to.
 ///
@@ -39,6 +43,32 @@ pub enum Value {
     Tiler(Tiler),
     /// Several values, at least one of which is not a number, a tuple or `_`.
     List(Vec<Value>),
+    /// A number that is known at launch: `2*M`.
+    Symbol(Expr),
+    /// A tuple with such a number in it.
+    SymbolTree(Box<Tree<Expr>>),
+    /// A coordinate with a `_` and with such an index.
+    SymbolCoord(Box<Coord<Expr>>),
+    /// A layout with such a number: `(M,8):(8,1)`.
+    SymbolLayout(Box<Layout<Expr>>),
+    /// A tiler with such a number.
+    SymbolTiler(Box<Tiler<Expr>>),
+    /// A step along modes of a coordinate, or a tuple of them: `(1@0,2@1)`.
+    StepTree(Box<Tree<Coordinate<Expr>>>),
+    /// A layout whose value is a coordinate: `(4,8):(1@0,1@1)`.
+    StepLayout(Box<Layout<Coordinate<Expr>>>),
+    /// A composed layout with such a number: `(M,8):(8,1) o K o 4:1`.
+    SymbolComposed(Box<Composed<Expr>>),
+    /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
+    StepComposed(Box<Composed<Coordinate<Expr>>>),
+    /// A tiler that picks positions by coordinate: `2:64@0` in one of its modes.
+    StepTiler(Box<Tiler<Coordinate<Expr>>>),
+    /// An XOR step, or a tuple of them: `(^1,^9)`.
+    XorTree(Tree<Xor>),
+    /// A layout whose value is an XOR of steps: `(8,8):(^1,^9)`.
+    XorLayout(Layout<Xor>),
+    /// A linear map over bits.
+    Matrix(BitMatrix),
 }
 
 impl Value {
@@ -54,6 +84,21 @@ impl Value {
             Value::Composed(_) => "composed layout",
             Value::Tiler(_) => "tiler",
             Value::List(_) => "list",
+            Value::Symbol(_) => "number known at launch",
+            Value::SymbolTree(_) => "tuple known at launch",
+            Value::SymbolCoord(_) => "coordinate known at launch",
+            Value::SymbolLayout(_) => "layout known at launch",
+            Value::SymbolTiler(_) => "tiler known at launch",
+            Value::StepTree(steps) if steps.is_leaf() => "coordinate step",
+            Value::StepTree(_) => "tuple of coordinate steps",
+            Value::StepLayout(_) => "coordinate layout",
+            Value::StepTiler(_) => "coordinate tiler",
+            Value::SymbolComposed(_) => "composed layout known at launch",
+            Value::StepComposed(_) => "composed layout of coordinates",
+            Value::XorTree(steps) if steps.is_leaf() => "XOR step",
+            Value::XorTree(_) => "tuple of XOR steps",
+            Value::XorLayout(_) => "XOR layout",
+            Value::Matrix(_) => "bit matrix",
         }
     }
 
@@ -130,6 +175,127 @@ impl From<Tiler> for Value {
     }
 }
 
+impl From<Expr> for Value {
+    fn from(number: Expr) -> Value {
+        match number.known() {
+            Some(known) => Value::Int(known),
+            None => Value::Symbol(number),
+        }
+    }
+}
+
+impl From<Tree<Expr>> for Value {
+    fn from(tree: Tree<Expr>) -> Value {
+        match (kinds::known_tree(&tree), tree.leaves()) {
+            (Some(known), _) => Value::from(known),
+            (None, [only]) if tree.is_leaf() => Value::Symbol(only.clone()),
+            _ => Value::SymbolTree(Box::new(tree)),
+        }
+    }
+}
+
+impl From<Coord<Expr>> for Value {
+    fn from(coord: Coord<Expr>) -> Value {
+        match (coord.indices(), kinds::known_coord(&coord)) {
+            (Some(tree), _) => Value::from(tree),
+            (None, Some(known)) => Value::Coord(known),
+            (None, None) => Value::SymbolCoord(Box::new(coord)),
+        }
+    }
+}
+
+impl From<Layout<Expr>> for Value {
+    fn from(layout: Layout<Expr>) -> Value {
+        match kinds::known_layout(&layout) {
+            Some(known) => Value::Layout(known),
+            None => Value::SymbolLayout(Box::new(layout)),
+        }
+    }
+}
+
+impl From<Tiler<Expr>> for Value {
+    fn from(tiler: Tiler<Expr>) -> Value {
+        match (kinds::retiled(&tiler, &kinds::known_layout), tiler) {
+            (Some(known), _) => Value::from(known),
+            (None, Tiler::Layout(layout)) => Value::SymbolLayout(Box::new(layout)),
+            (None, tiler) => Value::SymbolTiler(Box::new(tiler)),
+        }
+    }
+}
+
+impl From<Tree<Step>> for Value {
+    fn from(tree: Tree<Step>) -> Value {
+        match kinds::plain_tree(&tree) {
+            Some(numbers) => Value::from(numbers),
+            None => Value::StepTree(Box::new(tree)),
+        }
+    }
+}
+
+impl From<Step> for Value {
+    fn from(step: Step) -> Value {
+        Value::from(Tree::leaf(step))
+    }
+}
+
+impl From<Layout<Step>> for Value {
+    fn from(layout: Layout<Step>) -> Value {
+        match kinds::plain_layout(&layout) {
+            Some(plain) => Value::from(plain),
+            None => Value::StepLayout(Box::new(layout)),
+        }
+    }
+}
+
+impl From<Tiler<Step>> for Value {
+    fn from(tiler: Tiler<Step>) -> Value {
+        match (kinds::retiled(&tiler, &kinds::plain_layout), tiler) {
+            (Some(plain), _) => Value::from(plain),
+            (None, Tiler::Layout(layout)) => Value::StepLayout(Box::new(layout)),
+            (None, tiler) => Value::StepTiler(Box::new(tiler)),
+        }
+    }
+}
+
+impl From<Tree<Xor>> for Value {
+    fn from(tree: Tree<Xor>) -> Value {
+        match tree.leaves().iter().all(|step| step.is_zero().proved()) {
+            true => Value::from(tree.map(|_| 0_i64)),
+            false => Value::XorTree(tree),
+        }
+    }
+}
+
+impl From<Layout<Xor>> for Value {
+    fn from(layout: Layout<Xor>) -> Value {
+        match kinds::without_bits(&layout) {
+            Some(plain) => Value::Layout(plain),
+            None => Value::XorLayout(layout),
+        }
+    }
+}
+
+impl From<Composed<Expr>> for Value {
+    fn from(map: Composed<Expr>) -> Value {
+        match kinds::known_composed(&map) {
+            Some(known) => Value::Composed(known),
+            None => Value::SymbolComposed(Box::new(map)),
+        }
+    }
+}
+
+impl From<Composed<Step>> for Value {
+    fn from(map: Composed<Step>) -> Value {
+        Value::StepComposed(Box::new(map))
+    }
+}
+
+impl From<BitMatrix> for Value {
+    fn from(matrix: BitMatrix) -> Value {
+        Value::Matrix(matrix)
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,6 +307,19 @@ impl fmt::Display for Value {
             Value::Swizzle(swizzle) => swizzle.fmt(f),
             Value::Composed(composed) => composed.fmt(f),
             Value::Tiler(tiler) => tiler.fmt(f),
+            Value::Symbol(number) => f.write_str(&number.with_facts()),
+            Value::SymbolTree(tree) => f.write_str(&tree.with_facts()),
+            Value::SymbolCoord(coord) => f.write_str(&coord.with_facts()),
+            Value::SymbolLayout(layout) => f.write_str(&layout.with_facts()),
+            Value::SymbolTiler(tiler) => f.write_str(&tiler.with_facts()),
+            Value::StepTree(tree) => tree.fmt(f),
+            Value::StepLayout(layout) => layout.fmt(f),
+            Value::StepTiler(tiler) => tiler.fmt(f),
+            Value::SymbolComposed(map) => map.fmt(f),
+            Value::StepComposed(map) => map.fmt(f),
+            Value::XorTree(tree) => tree.fmt(f),
+            Value::XorLayout(layout) => layout.fmt(f),
+            Value::Matrix(matrix) => matrix.fmt(f),
             Value::List(values) => {
                 f.write_str("(")?;
                 for (position, value) in values.iter().enumerate() {
@@ -168,13 +347,33 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
         let numbers = values.iter().map(|value| if let Value::Int(number) = value { *number } else { 0 });
         return Ok(Value::Tree(Tree::flat(numbers)?));
     }
-    if values.iter().all(|value| matches!(value, Value::Int(_) | Value::Tree(_))) {
-        let parts: Vec<Tree<i64>> = values.iter().filter_map(number_tree).collect();
+    if let Some(parts) = all(&values, number_tree) {
         return Ok(Value::Tree(Tree::tuple(parts.iter())?));
     }
-    if values.iter().all(|value| matches!(value, Value::Int(_) | Value::Tree(_) | Value::Coord(_))) {
-        let parts: Vec<Coord> = values.iter().filter_map(coordinate).collect();
+    if let Some(parts) = all(&values, coordinate) {
         return Ok(Value::Coord(Tree::tuple(parts.iter())?));
+    }
+    if let Some(parts) = all(&values, symbol_tree) {
+        return Ok(Value::SymbolTree(Box::new(Tree::tuple(parts.iter())?)));
+    }
+    if let Some(parts) = all(&values, symbol_coordinate) {
+        return Ok(Value::SymbolCoord(Box::new(Tree::tuple(parts.iter())?)));
+    }
+    if let Some(parts) = all(&values, step_tree) {
+        return Ok(Value::StepTree(Box::new(Tree::tuple(parts.iter())?)));
+    }
+    if let Some(parts) = all(&values, xor_tree) {
+        return Ok(Value::XorTree(Tree::tuple(parts.iter())?));
+    }
+    // Steps are given, and not all of one kind.
+    if let (Some(xor), true) = (
+        values.iter().position(|value| matches!(value, Value::XorTree(_))),
+        values.iter().all(|value| step_tree(value).is_some() || matches!(value, Value::XorTree(_))),
+    ) {
+        let place = |at: usize| (vec![at], values.get(at).map(Value::to_string).unwrap_or_default().into_boxed_str());
+        let other = values.iter().position(|value| xor_tree(value).is_none()).unwrap_or(xor);
+        let (first, second) = (place(xor.min(other)), place(xor.max(other)));
+        return Err(LayoutError::Mixed(Box::new(Mixed { first, second })));
     }
     match values.pop() {
         // Parentheses around one value group it.
@@ -184,6 +383,11 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
             list_of(values)
         }
     }
+}
+
+/// All values read in one way; none where one cannot be.
+fn all<T>(values: &[Value], read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    values.iter().map(read).collect()
 }
 
 /// The list of these values.
@@ -203,31 +407,44 @@ pub(crate) fn list_of(values: Vec<Value>) -> Result<Value, LayoutError> {
 
 /// How many nodes a value has and how deep its lists nest; lists inside it are within the limits already.
 fn extent_of(value: &Value) -> (usize, usize) {
-    match value {
-        Value::List(values) => values
-            .iter()
-            .map(extent_of)
-            .fold((1, 1), |(nodes, depth), (more, deeper)| (nodes.saturating_add(more), depth.max(deeper + 1))),
-        Value::Tree(tree) => (1 + tree.leaves().len(), 0),
-        Value::Coord(coord) => (1 + coord.leaves().len(), 0),
-        Value::Layout(layout) => (1 + layout.leaves().len(), 0),
-        Value::Composed(composed) => (1 + leaves_of_map(composed.outer()) + composed.inner().leaves().len(), 0),
-        Value::Tiler(tiler) => (leaves_of(tiler), 0),
-        Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) => (1, 0),
-    }
+    let leaves = match value {
+        Value::List(values) => {
+            return values
+                .iter()
+                .map(extent_of)
+                .fold((1, 1), |(nodes, depth), (more, deeper)| (nodes.saturating_add(more), depth.max(deeper + 1)));
+        }
+        Value::Tree(tree) => tree.leaves().len(),
+        Value::SymbolTree(tree) => tree.leaves().len(),
+        Value::StepTree(tree) => tree.leaves().len(),
+        Value::XorTree(tree) => tree.leaves().len(),
+        Value::Coord(coord) => coord.leaves().len(),
+        Value::SymbolCoord(coord) => coord.leaves().len(),
+        Value::Layout(layout) => layout.leaves().len(),
+        Value::SymbolLayout(layout) => layout.leaves().len(),
+        Value::StepLayout(layout) => layout.leaves().len(),
+        Value::XorLayout(layout) => layout.leaves().len(),
+        Value::Composed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
+        Value::SymbolComposed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
+        Value::StepComposed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
+        Value::Tiler(tiler) => leaves_of(tiler),
+        Value::SymbolTiler(tiler) => leaves_of(tiler),
+        Value::StepTiler(tiler) => leaves_of(tiler),
+        Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) | Value::Symbol(_) | Value::Matrix(_) => 0,
+    };
+    (1 + leaves, 0)
 }
 
-fn leaves_of_map(map: &OuterMap) -> usize {
+fn maps_of<N: Extent>(map: &OuterMap<N>) -> usize {
     match map {
         OuterMap::Layout(layout) => layout.leaves().len(),
         OuterMap::Swizzle(_) => 1,
-        OuterMap::Bits(matrix) => 1 + matrix.inputs(),
-        // At most MAX_CHAIN maps.
-        OuterMap::Chain(chain) => leaves_of_map(chain.outer()) + 1 + leaves_of_map(chain.inner()),
+        OuterMap::Bits(matrix) => matrix.inputs(),
+        OuterMap::Chain(chain) => maps_of(chain.outer()).saturating_add(maps_of(chain.inner())),
     }
 }
 
-fn leaves_of(tiler: &Tiler) -> usize {
+fn leaves_of<D: Stride>(tiler: &Tiler<D>) -> usize {
     match tiler {
         Tiler::Keep => 1,
         Tiler::Layout(layout) => 1 + layout.leaves().len(),
@@ -244,6 +461,39 @@ pub(crate) fn number_tree(value: &Value) -> Option<Tree<i64>> {
     }
 }
 
+/// A number or a tuple of numbers, known or not, as a tree.
+pub(crate) fn symbol_tree(value: &Value) -> Option<Tree<Expr>> {
+    match value {
+        Value::Symbol(number) => Some(Tree::leaf(number.clone())),
+        Value::SymbolTree(tree) => Some((**tree).clone()),
+        _ => number_tree(value).map(|tree| kinds::symbolic_tree(&tree)),
+    }
+}
+
+/// A number, known or not; a tuple of one number is that number, for parentheses group.
+pub(crate) fn single(value: &Value) -> Option<Expr> {
+    match symbol_tree(value)?.leaves() {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// A step or a tuple of steps, a number being a step in a codomain that is not a tuple.
+pub(crate) fn step_tree(value: &Value) -> Option<Tree<Step>> {
+    match value {
+        Value::StepTree(tree) => Some((**tree).clone()),
+        _ => symbol_tree(value).map(|tree| kinds::step_tree(&tree)),
+    }
+}
+
+/// An XOR step or a tuple of them; 0 is one.
+pub(crate) fn xor_tree(value: &Value) -> Option<Tree<Xor>> {
+    match value {
+        Value::XorTree(tree) => Some(tree.clone()),
+        _ => number_tree(value)?.try_map(|step| if *step == 0 { Ok(Xor::zero()) } else { Err(()) }).ok(),
+    }
+}
+
 /// A number, a tuple of numbers or a coordinate as a coordinate.
 pub(crate) fn coordinate(value: &Value) -> Option<Coord> {
     match value {
@@ -251,6 +501,15 @@ pub(crate) fn coordinate(value: &Value) -> Option<Coord> {
         Value::Tree(tree) => Some(tree.map(|index| Slot::At(*index))),
         Value::Coord(coord) => Some(coord.clone()),
         _ => None,
+    }
+}
+
+/// As [`coordinate`], of numbers that may not be known.
+pub(crate) fn symbol_coordinate(value: &Value) -> Option<Coord<Expr>> {
+    match value {
+        Value::SymbolCoord(coord) => Some((**coord).clone()),
+        Value::Coord(coord) => Some(kinds::symbolic_coord(coord)),
+        _ => symbol_tree(value).map(|tree| tree.map(|index| Slot::At(index.clone()))),
     }
 }
 
@@ -266,15 +525,50 @@ pub(crate) fn tiler_of(value: &Value) -> Option<Result<Tiler, LayoutError>> {
             let items: Option<Result<Vec<Tiler>, LayoutError>> = values.iter().map(tiler_of).collect();
             Some(items?.and_then(Tiler::modes))
         }
-        Value::Bool(_) | Value::Swizzle(_) | Value::Composed(_) => None,
+        _ => None,
+    }
+}
+
+/// As [`tiler_of`], with numbers that may not be known.
+pub(crate) fn symbol_tiler_of(value: &Value) -> Option<Result<Tiler<Expr>, LayoutError>> {
+    match value {
+        Value::Symbol(extent) => Some(Tiler::from_shape(&Tree::leaf(extent.clone()))),
+        Value::SymbolTree(shape) => Some(Tiler::from_shape(shape)),
+        Value::SymbolCoord(coord) => Some(tiler_of_coord(coord)),
+        Value::SymbolLayout(layout) => Some(Ok(Tiler::from(&**layout))),
+        Value::SymbolTiler(tiler) => Some(Ok((**tiler).clone())),
+        Value::List(values) => {
+            let items: Option<Result<Vec<Tiler<Expr>>, LayoutError>> = values.iter().map(symbol_tiler_of).collect();
+            Some(items?.and_then(Tiler::modes))
+        }
+        _ => match tiler_of(value)? {
+            Ok(tiler) => kinds::retiled(&tiler, &kinds::symbolic_layout).map(Ok),
+            Err(error) => Some(Err(error)),
+        },
+    }
+}
+
+/// As [`tiler_of`], with coordinate strides.
+pub(crate) fn step_tiler_of(value: &Value) -> Option<Result<Tiler<Step>, LayoutError>> {
+    match value {
+        Value::StepLayout(layout) => Some(Ok(Tiler::from(&**layout))),
+        Value::StepTiler(tiler) => Some(Ok((**tiler).clone())),
+        Value::List(values) => {
+            let items: Option<Result<Vec<Tiler<Step>>, LayoutError>> = values.iter().map(step_tiler_of).collect();
+            Some(items?.and_then(Tiler::modes))
+        }
+        _ => match symbol_tiler_of(value)? {
+            Ok(tiler) => kinds::retiled(&tiler, &kinds::step_layout).map(Ok),
+            Err(error) => Some(Err(error)),
+        },
     }
 }
 
 /// Extents and `_` by mode.
-fn tiler_of_coord(coord: &Coord) -> Result<Tiler, LayoutError> {
+fn tiler_of_coord<N: Extent>(coord: &Coord<N>) -> Result<Tiler<N>, LayoutError> {
     match (coord.is_leaf(), coord.leaves()) {
         (true, [Slot::All]) => Ok(Tiler::Keep),
-        (true, [Slot::At(extent)]) => Tiler::from_shape(&Tree::leaf(*extent)),
+        (true, [Slot::At(extent)]) => Tiler::from_shape(&Tree::leaf(extent.clone())),
         _ => Tiler::modes(coord.modes().map(|mode| tiler_of_coord(&mode)).collect::<Result<Vec<_>, _>>()?),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tilewright::Layout;
 use tilewright::layout::Tiler;
 
-use super::{MOST, Verdict, at, test};
-use crate::map::Map;
+use super::{MOST, Verdict, at, offset as at_offset, plus, test};
+use crate::map::{Map, Point};
 
 /// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no hole.
 pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
@@ -19,10 +19,11 @@ pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
     let mut seen: HashMap<i64, i64> = HashMap::new();
     test(law, total, |index| {
         let (i, j) = (index % inner, index / inner);
-        if i == 0 && j > 0 && at(result, j)? <= at(result, j - 1)? {
-            return Err(format!("R({j}) = {} does not come after R({})", at(result, j)?, j - 1));
+        if i == 0 && j > 0 && at_offset(result, j)? <= at_offset(result, j - 1)? {
+            return Err(format!("R({j}) = {} does not come after R({})", at_offset(result, j)?, j - 1));
         }
-        let offset = at(a, i)?.checked_add(at(result, j)?).ok_or("the sum does not fit in 64 bits")?;
+        let sum = plus(a, &at(a, i)?, &at(result, j)?)?;
+        let offset = sum.offset().unwrap_or(0);
         if let Some(before) = seen.insert(offset, index) {
             let (i0, j0) = (before % inner, before / inner);
             return Err(format!("offset {offset} is both A({i0}) + R({j0}) and A({i}) + R({j})"));
@@ -42,9 +43,9 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     } else {
         "R takes every offset of A (the tiles cover more)"
     };
-    let mut counts: HashMap<i64, i64> = HashMap::new();
+    let mut counts: HashMap<Point, i64> = HashMap::new();
     for index in 0..result.size().min(MOST) {
-        match result.at(index) {
+        match result.value(index) {
             Ok(offset) => *counts.entry(offset).or_default() += 1,
             Err(error) => {
                 return Verdict {
@@ -62,7 +63,7 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     }
     test(law, a.size(), |index| {
         let offset = at(a, index)?;
-        let left = counts.entry(offset).or_default();
+        let left = counts.entry(offset.clone()).or_default();
         *left -= 1;
         if *left >= 0 {
             return Ok(());
@@ -85,9 +86,9 @@ pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
     let mut left: HashMap<i64, i64> = HashMap::new();
     let mut offsets = Vec::new();
     for index in 0..total {
-        match result.at(index) {
+        match at_offset(result, index) {
             Ok(offset) => offsets.push(offset),
-            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error.to_string()) },
+            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error) },
         }
     }
     for offset in &offsets {
@@ -96,9 +97,9 @@ pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
     // How often A takes each of its offsets: a copy repeats exactly that.
     let mut pattern: HashMap<i64, i64> = HashMap::new();
     for index in 0..a.size() {
-        match a.at(index) {
+        match at_offset(a, index) {
             Ok(offset) => *pattern.entry(offset).or_default() += 1,
-            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error.to_string()) },
+            Err(error) => return Verdict { law: law.into(), tested: index, total, failure: Some(error) },
         }
     }
     // The least offset left is the least of some copy: take that copy away, until nothing is left.

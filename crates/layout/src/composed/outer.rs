@@ -65,7 +65,10 @@ impl<N: Extent> OuterMap<N> {
     pub fn eval(&self, offset: &N) -> Result<N, LayoutError> {
         match self {
             OuterMap::Layout(layout) => layout.eval(offset),
-            OuterMap::Swizzle(swizzle) => Ok(N::from(swizzle.apply(number(offset)?))),
+            OuterMap::Swizzle(swizzle) => match offset.known() {
+                Some(offset) => Ok(N::from(swizzle.apply(offset))),
+                None => swizzled(*swizzle, offset),
+            },
             OuterMap::Bits(matrix) => Ok(N::from(matrix.extended(number(offset)?)?)),
             OuterMap::Chain(chain) => {
                 let value = chain.offset.plus(&chain.inner.eval(offset)?);
@@ -194,6 +197,28 @@ impl<N: Extent> OuterMap<N> {
             None => OuterMap::Bits(matrix),
         }
     }
+}
+
+/// The image under a swizzle of an offset that is not known, by arithmetic on its bits: where `c` flips `a`, both 0 or 1, `a` becomes
+/// `a + c - 2ac`.
+///
+/// Errors: the offset may be negative; a number is not representable.
+#[cold]
+fn swizzled<N: Extent>(swizzle: Swizzle, offset: &N) -> Result<N, LayoutError> {
+    if !offset.less(&N::zero()).refuted() {
+        return Err(LayoutError::open("swizzle", Condition::AtMost, &N::zero(), offset));
+    }
+    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
+    let (into, from) = if shift >= 0 { (base, base + shift) } else { (base - shift, base) };
+    let power = |bit: i64| 1_i64.checked_shl(u32::try_from(bit).ok()?).filter(|power| *power > 0).map(N::from);
+    let two = N::from(2);
+    let bit = |bit: i64| offset.divide(&power(bit)?)?.0.divide(&two).map(|(_, bit)| bit);
+    let flipped = |value: N, index: i64| {
+        let (a, c) = (bit(into + index)?, bit(from + index)?);
+        let change = c.minus(&a.times(&c)?.times(&two)?)?;
+        value.plus(&change.times(&power(into + index)?)?)
+    };
+    (0..bits).try_fold(offset.clone(), flipped).ok_or_else(|| LayoutError::overflow("swizzle"))
 }
 
 fn number<N: Extent>(offset: &N) -> Result<i64, LayoutError> {

@@ -1,10 +1,13 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
-use tilewright_layout::{Composed, OuterMap};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, Extent, OuterMap, Tree};
 
-use super::{Function, mapped};
-use crate::arguments::{Arguments, Fault};
-use crate::value::Value;
+use super::numbers::tuples;
+use super::{Function, bits, mapped, numeric, paired, tiled};
+use crate::arguments::{Arguments, Arranged, Fault, Map};
+use crate::kinds::{self, Step};
+use crate::value::{Value, symbol_tree};
 
 const SIMPLIFYING: &str = "Simplifying";
 const ALGEBRA: &str = "Composition, complement, inverses";
@@ -15,25 +18,47 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
     if let (Some(Value::Layout(left)), Some(Value::Layout(right))) = (a.get(0), a.get(1)) {
         return Ok(left.compose(right)?.into());
     }
-    if let Some(Value::Swizzle(_)) = a.get(0) {
-        return composed(a, 2, 1);
+    if let Some(composed) = bits::compose(&a) {
+        return composed;
     }
-    let tiler = a.tiler(1)?;
-    mapped!(a, layout => layout.compose_tiler(&tiler)?)
+    match a.get(0) {
+        Some(Value::Swizzle(_) | Value::Matrix(_)) => composed(a, 2, 1),
+        _ => tiled!(a, (map, tiler) => map.compose_tiler(&tiler)?),
+    }
 }
 
-/// The composed layout of a layout or swizzle, an offset (0 where there is none) and a layout.
+/// The composed layout of a map, an offset (0 where there is none) and a layout.
 pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<Value, Fault> {
-    let outer: OuterMap = match a.get(0) {
-        Some(Value::Swizzle(swizzle)) => (*swizzle).into(),
-        _ => a.layout(0)?.into_owned().into(),
-    };
     let between = match a.get(offset) {
-        Some(Value::Int(value)) => *value,
-        None => 0,
-        _ => return a.kind(offset, "an integer offset"),
+        Some(value) => match symbol_tree(value) {
+            Some(tree) => tree,
+            None => return a.kind(offset, "an offset, or a coordinate"),
+        },
+        None => Tree::leaf(Expr::from(0)),
     };
-    Ok(Composed::new(outer, between, a.layout(inner)?.into_owned())?.into())
+    if let Some(Value::StepLayout(inner)) = a.get(inner) {
+        return Ok(Composed::new(outer(&a)?, Step::of_tree(&between)?, (**inner).clone())?.into());
+    }
+    let [between] = between.leaves() else { return a.kind(offset, "an integer offset") };
+    let known = match a.get(0) {
+        Some(value) => match bits::outer(value) {
+            Some(map) => Some(map),
+            None => a.layout(0).ok().map(|layout| OuterMap::from(layout.into_owned())),
+        },
+        None => None,
+    };
+    match (known, between.known(), a.layout(inner)) {
+        (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
+        _ => Ok(Composed::new(outer(&a)?, between.clone(), a.symbol_layout(inner)?)?.into()),
+    }
+}
+
+/// The map of a composed layout that is applied last, with numbers that may not be known.
+fn outer(a: &Arguments<'_>) -> Result<OuterMap<Expr>, Fault> {
+    match a.get(0).and_then(bits::outer) {
+        Some(map) => Ok(kinds::symbolic_map(&map)?),
+        None => Ok(a.symbol_layout(0)?.into()),
+    }
 }
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -49,8 +74,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.len() {
             1 => mapped!(a, layout => layout.coalesce()?),
             _ => {
-                let profile = a.shape(1)?;
-                mapped!(a, layout => layout.coalesce_by(profile.profile())?)
+                let profile = a.profile(1)?;
+                mapped!(a, layout => layout.coalesce_by(&profile)?)
             }
         },
     },
@@ -63,7 +88,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SIMPLIFYING,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.coalesce_z()?.into()),
+        run: |a| mapped!(a, Integer | Symbol | Step | Xor, layout => layout.coalesce_z()?),
     },
     Function {
         name: "filter_zeros",
@@ -75,8 +100,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.filter_zeros().into()),
-            _ => Ok(a.tree(0)?.filter_zeros(&a.tree(1)?)?.into()),
+            1 => match a.map(0)? {
+                Map::Composed(map) => Ok(map.filter_zeros()?.into()),
+                Map::SymbolComposed(map) => Ok(map.filter_zeros()?.into()),
+                Map::StepComposed(map) => Ok(map.filter_zeros()?.into()),
+                _ => mapped!(a, Integer | Symbol | Step | Xor, layout => layout.filter_zeros()),
+            },
+            _ => numeric!(a, tuples(&a)?, (shape, stride) => shape.filter_zeros(&stride)?),
         },
     },
     Function {
@@ -89,8 +119,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.filter()?.into()),
-            _ => Ok(a.layout(0)?.filter_by(a.shape(1)?.profile())?.into()),
+            1 => mapped!(a, layout => layout.filter()?),
+            _ => {
+                let profile = a.profile(1)?;
+                mapped!(a, layout => layout.filter_by(&profile)?)
+            }
         },
     },
     Function {
@@ -113,7 +146,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 2,
         most: 2,
-        run: |a| Ok(a.layout(0)?.compose_within(&*a.layout(1)?)?.into()),
+        run: |a| match (a.arranged(), a.get(1)) {
+            (_, Some(Value::StepLayout(b))) => Ok(a.step_layout(0)?.compose_within(b)?.into()),
+            (Ok(Arranged::Integer(map, b)), _) => Ok(map.compose_within(&*b)?.into()),
+            (Ok(Arranged::Symbol(map, b)), _) => Ok(map.compose_within(&b)?.into()),
+            (Ok(Arranged::Step(map, b)), _) => Ok(map.compose_within(&b)?.into()),
+            (Ok(Arranged::Xor(map, b)), _) => Ok(map.compose_within(&*b)?.into()),
+            (Ok(_), _) => a.kind(0, "a layout; a composed layout has no end of its own"),
+            (Err(fault), _) => Err(fault),
+        },
     },
     Function {
         name: "complement",
@@ -125,8 +166,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.complement_open()?.into()),
-            _ => Ok(a.layout(0)?.complement(&a.size(1)?)?.into()),
+            1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.complement_open()?),
+            _ => match (a.map(0)?, a.shape(1)) {
+                (Map::Integer(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
+                (Map::Xor(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
+                (Map::Composed(map), Ok(target)) => Ok(map.complement(&target.product()?)?.into()),
+                (Map::Step(layout), _) => Ok(layout.complement(&a.symbol_shape(1)?)?.into()),
+                _ => Ok(a.symbol_layout(0)?.complement(&a.symbol_shape(1)?.product()?)?.into()),
+            },
         },
     },
     Function {
@@ -139,8 +186,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => Ok(a.layout(0)?.weak_complement_open()?.into()),
-            _ => Ok(a.layout(0)?.weak_complement(&a.size(1)?)?.into()),
+            1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.weak_complement_open()?),
+            _ => match (a.map(0)?, a.shape(1)) {
+                (Map::Integer(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
+                (Map::Xor(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
+                (Map::Composed(map), Ok(target)) => Ok(map.weak_complement(&target.product()?)?.into()),
+                (Map::Step(layout), _) => Ok(layout.weak_complement(&a.symbol_shape(1)?)?.into()),
+                _ => Ok(a.symbol_layout(0)?.weak_complement(&a.symbol_shape(1)?.product()?)?.into()),
+            },
         },
     },
     Function {
@@ -152,7 +205,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.right_inverse()?.into()),
+        run: |a| match a.get(0) {
+            Some(Value::Matrix(matrix)) => Ok(matrix.right_inverse()?.into()),
+            Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
+            _ => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.right_inverse()?),
+        },
     },
     Function {
         name: "left_inverse",
@@ -163,7 +220,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.left_inverse()?.into()),
+        run: |a| match a.get(0) {
+            Some(Value::Matrix(matrix)) => Ok(matrix.left_inverse()?.into()),
+            Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
+            _ => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.left_inverse()?),
+        },
     },
     Function {
         name: "nullspace",
@@ -174,7 +235,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.nullspace()?.into()),
+        run: |a| mapped!(a, Integer | Symbol | Step | Xor | Composed | SymbolComposed, layout => layout.nullspace()?),
     },
     Function {
         name: "layout_add",
@@ -185,7 +246,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 2,
         most: 2,
-        run: |a| Ok(a.layout(0)?.add(&*a.layout(1)?)?.into()),
+        run: |a| paired!(a, 0, 1, (x, y) => x.add(&y)?),
     },
     Function {
         name: "upcast",
@@ -196,7 +257,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 2,
         most: 2,
-        run: |a| Ok(a.layout(0)?.upcast(a.int(1)?)?.into()),
+        run: |a| match a.get(0) {
+            Some(Value::Swizzle(swizzle)) => Ok(swizzle.upcast(a.int(1)?)?.into()),
+            Some(Value::Composed(map)) => Ok(map.upcast(a.int(1)?)?.into()),
+            _ => Ok(a.layout(0)?.upcast(a.int(1)?)?.into()),
+        },
     },
     Function {
         name: "downcast",
@@ -207,7 +272,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 2,
         most: 2,
-        run: |a| Ok(a.layout(0)?.downcast(a.int(1)?)?.into()),
+        run: |a| match a.get(0) {
+            Some(Value::Swizzle(swizzle)) => Ok(swizzle.downcast(a.int(1)?)?.into()),
+            Some(Value::Composed(map)) => Ok(map.downcast(a.int(1)?)?.into()),
+            _ => Ok(a.layout(0)?.downcast(a.int(1)?)?.into()),
+        },
     },
     Function {
         name: "recast_layout",
@@ -218,10 +287,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 3,
         most: 3,
-        run: |a| match a.get(0) {
-            Some(Value::Int(_)) => Ok(a.layout(2)?.recast(a.int(0)?, a.int(1)?)?.into()),
+        run: |a| {
             // As a method the layout comes first.
-            _ => Ok(a.layout(0)?.recast(a.int(1)?, a.int(2)?)?.into()),
+            let (layout, new, old) = if let Some(Value::Int(_)) = a.get(0) { (2, 0, 1) } else { (0, 1, 2) };
+            let (new, old) = (a.int(new)?, a.int(old)?);
+            match a.get(layout) {
+                Some(Value::Swizzle(swizzle)) => Ok(swizzle.recast(new, old)?.into()),
+                Some(Value::Composed(map)) => Ok(map.recast(new, old)?.into()),
+                _ => Ok(a.layout(layout)?.recast(new, old)?.into()),
+            }
         },
     },
     Function {
@@ -233,6 +307,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.max_alignment().into()),
+        run: |a| match a.get(0) {
+            Some(Value::Composed(map)) => Ok(map.max_alignment().into()),
+            _ => Ok(a.layout(0)?.max_alignment().into()),
+        },
     },
 ];

@@ -1,6 +1,10 @@
 //! Comparisons of values, shapes and coordinates.
 
-use super::Function;
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, Stride, Truth};
+
+use super::numbers::tuples;
+use super::{Function, numeric, paired};
+use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
 const EQUALITY: &str = "Equality and fit";
@@ -9,14 +13,33 @@ const ORDER: &str = "Orders of coordinates";
 /// Whether two values are the same; the stride of an extent of 1 cannot be observed.
 fn equal(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
-        (Some(Value::Layout(a)), Some(Value::Layout(b))) => {
-            a.profile() == b.profile()
-                && a.leaves()
-                    .iter()
-                    .zip(b.leaves())
-                    .all(|(a, b)| a.extent == b.extent && (a.extent == 1 || a.stride == b.stride))
-        }
+        (Some(Value::Layout(a)), Some(Value::Layout(b))) => same(a, b),
+        (Some(Value::SymbolLayout(a)), Some(Value::SymbolLayout(b))) => same(a, b),
+        (Some(Value::StepLayout(a)), Some(Value::StepLayout(b))) => same(a, b),
+        (Some(Value::XorLayout(a)), Some(Value::XorLayout(b))) => same(a, b),
         (a, b) => a == b,
+    }
+}
+
+fn same<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
+    let one = |extent: &D::Extent| extent.is_one().proved();
+    a.profile() == b.profile()
+        && a.leaves()
+            .iter()
+            .zip(b.leaves())
+            .all(|(a, b)| a.extent == b.extent && (one(&a.extent) || a.stride == b.stride))
+}
+
+/// The answer to a question about numbers that may not be known.
+fn answer(a: &Arguments<'_>, truth: Truth) -> Result<bool, Fault> {
+    match truth {
+        Truth::Proved => Ok(true),
+        Truth::Refuted => Ok(false),
+        Truth::Open => {
+            let values: Vec<String> = a.values.iter().map(Value::to_string).collect();
+            let fact = format!("whether {}({}) holds", a.function, values.join(", "));
+            Err(Fault::Refused(LayoutError::unknown(a.function, &fact)))
+        }
     }
 }
 
@@ -41,7 +64,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(a.layout(0)?.equivalent(&*a.layout(1)?).into()),
+        run: |a| match (a.get(0), a.get(1)) {
+            (Some(Value::Composed(x)), Some(Value::Composed(y))) => Ok(x.equivalent(y)?.into()),
+            (Some(Value::Composed(x)), _) => Ok(x.equivalent(&Composed::from(&*a.layout(1)?))?.into()),
+            (_, Some(Value::Composed(y))) => Ok(Composed::from(&*a.layout(0)?).equivalent(y)?.into()),
+            _ => paired!(a, 0, 1, (x, y) => x.equivalent(&y)),
+        },
     },
     Function {
         name: "congruent",
@@ -52,7 +80,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.congruent(&a.shape(1)?).into()),
+        run: |a| Ok((a.profile(0)? == a.profile(1)?).into()),
     },
     Function {
         name: "weakly_congruent",
@@ -63,7 +91,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.weakly_congruent(&a.shape(1)?).into()),
+        run: |a| Ok(a.profile(0)?.weakly_congruent(&a.profile(1)?).into()),
     },
     Function {
         name: "compatible",
@@ -74,7 +102,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.compatible(&a.shape(1)?).proved().into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => answer(&a, x.compatible(&y))?),
     },
     Function {
         name: "evenly_divides",
@@ -85,7 +113,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.evenly_divides(&a.shape(1)?)?.proved().into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => answer(&a, x.evenly_divides(&y)?)?),
     },
     Function {
         name: "elem_less",
@@ -96,7 +124,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.elem_less(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_less(&y))?),
     },
     Function {
         name: "elem_leq",
@@ -107,7 +135,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.elem_leq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_leq(&y))?),
     },
     Function {
         name: "elem_gtr",
@@ -118,7 +146,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.elem_gtr(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_gtr(&y))?),
     },
     Function {
         name: "elem_geq",
@@ -129,7 +157,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.elem_geq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_geq(&y))?),
     },
     Function {
         name: "lex_less",
@@ -140,7 +168,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.lex_less(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_less(&y))?),
     },
     Function {
         name: "lex_leq",
@@ -151,7 +179,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.lex_leq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_leq(&y))?),
     },
     Function {
         name: "lex_gtr",
@@ -162,7 +190,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.lex_gtr(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_gtr(&y))?),
     },
     Function {
         name: "lex_geq",
@@ -173,7 +201,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.lex_geq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_geq(&y))?),
     },
     Function {
         name: "colex_less",
@@ -184,7 +212,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.colex_less(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_less(&y))?),
     },
     Function {
         name: "colex_leq",
@@ -195,7 +223,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.colex_leq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_leq(&y))?),
     },
     Function {
         name: "colex_gtr",
@@ -206,7 +234,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.colex_gtr(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_gtr(&y))?),
     },
     Function {
         name: "colex_geq",
@@ -217,6 +245,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.colex_geq(&a.tree(1)?).proved().into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_geq(&y))?),
     },
 ];

@@ -1,13 +1,52 @@
 //! Coordinates, slices and offsets.
 
-use tilewright_layout::{Layout, crd2crd, crd2idx, idx2crd, increment};
+use tilewright_layout::{Layout, Stride, crd2crd, crd2idx, idx2crd, increment};
 
-use super::Function;
-use super::structure::either;
-use crate::arguments::Fault;
-use crate::value::Value;
+use super::making::shaped;
+use super::numbers::tuples;
+use super::{Function, apply, numeric, offset, position};
+use crate::arguments::{Fault, Map, is_map};
+use crate::value::{Value, symbol_tree};
 
 const COORDINATES: &str = "Coordinates and slices";
+
+/// The result of an operation that layouts and tuples share, on the first argument and a coordinate.
+macro_rules! cut {
+    ($a:expr, ($x:ident, $coord:ident) => $result:expr) => {
+        match ($a.get(0), $a.coord(1)) {
+            (Some(Value::Layout($x)), Ok($coord)) => Ok($result.into()),
+            (Some(Value::XorLayout($x)), Ok($coord)) => Ok($result.into()),
+            (Some(Value::Composed($x)), Ok($coord)) => Ok($result.into()),
+            (first, _) => {
+                let $coord = $a.symbol_coord(1)?;
+                match first {
+                    Some(Value::Layout(_)) => {
+                        let $x = $a.symbol_layout(0)?;
+                        Ok($result.into())
+                    }
+                    Some(Value::SymbolLayout($x)) => Ok($result.into()),
+                    Some(Value::StepLayout($x)) => Ok($result.into()),
+                    Some(Value::SymbolComposed($x)) => Ok($result.into()),
+                    Some(Value::StepComposed($x)) => Ok($result.into()),
+                    Some(Value::StepTree($x)) => Ok($result.into()),
+                    Some(Value::XorTree($x)) => Ok($result.into()),
+                    first => match first.and_then(symbol_tree) {
+                        Some($x) => Ok($result.into()),
+                        None => $a.kind(0, "a layout or a tuple"),
+                    },
+                }
+            }
+        }
+    };
+}
+
+/// A layout and an offset as a list.
+fn both<D: Stride>((layout, offset): (Layout<D>, D)) -> Result<Value, Fault>
+where
+    Value: From<Layout<D>> + From<D>,
+{
+    Ok(Value::List(vec![layout.into(), offset.into()]))
+}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -20,17 +59,23 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 3,
         run: |a| {
+            let place = |argument: usize| {
+                a.indices(argument).map(|_| ()).or_else(|_| a.symbol_tree(argument).map(|_| ()))?;
+                a.get(argument).map_or_else(|| a.kind(argument, "a coordinate without _"), Ok)
+            };
             if a.len() == 3 {
-                let layout = Layout::new(&a.tree(1)?, &a.tree(2)?).map_err(|error| Fault::At(1, error))?;
-                return Ok(layout.eval_at(&a.indices(0)?)?.into());
+                let map = shaped(&a, 1, 2).map_err(|fault| match fault {
+                    Fault::Refused(error) => Fault::At(1, error),
+                    fault => fault,
+                })?;
+                return apply(&map, place(0)?).unwrap_or_else(|| a.kind(1, "a shape"));
             }
             // As a method the layout comes first.
             let (coord, shape) = if a.is_map(0) { (1, 0) } else { (0, 1) };
-            let coord = a.indices(coord)?;
+            let coord = place(coord)?;
             match a.get(shape) {
-                Some(Value::Layout(layout)) => Ok(layout.eval_at(&coord)?.into()),
-                Some(Value::Composed(map)) => Ok(map.eval_at(&coord)?.into()),
-                _ => Ok(crd2idx(&coord, &a.tree(shape)?)?.into()),
+                Some(map) if is_map(map) => apply(map, coord).unwrap_or_else(|| a.kind(shape, "a layout")),
+                _ => numeric!(a, tuples(&a)?, (coord, shape) => crd2idx(&coord, &shape)?),
             }
         },
     },
@@ -45,7 +90,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let (index, shape) = if a.is_map(0) { (1, 0) } else { (0, 1) };
-            Ok(idx2crd(&a.indices(index)?, &a.shape(shape)?)?.into())
+            match (a.indices(index), a.shape(shape)) {
+                (Ok(index), Ok(shape)) => Ok(idx2crd(&index, &shape)?.into()),
+                _ => Ok(idx2crd(&a.symbol_tree(index)?, &a.symbol_shape(shape)?)?.into()),
+            }
         },
     },
     Function {
@@ -57,7 +105,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 3,
         most: 3,
-        run: |a| Ok(crd2crd(&a.indices(0)?, &a.shape(1)?, &a.shape(2)?)?.into()),
+        run: |a| match (a.indices(0), a.shape(1), a.shape(2)) {
+            (Ok(coord), Ok(from), Ok(to)) => Ok(crd2crd(&coord, &from, &to)?.into()),
+            _ => Ok(crd2crd(&a.symbol_tree(0)?, &a.symbol_shape(1)?, &a.symbol_shape(2)?)?.into()),
+        },
     },
     Function {
         name: "increment_coord",
@@ -68,7 +119,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| Ok(increment(&a.indices(0)?, &a.shape(1)?)?.into()),
+        run: |a| match (a.indices(0), a.shape(1)) {
+            (Ok(coord), Ok(shape)) => Ok(increment(&coord, &shape)?.into()),
+            _ => Ok(increment(&a.symbol_tree(0)?, &a.symbol_shape(1)?)?.into()),
+        },
     },
     Function {
         name: "slice",
@@ -79,13 +133,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| {
-            let coord = a.coord(1)?;
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.slice(&coord)?.into());
-            }
-            either(&a, |layout| layout.slice(&coord), |tree| tree.slice(&coord))
-        },
+        run: |a| cut!(a, (x, coord) => x.slice(&coord)?),
     },
     Function {
         name: "dice",
@@ -96,10 +144,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| {
-            let coord = a.coord(1)?;
-            either(&a, |layout| layout.dice(&coord), |tree| tree.dice(&coord))
-        },
+        run: |a| cut!(a, (x, coord) => x.dice(&coord)?),
     },
     Function {
         name: "slice_and_offset",
@@ -110,9 +155,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| {
-            let (slice, offset) = a.layout(0)?.slice_and_offset(&a.coord(1)?)?;
-            Ok(Value::List(vec![slice.into(), offset.into()]))
+        run: |a| match a.map(0)? {
+            Map::Integer(layout) => match a.coord(1) {
+                Ok(coord) => both(layout.slice_and_offset(&coord)?),
+                Err(_) => both(a.symbol_layout(0)?.slice_and_offset(&a.symbol_coord(1)?)?),
+            },
+            Map::Symbol(layout) => both(layout.slice_and_offset(&a.symbol_coord(1)?)?),
+            Map::Step(layout) => {
+                let (slice, offset) = layout.slice_and_offset(&a.symbol_coord(1)?)?;
+                Ok(Value::List(vec![slice.into(), position(&layout, &offset)?]))
+            }
+            Map::Xor(layout) => {
+                let (slice, at) = layout.slice_and_offset(&a.coord(1)?)?;
+                Ok(Value::List(vec![slice.into(), offset(at)]))
+            }
+            Map::Composed(map) => both(map.slice_and_offset(&a.coord(1)?)?),
+            _ => a.kind(0, "a layout, or a composed layout of known numbers"),
         },
     },
     Function {
@@ -124,12 +182,23 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| {
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.domain_offset(&a.indices(1)?)?.into());
+        run: |a| match a.map(0)? {
+            Map::Integer(layout) => match a.indices(1) {
+                Ok(coord) => both(layout.domain_offset(&coord)?),
+                Err(_) => both(a.symbol_layout(0)?.domain_offset(&a.symbol_tree(1)?)?),
+            },
+            Map::Symbol(layout) => both(layout.domain_offset(&a.symbol_tree(1)?)?),
+            Map::Step(layout) => {
+                let (moved, offset) = layout.domain_offset(&a.symbol_tree(1)?)?;
+                Ok(Value::List(vec![moved.into(), position(&layout, &offset)?]))
             }
-            let (layout, offset) = a.layout(0)?.domain_offset(&a.indices(1)?)?;
-            Ok(Value::List(vec![layout.into(), offset.into()]))
+            Map::Xor(layout) => {
+                let (moved, at) = layout.domain_offset(&a.indices(1)?)?;
+                Ok(Value::List(vec![moved.into(), offset(at)]))
+            }
+            Map::Composed(map) => Ok(map.domain_offset(&a.indices(1)?)?.into()),
+            Map::SymbolComposed(map) => Ok(map.domain_offset(&a.symbol_tree(1)?)?.into()),
+            Map::StepComposed(map) => Ok(map.domain_offset(&a.symbol_tree(1)?)?.into()),
         },
     },
 ];

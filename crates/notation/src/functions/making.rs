@@ -1,10 +1,13 @@
 //! Functions that make layouts from shapes, strides, orders and other layouts.
 
-use tilewright_layout::{Layout, compact_order};
+use std::borrow::Cow;
 
-use super::{Function, MANY};
-use crate::arguments::Fault;
-use crate::value::Value;
+use tilewright_layout::{Layout, Stride, compact_order};
+
+use super::{Function, MANY, shaped_as};
+use crate::arguments::{Arguments, Fault, Kind, is_map};
+use crate::kinds::Step;
+use crate::value::{Value, number_tree, step_tree, symbol_tree, xor_tree};
 
 const MAKING: &str = "Making layouts";
 
@@ -19,15 +22,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: MANY,
         run: |a| {
-            if !a.values.iter().any(|value| matches!(value, Value::Layout(_))) {
+            if !a.values.iter().any(is_map) {
                 return match a.len() {
-                    1 => Ok(a.layout(0)?.into_owned().into()),
-                    2 => Ok(Layout::new(&a.tree(0)?, &a.tree(1)?)?.into()),
+                    1 => shaped_as!(a, 0, shape => Layout::compact(&shape)?),
+                    2 => shaped(&a, 0, 1),
                     _ => a.kind(2, "a layout"),
                 };
             }
-            let modes: Vec<_> = (0..a.len()).map(|argument| a.layout(argument)).collect::<Result<_, _>>()?;
-            Ok(Layout::tuple(modes.iter().map(|mode| &**mode))?.into())
+            let all = 0..a.len();
+            match a.kind_of(all.clone()) {
+                Kind::Integer => modes(all.map(|at| a.layout(at))),
+                Kind::Symbol => modes(all.map(|at| a.symbol_layout(at).map(Cow::Owned))),
+                Kind::Step => modes(all.map(|at| a.step_layout(at).map(Cow::Owned))),
+                Kind::Xor => modes(all.map(|at| a.xor_layout(at))),
+            }
         },
     },
     Function {
@@ -39,7 +47,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(Layout::compact(&a.shape(0)?)?.into()),
+        run: |a| shaped_as!(a, 0, shape => Layout::compact(&shape)?),
     },
     Function {
         name: "row_major",
@@ -50,7 +58,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(Layout::row_major(&a.shape(0)?)?.into()),
+        run: |a| shaped_as!(a, 0, shape => Layout::row_major(&shape)?),
     },
     Function {
         name: "make_ordered_layout",
@@ -61,7 +69,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 2,
         most: 2,
-        run: |a| Ok(Layout::ordered(&a.shape(0)?, &a.tree(1)?)?.into()),
+        run: |a| {
+            let order = a.tree(1)?;
+            shaped_as!(a, 0, shape => Layout::ordered(&shape, &order)?)
+        },
     },
     Function {
         name: "compact_order",
@@ -72,7 +83,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 2,
         most: 2,
-        run: |a| Ok(compact_order(&a.shape(0)?, &a.tree(1)?)?.into()),
+        run: |a| {
+            let order = a.tree(1)?;
+            shaped_as!(a, 0, shape => compact_order(&shape, &order)?)
+        },
     },
     Function {
         name: "make_layout_like",
@@ -98,16 +112,42 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_identity_layout",
-        signature: "make_identity_layout(n)",
-        summary: "the layout that sends a coordinate to itself; in this version of a number only",
-        example: "make_identity_layout(8)",
-        result: "8:1",
+        signature: "make_identity_layout(shape)",
+        summary: "the layout that sends a coordinate to itself",
+        example: "make_identity_layout((4,(2,3)))",
+        result: "(4,(2,3)):(1@0,(1@0@1,1@1@1))",
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| match a.get(0) {
-            Some(Value::Int(_)) => Ok(a.layout(0)?.into_owned().into()),
-            _ => Err(Fault::Later("coordinate steps", "a step such as 1@0, which the identity of a tuple has,")),
-        },
+        run: |a| Ok(Layout::<Step>::identity(&a.symbol_shape(0)?)?.into()),
     },
 ];
+
+/// The layout with the shape and the strides of two arguments.
+pub(crate) fn shaped(a: &Arguments<'_>, shape: usize, stride: usize) -> Result<Value, Fault> {
+    let (Some(extents), Some(strides)) = (a.get(shape), a.get(stride)) else { return a.kind(stride, "strides") };
+    match (number_tree(extents), number_tree(strides)) {
+        (Some(extents), Some(strides)) => return Ok(Layout::new(&extents, &strides)?.into()),
+        (Some(extents), None) => {
+            if let Some(strides) = xor_tree(strides) {
+                return Ok(Layout::new(&extents, &strides)?.into());
+            }
+        }
+        _ => {}
+    }
+    let extents = a.symbol_tree(shape)?;
+    match (symbol_tree(strides), step_tree(strides)) {
+        (Some(strides), _) => Ok(Layout::new(&extents, &strides)?.into()),
+        (None, Some(strides)) => Ok(Layout::new(&extents, &strides)?.into()),
+        _ => a.kind(stride, "strides"),
+    }
+}
+
+/// The layout whose modes are these.
+fn modes<'a, D: Stride + 'a>(modes: impl Iterator<Item = Result<Cow<'a, Layout<D>>, Fault>>) -> Result<Value, Fault>
+where
+    Value: From<Layout<D>>,
+{
+    let modes: Vec<Cow<'a, Layout<D>>> = modes.collect::<Result<_, _>>()?;
+    Ok(Layout::tuple(modes.iter().map(|mode| &**mode))?.into())
+}

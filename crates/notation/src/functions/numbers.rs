@@ -1,12 +1,13 @@
 //! Arithmetic on nested tuples of numbers, and common domains of shapes.
 
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    LayoutError, Tree, common_coarsening, common_refinement, domain_distribute, greatest_common_domain,
+    Extent, LayoutError, Stride, Tree, common_coarsening, common_refinement, domain_distribute, greatest_common_domain,
 };
 
-use super::{Function, MANY};
-use crate::arguments::{Arguments, Fault};
-use crate::value::Value;
+use super::{Function, MANY, numeric, shaped_as};
+use crate::arguments::{Arguments, Fault, Trees};
+use crate::value::{Value, single, step_tree, symbol_tree};
 
 const NUMBERS: &str = "Numbers in tuples";
 const SHAPES: &str = "Common shapes";
@@ -17,11 +18,52 @@ fn all(a: &Arguments<'_>) -> Result<Tree<i64>, Fault> {
     Ok(Tree::tuple(trees.iter())?)
 }
 
+/// All arguments as one tuple of numbers that may not be known.
+fn all_symbols(a: &Arguments<'_>) -> Result<Tree<Expr>, Fault> {
+    let trees: Vec<Tree<Expr>> = (0..a.len()).map(|argument| a.symbol_tree(argument)).collect::<Result<_, _>>()?;
+    Ok(Tree::tuple(trees.iter())?)
+}
+
 /// The largest or the least of all numbers; of none there is none.
-fn extreme(a: &Arguments<'_>, of: fn(&Tree<i64>) -> Option<i64>) -> Result<Value, Fault> {
-    let numbers = all(a)?;
-    let none = LayoutError::Argument { op: a.function, what: "the number of numbers", value: 0, wanted: "at least 1" };
-    Ok(of(&numbers).ok_or(none)?.into())
+fn extreme(
+    a: &Arguments<'_>,
+    of: fn(&Tree<i64>) -> Option<i64>,
+    of_two: fn(&Expr, &Expr) -> Option<Expr>,
+) -> Result<Value, Fault> {
+    let none =
+        || LayoutError::Argument { op: a.function, what: "the number of numbers", value: 0, wanted: "at least 1" };
+    if let Ok(numbers) = all(a) {
+        return Ok(of(&numbers).ok_or_else(none)?.into());
+    }
+    let numbers = all_symbols(a)?;
+    let (first, rest) = numbers.leaves().split_first().ok_or_else(none)?;
+    let extreme = rest.iter().try_fold(first.clone(), |extreme, number| of_two(&extreme, number));
+    Ok(extreme.ok_or(LayoutError::Overflow { op: a.function })?.into())
+}
+
+/// What a quotient leaves, rounded down or toward zero.
+fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Value, Fault> {
+    let number = |argument: usize| match a.get(argument).and_then(single) {
+        Some(number) => Ok(number),
+        None => a.kind(argument, "a number"),
+    };
+    let (dividend, divisor) = (number(0)?, number(1)?);
+    if !Expr::zero().less(&divisor).proved() {
+        return a.kind(1, "a positive number");
+    }
+    let rest = rounded(&dividend, &divisor).and_then(|quotient| dividend.minus(&quotient.times(&divisor)?));
+    Ok(rest.ok_or(LayoutError::Overflow { op: a.function })?.into())
+}
+
+/// The first two arguments as tuples of numbers.
+pub(super) fn tuples(a: &Arguments<'_>) -> Result<Trees, Fault> {
+    match a.trees(0, 1) {
+        Some(trees) => Ok(trees),
+        None => {
+            let argument = usize::from(a.symbol_tree(0).is_ok());
+            a.kind(argument, "a number or a tuple of numbers")
+        }
+    }
 }
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -34,7 +76,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: 1,
-        run: |a| Ok(a.shape(0)?.product()?.into()),
+        run: |a| shaped_as!(a, 0, shape => shape.product()?),
     },
     Function {
         name: "product_each",
@@ -45,7 +87,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: 1,
-        run: |a| Ok(a.shape(0)?.product_each()?.into()),
+        run: |a| shaped_as!(a, 0, shape => shape.product_each()?),
     },
     Function {
         name: "product_like",
@@ -56,7 +98,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.product_like(a.shape(1)?.profile())?.into()),
+        run: |a| shaped_as!(a, 0, shape => shape.product_like(&a.profile(1)?)?),
     },
     Function {
         name: "inner_product",
@@ -67,7 +109,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.inner_product(&a.tree(1)?)?.into()),
+        run: |a| match (a.get(0).and_then(symbol_tree), a.get(1).and_then(step_tree), a.trees(0, 1)) {
+            (_, _, Some(Trees::Integer(x, y))) => Ok(x.inner_product(&y)?.into()),
+            (Some(x), Some(y), _) => Ok(x.inner_product(&y)?.into()),
+            (None, ..) => a.kind(0, "a number or a tuple of numbers"),
+            _ => a.kind(1, "a tuple of numbers or of coordinate steps"),
+        },
     },
     Function {
         name: "elem_scale",
@@ -78,7 +125,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.elem_scale(&a.tree(1)?)?.into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.elem_scale(&y)?),
     },
     Function {
         name: "tuple_add",
@@ -89,7 +136,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.tuple_add(&a.tree(1)?)?.into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.tuple_add(&y)?),
     },
     Function {
         name: "tuple_sub",
@@ -100,7 +147,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.tuple_sub(&a.tree(1)?)?.into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.tuple_sub(&y)?),
     },
     Function {
         name: "ceil_div",
@@ -112,8 +159,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| match a.get(1) {
-            Some(Value::Layout(_) | Value::Tiler(_)) => Ok(a.tiler(1)?.tiles_of(&a.shape(0)?)?.into()),
-            _ => Ok(a.shape(0)?.ceil_div(&a.tree(1)?)?.into()),
+            Some(Value::Layout(_) | Value::Tiler(_) | Value::SymbolLayout(_) | Value::SymbolTiler(_)) => {
+                match (a.tiler(1), a.shape(0)) {
+                    (Ok(tiler), Ok(shape)) => Ok(tiler.tiles_of(&shape)?.into()),
+                    _ => Ok(a.symbol_tiler(1)?.tiles_of(&a.symbol_shape(0)?)?.into()),
+                }
+            }
+            _ => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
         },
     },
     Function {
@@ -125,7 +177,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.shape(0)?.shape_div(&a.tree(1)?)?.into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => x.shape_div(&y)?),
     },
     Function {
         name: "round_up",
@@ -136,7 +188,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| Ok(a.tree(0)?.round_up(&a.tree(1)?)?.into()),
+        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.round_up(&y)?),
     },
     Function {
         name: "max",
@@ -147,7 +199,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: MANY,
-        run: |a| extreme(&a, Tree::max),
+        run: |a| extreme(&a, Tree::max, Expr::maximum),
     },
     Function {
         name: "min",
@@ -158,7 +210,29 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: MANY,
-        run: |a| extreme(&a, Tree::min),
+        run: |a| extreme(&a, Tree::min, Expr::minimum),
+    },
+    Function {
+        name: "mod",
+        signature: "mod(a, b)",
+        summary: "what the quotient a/b, rounded down, leaves of a",
+        example: "mod(-5, 8)",
+        result: "3",
+        section: NUMBERS,
+        least: 2,
+        most: 2,
+        run: |a| left(&a, Expr::floor_div),
+    },
+    Function {
+        name: "rem",
+        signature: "rem(a, b)",
+        summary: "what the quotient a/b, rounded toward zero, leaves of a; a%b is the same",
+        example: "rem(-5, 8)",
+        result: "-5",
+        section: NUMBERS,
+        least: 2,
+        most: 2,
+        run: |a| left(&a, |a, b| a.divide(b).map(|(quotient, _)| quotient)),
     },
     Function {
         name: "gcd",
@@ -180,7 +254,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: MANY,
-        run: |a| Ok(all(&a)?.sum()?.into()),
+        run: |a| match all(&a) {
+            Ok(numbers) => Ok(numbers.sum()?.into()),
+            Err(_) => Ok(all_symbols(&a)?.sum()?.into()),
+        },
     },
     Function {
         name: "greatest_common_domain",

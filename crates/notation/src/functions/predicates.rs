@@ -3,6 +3,7 @@
 use tilewright_layout::Tree;
 
 use super::{Function, mapped};
+use crate::arguments::Map;
 
 const PREDICATES: &str = "Properties";
 
@@ -16,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_injective()?.into()),
+        run: |a| mapped!(a, Integer | Xor | Composed, layout => layout.is_injective()?),
     },
     Function {
         name: "is_surjective",
@@ -98,12 +99,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "coshape",
         signature: "coshape(A)",
-        summary: "the shape of the codomain: the cosize, for integer strides",
+        summary: "the shape of the codomain: the cosize, or one extent for each mode of a coordinate",
         example: "coshape((2,3):(1,4))",
         result: "10",
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, map => map.cosize()?),
+        run: |a| match a.map(0)? {
+            Map::Composed(map) => Ok(map.coshape()?.into()),
+            Map::Step(layout) => Ok(layout.coshape()?.into()),
+            _ => mapped!(a, Integer | Symbol | Xor, layout => layout.cosize()?),
+        },
     },
 ];

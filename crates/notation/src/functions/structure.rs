@@ -1,12 +1,11 @@
 //! Questions about a value, and functions that move its modes.
 
-use std::ops::Range;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, LayoutError, Profile, Stride, Tiler, Tree};
 
-use tilewright_layout::{Composed, Layout, LayoutError, Tiler, Tree};
-
-use super::{Function, MANY};
-use crate::arguments::{Arguments, Fault};
-use crate::value::{Value, number_tree};
+use super::{Function, MANY, mapped, nested, nested_with, paired};
+use crate::arguments::{Arguments, Fault, Trees, symbol_shape};
+use crate::value::{Value, step_tree, symbol_tree, xor_tree};
 
 const QUESTIONS: &str = "Size and structure";
 const MODES: &str = "Modes";
@@ -14,25 +13,26 @@ const MODES: &str = "Modes";
 /// What the mode numbers from argument `first` on lead to.
 fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     let path = a.modes(first)?;
-    let mut value = match a.get(0) {
-        Some(map @ (Value::Layout(_) | Value::Composed(_) | Value::Tiler(_))) => map.clone(),
-        Some(Value::List(values)) => Value::List(values.clone()),
-        Some(other) => match number_tree(other) {
-            Some(tree) => Value::from(tree),
-            None => return a.kind(0, "a layout or a tuple"),
-        },
-        None => return a.kind(0, "a layout or a tuple"),
-    };
+    let mut value = a.get(0).cloned().unwrap_or(Value::Bool(false));
     for (position, mode) in path.into_iter().enumerate() {
         let (inner, rank) = match &value {
-            Value::Layout(layout) => (layout.mode(mode).map(Value::Layout), layout.rank()),
-            Value::Composed(composed) => (composed.mode(mode).map(Value::Composed), composed.rank()),
+            Value::Layout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
+            Value::SymbolLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
+            Value::StepLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
+            Value::XorLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
+            Value::Composed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
+            Value::SymbolComposed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
+            Value::StepComposed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
             Value::Tree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
+            Value::SymbolTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
+            Value::StepTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
+            Value::XorTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
             Value::List(values) => (values.get(mode).cloned(), values.len()),
-            Value::Tiler(Tiler::Modes(modes)) => {
-                (modes.items().get(mode).cloned().map(Value::from), modes.items().len())
-            }
-            other => ((mode == 0).then(|| other.clone()), 1),
+            Value::Tiler(tiler) => item(tiler, mode),
+            Value::SymbolTiler(tiler) => item(tiler, mode),
+            Value::StepTiler(tiler) => item(tiler, mode),
+            Value::Int(_) | Value::Symbol(_) => ((mode == 0).then(|| value.clone()), 1),
+            _ => return a.kind(0, "a layout or a tuple"),
         };
         let Some(inner) = inner else {
             let error = LayoutError::NoSuchMode { op: a.function, mode, rank };
@@ -43,73 +43,28 @@ fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     Ok(value)
 }
 
-/// `a[k]` and `get(a, k)`.
-pub(crate) fn get(a: Arguments<'_>) -> Result<Value, Fault> {
-    descend(&a, 1)
+/// The tiler of a mode, and the number of modes.
+fn item<D: Stride>(tiler: &Tiler<D>, mode: usize) -> (Option<Value>, usize)
+where
+    Value: From<Tiler<D>>,
+{
+    match tiler {
+        Tiler::Modes(modes) => (modes.items().get(mode).cloned().map(Value::from), modes.items().len()),
+        tiler => ((mode == 0).then(|| Value::from(tiler.clone())), 1),
+    }
 }
 
-/// A function of the shape of what the path leads to.
-fn of_tree<T>(
-    a: &Arguments<'_>,
-    of_layout: impl Fn(&Layout) -> Result<T, LayoutError>,
-    of_composed: impl Fn(&Composed) -> Result<T, LayoutError>,
-    of_tree: impl Fn(&Tree<i64>) -> Result<T, LayoutError>,
-) -> Result<T, Fault> {
-    match descend(a, 1)? {
-        Value::Layout(layout) => Ok(of_layout(&layout)?),
-        Value::Composed(composed) => Ok(of_composed(&composed)?),
-        other => match number_tree(&other) {
-            Some(tree) => Ok(of_tree(&tree)?),
-            None => a.kind(0, "a layout or a tuple"),
-        },
+/// `a[k]` and `get(a, k)`.
+pub(crate) fn get(a: Arguments<'_>) -> Result<Value, Fault> {
+    match a.get(0) {
+        Some(Value::Bool(_) | Value::Swizzle(_) | Value::Coord(_) | Value::SymbolCoord(_) | Value::Matrix(_))
+        | None => a.kind(0, "a layout or a tuple"),
+        _ => descend(&a, 1),
     }
 }
 
 fn number(count: usize) -> Value {
     Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
-}
-
-/// Applies one of two functions of the same name, to a layout or to a tuple; to a composed layout where it has one too.
-pub(super) fn either(
-    a: &Arguments<'_>,
-    of_layout: impl Fn(&Layout) -> Result<Layout, LayoutError>,
-    of_tree: impl Fn(&Tree<i64>) -> Result<Tree<i64>, LayoutError>,
-) -> Result<Value, Fault> {
-    match a.get(0) {
-        Some(Value::Layout(layout)) => Ok(of_layout(layout)?.into()),
-        Some(other) => match number_tree(other) {
-            Some(tree) => Ok(of_tree(&tree)?.into()),
-            None => a.kind(0, "a layout or a tuple"),
-        },
-        None => a.kind(0, "a layout or a tuple"),
-    }
-}
-
-/// Applies one of two functions of a value and a mode of the same kind.
-fn either_with(
-    a: &Arguments<'_>,
-    argument: usize,
-    of_layout: impl Fn(&Layout, &Layout) -> Result<Layout, LayoutError>,
-    of_tree: impl Fn(&Tree<i64>, &Tree<i64>) -> Result<Tree<i64>, LayoutError>,
-) -> Result<Value, Fault> {
-    match a.get(0).and_then(number_tree) {
-        Some(tree) => Ok(of_tree(&tree, &a.tree(argument)?)?.into()),
-        None => Ok(of_layout(&*a.layout(0)?, &*a.layout(argument)?)?.into()),
-    }
-}
-
-/// Applies an operation on a range of modes, given as its begin and its end, to whatever has modes.
-fn by_range(
-    a: &Arguments<'_>,
-    of_composed: impl Fn(&Composed, Range<usize>) -> Result<Composed, LayoutError>,
-    of_layout: impl Fn(&Layout, Range<usize>) -> Result<Layout, LayoutError>,
-    of_tree: impl Fn(&Tree<i64>, Range<usize>) -> Result<Tree<i64>, LayoutError>,
-) -> Result<Value, Fault> {
-    let range = a.mode(1)?..a.mode(2)?;
-    if let Some(Value::Composed(map)) = a.get(0) {
-        return Ok(of_composed(map, range)?.into());
-    }
-    either(a, |layout| of_layout(layout, range.clone()), |tree| of_tree(tree, range.clone()))
 }
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -122,7 +77,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| Ok(layout.size()), |map| Ok(map.size()), Tree::product)?.into()),
+        run: |a| match descend(&a, 1)? {
+            Value::Layout(layout) => Ok(layout.size().into()),
+            value => Ok(extents(&a, &value)?.product()?.into()),
+        },
     },
     Function {
         name: "cosize",
@@ -133,7 +91,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| layout.cosize(), |map| map.cosize(), Tree::product)?.into()),
+        run: |a| match descend(&a, 1)? {
+            Value::Layout(layout) => Ok(layout.cosize()?.into()),
+            Value::SymbolLayout(layout) => Ok(layout.cosize()?.into()),
+            Value::StepLayout(layout) => Ok(layout.cosize()?.into()),
+            Value::XorLayout(layout) => Ok(layout.cosize()?.into()),
+            Value::Composed(map) => Ok(map.cosize()?.into()),
+            value => Ok(extents(&a, &value)?.product()?.into()),
+        },
     },
     Function {
         name: "rank",
@@ -147,7 +112,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match descend(&a, 1)? {
             Value::List(values) => Ok(number(values.len())),
             Value::Tiler(Tiler::Modes(modes)) => Ok(number(modes.items().len())),
-            _ => Ok(number(of_tree(&a, |layout| Ok(layout.rank()), |map| Ok(map.rank()), |tree| Ok(tree.rank()))?)),
+            Value::SymbolTiler(tiler) => Ok(number(item(&*tiler, 0).1)),
+            Value::StepTiler(tiler) => Ok(number(item(&*tiler, 0).1)),
+            value => Ok(number(nesting(&a, &value)?.rank())),
         },
     },
     Function {
@@ -159,7 +126,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(number(of_tree(&a, |layout| Ok(layout.depth()), |map| Ok(map.depth()), |tree| Ok(tree.depth()))?)),
+        run: |a| Ok(number(nesting(&a, &descend(&a, 1)?)?.depth())),
     },
     Function {
         name: "shape",
@@ -170,7 +137,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(of_tree(&a, |layout| Ok(layout.shape()), |map| Ok(map.shape()), |tree| Ok(tree.clone()))?.into()),
+        run: |a| Ok(extents(&a, &descend(&a, 1)?)?.into()),
     },
     Function {
         name: "stride",
@@ -181,12 +148,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| {
-            if let Some(Value::Composed(_)) = a.get(0) {
-                return a.kind(0, "a layout or a shape; a composed layout has no strides");
+        run: |a| match descend(&a, 1)? {
+            Value::Layout(layout) => Ok(layout.stride().into()),
+            Value::SymbolLayout(layout) => Ok(layout.stride().into()),
+            Value::StepLayout(layout) => Ok(layout.stride().into()),
+            Value::XorLayout(layout) => Ok(layout.stride().into()),
+            Value::Composed(_) | Value::SymbolComposed(_) | Value::StepComposed(_) => {
+                a.kind(0, "a layout or a shape; a composed layout has no strides")
             }
-            let strides = |tree: &Tree<i64>| Ok(Layout::compact(tree)?.stride());
-            Ok(of_tree(&a, |layout| Ok(layout.stride()), |map| Ok(map.inner().stride()), strides)?.into())
+            value => Ok(Layout::compact(&extents(&a, &value)?)?.stride().into()),
         },
     },
     Function {
@@ -209,12 +179,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 1,
         most: 1,
-        run: |a| {
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.flatten()?.into());
-            }
-            either(&a, |layout| layout.flatten(), |tree| tree.flatten())
-        },
+        run: |a| nested!(a, a.get(0), x => x.flatten()?),
     },
     Function {
         name: "unflatten",
@@ -226,8 +191,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let profile = a.shape(1)?;
-            either(&a, |layout| layout.unflatten(profile.profile()), |tree| tree.unflatten(profile.profile()))
+            let profile = a.profile(1)?;
+            nested!(a, a.get(0), x => x.unflatten(&profile)?)
         },
     },
     Function {
@@ -239,7 +204,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 3,
         most: 3,
-        run: |a| by_range(&a, Composed::group, Layout::group, Tree::group),
+        run: |a| {
+            let range = a.mode(1)?..a.mode(2)?;
+            nested!(a, a.get(0), x => x.group(range)?)
+        },
     },
     Function {
         name: "take",
@@ -250,7 +218,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 3,
         most: 3,
-        run: |a| by_range(&a, Composed::take, Layout::take, Tree::take),
+        run: |a| {
+            let range = a.mode(1)?..a.mode(2)?;
+            nested!(a, a.get(0), x => x.take(range)?)
+        },
     },
     Function {
         name: "select",
@@ -263,10 +234,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| {
             let modes = a.modes(1)?;
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.select(&modes)?.into());
-            }
-            either(&a, |layout| layout.select(&modes), |tree| tree.select(&modes))
+            nested!(a, a.get(0), x => x.select(&modes)?)
         },
     },
     Function {
@@ -278,12 +246,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 2,
-        run: |a| {
-            if let Some(Value::Composed(map)) = a.get(0) {
-                return Ok(map.append(&*a.layout(1)?)?.into());
-            }
-            either_with(&a, 1, |layout, mode| layout.append(mode), |tree, mode| tree.append(mode))
-        },
+        run: |a| nested_with!(a, 1, (x, mode) => x.append(&mode)?),
     },
     Function {
         name: "prepend",
@@ -294,7 +257,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 2,
-        run: |a| either_with(&a, 1, |layout, mode| layout.prepend(mode), |tree, mode| tree.prepend(mode)),
+        run: |a| nested_with!(a, 1, (x, mode) => x.prepend(&mode)?),
     },
     Function {
         name: "append_to_rank",
@@ -305,7 +268,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 3,
-        run: |a| pad(&a, |l, rank, by| l.append_to_rank(rank, by), |t, rank, by| t.append_to_rank(rank, by)),
+        run: |a| pad(&a, Side::End),
     },
     Function {
         name: "prepend_to_rank",
@@ -316,7 +279,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 3,
-        run: |a| pad(&a, |l, rank, by| l.prepend_to_rank(rank, by), |t, rank, by| t.prepend_to_rank(rank, by)),
+        run: |a| pad(&a, Side::Begin),
     },
     Function {
         name: "replace",
@@ -329,7 +292,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let mode = a.mode(1)?;
-            either_with(&a, 2, |layout, by| layout.replace(mode, by), |tree, by| tree.replace(mode, by))
+            nested_with!(a, 2, (x, by) => x.replace(mode, &by)?)
         },
     },
     Function {
@@ -343,7 +306,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let mode = a.mode(1)?;
-            either(&a, |layout| layout.remove(mode), |tree| tree.remove(mode))
+            nested!(a, a.get(0), x => x.remove(mode)?)
         },
     },
     Function {
@@ -355,7 +318,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 1,
         most: 1,
-        run: |a| either(&a, |layout| layout.reverse(), |tree| tree.reverse()),
+        run: |a| nested!(a, a.get(0), x => x.reverse()?),
     },
     Function {
         name: "zip",
@@ -367,8 +330,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => either(&a, |layout| layout.zip(), |tree| tree.zip()),
-            _ => either_with(&a, 1, |l, other| l.zip_with(other), |t, other| t.zip_with(other)),
+            1 => nested!(a, a.get(0), x => x.zip()?),
+            _ => match a.trees(0, 1) {
+                Some(Trees::Integer(x, other)) => Ok(x.zip_with(&other)?.into()),
+                Some(Trees::Symbol(x, other)) => Ok(x.zip_with(&other)?.into()),
+                Some(Trees::Step(x, other)) => Ok(x.zip_with(&other)?.into()),
+                Some(Trees::Xor(x, other)) => Ok(x.zip_with(&other)?.into()),
+                None => paired!(a, 0, 1, (x, other) => x.zip_with(&other)?),
+            },
         },
     },
     Function {
@@ -381,28 +350,54 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let guide = a.shape(1)?;
-            either(&a, |layout| layout.unzip(guide.profile()), |tree| tree.zip_by(guide.profile()))
+            let guide = a.profile(1)?;
+            match a.get(0) {
+                Some(Value::Tree(tree)) => Ok(tree.zip_by(&guide)?.into()),
+                Some(Value::SymbolTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
+                Some(Value::StepTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
+                Some(Value::XorTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
+                _ => mapped!(a, layout => layout.unzip(&guide)?),
+            }
         },
     },
 ];
 
+/// Where modes are added.
+enum Side {
+    Begin,
+    End,
+}
+
 /// A value padded with a filler to a rank.
-fn pad(
-    a: &Arguments<'_>,
-    of_layout: impl Fn(&Layout, usize, &Layout) -> Result<Layout, LayoutError>,
-    of_tree: impl Fn(&Tree<i64>, usize, &Tree<i64>) -> Result<Tree<i64>, LayoutError>,
-) -> Result<Value, Fault> {
+fn pad(a: &Arguments<'_>, side: Side) -> Result<Value, Fault> {
     let rank = a.mode(1)?;
-    let filled = a.len() > 2;
-    match a.get(0).and_then(number_tree) {
-        Some(tree) => {
-            let filler = if filled { a.tree(2)? } else { Tree::leaf(1) };
-            Ok(of_tree(&tree, rank, &filler)?.into())
-        }
-        None => {
-            let filler = if filled { a.layout(2)?.into_owned() } else { Layout::unit() };
-            Ok(of_layout(&*a.layout(0)?, rank, &filler)?.into())
-        }
+    let tuple = a
+        .get(0)
+        .is_some_and(|value| symbol_tree(value).is_some() || step_tree(value).is_some() || xor_tree(value).is_some());
+    let filler = match a.get(2) {
+        Some(filler) => filler.clone(),
+        None if tuple => Value::Int(1),
+        None => Value::Layout(Layout::unit()),
+    };
+    let values: Vec<Value> = a.get(0).into_iter().cloned().chain([filler]).collect();
+    let padded = Arguments { function: a.function, values: &values };
+    match side {
+        Side::Begin => nested_with!(padded, 1, (x, by) => x.prepend_to_rank(rank, &by)?),
+        Side::End => nested_with!(padded, 1, (x, by) => x.append_to_rank(rank, &by)?),
     }
+}
+
+/// The shape that a value is or has.
+fn extents(a: &Arguments<'_>, value: &Value) -> Result<Tree<Expr>, Fault> {
+    match symbol_shape(value) {
+        Some(shape) => Ok(shape),
+        None => a.kind(0, "a layout or a tuple"),
+    }
+}
+
+/// How a value nests.
+fn nesting(a: &Arguments<'_>, value: &Value) -> Result<Profile, Fault> {
+    Arguments { function: a.function, values: std::slice::from_ref(value) }
+        .profile(0)
+        .or_else(|_| a.kind(0, "a layout or a tuple"))
 }

@@ -1,11 +1,24 @@
 //! Threads, their values, and what they can move at once.
 
-use tilewright_layout::{make_layout_tv, max_common_layout, max_common_vector};
+use tilewright_layout::{Composed, make_layout_tv, max_common_layout, max_common_vector};
 
 use super::Function;
+use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
 const THREADS: &str = "Threads and vectors";
+
+/// Both arguments as composed layouts, where one is.
+fn seen(a: &Arguments<'_>) -> Result<Option<(Composed, Composed)>, Fault> {
+    let composed = |argument: usize| match a.get(argument) {
+        Some(Value::Composed(map)) => Ok(map.clone()),
+        _ => a.layout(argument).map(|layout| Composed::from(&*layout)),
+    };
+    match (a.get(0), a.get(1)) {
+        (Some(Value::Composed(_)), _) | (_, Some(Value::Composed(_))) => Ok(Some((composed(0)?, composed(1)?))),
+        _ => Ok(None),
+    }
+}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -31,7 +44,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: THREADS,
         least: 2,
         most: 2,
-        run: |a| Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+        run: |a| match seen(&a)? {
+            Some((x, y)) => Ok(x.max_common_layout(&y)?.into()),
+            None => Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+        },
     },
     Function {
         name: "max_common_vector",
@@ -42,6 +58,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: THREADS,
         least: 2,
         most: 2,
-        run: |a| Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+        run: |a| match seen(&a)? {
+            Some((x, y)) => Ok(x.max_common_vector(&y)?.into()),
+            None => Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+        },
     },
 ];

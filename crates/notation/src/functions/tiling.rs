@@ -1,6 +1,7 @@
 //! Division into tiles and products of blocks.
 
-use super::{Function, mapped};
+use super::{Function, arranged, tiled};
+use crate::arguments::Map;
 
 const DIVISION: &str = "Division";
 const PRODUCT: &str = "Product";
@@ -15,10 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.logical_divide(&tiler)?)
-        },
+        run: |a| tiled!(a, (map, tiler) => map.logical_divide(&tiler)?),
     },
     Function {
         name: "zipped_divide",
@@ -29,10 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.zipped_divide(&tiler)?)
-        },
+        run: |a| tiled!(a, (map, tiler) => map.zipped_divide(&tiler)?),
     },
     Function {
         name: "tiled_divide",
@@ -43,10 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.tiled_divide(&tiler)?)
-        },
+        run: |a| tiled!(a, (map, tiler) => map.tiled_divide(&tiler)?),
     },
     Function {
         name: "flat_divide",
@@ -57,10 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.flat_divide(&tiler)?)
-        },
+        run: |a| tiled!(a, (map, tiler) => map.flat_divide(&tiler)?),
     },
     Function {
         name: "logical_product",
@@ -71,10 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.logical_product(&tiler)?)
-        },
+        run: |a| tiled!(a, blocks, (map, tiler) => map.logical_product(&tiler)?),
     },
     Function {
         name: "zipped_product",
@@ -85,10 +71,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.zipped_product(&tiler)?)
-        },
+        run: |a| tiled!(a, blocks, (map, tiler) => map.zipped_product(&tiler)?),
     },
     Function {
         name: "tiled_product",
@@ -99,10 +82,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.tiled_product(&tiler)?)
-        },
+        run: |a| tiled!(a, blocks, (map, tiler) => map.tiled_product(&tiler)?),
     },
     Function {
         name: "flat_product",
@@ -113,10 +93,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let tiler = a.tiler(1)?;
-            mapped!(a, layout => layout.flat_product(&tiler)?)
-        },
+        run: |a| tiled!(a, blocks, (map, tiler) => map.flat_product(&tiler)?),
     },
     Function {
         name: "blocked_product",
@@ -127,10 +104,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let arrangement = a.layout(1)?;
-            mapped!(a, layout => layout.blocked_product(&arrangement)?)
-        },
+        run: |a| arranged!(a, (map, by) => map.blocked_product(&by)?),
     },
     Function {
         name: "raked_product",
@@ -141,10 +115,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| {
-            let arrangement = a.layout(1)?;
-            mapped!(a, layout => layout.raked_product(&arrangement)?)
-        },
+        run: |a| arranged!(a, (map, by) => map.raked_product(&by)?),
     },
     Function {
         name: "tile_to_shape",
@@ -156,9 +127,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 3,
         run: |a| {
-            let target = a.shape(1)?;
             let order = if a.len() > 2 { Some(a.tree(2)?) } else { None };
-            mapped!(a, layout => layout.tile_to_shape(&target, order.as_ref())?)
+            match a.map(0)? {
+                Map::Integer(layout) => match a.shape(1) {
+                    Ok(target) => Ok(layout.tile_to_shape(&target, order.as_ref())?.into()),
+                    Err(_) => Ok(a.symbol_layout(0)?.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+                },
+                Map::Symbol(layout) => Ok(layout.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+                Map::Step(_) | Map::Xor(_) | Map::StepComposed(_) => a.kind(0, "a layout with integer strides"),
+                Map::Composed(map) => Ok(map.tile_to_shape(&a.shape(1)?, order.as_ref())?.into()),
+                Map::SymbolComposed(map) => Ok(map.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+            }
         },
     },
 ];

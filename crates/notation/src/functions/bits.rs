@@ -1,0 +1,219 @@
+//! Linear maps over bits: matrices over the field of two elements, swizzles, and the layouts that are such maps.
+
+use tilewright_layout::{BitMatrix, BitXor, Composed, Layout, LayoutError, OuterMap, Xor};
+
+use super::Function;
+use crate::arguments::{Arguments, Fault, Map};
+use crate::value::Value;
+
+const BITS: &str = "Bits";
+
+/// A linear map over bits as a matrix: a matrix, a swizzle, or a layout that is one.
+fn matrix(a: &Arguments<'_>, argument: usize) -> Result<BitMatrix, Fault> {
+    match a.get(argument) {
+        Some(Value::Matrix(matrix)) => Ok(matrix.clone()),
+        Some(Value::Swizzle(swizzle)) => {
+            let reach = swizzle.bits() + swizzle.base() + swizzle.shift().abs();
+            Ok(swizzle.matrix(usize::try_from(reach).unwrap_or(0))?)
+        }
+        Some(Value::XorLayout(layout)) => Ok(layout.bit_matrix()?),
+        Some(Value::Composed(map)) => Ok(map.bit_matrix()?),
+        _ => Ok(BitMatrix::of_layout(&*a.layout(argument)?)?),
+    }
+}
+
+/// A swizzle or a matrix as a map on offsets.
+pub(super) fn outer(value: &Value) -> Option<OuterMap> {
+    match value {
+        Value::Swizzle(swizzle) => Some((*swizzle).into()),
+        Value::Matrix(matrix) => Some(matrix.clone().into()),
+        _ => None,
+    }
+}
+
+/// A map on offsets as a value.
+pub(super) fn of_outer(map: OuterMap) -> Option<Value> {
+    match map {
+        OuterMap::Layout(layout) => Some(layout.into()),
+        OuterMap::Swizzle(swizzle) => Some(swizzle.into()),
+        OuterMap::Bits(matrix) => Some(matrix.into()),
+        OuterMap::Chain(_) => None,
+    }
+}
+
+/// A bit number or a count of bits.
+fn whole(count: usize) -> Value {
+    Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// Vectors of bits as a tuple of numbers.
+fn vectors(vectors: Vec<u64>) -> Result<Value, Fault> {
+    let numbers = vectors.into_iter().map(|vector| i64::try_from(vector).map_err(|_| overflow("bits")));
+    let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
+    Ok(tilewright_layout::Tree::flat(numbers)?.into())
+}
+
+fn overflow(op: &'static str) -> LayoutError {
+    LayoutError::Overflow { op }
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "bit_matrix",
+        signature: "bit_matrix(A)",
+        summary: "the linear map over bits that a layout with extents that are powers of two, or a swizzle, is",
+        example: "bit_matrix((8,8):(^1,^9))",
+        result: "F2<6>[1,2,4,9,18,36]",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(matrix(&a, 0)?.into()),
+    },
+    Function {
+        name: "bit_xor",
+        signature: "bit_xor(bits, into, from)",
+        summary: "the map that flips the bits from 'into' on by the bits from 'from' on",
+        example: "bit_xor(3, 4, 3)",
+        result: "F2<7>[1,2,4,24,48,96,64]",
+        section: BITS,
+        least: 3,
+        most: 3,
+        run: |a| {
+            let map = BitXor::new(a.int(0)?, a.int(1)?, a.int(2)?)?;
+            match map.swizzle() {
+                Some(swizzle) => Ok(swizzle.into()),
+                None => Ok(map.matrix().into()),
+            }
+        },
+    },
+    Function {
+        name: "bit_rank",
+        signature: "bit_rank(M)",
+        summary: "the rank of a linear map over bits",
+        example: "bit_rank((4,4):(^1,^1))",
+        result: "2",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(whole(matrix(&a, 0)?.rank())),
+    },
+    Function {
+        name: "bit_kernel",
+        signature: "bit_kernel(M)",
+        summary: "a basis of the numbers that a linear map over bits sends to 0",
+        example: "bit_kernel((4,4):(^1,^1))",
+        result: "(5,10)",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| vectors(matrix(&a, 0)?.kernel()),
+    },
+    Function {
+        name: "bit_image",
+        signature: "bit_image(M)",
+        summary: "a basis of the values of a linear map over bits",
+        example: "bit_image((4,4):(^1,^1))",
+        result: "(1,2)",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| vectors(matrix(&a, 0)?.image()),
+    },
+    Function {
+        name: "bit_inverse",
+        signature: "bit_inverse(M)",
+        summary: "the inverse of a linear map over bits",
+        example: "bit_inverse(F2<2>[2,3])",
+        result: "F2<2>[3,1]",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(matrix(&a, 0)?.inverse()?.into()),
+    },
+    Function {
+        name: "left_divide",
+        signature: "left_divide(M, N)",
+        summary: "the linear map X over bits with M(X(i)) = N(i)",
+        example: "left_divide(F2<2>[2,3], F2<2>[1,2])",
+        result: "F2<2>[3,1]",
+        section: BITS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(matrix(&a, 0)?.left_divide(&matrix(&a, 1)?)?.into()),
+    },
+    Function {
+        name: "to_layout",
+        signature: "to_layout(A) or to_layout(M, shape)",
+        summary: "the layout with integer strides that is the same function, with the offset at which it begins; over a shape, of a matrix",
+        example: "to_layout(F2<3>[4,1,2], (2,4))",
+        result: "(2,4):(4,1)",
+        section: BITS,
+        least: 1,
+        most: 2,
+        run: |a| match (a.get(0), a.len()) {
+            (Some(Value::Matrix(_)), 1) => a.kind(1, "a shape"),
+            (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.shape(1)?)?.into()),
+            _ => match a.map(0)? {
+                Map::Integer(layout) => Ok(layout.into_owned().into()),
+                Map::Xor(layout) => Ok(layout.integers()?.into()),
+                Map::Composed(map) => {
+                    let (layout, offset) = map.to_layout()?;
+                    Ok(if offset == 0 { layout.into() } else { Value::List(vec![layout.into(), offset.into()]) })
+                }
+                _ => a.kind(0, "a layout of known numbers"),
+            },
+        },
+    },
+    Function {
+        name: "to_composed",
+        signature: "to_composed(M, shape)",
+        summary: "the layout, swizzled if need be, that a linear map over bits is over a shape",
+        example: "to_composed(F2<4>[1,2,5,10], (4,4))",
+        result: "S<2,0,2> o 0 o (4,4):(1,4)",
+        section: BITS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(matrix(&a, 0)?.to_composed(&a.shape(1)?)?.into()),
+    },
+    Function {
+        name: "to_xor",
+        signature: "to_xor(A)",
+        summary: "the layout with XOR strides that is the same function",
+        example: "to_xor(S<3,0,3> o 0 o (8,8):(1,8))",
+        result: "(8,8):(^1,^9)",
+        section: BITS,
+        least: 1,
+        most: 1,
+        run: |a| match a.map_or_matrix()? {
+            None => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
+            Some(Map::Xor(layout)) => Ok(layout.into_owned().into()),
+            Some(Map::Integer(layout)) => Ok(Layout::<Xor>::of_integers(&layout)?.into()),
+            Some(_) => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
+        },
+    },
+];
+
+/// The composition of two maps on offsets, or of one with a composed layout; none where neither is one.
+pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
+    let (left, right) = (a.get(0)?, a.get(1)?);
+    let composed = || -> Result<Option<Value>, Fault> {
+        Ok(Some(match (outer(left), outer(right), left, right) {
+            (Some(left), Some(right), ..) => of_outer(left.after(&0, &right)?)
+                .ok_or(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" })?,
+            (Some(left), None, _, Value::Composed(map)) => map.then(left)?.into(),
+            (None, _, Value::Composed(left), Value::Composed(right)) => left.compose_composed(right)?.into(),
+            (None, _, Value::Layout(left), Value::Composed(right)) => right.then(left.clone())?.into(),
+            // What the indices of a layout become first.
+            (None, Some(right), Value::Layout(left), _) => {
+                let map = OuterMap::from(left.clone()).after(&0, &right)?;
+                Composed::new(map, 0, Layout::compact(&left.shape())?)?.into()
+            }
+            (None, Some(right), Value::Composed(left), _) => {
+                let map = left.map()?.after(&0, &right)?;
+                Composed::new(map, 0, Layout::compact(&left.shape())?)?.into()
+            }
+            _ => return Ok(None),
+        }))
+    };
+    composed().transpose()
+}
