@@ -24,39 +24,34 @@ pub(crate) struct Bounds {
     pub(crate) greatest: i64,
 }
 
-/// Bounds in which the arithmetic below does not overflow.
-type Wide = i128;
-
-const NONE_BELOW: Wide = i64::MIN as Wide;
-const NONE_ABOVE: Wide = i64::MAX as Wide;
+const NONE_BELOW: i64 = i64::MIN;
+const NONE_ABOVE: i64 = i64::MAX;
 
 impl Bounds {
     pub(crate) fn exactly(value: i64) -> Bounds {
         Bounds { least: value, greatest: value }
     }
 
-    /// Bounds too large to hold are looser ones.
-    fn of(least: Wide, greatest: Wide) -> Bounds {
-        Bounds {
-            least: least.clamp(NONE_BELOW, NONE_ABOVE - 1) as i64,
-            greatest: greatest.clamp(NONE_BELOW + 1, NONE_ABOVE) as i64,
-        }
+    /// Ends beyond 64 bits come in as the nearest number: that is the looser end, or the mark of no bound, but never the mark of the other
+    /// side.
+    fn of(least: i64, greatest: i64) -> Bounds {
+        Bounds { least: least.min(NONE_ABOVE - 1), greatest: greatest.max(NONE_BELOW + 1) }
     }
 
     pub(crate) fn plus(self, other: Bounds) -> Bounds {
-        let end = |a: i64, b: i64, none: Wide| {
-            let (a, b) = (Wide::from(a), Wide::from(b));
-            if a == none || b == none { none } else { a + b }
-        };
+        let end = |a: i64, b: i64, none: i64| if a == none || b == none { none } else { a.saturating_add(b) };
         Bounds::of(end(self.least, other.least, NONE_BELOW), end(self.greatest, other.greatest, NONE_ABOVE))
     }
 
     pub(crate) fn times(self, other: Bounds) -> Bounds {
-        let mut least = Wide::MAX;
-        let mut greatest = Wide::MIN;
+        if self.least >= 0 && other.least >= 0 {
+            return Bounds::of(self.least.saturating_mul(other.least), self.greatest.saturating_mul(other.greatest));
+        }
+        let mut least = i64::MAX;
+        let mut greatest = i64::MIN;
         for a in [self.least, self.greatest] {
             for b in [other.least, other.greatest] {
-                let infinite = |end: i64| end == i64::MIN || end == i64::MAX;
+                let infinite = |end: i64| end == NONE_BELOW || end == NONE_ABOVE;
                 let product = match (a, b) {
                     (0, _) | (_, 0) => 0,
                     _ if infinite(a) || infinite(b) => {
@@ -66,7 +61,7 @@ impl Bounds {
                             NONE_BELOW
                         }
                     }
-                    _ => Wide::from(a) * Wide::from(b),
+                    _ => a.saturating_mul(b),
                 };
                 least = least.min(product);
                 greatest = greatest.max(product);

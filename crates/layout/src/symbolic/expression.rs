@@ -155,10 +155,15 @@ impl Expr {
     /// `self + factor * other`.
     #[inline(never)]
     fn combine(&self, other: &Expr, factor: i64) -> Option<Expr> {
-        if let Known(0) = other.0 {
-            return Some(self.clone());
-        }
-        Some(Expr::from_terms(polynomial::add(&self.terms(), &other.terms(), factor)?))
+        let terms = match (&self.0, &other.0) {
+            (_, Known(0)) => return Some(self.clone()),
+            (Known(a), Known(b)) => return Some(Expr::known(a.checked_add(b.checked_mul(factor)?)?)),
+            (Symbolic(a), Known(b)) => polynomial::affine(&a.terms, 1, b.checked_mul(factor)?)?,
+            (Known(0), Symbolic(_)) if factor == 1 => return Some(other.clone()),
+            (Known(a), Symbolic(b)) => polynomial::affine(&b.terms, factor, *a)?,
+            (Symbolic(a), Symbolic(b)) => polynomial::add(&a.terms, &b.terms, factor)?,
+        };
+        Some(Expr::from_terms(terms))
     }
 
     #[inline(never)]
@@ -167,7 +172,11 @@ impl Expr {
             (Known(0), _) | (_, Known(0)) => Some(Expr::known(0)),
             (Known(1), _) => Some(other.clone()),
             (_, Known(1)) => Some(self.clone()),
-            _ => Some(Expr::from_terms(polynomial::multiply(&self.terms(), &other.terms())?)),
+            (Known(a), Known(b)) => a.checked_mul(*b).map(Expr::known),
+            (Known(factor), Symbolic(p)) | (Symbolic(p), Known(factor)) => {
+                Some(Expr::from_terms(polynomial::affine(&p.terms, *factor, 0)?))
+            }
+            (Symbolic(a), Symbolic(b)) => Some(Expr::from_terms(polynomial::multiply(&a.terms, &b.terms)?)),
         }
     }
 
@@ -186,13 +195,16 @@ impl Expr {
 
     #[inline(never)]
     fn less_expr(&self, other: &Expr) -> Truth {
-        let Some(room) = other.minus_expr(self) else { return Truth::Open };
-        let bounds = room.bounds();
+        // The bounds of the difference mostly answer, and cost less than the difference.
+        let Some(bounds) = polynomial::bounds_of_difference(&other.terms(), &self.terms()) else { return Truth::Open };
         if bounds.least >= 1 {
-            Truth::Proved
-        } else if bounds.greatest <= 0 {
-            Truth::Refuted
-        } else if room.minus_expr(&Expr::known(1)).is_some_and(|excess| not_negative(&excess)) {
+            return Truth::Proved;
+        }
+        if bounds.greatest <= 0 {
+            return Truth::Refuted;
+        }
+        let Some(room) = other.minus_expr(self) else { return Truth::Open };
+        if room.minus_expr(&Expr::known(1)).is_some_and(|excess| not_negative(&excess)) {
             Truth::Proved
         } else if room.negated().is_some_and(|excess| not_negative(&excess)) {
             Truth::Refuted

@@ -8,6 +8,7 @@
 
 use smallvec::SmallVec;
 
+use super::bounds::Bounds;
 use super::expression::Expr;
 use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
@@ -63,8 +64,8 @@ fn least_unit(expr: &Expr, value: i64) -> Option<(Parameter, i64)> {
 
 fn read_with(expr: &Expr, find: impl Fn(&Parameter) -> Option<Parameter>) -> Option<Expr> {
     rebuilt(expr, &mut |parameter| {
-        Ok(find(parameter).map(|other| match other.facts().unit_bounds() {
-            (least, greatest) if least == greatest => Expr::known(least),
+        Ok(find(parameter).map(|other| match other.unit_bounds() {
+            Bounds { least, greatest } if least == greatest => Expr::known(least),
             _ => Expr::of_atom(Atom::Unit(other), 1),
         }))
     })

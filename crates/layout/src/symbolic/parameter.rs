@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::bounds::Bounds;
 use crate::error::LayoutError;
 use crate::number::lcm;
 
@@ -114,10 +115,10 @@ impl Facts {
         Ok(self)
     }
 
-    /// The bounds of `value / divisor`; `i64::MIN` and `i64::MAX` stand for none.
-    pub(crate) fn unit_bounds(&self) -> (i64, i64) {
+    /// The bounds of `value / divisor`.
+    fn unit_bounds(&self) -> Bounds {
         let bound = |bound: Option<i64>, none| bound.map_or(none, |bound| bound / self.divisor);
-        (bound(self.least(), i64::MIN), bound(self.greatest(), i64::MAX))
+        Bounds { least: bound(self.least(), i64::MIN), greatest: bound(self.greatest(), i64::MAX) }
     }
 }
 
@@ -177,13 +178,36 @@ pub(super) const WIDTHS: [(&str, i64, i64); 3] = [
 /// for one value throughout, gather its facts first: [`crate::symbolic::Declarations`].
 ///
 /// Every [`Parameter::anonymous`] is a parameter of its own, the same only as its clones.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Parameter(Arc<Declared>);
+
+impl Ord for Parameter {
+    #[inline]
+    fn cmp(&self, other: &Parameter) -> core::cmp::Ordering {
+        // Most comparisons are between clones, and names take longer.
+        if Arc::ptr_eq(&self.0, &other.0) { core::cmp::Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for Parameter {
+    #[inline]
+    fn partial_cmp(&self, other: &Parameter) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Declared {
     name: Name,
     facts: Facts,
+    /// What [`Facts::unit_bounds`] says, which every sum asks for.
+    unit_bounds: Bounds,
+}
+
+impl Declared {
+    fn new(name: Name, facts: Facts) -> Declared {
+        Declared { name, facts, unit_bounds: facts.unit_bounds() }
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +234,7 @@ impl Parameter {
             byte.is_ascii_alphabetic() || (at > 0 && (byte.is_ascii_digit() || *byte == b'_'))
         };
         match bytes.iter().enumerate().position(|place| !good(place)) {
-            None if !bytes.is_empty() => Ok(Parameter(Arc::new(Declared { name: Name::Given(name.into()), facts }))),
+            None if !bytes.is_empty() => Ok(Parameter(Arc::new(Declared::new(Name::Given(name.into()), facts)))),
             at => Err(LayoutError::Syntax {
                 at: at.unwrap_or(0),
                 expected: "a name: a letter, then letters, digits or '_'",
@@ -221,7 +245,7 @@ impl Parameter {
     /// A new parameter without a name, which prints as `?`.
     pub fn anonymous(facts: Facts) -> Parameter {
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        Parameter(Arc::new(Declared { name: Name::Anonymous(number), facts }))
+        Parameter(Arc::new(Declared::new(Name::Anonymous(number), facts)))
     }
 
     /// The name; none for `?`.
@@ -237,6 +261,12 @@ impl Parameter {
         self.0.facts
     }
 
+    /// The bounds of the value divided by the known divisor.
+    #[inline]
+    pub(crate) fn unit_bounds(&self) -> Bounds {
+        self.0.unit_bounds
+    }
+
     /// Whether both stand for one value: the same name, or the same anonymous parameter. The facts may differ.
     pub fn stands_for(&self, other: &Parameter) -> bool {
         self.0.name == other.0.name
@@ -248,7 +278,7 @@ impl Parameter {
             Name::Given(name) => Name::Given(name.clone()),
             Name::Anonymous(number) => Name::Anonymous(*number),
         };
-        Parameter(Arc::new(Declared { name, facts }))
+        Parameter(Arc::new(Declared::new(name, facts)))
     }
 }
 

@@ -20,12 +20,34 @@ use super::parameter::Parameter;
 /// A number that the canonical form does not look into.
 ///
 /// Atoms are ordered by how deeply they nest, so the last one of a list lies inside none of the others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Atom {
     /// A parameter, divided by its known divisor.
     Unit(Parameter),
     /// A quotient or a minimum.
     Made(Arc<Made>),
+}
+
+impl Ord for Atom {
+    #[inline]
+    fn cmp(&self, other: &Atom) -> Ordering {
+        match (self, other) {
+            (Atom::Unit(own), Atom::Unit(other)) => own.cmp(other),
+            (Atom::Unit(_), Atom::Made(_)) => Ordering::Less,
+            (Atom::Made(_), Atom::Unit(_)) => Ordering::Greater,
+            (Atom::Made(own), Atom::Made(other)) => {
+                // Most comparisons are between clones.
+                if Arc::ptr_eq(own, other) { Ordering::Equal } else { own.cmp(other) }
+            }
+        }
+    }
+}
+
+impl PartialOrd for Atom {
+    #[inline]
+    fn partial_cmp(&self, other: &Atom) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// An atom made from two expressions.
@@ -67,10 +89,7 @@ impl Atom {
 
     pub(crate) fn bounds(&self) -> Bounds {
         match self {
-            Atom::Unit(parameter) => {
-                let (least, greatest) = parameter.facts().unit_bounds();
-                Bounds { least, greatest }
-            }
+            Atom::Unit(parameter) => parameter.unit_bounds(),
             Atom::Made(made) => made.bounds,
         }
     }
@@ -96,7 +115,8 @@ pub(crate) struct Polynomial {
 
 impl Polynomial {
     pub(crate) fn new(terms: Terms) -> Polynomial {
-        let bounds = terms.iter().fold(Bounds::exactly(0), |sum, term| sum.plus(term.bounds()));
+        let sum = |sum: Bounds, term: &Term| sum.plus(bounds(&term.monomial, term.coefficient));
+        let bounds = terms.iter().fold(Bounds::exactly(0), sum);
         Polynomial { terms, bounds }
     }
 }
@@ -105,9 +125,25 @@ impl Term {
     pub(crate) fn constant(coefficient: i64) -> Term {
         Term { monomial: Monomial::new(), coefficient }
     }
+}
 
-    fn bounds(&self) -> Bounds {
-        self.monomial.iter().fold(Bounds::exactly(self.coefficient), |product, atom| product.times(atom.bounds()))
+/// The bounds of a product.
+#[inline]
+fn bounds(monomial: &Monomial, coefficient: i64) -> Bounds {
+    monomial.iter().fold(Bounds::exactly(coefficient), |product, atom| product.times(atom.bounds()))
+}
+
+/// A clone, which for a single atom is its clone.
+#[inline]
+fn cloned(monomial: &Monomial) -> Monomial {
+    match monomial.as_slice() {
+        [] => Monomial::new(),
+        [only] => {
+            let mut clone = Monomial::new();
+            clone.push(only.clone());
+            clone
+        }
+        _ => monomial.clone(),
     }
 }
 
@@ -133,26 +169,81 @@ pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomi
     wanted.peek().is_none().then_some(rest)
 }
 
+/// Hands over the terms of `a + factor * b`, in order; `None` where a coefficient is not representable, or `each` says so.
+#[inline(always)]
+fn each_of_sum(
+    mut a: &[Term],
+    mut b: &[Term],
+    factor: i64,
+    mut each: impl FnMut(&Monomial, i64) -> Option<()>,
+) -> Option<()> {
+    loop {
+        let (monomial, coefficient) = match (a.split_first(), b.split_first()) {
+            (None, None) => return Some(()),
+            (Some((left, rest)), None) => {
+                a = rest;
+                (&left.monomial, left.coefficient)
+            }
+            (None, Some((right, rest))) => {
+                b = rest;
+                (&right.monomial, right.coefficient.checked_mul(factor)?)
+            }
+            (Some((left, left_rest)), Some((right, right_rest))) => match order(&left.monomial, &right.monomial) {
+                Ordering::Greater => {
+                    a = left_rest;
+                    (&left.monomial, left.coefficient)
+                }
+                Ordering::Less => {
+                    b = right_rest;
+                    (&right.monomial, right.coefficient.checked_mul(factor)?)
+                }
+                Ordering::Equal => {
+                    (a, b) = (left_rest, right_rest);
+                    (&left.monomial, left.coefficient.checked_add(right.coefficient.checked_mul(factor)?)?)
+                }
+            },
+        };
+        if coefficient != 0 {
+            each(monomial, coefficient)?;
+        }
+    }
+}
+
 /// `a + factor * b`, in order.
 pub(crate) fn add(a: &[Term], b: &[Term], factor: i64) -> Option<Terms> {
     let mut sum = Terms::new();
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
-    loop {
-        let which = match (a.peek(), b.peek()) {
-            (None, None) => break,
-            (Some(_), None) => Ordering::Greater,
-            (None, Some(_)) => Ordering::Less,
-            (Some(left), Some(right)) => order(&left.monomial, &right.monomial),
-        };
-        let left = if which.is_ge() { a.next() } else { None };
-        let right = if which.is_le() { b.next() } else { None };
-        let own = left.map_or(0, |term| term.coefficient);
-        let other = right.map_or(Some(0), |term| term.coefficient.checked_mul(factor))?;
-        let coefficient = own.checked_add(other)?;
-        if coefficient != 0 {
-            let monomial = left.or(right)?.monomial.clone();
-            sum.push(Term { monomial, coefficient });
+    each_of_sum(a, b, factor, |monomial, coefficient| {
+        sum.push(Term { monomial: cloned(monomial), coefficient });
+        Some(())
+    })?;
+    (sum.len() <= MAX_TERMS).then_some(sum)
+}
+
+/// The bounds of `a - b`, without the difference itself.
+pub(crate) fn bounds_of_difference(a: &[Term], b: &[Term]) -> Option<Bounds> {
+    let mut sum = Bounds::exactly(0);
+    each_of_sum(a, b, -1, |monomial, coefficient| {
+        sum = sum.plus(bounds(monomial, coefficient));
+        Some(())
+    })?;
+    Some(sum)
+}
+
+/// `factor * terms + constant`, in order, for a factor other than 0.
+pub(crate) fn affine(terms: &[Term], factor: i64, constant: i64) -> Option<Terms> {
+    let mut sum = Terms::new();
+    let mut constant = constant;
+    for term in terms {
+        let coefficient = term.coefficient.checked_mul(factor)?;
+        if term.monomial.is_empty() {
+            // The constant is the last term.
+            constant = constant.checked_add(coefficient)?;
+        } else {
+            sum.push(Term { monomial: cloned(&term.monomial), coefficient });
         }
+    }
+    if constant != 0 {
+        sum.push(Term::constant(constant));
     }
     (sum.len() <= MAX_TERMS).then_some(sum)
 }
