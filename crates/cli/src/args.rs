@@ -95,6 +95,26 @@ Exit status 1 if it does not hold; then the first coordinate at which it fails i
         other: Option<String>,
     },
 
+    /// Write index arithmetic as source text, in Rust, C, CUDA, Python or Triton.
+    #[command(after_help = "\
+Examples:
+  tilewright emit --lang cuda 'zipped_divide((M{div=128},K):(K,1), [128:1;64:1])'
+  tilewright emit --lang rust --at index '(4,8):(8,1)'
+  tilewright emit --lang python --at index --form statements 'S<3,3,3> o 0 o (8,64):(64,1)'
+  tilewright emit --lang c --coordinate --at index --name idx2crd '(8,(M,N))'
+  tilewright emit --lang triton --inside '(M,8)' '((64,ceil(M/64)),8):((1@0,64@0),1@1)'
+
+The text computes what the layout gives, for all values that the facts and the promise admit.
+What is known not to be negative is never divided by a power of two. With --int 32 the facts
+must show that every number on the way fits.")]
+    Emit {
+        /// An expression whose value is a layout, a swizzle or a shape.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        #[command(flatten)]
+        options: crate::emit::Options,
+    },
+
     /// Explain an error code, or how the value of an expression comes about.
     #[command(after_help = "\
 Examples:

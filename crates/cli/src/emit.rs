@@ -1,0 +1,189 @@
+//! `tilewright emit`: index arithmetic as source text.
+
+use std::io::Write;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use tilewright::emit::{
+    Computation, EmitError, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value,
+};
+use tilewright::layout::symbolic::Expr;
+use tilewright::layout::{BitMatrix, Composed, Coordinate, Xor};
+use tilewright::{Environment, Layout, Tree, Value, evaluate};
+
+use crate::terminal::{Failure, Terminal};
+
+/// What is emitted, and how it is written.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The language.
+    #[arg(long, value_parser = languages(), default_value = "c")]
+    lang: Language,
+    /// The variables: one index, one for each mode, or one for each leaf of the shape.
+    #[arg(long, value_enum, default_value = "leaves")]
+    at: At,
+    /// The names of the variables, in order, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    names: Option<Vec<String>>,
+    /// What is promised about the variables.
+    #[arg(long, value_enum, default_value = "inside")]
+    promise: Promised,
+    /// The coordinate in the shape of the value, instead of the offset.
+    #[arg(long)]
+    coordinate: bool,
+    /// Whether the value is within these bounds, an expression for a number or a tuple, instead of the value.
+    #[arg(long, value_name = "BOUNDS", conflicts_with = "coordinate", allow_hyphen_values = true)]
+    inside: Option<String>,
+    /// The form of the text.
+    #[arg(long, value_enum, default_value = "function")]
+    form: Form,
+    /// The name of the function; else `offset`, `coordinate` or `inside`.
+    #[arg(long)]
+    name: Option<String>,
+    /// The bits of the integers.
+    #[arg(long, value_name = "BITS", value_parser = bits, default_value = "64")]
+    int: Integer,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum At {
+    Index,
+    Modes,
+    Leaves,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Promised {
+    /// Each is inside the part of the shape that it counts.
+    Inside,
+    /// None is negative.
+    NotNegative,
+    /// Nothing is.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Form {
+    /// One expression for each result.
+    Expression,
+    /// A statement for each common part and each result.
+    Statements,
+    /// A whole function.
+    Function,
+}
+
+impl Options {
+    fn name(&self) -> &str {
+        match &self.name {
+            Some(name) => name,
+            None if self.coordinate => "coordinate",
+            None if self.inside.is_some() => "inside",
+            None => "offset",
+        }
+    }
+}
+
+fn languages() -> impl TypedValueParser<Value = Language> {
+    PossibleValuesParser::new(["rust", "c", "cuda", "python", "triton"]).try_map(|name| name.parse::<Language>())
+}
+
+fn bits(text: &str) -> Result<Integer, String> {
+    match text {
+        "32" => Ok(Integer::I32),
+        "64" => Ok(Integer::I64),
+        _ => Err("32 or 64".to_string()),
+    }
+}
+
+pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    // What is said about a name in the expression holds in the bounds too.
+    let mut names = Environment::new();
+    let layout = evaluate(expression, &mut names).map_err(|error| terminal.report(&error, expression))?;
+    let Some(map) = map_of(&layout) else {
+        return Err(Failure::Usage(format!("a {} is no layout", layout.kind())));
+    };
+    let place = match options.at {
+        At::Index => Place::index(),
+        At::Modes => Place::modes(),
+        At::Leaves => Place::leaves(),
+    };
+    let place = place.promised(match options.promise {
+        Promised::Inside => Promise::Inside,
+        Promised::NotNegative => Promise::NotNegative,
+        Promised::Nothing => Promise::Nothing,
+    });
+    let place = match &options.names {
+        Some(names) => place.named(names.iter().map(String::as_str)),
+        None => place,
+    };
+    let computed = match &options.inside {
+        Some(bounds) => {
+            let bounds = evaluate(bounds, &mut names).map_err(|error| terminal.report(&error, bounds))?;
+            let Some(bounds) = numbers_of(&bounds) else {
+                return Err(Failure::Usage(format!("a {} is no bound", bounds.kind())));
+            };
+            inside(&map, &bounds, &place)
+        }
+        None if options.coordinate => match shape_of(&map) {
+            Some(shape) => coordinate(&shape, &place),
+            None => return Err(Failure::Usage(format!("a {} has no shape", layout.kind()))),
+        },
+        None => value(&map, &place),
+    };
+    match computed.and_then(|computation| text(&computation, options)) {
+        Ok(text) => Ok(terminal.out.write_all(text.as_bytes())?),
+        Err(error) => {
+            terminal.message(&format!("error[{}]: {error}\n  help: {}\n", error.code(), error.help()));
+            Err(Failure::Refused)
+        }
+    }
+}
+
+fn text(computation: &Computation, options: &Options) -> Result<String, EmitError> {
+    let style = Style::new(options.lang).with_integer(options.int);
+    match options.form {
+        Form::Expression => Ok(computation.expressions(style)?.iter().map(|text| format!("{text}\n")).collect()),
+        Form::Statements => computation.statements(style),
+        Form::Function => computation.function(options.name(), style),
+    }
+}
+
+/// The map that a value is; a shape is its compact layout.
+fn map_of(value: &Value) -> Option<Map> {
+    Some(match value {
+        Value::Layout(layout) => layout.clone().into(),
+        Value::Composed(composed) => composed.clone().into(),
+        Value::Swizzle(swizzle) => (*swizzle).into(),
+        Value::SymbolLayout(layout) => Layout::<Expr>::clone(layout).into(),
+        Value::SymbolComposed(composed) => Composed::<Expr>::clone(composed).into(),
+        Value::StepLayout(layout) => Layout::<Coordinate<Expr>>::clone(layout).into(),
+        Value::XorLayout(layout) => Layout::<Xor>::clone(layout).into(),
+        Value::Matrix(matrix) => BitMatrix::clone(matrix).into(),
+        other => Layout::compact(&numbers_of(other)?).ok()?.into(),
+    })
+}
+
+/// The numbers that a value is.
+fn numbers_of(value: &Value) -> Option<Tree<Expr>> {
+    Some(match value {
+        Value::Int(number) => Tree::leaf(Expr::from(*number)),
+        Value::Tree(tree) => tree.map(|number| Expr::from(*number)),
+        Value::Symbol(number) => Tree::leaf(Expr::clone(number)),
+        Value::SymbolTree(tree) => Tree::<Expr>::clone(tree),
+        _ => return None,
+    })
+}
+
+/// The shape of a map.
+fn shape_of(map: &Map) -> Option<Tree<Expr>> {
+    let known = |shape: Tree<i64>| shape.map(|extent| Expr::from(*extent));
+    Some(match map {
+        Map::Layout(layout) => layout.shape(),
+        Map::Coordinate(layout) => known(layout.shape()),
+        Map::SymbolCoordinate(layout) => layout.shape(),
+        Map::Xor(layout) => known(layout.shape()),
+        Map::Composed(composed) => known(composed.shape()),
+        Map::SymbolComposed(composed) => composed.shape(),
+        _ => return None,
+    })
+}
