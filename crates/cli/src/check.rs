@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
-use tilewright::notation::call;
+use tilewright::layout::symbolic::Values;
+use tilewright::notation::{Call, call};
 use tilewright::{Environment, Value, evaluate};
 
+use crate::launch;
 use crate::law::{self, Verdict};
 use crate::map::Map;
 use crate::picture::{Paint, painted};
@@ -48,13 +50,40 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
             "the expression has no operation to check; give a second one to compare it with".to_owned(),
         ));
     };
-    let Some(verdict) = law::of(call.function, &call.arguments, &call.value) else {
+    let verdict = match launch::choices(&operands(&call)) {
+        Some(choices) => at_launch(&call, &choices),
+        None => law::of(call.function, &call.arguments, &call.value),
+    };
+    let Some(verdict) = verdict else {
         return Err(Failure::Usage(format!("no law of '{}' can be checked on these arguments", call.function)));
     };
     if !matches!(call.value, Value::Bool(_)) {
         writeln!(terminal.out, "R = {}", call.value)?;
     }
     conclude(&verdict, terminal)
+}
+
+/// The value of a call and its arguments.
+fn operands(call: &Call) -> Vec<&Value> {
+    call.arguments.iter().chain([&call.value]).collect()
+}
+
+/// The law of a call whose numbers become known at launch, tested at some of them.
+fn at_launch(call: &Call, choices: &[Values]) -> Option<Verdict> {
+    let mut whole = Verdict { law: String::new(), tested: 0, total: 0, failure: None };
+    for choice in choices {
+        let arguments: Result<Vec<Value>, _> = call.arguments.iter().map(|value| value.substitute(choice)).collect();
+        let (Ok(arguments), Ok(value)) = (arguments, call.value.substitute(choice)) else { continue };
+        let verdict = law::of(call.function, &arguments, &value)?;
+        whole.law = format!("{}, for {} choices of numbers", verdict.law, choices.len());
+        whole.tested += verdict.tested;
+        whole.total += verdict.total;
+        if let Some(failure) = verdict.failure {
+            whole.failure = Some(format!("where {}: {failure}", launch::named(&operands(call), choice)));
+            break;
+        }
+    }
+    (whole.total > 0).then_some(whole)
 }
 
 /// Prints what came of a test; a law that fails is an error.

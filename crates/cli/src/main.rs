@@ -10,6 +10,7 @@ mod emit;
 mod eval;
 mod explain;
 mod json;
+mod launch;
 mod law;
 mod manual;
 mod map;

@@ -46,6 +46,15 @@ pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Te
             }
             return Ok(());
         }
+        _ if !value.parameters().is_empty() => {
+            let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
+            let line = format!(
+                "drawn once {} known: substitute(A, {}, 8)",
+                are(&names),
+                names.first().map_or("M", |name| name)
+            );
+            return Ok(writeln!(terminal.out, "\n{line}")?);
+        }
         _ => return Ok(()),
     };
     writeln!(terminal.out)?;
@@ -56,6 +65,15 @@ pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Te
         writeln!(terminal.out, "{line}")?;
     }
     Ok(())
+}
+
+/// `M is`, `M and K are`.
+fn are(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, [])) => format!("{last} is"),
+        Some((last, front)) => format!("{} and {last} are", front.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits that it flips, and the cells

@@ -7,6 +7,7 @@ use tilewright_layout::{Layout, Stride, compact_order};
 use super::{Function, MANY, shaped_as};
 use crate::arguments::{Arguments, Fault, Kind, is_map};
 use crate::kinds::Step;
+use crate::substitute::values_of;
 use crate::value::{Value, number_tree, step_tree, symbol_tree, xor_tree};
 
 const MAKING: &str = "Making layouts";
@@ -109,6 +110,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| Ok(a.layout(0)?.fragment_like()?.into()),
+    },
+    Function {
+        name: "substitute",
+        signature: "substitute(A, M, number, ...)",
+        summary: "A with numbers in place of names that become known at launch",
+        example: "substitute((M{div=8},K):(K,1), M, 64, K, 16)",
+        result: "(64,16):(16,1)",
+        section: MAKING,
+        least: 1,
+        most: MANY,
+        run: |a| {
+            let (value, pairs) = match a.values.split_first() {
+                Some((value, pairs)) => (value, pairs),
+                None => return a.kind(0, "a value"),
+            };
+            match values_of(pairs) {
+                Ok(values) => Ok(value.substitute(&values)?),
+                Err(argument) if argument % 2 == 0 => a.kind(argument + 1, "a name that becomes known at launch"),
+                Err(argument) => a.kind(argument + 1, "an integer"),
+            }
+        },
     },
     Function {
         name: "make_identity_layout",

@@ -1,0 +1,55 @@
+//! Values that become known at launch, tried at numbers.
+//!
+//! A law of layouts with parameters is one for every admissible value of each. It is tested at some of them: the least ones, and others
+//! that differ in size and divisors.
+
+use tilewright::Value;
+use tilewright::layout::symbolic::{Parameter, Values};
+
+/// How many choices of numbers are tried at most.
+const MOST: usize = 24;
+
+/// Numbers for the parameters of these values; none where there are no parameters.
+pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
+    let mut parameters: Vec<Parameter> = values.iter().flat_map(|value| value.parameters()).collect();
+    parameters.sort();
+    parameters.dedup();
+    if parameters.is_empty() {
+        return None;
+    }
+    let candidates: Vec<Vec<i64>> = parameters.iter().map(admissible).collect();
+    let most = candidates.iter().map(Vec::len).product::<usize>().min(MOST);
+    let choice = |number: usize| {
+        let mut values = Values::new();
+        let mut rest = number;
+        for (position, (parameter, numbers)) in parameters.iter().zip(&candidates).enumerate() {
+            // In order while all fit, and so that the parameters differ where not all are tried.
+            let at =
+                if most < MOST { rest % numbers.len() } else { (number * (position + 1) + position) % numbers.len() };
+            rest /= numbers.len();
+            if let Some(value) = numbers.get(at) {
+                values.set(parameter, *value);
+            }
+        }
+        values
+    };
+    Some((0..most).map(choice).collect())
+}
+
+/// Some values that the facts of a parameter admit, the least ones first.
+fn admissible(parameter: &Parameter) -> Vec<i64> {
+    let facts = parameter.facts();
+    let (step, least) = (facts.divisor(), facts.least().unwrap_or(-2 * facts.divisor()));
+    let multiples = [0, 1, 2, 3, 4, 5, 7, 11].into_iter();
+    let numbers = multiples.filter_map(|multiple: i64| least.checked_add(step.checked_mul(multiple)?));
+    numbers.filter(|number| facts.admits(*number)).collect()
+}
+
+/// The numbers of a choice as text: `M = 128, K = 3`.
+pub fn named(values: &[&Value], choice: &Values) -> String {
+    let mut parameters: Vec<Parameter> = values.iter().flat_map(|value| value.parameters()).collect();
+    parameters.sort();
+    parameters.dedup();
+    let named = parameters.iter().filter_map(|parameter| Some(format!("{parameter} = {}", choice.get(parameter)?)));
+    named.collect::<Vec<_>>().join(", ")
+}
