@@ -22,7 +22,8 @@ pub fn functions(text: &str) -> Vec<Function> {
         let ends = line.starts_with(".cfi_endproc") || line.starts_with(".seh_endproc");
         match (&mut open, line.strip_suffix(':')) {
             (_, _) if ends => functions.extend(open.take()),
-            (None, Some(label)) if !label.starts_with(['.', 'L']) => {
+            // Tables for unwinding stand between functions.
+            (None, Some(label)) if !label.starts_with(['.', 'L']) && !label.starts_with("GCC_except_table") => {
                 open = Some(Function { name: label.to_string(), lines: Vec::new() });
             }
             (Some(function), label) if label.is_some() || !line.starts_with(['.', '#']) && !line.is_empty() => {
