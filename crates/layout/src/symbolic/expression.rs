@@ -195,6 +195,13 @@ impl Expr {
 
     #[inline(never)]
     fn less_expr(&self, other: &Expr) -> Truth {
+        let (own, others) = (self.bounds(), other.bounds());
+        if own.greatest < others.least {
+            return Truth::Proved;
+        }
+        if own.least > others.greatest {
+            return Truth::Refuted;
+        }
         // The bounds of the difference mostly answer, and cost less than the difference.
         let Some(bounds) = polynomial::bounds_of_difference(&other.terms(), &self.terms()) else { return Truth::Open };
         if bounds.least >= 1 {

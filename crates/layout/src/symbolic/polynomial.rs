@@ -164,6 +164,9 @@ pub(crate) fn product(a: &Monomial, b: &Monomial) -> Option<Monomial> {
 
 /// The monomial by which `divisor` must be multiplied to give `monomial`.
 pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomial> {
+    if divisor.is_empty() {
+        return Some(cloned(monomial));
+    }
     let mut wanted = divisor.iter().peekable();
     let rest = monomial.iter().filter(|atom| wanted.next_if(|next| next == atom).is_none()).cloned().collect();
     wanted.peek().is_none().then_some(rest)
@@ -309,25 +312,26 @@ pub(crate) fn gathered(mut all: Vec<Term>) -> Option<Terms> {
 /// The leading coefficient of `d` must be positive.
 pub(crate) fn divide(n: &[Term], d: &[Term]) -> Option<(Terms, Terms)> {
     let lead = d.first()?;
-    let (mut quotient, mut remainder): (Vec<Term>, Vec<Term>) = (Vec::new(), Vec::new());
     if d.len() == 1 {
+        let (mut quotient, mut remainder) = (Terms::new(), Terms::new());
         for term in n {
-            match cofactor(&term.monomial, &lead.monomial) {
+            let part = match cofactor(&term.monomial, &lead.monomial) {
                 Some(monomial) => {
-                    let (whole, part) =
-                        (term.coefficient.div_euclid(lead.coefficient), term.coefficient.rem_euclid(lead.coefficient));
+                    let whole = term.coefficient.div_euclid(lead.coefficient);
                     if whole != 0 {
                         quotient.push(Term { monomial, coefficient: whole });
                     }
-                    if part != 0 {
-                        remainder.push(Term { monomial: term.monomial.clone(), coefficient: part });
-                    }
+                    term.coefficient.rem_euclid(lead.coefficient)
                 }
-                None => remainder.push(term.clone()),
+                None => term.coefficient,
+            };
+            if part != 0 {
+                remainder.push(Term { monomial: cloned(&term.monomial), coefficient: part });
             }
         }
-        return Some((quotient.into(), remainder.into()));
+        return Some((quotient, remainder));
     }
+    let (mut quotient, mut remainder): (Vec<Term>, Vec<Term>) = (Vec::new(), Vec::new());
     let mut rest: Terms = n.iter().cloned().collect();
     for _ in 0..MAX_TERMS {
         let Some(first) = rest.first().cloned() else { return Some((gathered(quotient)?, gathered(remainder)?)) };

@@ -176,7 +176,11 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
 /// The quotient rounded up, by a positive number.
 pub(crate) fn ceil(n: &Expr, d: &Expr) -> Option<Expr> {
     positive(d)?;
-    floor(&n.plus_expr(d)?.minus_expr(&Expr::known(1))?, d)
+    let (multiple, rest) = split(n, d)?;
+    if rest == Expr::known(0) {
+        return Some(multiple);
+    }
+    multiple.plus_expr(&floor(&rest.plus_expr(d)?.minus_expr(&Expr::known(1))?, d)?)
 }
 
 fn positive(d: &Expr) -> Option<()> {
@@ -190,16 +194,17 @@ pub(crate) fn truncated(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     if dividend.least >= 0 && dividend.greatest < divisor.least {
         return Some((Expr::known(0), n.clone()));
     }
-    let quotient = quotient(n, d)?;
+    let (multiple, rest) = split(n, d)?;
+    if rest == Expr::known(0) {
+        return Some((multiple, rest));
+    }
+    let quotient = inexact(n, d)?;
     let remainder = n.minus_expr(&quotient.times_expr(d)?)?;
     Some((quotient, remainder))
 }
 
-fn quotient(n: &Expr, d: &Expr) -> Option<Expr> {
-    let (multiple, rest) = split(n, d)?;
-    if rest == Expr::known(0) {
-        return Some(multiple);
-    }
+/// The quotient toward zero, where polynomials leave a rest.
+fn inexact(n: &Expr, d: &Expr) -> Option<Expr> {
     positive(d)?;
     if at_least(n, 0) {
         return floor(n, d);
