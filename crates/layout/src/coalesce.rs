@@ -36,6 +36,17 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
 pub(crate) fn each_coalesced<D: Stride>(
     leaves: &[Leaf<D>],
     endless: bool,
+    emit: impl FnMut(Leaf<D>) -> Option<()>,
+) -> Option<Option<Leaf<D>>> {
+    each_joined(leaves, endless, |_, _| true, emit)
+}
+
+/// As [`each_coalesced`], joining only extents that `joins` does not keep apart.
+#[inline(always)]
+fn each_joined<D: Stride>(
+    leaves: &[Leaf<D>],
+    endless: bool,
+    joins: impl Fn(&D::Extent, &D::Extent) -> bool,
     mut emit: impl FnMut(Leaf<D>) -> Option<()>,
 ) -> Option<Option<Leaf<D>>> {
     let Some((last, front)) = leaves.split_last() else { return Some(None) };
@@ -43,7 +54,7 @@ pub(crate) fn each_coalesced<D: Stride>(
     let mut open: Option<Leaf<D>> = None;
     let mut take = |leaf: &Leaf<D>| {
         if let Some(mode) = &mut open {
-            if mode.stride.continues(&mode.extent, &leaf.stride).proved() {
+            if mode.stride.continues(&mode.extent, &leaf.stride).proved() && joins(&mode.extent, &leaf.extent) {
                 mode.extent = mode.extent.times(&leaf.extent)?;
                 return Some(());
             }
@@ -74,6 +85,23 @@ pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[L
     Some(())
 }
 
+/// The coalesced modes of a list of leaves as they are shown, with extents kept apart whose product would say less; empty when the size
+/// is 1.
+#[inline(always)]
+fn shown<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
+    let last = each_joined(
+        leaves,
+        false,
+        |front, next| !front.apart(next),
+        |mode| {
+            modes.push(mode);
+            Some(())
+        },
+    )?;
+    modes.extend(last);
+    Some(())
+}
+
 /// The coalesced modes of a list of leaves; empty when the size is 1.
 #[inline]
 pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>> {
@@ -85,7 +113,8 @@ pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>
 impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
-    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays.
+    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays. A known extent beside one that is not known and has no name stays, too
+    /// ([`Extent::apart`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -100,7 +129,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves(), false).ok_or_else(|| LayoutError::overflow("coalesce"))?;
+        shown(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -223,7 +252,8 @@ fn coalesce_modes<D: Stride>(
     path: &mut alloc::vec::Vec<usize>,
 ) -> Result<(), LayoutError> {
     if profile.is_leaf() {
-        let modes = coalesced(layout.leaves).ok_or_else(|| LayoutError::overflow("coalesce"))?;
+        let mut modes = Leaves::new();
+        shown(&mut modes, layout.leaves).ok_or_else(|| LayoutError::overflow("coalesce"))?;
         if modes.is_empty() {
             out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else {

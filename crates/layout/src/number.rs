@@ -195,6 +195,13 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
         Question::new(condition, left, right)
     }
 
+    /// Whether the product with `other` would say less than both: one of them is known, and the other is not and has no name. `8*?` reads back as
+    /// a number about which nothing is known, while `(8,?)` keeps the 8.
+    #[inline(always)]
+    fn apart(&self, _other: &Self) -> bool {
+        false
+    }
+
     /// Whether this is one position.
     #[inline]
     fn is_one(&self) -> Truth {

@@ -294,6 +294,16 @@ impl Stride for Expr {
 }
 
 impl Extent for Expr {
+    fn apart(&self, other: &Expr) -> bool {
+        let unnamed =
+            |expr: &Expr| super::Symbolic::parameters(expr).iter().any(|parameter| parameter.name().is_none());
+        match (&self.0, &other.0) {
+            (Known(_), Symbolic(_)) => unnamed(other),
+            (Symbolic(_), Known(_)) => unnamed(self),
+            _ => false,
+        }
+    }
+
     #[inline(always)]
     fn one() -> Expr {
         Expr(Known(1))

@@ -1,7 +1,7 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Extent, OuterMap, Tree};
+use tilewright_layout::symbolic::{Expr, Symbolic};
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, Stride, Tree};
 
 use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
@@ -51,6 +51,26 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
         _ => Ok(Composed::new(outer(&a)?, between.clone(), a.symbol_layout(inner)?)?.into()),
     }
+}
+
+/// A complement with the extents of its target, where one of them has no name to be multiplied by.
+///
+/// `whole` is the complement in the product of the target, `open` the one that goes on for ever, whose last mode begins where the
+/// next copy lies: what is left of the target there is divided among its extents.
+fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, Fault> {
+    let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
+    let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
+        return Ok(whole);
+    };
+    let rest = target.flatten()?.ceil_div(&Tree::leaf(last.stride.clone()))?;
+    let mut leaves = gaps.to_vec();
+    let mut stride = last.stride.clone();
+    for extent in rest.leaves() {
+        leaves.push(Leaf { extent: extent.clone(), stride: stride.clone() });
+        stride = stride.times(extent).ok_or(LayoutError::Overflow { op: "complement" })?;
+    }
+    let shaped = Layout::from_tree(Tree::flat(leaves)?)?;
+    Ok(if shaped.size().same(&whole.size()).proved() { shaped.coalesce()? } else { whole })
 }
 
 /// The map of a composed layout that is applied last, with numbers that may not be known.
@@ -172,7 +192,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 (Map::Xor(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
                 (Map::Composed(map), Ok(target)) => Ok(map.complement(&target.product()?)?.into()),
                 (Map::Step(layout), _) => Ok(layout.complement(&a.symbol_shape(1)?)?.into()),
-                _ => Ok(a.symbol_layout(0)?.complement(&a.symbol_shape(1)?.product()?)?.into()),
+                _ => {
+                    let (layout, target) = (a.symbol_layout(0)?, a.symbol_shape(1)?);
+                    let whole = layout.complement(&target.product()?)?;
+                    Ok(shaped_like(&target, whole, &layout.complement_open()?)?.into())
+                }
             },
         },
     },
@@ -192,7 +216,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 (Map::Xor(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
                 (Map::Composed(map), Ok(target)) => Ok(map.weak_complement(&target.product()?)?.into()),
                 (Map::Step(layout), _) => Ok(layout.weak_complement(&a.symbol_shape(1)?)?.into()),
-                _ => Ok(a.symbol_layout(0)?.weak_complement(&a.symbol_shape(1)?.product()?)?.into()),
+                _ => {
+                    let (layout, target) = (a.symbol_layout(0)?, a.symbol_shape(1)?);
+                    let whole = layout.weak_complement(&target.product()?)?;
+                    Ok(shaped_like(&target, whole, &layout.weak_complement_open()?)?.into())
+                }
             },
         },
     },
