@@ -1,4 +1,4 @@
-//! A program ends with a value whose text evaluates to itself, or with an error that points into the text.
+//! A program ends with a value whose text evaluates to itself where its names mean the same, or with an error that points into the text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,10 +6,11 @@ use tilewright_notation::{Environment, derive, evaluate, explanation, is_incompl
 
 fuzz_target!(|source: &str| {
     let _ = is_incomplete(source);
-    match evaluate(source, &mut Environment::new()) {
+    let mut names = Environment::new();
+    match evaluate(source, &mut names) {
         Ok(value) => {
             let text = value.to_string();
-            let again = evaluate(&text, &mut Environment::new()).expect("what prints evaluates");
+            let again = evaluate(&text, &mut names).expect("what prints evaluates");
             assert_eq!(again.to_string(), text);
             let derived = derive(source, &mut Environment::new()).expect("what evaluates has a derivation");
             assert!(!derived.to_string().is_empty());
