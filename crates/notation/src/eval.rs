@@ -545,6 +545,12 @@ impl<'a> Evaluator<'a> {
         if values.len() == 2 {
             return step(operands, values);
         }
+        // Maps of offsets with offsets between, the last of them before the layout.
+        let offsets = values.iter().skip(1).step_by(2).all(|value| single(value).is_some());
+        if values.len() % 2 == 1 && values.len() > 3 && offsets {
+            let chained = functions::chained(Arguments { function: "composition", values });
+            return chained.map_err(|fault| self.operation("composition", id, operands, values).diagnose(fault));
+        }
         let (Some((left, mut values)), Some((first, mut operands))) = (values.split_first(), operands.split_first())
         else {
             return Ok(Value::Bool(false));
@@ -552,7 +558,7 @@ impl<'a> Evaluator<'a> {
         let mut left = left.clone();
         while !values.is_empty() {
             let offset_between = values.len() > 1
-                && (is_map(&left) || matches!(left, Value::Swizzle(_) | Value::Matrix(_)))
+                && matches!(left, Value::Layout(_) | Value::SymbolLayout(_) | Value::Swizzle(_) | Value::Matrix(_))
                 && values.first().is_some_and(|value| symbol_tree(value).is_some());
             let taken = if offset_between { 2 } else { 1 };
             let (now, later) = values.split_at(taken);

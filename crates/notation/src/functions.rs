@@ -22,7 +22,7 @@ use crate::arguments::{Arguments, Fault, is_map};
 use crate::kinds::{self, Step, known_tree};
 use crate::value::{Value, coordinate, symbol_coordinate};
 
-pub(crate) use algebra::{compose, composed};
+pub(crate) use algebra::{chained, compose, composed};
 pub(crate) use structure::get;
 
 /// No upper limit on the number of arguments.

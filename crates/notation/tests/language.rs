@@ -178,6 +178,26 @@ fn the_culprit_is_underlined() {
 }
 
 #[test]
+fn chains_of_maps_read_back() {
+    for source in [
+        "A = (4,8):(8,1); A o S<3,4,3>",
+        "(4,8):(8,1) o 5 o S<3,4,3> o 2 o (4,8):(1,4)",
+        "F2<3>[4,1,2] o 1 o S<1,0,1> o 0 o 4:1",
+        "(8,8):(8,1) o 0 o 16:2 o 1 o 4:1",
+    ] {
+        let value = evaluate(source, &mut Environment::new()).unwrap();
+        let again = evaluate(&value.to_string(), &mut Environment::new()).unwrap();
+        assert_eq!(again, value, "{source}");
+    }
+    let chain = evaluate("(8,8):(8,1) o 0 o 16:2 o 1 o 4:1", &mut Environment::new()).unwrap().to_string();
+    for index in 0..4 {
+        let expected = format!("(8,8):(8,1)({})", 2 * (1 + index));
+        let value = |text: &str| evaluate(text, &mut Environment::new()).unwrap();
+        assert_eq!(value(&format!("C = {chain}; C({index})")), value(&expected));
+    }
+}
+
+#[test]
 fn misspelt_words_are_suggested() {
     for (source, help) in [
         ("coalesc(4:1)", "did you mean 'coalesce'?"),

@@ -7,7 +7,7 @@ use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
 use crate::arguments::{Arguments, Arranged, Fault, Map};
 use crate::kinds::{self, Step};
-use crate::value::{Value, symbol_tree};
+use crate::value::{Value, single, symbol_tree};
 
 const SIMPLIFYING: &str = "Simplifying";
 const ALGEBRA: &str = "Composition, complement, inverses";
@@ -37,7 +37,7 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         None => Tree::leaf(Expr::from(0)),
     };
     if let Some(Value::StepLayout(inner)) = a.get(inner) {
-        return Ok(Composed::new(outer(&a)?, Step::of_tree(&between)?, (**inner).clone())?.into());
+        return Ok(Composed::new(outer(&a, 0)?, Step::of_tree(&between)?, (**inner).clone())?.into());
     }
     let [between] = between.leaves() else { return a.kind(offset, "an integer offset") };
     let known = match a.get(0) {
@@ -49,7 +49,7 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
     };
     match (known, between.known(), a.layout(inner)) {
         (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
-        _ => Ok(Composed::new(outer(&a)?, between.clone(), a.symbol_layout(inner)?)?.into()),
+        _ => Ok(Composed::new(outer(&a, 0)?, between.clone(), a.symbol_layout(inner)?)?.into()),
     }
 }
 
@@ -73,11 +73,25 @@ fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) ->
     Ok(if shaped.size().same(&whole.size()).proved() { shaped.coalesce()? } else { whole })
 }
 
-/// The map of a composed layout that is applied last, with numbers that may not be known.
-fn outer(a: &Arguments<'_>) -> Result<OuterMap<Expr>, Fault> {
-    match a.get(0).and_then(bits::outer) {
+/// The composed layout of several maps, with an offset after each, and a layout: `A o 2 o S<1,0,1> o 0 o B`.
+pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
+    let offset = |argument: usize| match a.get(argument).and_then(single) {
+        Some(offset) => Ok(offset),
+        None => a.kind(argument, "an integer offset"),
+    };
+    let mut map = outer(&a, 0)?;
+    let last = a.len().saturating_sub(1);
+    for argument in (2..last).step_by(2) {
+        map = map.after(&offset(argument - 1)?, &outer(&a, argument)?)?;
+    }
+    Ok(Composed::new(map, offset(last.saturating_sub(1))?, a.symbol_layout(last)?)?.into())
+}
+
+/// A map of a composed layout that is applied later, with numbers that may not be known.
+fn outer(a: &Arguments<'_>, argument: usize) -> Result<OuterMap<Expr>, Fault> {
+    match a.get(argument).and_then(bits::outer) {
         Some(map) => Ok(kinds::symbolic_map(&map)?),
-        None => Ok(a.symbol_layout(0)?.into()),
+        None => Ok(a.symbol_layout(argument)?.into()),
     }
 }
 
