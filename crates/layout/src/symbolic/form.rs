@@ -351,7 +351,7 @@ impl fmt::Display for Node {
 
 impl fmt::Display for Expr {
     /// The expression without spaces: `2*M`, `M/128`, `ceil(K/8)`, `8*mod(K,4)+floor(K/4)`. Facts are not repeated; see
-    /// [`super::with_facts`].
+    /// [`super::Symbolic::with_facts`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match crate::number::Extent::known(self) {
             Some(value) => value.fmt(f),
