@@ -10,10 +10,11 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
 use crate::kinds::{self, Step};
-use crate::value::{
-    Value, coordinate, number_tree, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree,
-    tiler_of, xor_tree,
+use crate::reading::{
+    coordinate, number_tree, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of,
+    xor_tree,
 };
+use crate::value::Value;
 
 /// Why a function did not return a value.
 #[derive(Debug)]
@@ -165,10 +166,7 @@ impl<'a> Arguments<'a> {
                 let shape = symbol_tree(value).unwrap_or(Tree::leaf(Expr::from(1)));
                 Layout::compact(&shape).map_err(|error| Fault::At(argument, error))
             }
-            _ => match kinds::symbolic_layout(&*self.layout(argument)?) {
-                Some(layout) => Ok(layout),
-                None => self.kind(argument, "a layout with integer strides"),
-            },
+            _ => Ok(Layout::from(&*self.layout(argument)?)),
         }
     }
 

@@ -12,7 +12,8 @@ use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, Evaluator, evaluate, run};
 use crate::functions;
-use crate::value::{Value, tiler_of};
+use crate::reading::tiler_of;
+use crate::value::Value;
 
 /// One line of a derivation.
 #[derive(Debug, Clone, PartialEq, Eq)]

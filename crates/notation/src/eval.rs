@@ -16,11 +16,11 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
 use crate::kinds::Step;
 use crate::parse::{KEYWORDS, parse};
-use crate::suggest::nearest;
-use crate::value::{
-    Value, number_tree, single, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of,
-    tuple_of, xor_tree,
+use crate::reading::{
+    number_tree, single, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of, xor_tree,
 };
+use crate::suggest::nearest;
+use crate::value::{Value, tuple_of};
 
 /// The names that programs have bound.
 ///

@@ -16,11 +16,13 @@ mod tiling;
 
 use std::sync::LazyLock;
 
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, OuterMap, Tree, Xor};
 
 use crate::arguments::{Arguments, Fault, is_map};
 use crate::kinds::{self, Step, known_tree};
-use crate::value::{Value, coordinate, symbol_coordinate};
+use crate::reading::{coordinate, symbol_coordinate};
+use crate::value::Value;
 
 pub(crate) use algebra::{chained, compose, composed};
 pub(crate) use structure::get;
@@ -276,7 +278,7 @@ fn applied(map: &Value, coord: &Value) -> Result<Value, Fault> {
     let place = symbol_coordinate(coord).ok_or(Fault::Kind { argument: 1, wanted: "a coordinate" })?;
     match (map, place.indices()) {
         (Value::Layout(layout), indices) => {
-            let layout = kinds::symbolic_layout(layout).ok_or(Fault::Kind { argument: 0, wanted: "a layout" })?;
+            let layout: Layout<Expr> = Layout::from(layout);
             match indices {
                 Some(indices) => Ok(layout.eval_at(&indices)?.into()),
                 None => Ok(layout.slice(&place)?.into()),

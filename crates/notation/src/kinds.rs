@@ -54,10 +54,6 @@ pub(crate) fn known_coord(coord: &Coord<Expr>) -> Option<Coord> {
     coord.try_map(known).ok()
 }
 
-pub(crate) fn symbolic_layout(layout: &Layout) -> Option<Layout<Expr>> {
-    Some(Layout::from(layout))
-}
-
 pub(crate) fn known_layout(layout: &Layout<Expr>) -> Option<Layout> {
     renumbered(layout, Expr::known, Expr::known)
 }

@@ -29,6 +29,7 @@ mod functions;
 mod kinds;
 mod lex;
 mod parse;
+mod reading;
 mod substitute;
 mod suggest;
 mod value;

@@ -407,44 +407,27 @@ fn read<T>(text: &str, read: impl FnOnce(&Declarations, &str) -> Result<T, Layou
     read(&names, text)
 }
 
-impl FromStr for Expr {
-    type Err = LayoutError;
+/// Texts read by themselves: each kind by its method of [`Declarations`].
+macro_rules! read_alone {
+    ($($kind:ty, $method:ident;)*) => {
+        $(
+            impl FromStr for $kind {
+                type Err = LayoutError;
 
-    fn from_str(text: &str) -> Result<Expr, LayoutError> {
-        read(text, Declarations::expr)
-    }
+                fn from_str(text: &str) -> Result<$kind, LayoutError> {
+                    read(text, Declarations::$method)
+                }
+            }
+        )*
+    };
 }
 
-impl FromStr for Tree<Expr> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Tree<Expr>, LayoutError> {
-        read(text, Declarations::tree)
-    }
-}
-
-impl FromStr for Coord<Expr> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Coord<Expr>, LayoutError> {
-        read(text, Declarations::coord)
-    }
-}
-
-impl FromStr for Layout<Expr> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Layout<Expr>, LayoutError> {
-        read(text, Declarations::layout)
-    }
-}
-
-impl FromStr for Tiler<Expr> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Tiler<Expr>, LayoutError> {
-        read(text, Declarations::tiler)
-    }
+read_alone! {
+    Expr, expr;
+    Tree<Expr>, tree;
+    Coord<Expr>, coord;
+    Layout<Expr>, layout;
+    Tiler<Expr>, tiler;
 }
 
 impl FromStr for Facts {

@@ -7,7 +7,8 @@ use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
 use crate::arguments::{Arguments, Arranged, Fault, Map};
 use crate::kinds::{self, Step};
-use crate::value::{Value, single, symbol_tree};
+use crate::reading::{single, symbol_tree};
+use crate::value::Value;
 
 const SIMPLIFYING: &str = "Simplifying";
 const ALGEBRA: &str = "Composition, complement, inverses";

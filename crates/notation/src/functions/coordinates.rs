@@ -6,7 +6,8 @@ use super::making::shaped;
 use super::numbers::tuples;
 use super::{Function, apply, numeric, offset, position};
 use crate::arguments::{Fault, Map, is_map};
-use crate::value::{Value, symbol_tree};
+use crate::reading::symbol_tree;
+use crate::value::Value;
 
 const COORDINATES: &str = "Coordinates and slices";
 

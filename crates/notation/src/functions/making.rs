@@ -7,8 +7,9 @@ use tilewright_layout::{Layout, Stride, compact_order};
 use super::{Function, MANY, shaped_as};
 use crate::arguments::{Arguments, Fault, Kind, is_map};
 use crate::kinds::Step;
+use crate::reading::{number_tree, step_tree, symbol_tree, xor_tree};
 use crate::substitute::values_of;
-use crate::value::{Value, number_tree, step_tree, symbol_tree, xor_tree};
+use crate::value::Value;
 
 const MAKING: &str = "Making layouts";
 

@@ -7,7 +7,8 @@ use tilewright_layout::{
 
 use super::{Function, MANY, numeric, shaped_as};
 use crate::arguments::{Arguments, Fault, Trees};
-use crate::value::{Value, single, step_tree, symbol_tree};
+use crate::reading::{single, step_tree, symbol_tree};
+use crate::value::Value;
 
 const NUMBERS: &str = "Numbers in tuples";
 const SHAPES: &str = "Common shapes";

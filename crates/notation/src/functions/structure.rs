@@ -5,7 +5,8 @@ use tilewright_layout::{Layout, LayoutError, Profile, Stride, Tiler, Tree};
 
 use super::{Function, MANY, mapped, nested, nested_with, paired};
 use crate::arguments::{Arguments, Fault, Trees, symbol_shape};
-use crate::value::{Value, step_tree, symbol_tree, xor_tree};
+use crate::reading::{step_tree, symbol_tree, xor_tree};
+use crate::value::Value;
 
 const QUESTIONS: &str = "Size and structure";
 const MODES: &str = "Modes";
