@@ -1,0 +1,1 @@
+//! Data under a layout.
