@@ -1,1 +1,36 @@
 //! Data under a layout.
+//!
+//! A tensor is memory and a layout that says where the element at each coordinate lies. [`Tensor`] owns its memory; [`TensorView`] and
+//! [`TensorViewMut`] borrow it. That every offset of the layout lies in the memory is proved once, from the range of the layout, when a view is made;
+//! an element access after that is an addition.
+//!
+//! ```
+//! use tilewright_layout::Layout;
+//! use tilewright_tensor::{Tensor, TensorView};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Rows of a matrix one after another, and the same memory by columns.
+//! let rows: Layout = "(2,3):(3,1)".parse()?;
+//! let tensor = Tensor::from_fn(rows, |index| index)?;
+//! let transposed: Layout = "(3,2):(1,3)".parse()?;
+//! let view = TensorView::new(tensor.as_slice(), transposed)?;
+//! assert_eq!(view.get([2, 1])?, tensor.get([1, 2])?);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod explanation;
+mod memory;
+mod offsets;
+mod position;
+mod tensor;
+mod view;
+
+pub use error::TensorError;
+pub use explanation::explanation;
+pub use memory::ALIGNMENT;
+pub use offsets::{MAX_WALK, Offsets};
+pub use position::Position;
+pub use tensor::Tensor;
+pub use view::{TensorView, TensorViewMut};

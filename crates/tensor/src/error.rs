@@ -1,0 +1,104 @@
+//! Refusals.
+//!
+//! As in the algebra, errors are data with a stable [code](TensorError::code); the sentence is made when one is printed.
+
+use std::fmt;
+
+use tilewright_layout::{LayoutError, Tree};
+
+/// Why there is no such tensor, view or element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TensorError {
+    /// E0401: a layout with offsets outside the memory.
+    Outside {
+        /// The least offset.
+        least: i64,
+        /// The greatest offset.
+        greatest: i64,
+        /// The position of the element at offset 0.
+        origin: usize,
+        /// The number of elements in memory.
+        elements: usize,
+    },
+    /// E0402: a layout that reaches an element twice, where every element must be reached once.
+    Shared {
+        /// Two indices, the first of them less, and their common offset; none where the search for a pair came to its limit.
+        pair: Option<(i64, i64, i64)>,
+        /// The layout.
+        layout: Box<str>,
+    },
+    /// E0403: a coordinate outside the shape.
+    Coordinate {
+        /// The coordinate.
+        coord: Box<Tree<i64>>,
+        /// The shape.
+        shape: Box<Tree<i64>>,
+    },
+    /// E0404: more elements than fit into memory.
+    Memory {
+        /// The number of elements.
+        elements: i64,
+        /// The size of each in bytes.
+        bytes: usize,
+    },
+    /// An operation of the algebra refused.
+    Layout(LayoutError),
+}
+
+impl TensorError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            TensorError::Outside { .. } => "E0401",
+            TensorError::Shared { .. } => "E0402",
+            TensorError::Coordinate { .. } => "E0403",
+            TensorError::Memory { .. } => "E0404",
+            TensorError::Layout(error) => error.code(),
+        }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            TensorError::Outside { least, .. } if *least < 0 => {
+                Some(format!("place offset 0 at element {} or later", least.unsigned_abs()))
+            }
+            TensorError::Shared { .. } => {
+                Some("a view that is only read may repeat elements: view the memory with TensorView".into())
+            }
+            TensorError::Layout(error) => error.help(),
+            _ => None,
+        }
+    }
+}
+
+impl From<LayoutError> for TensorError {
+    fn from(error: LayoutError) -> TensorError {
+        TensorError::Layout(error)
+    }
+}
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TensorError::Outside { least, greatest, origin, elements } => {
+                let held = if *elements == 1 { "1 element".into() } else { format!("{elements} elements") };
+                write!(f, "offsets from {least} to {greatest} do not fit into {held} with offset 0 at element {origin}")
+            }
+            TensorError::Shared { pair: Some((first, second, offset)), layout } => {
+                write!(f, "{layout} reaches offset {offset} at index {first} and again at index {second}")
+            }
+            TensorError::Shared { pair: None, layout } => {
+                write!(f, "{layout} is not known to reach every element once")
+            }
+            TensorError::Coordinate { coord, shape } => write!(f, "coordinate {coord} is outside the shape {shape}"),
+            TensorError::Memory { elements, bytes } => {
+                write!(f, "{elements} elements of {bytes} bytes do not fit into memory")
+            }
+            TensorError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TensorError {}

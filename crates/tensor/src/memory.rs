@@ -1,0 +1,145 @@
+//! Memory that a tensor owns.
+//!
+//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of 64 or comes from a `Vec`, and drops and frees
+//! them once. It is a boxed slice, but for the alignment, which vector registers and cache lines like.
+//!
+//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use bytemuck::Zeroable;
+
+use crate::error::TensorError;
+
+/// The alignment of memory that is allocated here: a cache line, and the widest vector.
+pub const ALIGNMENT: usize = 64;
+
+/// Elements that are owned.
+///
+/// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was allocated with, unless its size is 0: then nothing was.
+pub(crate) struct Memory<T> {
+    pointer: NonNull<T>,
+    len: usize,
+    block: Block,
+    owned: PhantomData<T>,
+}
+
+// SAFETY: the elements belong to the memory as those of a box do to it.
+unsafe impl<T: Send> Send for Memory<T> {}
+// SAFETY: shared access to the memory is shared access to its elements.
+unsafe impl<T: Sync> Sync for Memory<T> {}
+
+impl<T> Memory<T> {
+    /// Room for so many elements, none of them there yet.
+    fn room(len: usize, zeroed: bool) -> Result<Memory<T>, TensorError> {
+        let refused =
+            || TensorError::Memory { elements: i64::try_from(len).unwrap_or(i64::MAX), bytes: size_of::<T>() };
+        let block = Block::array::<T>(len).and_then(|block| block.align_to(ALIGNMENT)).map_err(|_| refused())?;
+        let pointer = if block.size() == 0 {
+            NonNull::dangling()
+        } else {
+            // SAFETY: the size is not 0.
+            let bytes = unsafe { if zeroed { alloc_zeroed(block) } else { alloc(block) } };
+            NonNull::new(bytes.cast::<T>()).ok_or_else(refused)?
+        };
+        Ok(Memory { pointer, len: 0, block, owned: PhantomData })
+    }
+
+    /// `len` clones of a value.
+    pub(crate) fn filled(len: usize, value: &T) -> Result<Memory<T>, TensorError>
+    where
+        T: Clone,
+    {
+        Memory::collected(len, std::iter::repeat_n(value, len))
+    }
+
+    /// Clones of elements, in order.
+    pub(crate) fn copied(elements: &[T]) -> Result<Memory<T>, TensorError>
+    where
+        T: Clone,
+    {
+        Memory::collected(elements.len(), elements.iter())
+    }
+
+    /// Clones of up to `len` elements.
+    fn collected<'a>(len: usize, elements: impl Iterator<Item = &'a T>) -> Result<Memory<T>, TensorError>
+    where
+        T: Clone + 'a,
+    {
+        let mut memory = Memory::room(len, false)?;
+        for (position, element) in elements.take(len).enumerate() {
+            // SAFETY: there is room for `len` elements; the one written is counted only then, so a panic of `clone` leaves the invariant whole.
+            unsafe { memory.pointer.add(position).write(element.clone()) };
+            memory.len = position + 1;
+        }
+        Ok(memory)
+    }
+
+    /// `len` elements of zero bytes.
+    pub(crate) fn zeroed(len: usize) -> Result<Memory<T>, TensorError>
+    where
+        T: Zeroable,
+    {
+        let mut memory = Memory::room(len, true)?;
+        // Zero bytes are a `T`: all of the room is initialised.
+        memory.len = len;
+        Ok(memory)
+    }
+
+    /// The elements of a vector, where they are.
+    pub(crate) fn of_vec(vec: Vec<T>) -> Memory<T> {
+        let mut vec = std::mem::ManuallyDrop::new(vec);
+        let (pointer, len, capacity) = (vec.as_mut_ptr(), vec.len(), vec.capacity());
+        // What the vector was allocated with.
+        let bytes = capacity.saturating_mul(size_of::<T>());
+        let block = Block::from_size_align(bytes, align_of::<T>()).unwrap_or(Block::new::<()>());
+        // SAFETY: the pointer of a vector is not null.
+        Memory { pointer: unsafe { NonNull::new_unchecked(pointer) }, len, block, owned: PhantomData }
+    }
+
+    /// The elements as a vector: where they are, if a vector could have been allocated there, and moved to a new one otherwise.
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        let memory = std::mem::ManuallyDrop::new(self);
+        let (pointer, len, block) = (memory.pointer.as_ptr(), memory.len, memory.block);
+        if block.size() == 0 || block.align() == align_of::<T>() {
+            let capacity = block.size().checked_div(size_of::<T>()).unwrap_or(usize::MAX);
+            // SAFETY: allocated for `capacity` elements at the alignment of `T`, or not at all, with `len` elements initialised, and given up here.
+            return unsafe { Vec::from_raw_parts(pointer, len, capacity) };
+        }
+        let mut vec = Vec::with_capacity(len);
+        // SAFETY: the elements are moved, there is room for them, and the old memory is freed without dropping them.
+        unsafe {
+            pointer.copy_to_nonoverlapping(vec.as_mut_ptr(), len);
+            vec.set_len(len);
+            dealloc(pointer.cast::<u8>(), block);
+        }
+        vec
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[T] {
+        // SAFETY: the invariant.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
+    }
+
+    #[inline]
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: the invariant, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        // SAFETY: the elements are dropped once, here, and the memory freed with what it was allocated with.
+        unsafe {
+            std::ptr::drop_in_place(self.as_mut_slice());
+            if self.block.size() != 0 {
+                dealloc(self.pointer.as_ptr().cast::<u8>(), self.block);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What names an element: an index, one index for each mode, or a nested coordinate.
+//!
+//! Law: the offset at a position is that of the layout at the coordinate that the position stands for. Indices are counted from 0 and must be below their
+//! extents: unlike a layout, memory ends.
+
+use tilewright_layout::{Leaf, Tree};
+
+use crate::error::TensorError;
+use crate::offsets::Offsets;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for i64 {}
+    impl<const RANK: usize> Sealed for [i64; RANK] {}
+    impl Sealed for &super::Tree<i64> {}
+}
+
+/// What names an element: an index counted colexicographically, one index for each top-level mode, or a coordinate.
+pub trait Position: sealed::Sealed {
+    /// The offset of a layout here.
+    ///
+    /// Errors: the position is outside the shape, or does not fit it.
+    fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError>;
+}
+
+impl Position for i64 {
+    #[inline]
+    fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError> {
+        layout.offset(self)
+    }
+}
+
+impl Position for &Tree<i64> {
+    fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError> {
+        layout.offset_at(self)
+    }
+}
+
+impl<const RANK: usize> Position for [i64; RANK] {
+    #[inline]
+    fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError> {
+        if let Some(leaves) = layout.flat_leaves()
+            && let Some(offset) = flat(leaves, &self)
+        {
+            return Ok(offset);
+        }
+        layout.offset_at(&Tree::flat(self)?)
+    }
+}
+
+/// The offset where every mode is one leaf; none outside the shape, or for another rank.
+#[inline]
+fn flat(leaves: &[Leaf], position: &[i64]) -> Option<i64> {
+    if leaves.len() != position.len() {
+        return None;
+    }
+    let mut offset = 0_i64;
+    for (leaf, index) in leaves.iter().zip(position) {
+        if *index as u64 >= leaf.extent as u64 {
+            return None;
+        }
+        // An offset of the layout, or part of one.
+        offset = offset.wrapping_add(leaf.stride.wrapping_mul(*index));
+    }
+    Some(offset)
+}

@@ -1,0 +1,322 @@
+//! Views: borrowed memory under a layout.
+//!
+//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate `c` the element `m[o + L(c)]`.
+//!
+//! # Invariant
+//!
+//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that is borrowed for `'a`, and that nobody writes
+//! meanwhile. Of a [`TensorViewMut`]: so does it, nobody else reads or writes it meanwhile, and different coordinates have different offsets.
+//!
+//! It holds on construction from a slice, where the range of the layout is compared with the slice ([`Offsets::range`]), and the layout found
+//! to be injective. What is made of a view afterwards has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new. `base` itself
+//! need not point to an element: a composed layout may have no offset 0.
+//!
+//! An offset times the size of an element cannot overflow, as both ends of the range lie in one allocation.
+//!
+//! Reason for unsafe code: an element access after the proof is an addition and a load, with no comparison; and many disjoint mutable views of one slice are
+//! not to be had without.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use tilewright_layout::{Layout, Tree};
+
+use crate::error::TensorError;
+use crate::offsets::{Offsets, each_once};
+use crate::position::Position;
+
+/// Borrowed elements under a layout, to be read.
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::TensorView;
+///
+/// let memory: Vec<i32> = (0..12).collect();
+/// let rows: Layout = "(3,4):(4,1)".parse().unwrap();
+/// let matrix = TensorView::new(&memory, rows).unwrap();
+/// assert_eq!(matrix.get([1, 2]), Ok(&6));
+/// assert_eq!(matrix.get(1), Ok(&4)); // index 1 is the coordinate (1,0)
+/// assert_eq!(matrix.get([3, 0]).unwrap_err().code(), "E0403");
+///
+/// let larger: Layout = "(4,4):(4,1)".parse().unwrap();
+/// assert_eq!(TensorView::new(&memory, larger).unwrap_err().to_string(), "offsets from 0 to 15 do not fit into 12 elements with offset 0 at element 0");
+/// ```
+pub struct TensorView<'a, T, L = Layout> {
+    base: *const T,
+    layout: L,
+    memory: PhantomData<&'a T>,
+}
+
+/// Borrowed elements under a layout, to be read and written.
+///
+/// Every element has one coordinate: a layout that repeats an element is refused.
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::TensorViewMut;
+///
+/// let mut memory = [0; 6];
+/// let columns: Layout = "(2,3):(1,2)".parse().unwrap();
+/// let mut matrix = TensorViewMut::new(&mut memory, columns).unwrap();
+/// *matrix.get_mut([1, 2]).unwrap() = 7;
+/// assert_eq!(memory, [0, 0, 0, 0, 0, 7]);
+///
+/// let repeated: Layout = "(2,3):(0,1)".parse().unwrap();
+/// let refusal = TensorViewMut::new(&mut memory, repeated).unwrap_err();
+/// assert_eq!(refusal.to_string(), "(2,3):(0,1) reaches offset 0 at index 0 and again at index 1");
+/// ```
+pub struct TensorViewMut<'a, T, L = Layout> {
+    base: *mut T,
+    layout: L,
+    memory: PhantomData<&'a mut T>,
+}
+
+// SAFETY: a view is shared references to elements.
+unsafe impl<T: Sync, L: Send> Send for TensorView<'_, T, L> {}
+// SAFETY: as above.
+unsafe impl<T: Sync, L: Sync> Sync for TensorView<'_, T, L> {}
+// SAFETY: a mutable view is mutable references to elements that nobody else has.
+unsafe impl<T: Send, L: Send> Send for TensorViewMut<'_, T, L> {}
+// SAFETY: a shared mutable view gives shared references only.
+unsafe impl<T: Sync, L: Sync> Sync for TensorViewMut<'_, T, L> {}
+
+/// Refuses a layout whose offsets, counted from `origin`, leave so many elements.
+pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize) -> Result<(), TensorError> {
+    let (least, greatest) = layout.range()?;
+    // Numbers of 64 bits each: their sums fit.
+    let (first, last) = (origin as i128 + i128::from(least), origin as i128 + i128::from(greatest));
+    if first < 0 || last >= elements as i128 {
+        return Err(TensorError::Outside { least, greatest, origin, elements });
+    }
+    Ok(())
+}
+
+impl<'a, T, L: Offsets> TensorView<'a, T, L> {
+    /// The view of a slice, with offset 0 at its first element.
+    ///
+    /// Errors: an offset is outside the slice.
+    pub fn new(memory: &'a [T], layout: L) -> Result<TensorView<'a, T, L>, TensorError> {
+        TensorView::with_origin(memory, 0, layout)
+    }
+
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    ///
+    /// Errors: an offset is outside the slice.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::TensorView;
+    ///
+    /// let backwards: Layout = "4:-1".parse().unwrap();
+    /// let view = TensorView::with_origin(b"abcd", 3, backwards.clone()).unwrap();
+    /// assert_eq!((view.get(0), view.get(3)), (Ok(&b'd'), Ok(&b'a')));
+    /// assert_eq!(TensorView::new(b"abcd", backwards).unwrap_err().code(), "E0401");
+    /// ```
+    pub fn with_origin(memory: &'a [T], origin: usize, layout: L) -> Result<TensorView<'a, T, L>, TensorError> {
+        check_range(&layout, origin, memory.len())?;
+        // SAFETY: every offset is in the slice, as was just proved.
+        Ok(unsafe { TensorView::of_valid(memory, origin, layout) })
+    }
+
+    /// The view of a slice within which all offsets are known to be.
+    ///
+    /// # Safety
+    /// They are.
+    pub(crate) unsafe fn of_valid(memory: &'a [T], origin: usize, layout: L) -> TensorView<'a, T, L> {
+        debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
+        // SAFETY: says the caller.
+        unsafe { TensorView::from_raw(memory.as_ptr().wrapping_add(origin), layout) }
+    }
+
+    /// A view of elements for which the invariant holds.
+    ///
+    /// # Safety
+    /// The invariant at the head of this file.
+    #[inline]
+    pub(crate) unsafe fn from_raw(base: *const T, layout: L) -> TensorView<'a, T, L> {
+        TensorView { base, layout, memory: PhantomData }
+    }
+
+    /// Where the elements lie.
+    #[inline]
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> Tree<i64> {
+        self.layout.shape()
+    }
+
+    /// The number of top-level modes.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The number of coordinates.
+    #[inline]
+    pub fn size(&self) -> i64 {
+        self.layout.size()
+    }
+
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    #[inline]
+    pub fn as_ptr(&self) -> *const T {
+        self.base
+    }
+
+    /// The element at an index, a list of one index for each mode, or a nested coordinate.
+    ///
+    /// Errors: it is outside the shape.
+    #[inline]
+    pub fn get(&self, position: impl Position) -> Result<&'a T, TensorError> {
+        let offset = position.offset(&self.layout)?;
+        // SAFETY: the offset is one of the layout.
+        Ok(unsafe { &*self.base.offset(offset as isize) })
+    }
+
+    /// The element at an offset.
+    ///
+    /// # Safety
+    /// The offset is one that the layout has at some coordinate.
+    #[inline(always)]
+    pub unsafe fn at_offset(&self, offset: i64) -> &'a T {
+        // SAFETY: the offset is one of the layout, says the caller.
+        unsafe { &*self.base.offset(offset as isize) }
+    }
+}
+
+impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
+    /// The view of a slice, with offset 0 at its first element.
+    ///
+    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known not to.
+    pub fn new(memory: &'a mut [T], layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
+        TensorViewMut::with_origin(memory, 0, layout)
+    }
+
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    ///
+    /// Errors: as [`TensorViewMut::new`].
+    pub fn with_origin(memory: &'a mut [T], origin: usize, layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
+        check_range(&layout, origin, memory.len())?;
+        each_once(&layout)?;
+        // SAFETY: every offset is in the slice and has one coordinate, as was just proved.
+        Ok(unsafe { TensorViewMut::of_valid(memory, origin, layout) })
+    }
+
+    /// The view of a slice within which all offsets are known to be, each at one coordinate.
+    ///
+    /// # Safety
+    /// They are.
+    pub(crate) unsafe fn of_valid(memory: &'a mut [T], origin: usize, layout: L) -> TensorViewMut<'a, T, L> {
+        debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
+        // SAFETY: says the caller.
+        unsafe { TensorViewMut::from_raw(memory.as_mut_ptr().wrapping_add(origin), layout) }
+    }
+
+    /// A view of elements for which the invariant holds.
+    ///
+    /// # Safety
+    /// The invariant at the head of this file.
+    #[inline]
+    pub(crate) unsafe fn from_raw(base: *mut T, layout: L) -> TensorViewMut<'a, T, L> {
+        TensorViewMut { base, layout, memory: PhantomData }
+    }
+
+    /// Where the elements lie.
+    #[inline]
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// The extents.
+    pub fn shape(&self) -> Tree<i64> {
+        self.layout.shape()
+    }
+
+    /// The number of top-level modes.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The number of coordinates.
+    #[inline]
+    pub fn size(&self) -> i64 {
+        self.layout.size()
+    }
+
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    #[inline]
+    pub fn as_ptr(&self) -> *const T {
+        self.base
+    }
+
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    #[inline]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.base
+    }
+
+    /// The element at an index, a list of one index for each mode, or a nested coordinate.
+    ///
+    /// Errors: it is outside the shape.
+    #[inline]
+    pub fn get(&self, position: impl Position) -> Result<&T, TensorError> {
+        let offset = position.offset(&self.layout)?;
+        // SAFETY: the offset is one of the layout.
+        Ok(unsafe { &*self.base.offset(offset as isize) })
+    }
+
+    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be written.
+    ///
+    /// Errors: it is outside the shape.
+    #[inline]
+    pub fn get_mut(&mut self, position: impl Position) -> Result<&mut T, TensorError> {
+        let offset = position.offset(&self.layout)?;
+        // SAFETY: the offset is one of the layout.
+        Ok(unsafe { &mut *self.base.offset(offset as isize) })
+    }
+
+    /// Writes the element at an index, a list of one index for each mode, or a nested coordinate.
+    ///
+    /// Errors: it is outside the shape.
+    #[inline]
+    pub fn set(&mut self, position: impl Position, value: T) -> Result<(), TensorError> {
+        *self.get_mut(position)? = value;
+        Ok(())
+    }
+
+    /// The same elements, to be read.
+    pub fn view(&self) -> TensorView<'_, T, L> {
+        TensorView { base: self.base, layout: self.layout.clone(), memory: PhantomData }
+    }
+
+    /// The same elements, for a shorter time.
+    pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
+        TensorViewMut { base: self.base, layout: self.layout.clone(), memory: PhantomData }
+    }
+
+    /// The same elements, to be read from now on.
+    pub fn into_view(self) -> TensorView<'a, T, L> {
+        TensorView { base: self.base, layout: self.layout, memory: PhantomData }
+    }
+}
+
+impl<T, L: Clone> Clone for TensorView<'_, T, L> {
+    fn clone(&self) -> Self {
+        TensorView { base: self.base, layout: self.layout.clone(), memory: PhantomData }
+    }
+}
+
+impl<T, L: fmt::Display> fmt::Debug for TensorView<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TensorView({})", self.layout)
+    }
+}
+
+impl<T, L: fmt::Display> fmt::Debug for TensorViewMut<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TensorViewMut({})", self.layout)
+    }
+}
