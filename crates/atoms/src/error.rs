@@ -4,29 +4,31 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use tilewright_layout::{LayoutError, Swizzle};
 
+use crate::nearest::nearest;
 use crate::shared::{Major, SwizzleMode};
 
 /// Why there is no such atom or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AtomError {
-    /// E0301: an element width that does not divide 16 bytes.
+    /// E0311: an element width that does not divide 16 bytes.
     ElementWidth {
         /// The width in bits.
         bits: i64,
     },
-    /// E0302: a layout that is not one of the canonical ones.
+    /// E0312: a layout that is not one of the canonical ones.
     NotCanonical {
         /// As which it was read.
         major: Major,
         /// The condition that fails.
         condition: Box<Condition>,
     },
-    /// E0303: an address or a distance that does not fit its field.
+    /// E0313: an address or a distance that does not fit its field.
     Field {
         /// Which field, in words.
         what: &'static str,
@@ -35,13 +37,121 @@ pub enum AtomError {
         /// What would do, in words.
         wanted: &'static str,
     },
-    /// E0304: bits that are not those of a descriptor.
+    /// E0314: bits that are not those of a descriptor.
     Reserved {
         /// The bits that must be 0 and are not.
         bits: u64,
     },
+    /// E0315: a thread-value layout by which not every place of the tile has the owners that it should.
+    ThreadValue(Box<BadThreadValue>),
+    /// E0316: a name that nothing has.
+    UnknownName {
+        /// Of what kind of thing.
+        kind: &'static str,
+        /// The name.
+        name: Box<str>,
+        /// Names that differ in few letters, the nearest first.
+        near: Vec<Box<str>>,
+    },
+    /// E0317: a shape of an instruction that is not positive, or too large.
+    Shape {
+        /// The atom.
+        name: Box<str>,
+        /// M, N and K.
+        shape: [i64; 3],
+    },
+    /// E0318: threads that are not told apart by their numbers.
+    Threads {
+        /// The atom.
+        name: Box<str>,
+        /// Their numbers.
+        layout: Box<str>,
+    },
+    /// E0319: an operand that the instruction does not take.
+    NoOperand {
+        /// The atom.
+        name: Box<str>,
+        /// The operand.
+        operand: Box<str>,
+    },
+    /// E0320: a number that no thread has.
+    NoThread {
+        /// The number.
+        number: Box<str>,
+        /// The numbers of the threads.
+        layout: Box<str>,
+    },
+    /// E0321: an arrangement of atoms in which threads have no place of their own.
+    AtomLayout {
+        /// The arrangement.
+        layout: Box<str>,
+    },
+    /// E0322: an order in which not every index of a mode is taken once.
+    Permutation {
+        /// M, N or K, by number.
+        mode: usize,
+        /// The order.
+        permutation: Box<str>,
+        /// How many indices the atoms cover side by side.
+        core: i64,
+    },
+    /// E0323: threads whose numbers have gaps, where a layout of all numbers is asked for.
+    Gaps {
+        /// The numbers of the threads.
+        layout: Box<str>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
+}
+
+/// A thread-value layout that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadThreadValue {
+    /// The atom.
+    pub name: Box<str>,
+    /// The operand.
+    pub operand: Box<str>,
+    /// The layout.
+    pub layout: Box<str>,
+    /// What is wrong with it.
+    pub flaw: Flaw,
+}
+
+/// Why a layout does not say who holds what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// It has two modes, (thread, value).
+    Rank {
+        /// The number of modes that it has.
+        found: usize,
+    },
+    /// It has the threads of the atom.
+    Threads {
+        /// How many it has.
+        found: i64,
+        /// How many the atom has.
+        wanted: i64,
+    },
+    /// Each value of a thread is in another place.
+    Repeated {
+        /// The value mode that stays in one place.
+        mode: Box<str>,
+    },
+    /// Each place is held by as many threads as stated.
+    Holders {
+        /// By how many it is held.
+        found: i64,
+        /// By how many it is said to be.
+        stated: i64,
+    },
+    /// Without repetitions it is a bijection onto the tile.
+    Onto {
+        /// What it is without them.
+        found: Box<str>,
+        /// The number of places in the tile.
+        wanted: i64,
+    },
 }
 
 /// A dimension of an operand.
@@ -108,13 +218,31 @@ pub enum Condition {
 }
 
 impl AtomError {
+    /// That there is no such name, and the nearest ones that there are.
+    pub(crate) fn unknown<S: AsRef<str>>(
+        kind: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = S>,
+    ) -> AtomError {
+        AtomError::UnknownName { kind, name: name.into(), near: nearest(name, known) }
+    }
+
     /// The stable code of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {
-            AtomError::ElementWidth { .. } => "E0301",
-            AtomError::NotCanonical { .. } => "E0302",
-            AtomError::Field { .. } => "E0303",
-            AtomError::Reserved { .. } => "E0304",
+            AtomError::ElementWidth { .. } => "E0311",
+            AtomError::NotCanonical { .. } => "E0312",
+            AtomError::Field { .. } => "E0313",
+            AtomError::Reserved { .. } => "E0314",
+            AtomError::ThreadValue(_) => "E0315",
+            AtomError::UnknownName { .. } => "E0316",
+            AtomError::Shape { .. } => "E0317",
+            AtomError::Threads { .. } => "E0318",
+            AtomError::NoOperand { .. } => "E0319",
+            AtomError::NoThread { .. } => "E0320",
+            AtomError::AtomLayout { .. } => "E0321",
+            AtomError::Permutation { .. } => "E0322",
+            AtomError::Gaps { .. } => "E0323",
             AtomError::Layout(error) => error.code(),
         }
     }
@@ -128,6 +256,13 @@ impl AtomError {
                 }
                 _ => "tile a canonical atom to the shape: SwizzleMode::tile",
             },
+            AtomError::ThreadValue(_) => "give each place of the tile to as many threads as the operand says",
+            AtomError::UnknownName { near, .. } => {
+                let (first, others) = near.split_first()?;
+                let others: String = others.iter().map(|name| alloc::format!(" or `{name}`")).collect();
+                return Some(alloc::format!("is `{first}`{others} meant?"));
+            }
+            AtomError::Gaps { .. } => "ask for the part of a thread: TiledMma::get_slice",
             AtomError::Layout(error) => return error.help(),
             _ => return None,
         };
@@ -177,6 +312,25 @@ impl fmt::Display for Condition {
     }
 }
 
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Rank { found } => write!(f, "it has {found} modes where (thread, value) is needed"),
+            Flaw::Threads { found, wanted } => write!(f, "it has {found} threads, but the atom has {wanted}"),
+            Flaw::Repeated { mode } => write!(f, "a thread holds a place more than once, in value mode {mode}"),
+            Flaw::Holders { found, stated } => {
+                write!(f, "each place is held by {found} threads, but {stated} are stated")
+            }
+            Flaw::Onto { found, wanted } => {
+                write!(
+                    f,
+                    "without repetitions it is {found}, which is not a bijection onto the {wanted} places of the tile"
+                )
+            }
+        }
+    }
+}
+
 impl fmt::Display for AtomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -187,6 +341,32 @@ impl fmt::Display for AtomError {
             AtomError::Field { what, bytes, wanted } => write!(f, "{what} is {bytes} bytes, but it must be {wanted}"),
             AtomError::Reserved { bits } => {
                 write!(f, "bits {bits:#x} of a matrix descriptor are reserved, and must be 0")
+            }
+            AtomError::ThreadValue(bad) => {
+                let BadThreadValue { name, operand, layout, flaw } = bad.as_ref();
+                write!(f, "{name}: operand {operand}, {layout}: {flaw}")
+            }
+            AtomError::UnknownName { kind, name, .. } => write!(f, "there is no {kind} `{name}`"),
+            AtomError::Shape { name, shape: [m, n, k] } => {
+                write!(f, "{name}: a tile of {m} x {n} x {k} is empty, or its places cannot be counted in 64 bits")
+            }
+            AtomError::Threads { name, layout } => {
+                write!(f, "{name}: threads {layout} are not numbered from 0 on, each with a number of its own")
+            }
+            AtomError::NoOperand { name, operand } => write!(f, "{name} takes no operand {operand}"),
+            AtomError::NoThread { number, layout } => write!(f, "no thread of {layout} has the number {number}"),
+            AtomError::AtomLayout { layout } => {
+                write!(f, "atoms arranged by {layout}: needed are modes for M, N and K that do not overlap")
+            }
+            AtomError::Permutation { mode, permutation, core } => {
+                let mode = ["M", "N", "K"].get(*mode).unwrap_or(&"a mode past K");
+                write!(
+                    f,
+                    "permutation {permutation} of {mode}: needed is a bijection onto 0, 1, .., whose size is a multiple of {core}"
+                )
+            }
+            AtomError::Gaps { layout } => {
+                write!(f, "threads {layout} are not numbered 0, 1, .. without gaps, so no layout has all of them")
             }
             AtomError::Layout(error) => error.fmt(f),
         }

@@ -1,5 +1,13 @@
 //! Hardware layouts as data.
 //!
+//! # Instructions
+//!
+//! An instruction that multiplies matrices is an [`MmaAtom`]: its shape, the types of its values, the threads that run it together, and for each operand a thread-value layout, which
+//! says who holds what. That every place of a tile has exactly the owners it should have is checked when an atom is made. CPU micro-kernels are described by
+//! the same type, [`MmaAtom::cpu`]. A [`TiledMma`] repeats an atom over threads and values, and partitions operands of any layout.
+//!
+//! # Shared memory
+//!
 //! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight arrangements: for each of two directions in which elements lie side
 //! by side ([`Major`]), four ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a
 //! shape, and goes back: from any layout to the 64-bit descriptor with which the instruction is told where the matrix is, or to the condition that fails.
@@ -27,10 +35,25 @@
 
 extern crate alloc;
 
+mod arch;
+mod cpu;
 mod descriptor;
 mod error;
+mod explanation;
+mod mma;
+mod nearest;
 mod shared;
+mod thread_number;
+mod thread_value;
+mod tiled_mma;
+mod value_type;
 
+pub use arch::Arch;
 pub use descriptor::MatrixDescriptor;
-pub use error::{AtomError, Condition, Side};
+pub use error::{AtomError, BadThreadValue, Condition, Flaw, Side};
+pub use explanation::explanation;
+pub use mma::{MmaAtom, MmaTypes, Operand};
 pub use shared::{Major, SwizzleMode};
+pub use thread_value::ThreadValue;
+pub use tiled_mma::{ThreadMma, TiledMma};
+pub use value_type::ValueType;

@@ -197,7 +197,7 @@ fn fields_that_do_not_fit_are_refused() {
     }
     assert_eq!(of(1024 + 128).unwrap().base_offset(), 1);
     let far: Composed = "S<3,3,3> o 0 o ((8,8),16):((64,131072),1)".parse().unwrap();
-    assert_eq!(MatrixDescriptor::of_layout(&far, Major::K, 16, 0).unwrap_err().code(), "E0303");
+    assert_eq!(MatrixDescriptor::of_layout(&far, Major::K, 16, 0).unwrap_err().code(), "E0313");
     let between: Composed = "S<3,3,3> o 3 o ((8,8),16):((64,512),1)".parse().unwrap();
     assert_eq!(
         MatrixDescriptor::of_layout(&between, Major::K, 16, 0).unwrap_err().to_string(),

@@ -11,7 +11,10 @@ use crate::terminal::{Failure, Terminal};
 pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
-        return match explanation(&code).or_else(|| tilewright::emit::explanation(&code)) {
+        return match explanation(&code)
+            .or_else(|| tilewright::emit::explanation(&code))
+            .or_else(|| tilewright::atoms::explanation(&code))
+        {
             Some(text) => Ok(terminal.out.write_all(page(text, terminal.colour).as_bytes())?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),
         };

@@ -1,0 +1,54 @@
+//! CPU micro-kernels: the same type, one thread.
+//!
+//! # Law
+//!
+//! A micro-kernel of `m x n x k` adds to an `m x n` block of sums, which it keeps in registers, the products of `m x k` and `n x k` values. It reads its factors from packed panels, one
+//! step of `k` after another, and its value order is the order in a panel: the `k` terms that one instruction sums lie side by side (1 for a plain multiply-add, 2 for pairs of 16
+//! bits, 4 for bytes), then the rows.
+//!
+//! ```text
+//! A  (1,(k,m)):(0,(m,1))        B  (1,(k,n)):(0,(n,1))        C  (1,(m,n)):(0,(1,m))
+//! ```
+
+use tilewright_layout::{Layout, Tree};
+
+use crate::arch::Arch;
+use crate::error::AtomError;
+use crate::mma::{MmaAtom, MmaTypes};
+use crate::thread_value::ThreadValue;
+
+impl MmaAtom {
+    /// The micro-kernel with a block of `shape = (m, n, k)`, named by architecture, shape and types.
+    ///
+    /// Errors: as [`MmaAtom::new`].
+    ///
+    /// ```
+    /// use tilewright_atoms::{Arch, MmaAtom, MmaTypes, ValueType};
+    ///
+    /// // Four bytes of a row at a time, as the dot-product instructions take them.
+    /// let types = MmaTypes::accumulating(ValueType::S8, ValueType::S32);
+    /// let atom = MmaAtom::cpu(Arch::Avx512, [16, 14, 4], types).unwrap();
+    /// assert_eq!(atom.name(), "AVX512_16x14x4_S32S8S8S32");
+    /// assert_eq!(atom.a().layout().to_string(), "(1,(4,16)):(0,(16,1))");
+    /// ```
+    pub fn cpu(arch: Arch, shape: [i64; 3], types: MmaTypes) -> Result<MmaAtom, AtomError> {
+        let [m, n, k] = shape;
+        let name = alloc::format!("{arch}_{m}x{n}x{k}_{types}");
+        let operands = [panel(m, k)?, panel(n, k)?, block(m, n)?];
+        MmaAtom::new(&name, arch, shape, types, Layout::unit(), operands)
+    }
+}
+
+/// Rows of `k` values each, packed one after another.
+fn panel(rows: i64, k: i64) -> Result<ThreadValue, AtomError> {
+    let along = Layout::mode_of(k, rows)?;
+    let across = Layout::mode_of(rows, 1)?;
+    let values = if k == 1 { across } else { Layout::tuple([&along, &across])? };
+    Ok(Layout::tuple([&Layout::unit(), &values])?.into())
+}
+
+/// Columns of `rows` sums each.
+fn block(rows: i64, columns: i64) -> Result<ThreadValue, AtomError> {
+    let values = Layout::compact(&Tree::flat([rows, columns])?)?;
+    Ok(Layout::tuple([&Layout::unit(), &values])?.into())
+}
