@@ -42,6 +42,35 @@ pub enum TensorError {
         /// The size of each in bytes.
         bytes: usize,
     },
+    /// E0405: a tile with places outside the mode that it tiles.
+    Tile {
+        /// The tile, as a layout of indices.
+        tile: Box<str>,
+        /// The mode, from the outside in; empty for the whole.
+        path: Vec<usize>,
+        /// The least and the greatest index that the tile names.
+        range: (i64, i64),
+        /// The number of indices of the mode.
+        extent: i64,
+    },
+    /// E0406: tiles that cover more than the mode that they tile.
+    Ragged {
+        /// The tile, as a layout of indices.
+        tile: Box<str>,
+        /// The mode, from the outside in; empty for the whole.
+        path: Vec<usize>,
+        /// The number of indices of the mode.
+        extent: i64,
+        /// The number of indices that the tiles cover.
+        covered: i64,
+    },
+    /// E0407: a thread that a thread layout does not have.
+    Thread {
+        /// The number of the thread.
+        thread: i64,
+        /// The thread layout.
+        threads: Box<str>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -54,6 +83,9 @@ impl TensorError {
             TensorError::Shared { .. } => "E0402",
             TensorError::Coordinate { .. } => "E0403",
             TensorError::Memory { .. } => "E0404",
+            TensorError::Tile { .. } => "E0405",
+            TensorError::Ragged { .. } => "E0406",
+            TensorError::Thread { .. } => "E0407",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -67,6 +99,10 @@ impl TensorError {
             TensorError::Shared { .. } => {
                 Some("a view that is only read may repeat elements: view the memory with TensorView".into())
             }
+            TensorError::Ragged { .. } => Some(
+                "take clipped tiles, which end where the tensor does, or tile an identity tensor beside it and compare"
+                    .into(),
+            ),
             TensorError::Layout(error) => error.help(),
             _ => None,
         }
@@ -96,7 +132,31 @@ impl fmt::Display for TensorError {
             TensorError::Memory { elements, bytes } => {
                 write!(f, "{elements} elements of {bytes} bytes do not fit into memory")
             }
+            TensorError::Tile { tile, path, range: (least, greatest), extent } => {
+                write!(f, "tile {tile} takes indices {least} to {greatest}, but {} has {extent}", Mode(path))
+            }
+            TensorError::Ragged { tile, path, extent, covered } => {
+                write!(f, "tiles {tile} cover {covered} indices, but {} has {extent}", Mode(path))
+            }
+            TensorError::Thread { thread, threads } => write!(f, "the thread layout {threads} has no thread {thread}"),
             TensorError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A mode in words, by its path from the outside in.
+struct Mode<'a>(&'a [usize]);
+
+impl fmt::Display for Mode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("the tensor"),
+            [mode] => write!(f, "mode {mode}"),
+            [first, rest @ ..] => {
+                write!(f, "mode [{first}")?;
+                rest.iter().try_for_each(|mode| write!(f, ",{mode}"))?;
+                f.write_str("]")
+            }
         }
     }
 }

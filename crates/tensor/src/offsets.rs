@@ -14,6 +14,8 @@ use tilewright_layout::{
 };
 
 use crate::error::TensorError;
+use crate::rearrange::Rearrange;
+use crate::walk::Walk;
 
 mod sealed {
     pub trait Sealed {}
@@ -35,7 +37,7 @@ pub const MAX_WALK: i64 = 1 << 24;
 /// ```
 pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debug + Send + Sync {
     /// The kind of map that slices, tiles and compositions of this one are.
-    type Derived: Offsets<Derived = Self::Derived>;
+    type Derived: Offsets<Derived = Self::Derived> + Rearrange<Start = i64>;
 
     /// The same map, as one that can be sliced and tiled.
     ///
@@ -77,6 +79,9 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
 
     /// Two indices, the first of them less, and their common offset; none where there is no such pair, or none was found within the limits.
     fn collision(&self) -> Option<(i64, i64, i64)>;
+
+    /// The offsets in the order of the indices.
+    fn walk(&self) -> Walk;
 
     /// The integer strides, where the map is the layout that they make.
     fn leaves(&self) -> Option<&[Leaf]>;
@@ -177,6 +182,10 @@ impl Offsets for Layout {
         Some((first, second, self.eval(&first).ok()?))
     }
 
+    fn walk(&self) -> Walk {
+        Walk::of_leaves(Layout::leaves(self))
+    }
+
     #[inline]
     fn leaves(&self) -> Option<&[Leaf]> {
         Some(Layout::leaves(self))
@@ -234,6 +243,10 @@ impl Offsets for StaticLayout {
 
     fn collision(&self) -> Option<(i64, i64, i64)> {
         Offsets::collision(&self.to_layout())
+    }
+
+    fn walk(&self) -> Walk {
+        Walk::of_leaves(StaticLayout::leaves(self))
     }
 
     #[inline]
@@ -309,6 +322,10 @@ impl Offsets for Composed {
         collision_listed(self)
     }
 
+    fn walk(&self) -> Walk {
+        Walk::of_composed(self)
+    }
+
     fn leaves(&self) -> Option<&[Leaf]> {
         None
     }
@@ -375,6 +392,10 @@ impl Offsets for StaticComposed {
         collision_listed(self)
     }
 
+    fn walk(&self) -> Walk {
+        Walk::of_composed(&self.to_composed())
+    }
+
     fn leaves(&self) -> Option<&[Leaf]> {
         None
     }
@@ -386,7 +407,10 @@ impl Offsets for StaticComposed {
 
 impl sealed::Sealed for Layout<Xor> {}
 
-/// A vector of 63 bits as a number.
+/// The bits of an offset.
+const BITS: usize = 63;
+
+/// A vector of bits as a number.
 fn number(value: Xor) -> i64 {
     value.bits() as i64
 }
@@ -408,7 +432,9 @@ impl Offsets for Layout<Xor> {
                 columns.push(column.bits());
             }
         }
-        let matrix = BitMatrix::new(63, columns)?;
+        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values past it.
+        columns.resize(columns.len().max(BITS), 0);
+        let matrix = BitMatrix::new(BITS, columns)?;
         let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;
         Ok(Composed::new(matrix, 0, inner)?)
     }
@@ -452,6 +478,10 @@ impl Offsets for Layout<Xor> {
 
     fn collision(&self) -> Option<(i64, i64, i64)> {
         collision_listed(self)
+    }
+
+    fn walk(&self) -> Walk {
+        Walk::of_xor(self)
     }
 
     fn leaves(&self) -> Option<&[Leaf]> {

@@ -25,6 +25,8 @@ use tilewright_layout::{Layout, Tree};
 use crate::error::TensorError;
 use crate::offsets::{Offsets, each_once};
 use crate::position::Position;
+use crate::rearrange::{Rearrangement, after, after_once};
+use crate::tiling::Tiling;
 
 /// Borrowed elements under a layout, to be read.
 ///
@@ -144,6 +146,10 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         &self.layout
     }
 
+    pub(crate) fn into_layout(self) -> L {
+        self.layout
+    }
+
     /// The extents.
     pub fn shape(&self) -> Tree<i64> {
         self.layout.shape()
@@ -230,6 +236,10 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         &self.layout
     }
 
+    pub(crate) fn into_layout(self) -> L {
+        self.layout
+    }
+
     /// The extents.
     pub fn shape(&self) -> Tree<i64> {
         self.layout.shape()
@@ -300,6 +310,26 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// The same elements, to be read from now on.
     pub fn into_view(self) -> TensorView<'a, T, L> {
         TensorView { base: self.base, layout: self.layout, memory: PhantomData }
+    }
+}
+
+impl<'a, T, L: Offsets> Tiling for &TensorView<'a, T, L> {
+    type Output = TensorView<'a, T, L::Derived>;
+
+    fn rearranged(self, steps: &[Rearrangement]) -> Result<TensorView<'a, T, L::Derived>, TensorError> {
+        let (layout, start) = after(self.layout.derived()?, steps)?;
+        // SAFETY: `start + layout` is `L o f`: its offsets are among those of this view.
+        Ok(unsafe { TensorView::from_raw(self.base.wrapping_offset(start as isize), layout) })
+    }
+}
+
+impl<'a, T, L: Offsets> Tiling for TensorViewMut<'a, T, L> {
+    type Output = TensorViewMut<'a, T, L::Derived>;
+
+    fn rearranged(self, steps: &[Rearrangement]) -> Result<TensorViewMut<'a, T, L::Derived>, TensorError> {
+        let (layout, start) = after_once(self.layout.derived()?, steps)?;
+        // SAFETY: `start + layout` is `L o f` for an `f` that names no coordinate twice: its offsets are among those of this view, each at one coordinate.
+        Ok(unsafe { TensorViewMut::from_raw(self.base.wrapping_offset(start as isize), layout) })
     }
 }
 

@@ -1,0 +1,439 @@
+//! A tensor taken apart: one view for each index of a mode.
+//!
+//! Law: part `i` of a view `V` along a mode is the slice `V(.., i, ..)`.
+//!
+//! # Invariant
+//!
+//! The parts of a mutable view are disjoint: its layout sends different coordinates to different offsets, and the coordinates of two parts differ in that mode. Every
+//! index is given out once: by the iterator, which counts it off its range, or by one of the two halves into which the range is split for threads.
+//!
+//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint tiles.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::iter::plumbing::{Consumer, Producer, ProducerCallback, UnindexedConsumer, bridge};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tiler, Tree, idx2crd};
+
+use crate::error::TensorError;
+use crate::offsets::{Offsets, each_once};
+use crate::rearrange::{Rearrange, covering_tiles, of_pair};
+use crate::tiling::{MAX_THREADS, Tiling};
+use crate::view::{TensorView, TensorViewMut};
+
+mod sealed {
+    use crate::offsets::Offsets;
+    use crate::rearrange::Rearrange;
+
+    /// A view as its two parts.
+    pub trait View: Sized {
+        type Element;
+        type Map: Offsets<Derived = Self::Map> + Rearrange<Start = i64>;
+
+        fn apart(self) -> (*mut Self::Element, Self::Map);
+
+        /// # Safety
+        /// The invariant of the view.
+        unsafe fn of(base: *mut Self::Element, map: Self::Map) -> Self;
+    }
+}
+use sealed::View;
+
+impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorView<'_, T, L> {
+    type Element = T;
+    type Map = L;
+
+    fn apart(self) -> (*mut T, L) {
+        (self.as_ptr().cast_mut(), self.into_layout())
+    }
+
+    unsafe fn of(base: *mut T, map: L) -> Self {
+        // SAFETY: says the caller.
+        unsafe { TensorView::from_raw(base, map) }
+    }
+}
+
+impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorViewMut<'_, T, L> {
+    type Element = T;
+    type Map = L;
+
+    fn apart(mut self) -> (*mut T, L) {
+        (self.as_mut_ptr(), self.into_layout())
+    }
+
+    unsafe fn of(base: *mut T, map: L) -> Self {
+        // SAFETY: says the caller.
+        unsafe { TensorViewMut::from_raw(base, map) }
+    }
+}
+
+/// The parts of a tensor: views of type `V`, in order; disjoint, if they are mutable.
+///
+/// An iterator, and by way of `into_par_iter` one for threads.
+pub struct Parts<V: View> {
+    base: *mut V::Element,
+    map: V::Map,
+    /// The coordinate of a part, whose leaf `at` is the index of it.
+    coord: Coord,
+    at: usize,
+    range: Range<i64>,
+    /// At place `i` the index of part `i`, where they are not counted by it: each index once.
+    order: Option<Arc<[i64]>>,
+    edge: Option<Edge>,
+    whole: PhantomData<V>,
+}
+
+/// Where tiles end before they are full: by mode, the extent of the tensor, that of the tile, and the number of tiles.
+#[derive(Clone)]
+struct Edge {
+    extents: Vec<i64>,
+    tile: Vec<i64>,
+    counts: Tree<i64>,
+}
+
+// SAFETY: parts are a view of the whole, of which threads may have different ones.
+unsafe impl<V: View + Send> Send for Parts<V> {}
+// SAFETY: shared access gives no access to elements.
+unsafe impl<V: View + Send> Sync for Parts<V> {}
+
+impl Edge {
+    /// What is inside the tensor of the tile with this number; none where it is the whole tile.
+    fn clip(&self, index: i64) -> Result<Option<Tiler>, LayoutError> {
+        let position = idx2crd(&Tree::leaf(index), &self.counts)?;
+        let sizes = self.extents.iter().zip(&self.tile).zip(position.leaves());
+        // Nothing here exceeds the extent.
+        self.tiler(sizes.map(|((extent, tile), index)| (*tile).min(extent - index * tile)))
+    }
+
+    fn tiler(&self, inside: impl Iterator<Item = i64>) -> Result<Option<Tiler>, LayoutError> {
+        let inside: Vec<i64> = inside.collect();
+        if inside == self.tile {
+            return Ok(None);
+        }
+        Ok(Some(Tiler::from_shape(&Tree::flat(inside)?)?))
+    }
+
+    /// What is inside of the last tile.
+    fn last(&self) -> Result<Option<Tiler>, LayoutError> {
+        self.clip(self.counts.product()? - 1)
+    }
+}
+
+impl<V: View> Parts<V> {
+    /// Part number `index` of those of `shape`, the part of the map at `coord`, whose open leaf `at` is the number.
+    fn new((base, map): (*mut V::Element, V::Map), coord: Coord, at: usize, count: i64) -> Parts<V> {
+        Parts { base, map, coord, at, range: 0..count, order: None, edge: None, whole: PhantomData }
+    }
+
+    /// The slices along a top-level mode.
+    fn along(view: V, mode: usize) -> Result<Parts<V>, TensorError> {
+        let (base, map) = view.apart();
+        let shape = map.extents();
+        let rank = shape.rank();
+        let refused = LayoutError::NoSuchMode { op: "split_mode", mode, rank };
+        let count = shape.mode(mode).ok_or(refused)?.product()?;
+        let open = if shape.is_leaf() { Tree::leaf(Slot::All) } else { Tree::flat(vec![Slot::All; rank])? };
+        Ok(Parts::new((base, map), open, mode, count))
+    }
+
+    /// Of `((tiles),(rests))`, the slices along mode `fixed`.
+    fn of_divided((base, map): (*mut V::Element, V::Map), fixed: usize) -> Result<Parts<V>, TensorError> {
+        let shape = &map.extents();
+        let coord = of_pair(shape, &Tree::leaf(Slot::At(0)), fixed)?;
+        let at = coord.leaves().iter().position(|slot| matches!(slot, Slot::At(_))).unwrap_or(0);
+        let count = shape.mode(fixed).map_or(Ok(1), |mode| mode.product())?;
+        Ok(Parts::new((base, map), coord, at, count))
+    }
+
+    /// How many parts are left.
+    #[inline]
+    fn count_left(&self) -> usize {
+        // No more than elements.
+        (self.range.end - self.range.start) as usize
+    }
+
+    /// The part in place `place`.
+    ///
+    /// # Safety
+    /// Of a mutable view, each place is asked for once.
+    unsafe fn part(&self, place: i64) -> Option<V> {
+        let index = match &self.order {
+            Some(order) => *order.get(place as usize)?,
+            None => place,
+        };
+        let mut leaf = 0;
+        let coord = self.coord.map(|slot| {
+            leaf += 1;
+            if leaf == self.at + 1 { Slot::At(index) } else { *slot }
+        });
+        let (map, start) = self.map.sliced(&coord).ok()?;
+        let map = match self.edge.as_ref().map(|edge| edge.clip(index)) {
+            None => map,
+            Some(clip) => match clip.ok()? {
+                None => map,
+                Some(tiler) => map.composed_by(&tiler).ok()?,
+            },
+        };
+        // SAFETY: the elements of a slice, or of what is inside the tensor of it; the slices at different indices of one mode have none in common.
+        Some(unsafe { V::of(self.base.wrapping_offset(start as isize), map) })
+    }
+
+    /// The parts in other places: of the same whole, and given out by whoever has the places.
+    fn with_range(&self, range: Range<i64>) -> Parts<V> {
+        Parts {
+            base: self.base,
+            map: self.map.clone(),
+            coord: self.coord.clone(),
+            at: self.at,
+            range,
+            order: self.order.clone(),
+            edge: self.edge.clone(),
+            whole: PhantomData,
+        }
+    }
+}
+
+impl<V: View> fmt::Debug for Parts<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Parts({} left of {} at {})", self.count_left(), self.map, self.coord)
+    }
+}
+
+impl<V: View> Iterator for Parts<V> {
+    type Item = V;
+
+    fn next(&mut self) -> Option<V> {
+        let place = self.range.next()?;
+        // SAFETY: the range gives out each place once.
+        let part = unsafe { self.part(place) };
+        debug_assert!(part.is_some(), "a slice inside a layout that was sliced before");
+        part
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count_left(), Some(self.count_left()))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<V> {
+        let place = i64::try_from(n).ok().and_then(|n| self.range.start.checked_add(n));
+        self.range.start = place.map_or(self.range.end, |place| place.min(self.range.end));
+        self.next()
+    }
+}
+
+impl<V: View> DoubleEndedIterator for Parts<V> {
+    fn next_back(&mut self) -> Option<V> {
+        let place = self.range.next_back()?;
+        // SAFETY: the range gives out each place once.
+        unsafe { self.part(place) }
+    }
+}
+
+impl<V: View> ExactSizeIterator for Parts<V> {}
+impl<V: View> FusedIterator for Parts<V> {}
+
+/// [`Parts`] for threads.
+pub struct ParallelParts<V: View>(Parts<V>);
+
+impl<V: View + Send> IntoParallelIterator for Parts<V> {
+    type Iter = ParallelParts<V>;
+    type Item = V;
+
+    fn into_par_iter(self) -> ParallelParts<V> {
+        ParallelParts(self)
+    }
+}
+
+impl<V: View + Send> ParallelIterator for ParallelParts<V> {
+    type Item = V;
+
+    fn drive_unindexed<C: UnindexedConsumer<V>>(self, consumer: C) -> C::Result {
+        bridge(self, consumer)
+    }
+
+    fn opt_len(&self) -> Option<usize> {
+        Some(self.0.count_left())
+    }
+}
+
+impl<V: View + Send> IndexedParallelIterator for ParallelParts<V> {
+    fn len(&self) -> usize {
+        self.0.count_left()
+    }
+
+    fn drive<C: Consumer<V>>(self, consumer: C) -> C::Result {
+        bridge(self, consumer)
+    }
+
+    fn with_producer<C: ProducerCallback<V>>(self, callback: C) -> C::Output {
+        callback.callback(self.0)
+    }
+}
+
+impl<V: View + Send> Producer for Parts<V> {
+    type Item = V;
+    type IntoIter = Parts<V>;
+
+    fn into_iter(self) -> Parts<V> {
+        self
+    }
+
+    fn split_at(mut self, index: usize) -> (Parts<V>, Parts<V>) {
+        let middle = self.range.start.saturating_add(i64::try_from(index).unwrap_or(i64::MAX)).min(self.range.end);
+        let rest = self.with_range(middle..self.range.end);
+        self.range.end = middle;
+        (self, rest)
+    }
+}
+
+/// What is done to both kinds of view: the parts as `V`, from the view after `steps`.
+macro_rules! parts {
+    ($tiles:ident, $clipped:ident, $partition:ident, $split:ident, $view:ident, $receiver:ty, $once:literal $(, $example:literal)?) => {
+        impl<'a, T, L: Offsets> $view<'a, T, L> {
+            /// The slices along a top-level mode, one for each index.
+            ///
+            /// Errors: there is no such mode.
+            pub fn $split(self: $receiver, mode: usize) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
+                Parts::along(self.rearranged(&[])?, mode)
+            }
+
+            /// The tiles, each with the modes of the tensor, in the order of their number: the tiles of mode 0 first.
+            ///
+            #[doc = $once]
+            ///
+            /// Errors: as [`Tiling::zipped_divide`].
+            $(#[doc = $example])?
+            pub fn $tiles(self: $receiver, tiler: &Tiler) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
+                Parts::of_divided(self.zipped_divide(tiler)?.apart(), 1)
+            }
+
+            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far edges may be smaller.
+            ///
+            #[doc = $once]
+            ///
+            /// A mode that the shape does not name is one tile. Errors: an extent is larger than its mode, not positive, or not a number; what is inside of a
+            /// tile at the edge is no layout.
+            pub fn $clipped(self: $receiver, tile: &Tree<i64>) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
+                let (shape, view) = (self.shape(), self.rearranged(&[])?);
+                let (tiler, edge) = edge_of(&shape, tile)?;
+                let (base, map) = view.apart();
+                let divided = covering_tiles(&map, &tiler)?;
+                let last = edge.last()?;
+                if let Some(clip) = last {
+                    // Of each mode by itself, so what holds of the last tile holds of all.
+                    divided.sliced(&of_pair(&divided.extents(), &Tree::leaf(Slot::At(0)), 1)?)?.0.composed_by(&clip)?;
+                }
+                let parts = Parts::of_divided((base, divided), 1)?;
+                Ok(Parts { edge: Some(edge), ..parts })
+            }
+
+            /// What each thread has of a tensor that threads share in turn, in the order of their numbers: for each thread, [`Tiling::local_partition`].
+            ///
+            #[doc = $once]
+            ///
+            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0, 1, ..`.
+            pub fn $partition(self: $receiver, threads: &Layout) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
+                let order = by_number(threads)?;
+                let tile = Tiler::from_shape(&threads.shape().product_each()?)?;
+                let parts = Parts::of_divided(self.zipped_divide(&tile)?.apart(), 0)?;
+                Ok(Parts { order: Some(order), ..parts })
+            }
+        }
+    };
+}
+
+parts!(
+    tiles,
+    clipped_tiles,
+    partition,
+    split_mode,
+    TensorView,
+    &Self,
+    "Tiles may have elements in common, if the layout or the tile repeats them."
+);
+parts!(
+    tiles_mut,
+    clipped_tiles_mut,
+    partition_mut,
+    split_mode_mut,
+    TensorViewMut,
+    Self,
+    "They are disjoint: no element is in two of them, and so threads may each have one.",
+    r#"
+```
+use rayon::prelude::*;
+use tilewright_layout::Layout;
+use tilewright_tensor::Tensor;
+
+# fn main() -> Result<(), Box<dyn std::error::Error>> {
+let rows: Layout = "(4,6):(6,1)".parse()?;
+let mut tensor = Tensor::filled(rows, 0)?;
+let tiles = tensor.view_mut().tiles_mut(&"[2:1;3:1]".parse()?)?;
+tiles.into_par_iter().enumerate().for_each(|(number, mut tile)| {
+    tile.for_each_mut(|element| *element = number);
+});
+assert_eq!(tensor.as_slice(), [
+    0, 0, 0, 2, 2, 2,
+    0, 0, 0, 2, 2, 2,
+    1, 1, 1, 3, 3, 3,
+    1, 1, 1, 3, 3, 3,
+]);
+# Ok(())
+# }
+```
+"#
+);
+
+/// The tiler of a shape, and where its tiles end in a tensor.
+fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, Edge), TensorError> {
+    let modes: Vec<i64> = shape.product_each()?.leaves().to_vec();
+    let rank = tile.rank();
+    if tile.leaves().len() != rank || tile.depth() > 1 || rank > modes.len() {
+        return Err(LayoutError::Tiler {
+            op: "clipped_tiles",
+            path: Vec::new(),
+            what: "has other modes than the tensor",
+        }
+        .into());
+    }
+    let mut full = modes.clone();
+    for (position, (place, extent)) in full.iter_mut().zip(tile.leaves()).enumerate() {
+        if *extent > *place {
+            return Err(TensorError::Tile {
+                tile: extent.to_string().into(),
+                path: vec![position],
+                range: (0, extent.saturating_sub(1)),
+                extent: *place,
+            });
+        }
+        *place = *extent;
+    }
+    let tiler = Tiler::from_shape(&Tree::flat(full.iter().copied())?)?;
+    let counts = modes.iter().zip(&full).map(|(extent, tile)| (extent - 1) / tile + 1);
+    let counts = Tree::flat(counts)?;
+    Ok((tiler, Edge { extents: modes, tile: full, counts }))
+}
+
+/// The indices of a thread layout in the order of their threads.
+fn by_number(threads: &Layout) -> Result<Arc<[i64]>, TensorError> {
+    each_once(threads)?;
+    let (op, size) = ("partition", threads.size());
+    if size > MAX_THREADS {
+        let (what, wanted) = ("the number of threads", "at most 1048576");
+        return Err(LayoutError::Argument { op, what, value: size, wanted }.into());
+    }
+    if !threads.is_bijective() {
+        let value = threads.right_inverse()?.size();
+        let what = "the count of consecutive thread numbers";
+        return Err(LayoutError::Argument { op, what, value, wanted: "that of threads" }.into());
+    }
+    let mut pairs =
+        (0..size).map(|index| Ok((threads.eval(&index)?, index))).collect::<Result<Vec<_>, LayoutError>>()?;
+    pairs.sort_unstable();
+    Ok(pairs.into_iter().map(|(_, index)| index).collect())
+}

@@ -1,0 +1,329 @@
+//! What can be done to the domain of a tensor.
+//!
+//! Law: a rearrangement makes of a map `L` the map `L o f`, where `f` goes into the coordinates of `L`; so it reaches no element that `L` does not. The algebra
+//! goes on past the end of a mode, memory does not: an index outside its mode, a tile larger than its mode, and tiles that cover more than their mode are refused here.
+//! (Coordinates have no memory under them: there, tiles may cover more, and a predicate says which are inside.)
+//!
+//! Where a tile is a layout, `f` is found by doing the same to the compact layout of the shape, whose offsets are indices: `f` is one to one exactly when that is.
+
+use std::ops::Range;
+
+use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree};
+
+use crate::error::TensorError;
+use crate::offsets::outside;
+
+/// How the parts of a division are nested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Each mode is a pair of its tile and its rest: [`Layout::logical_divide`].
+    Logical,
+    /// `((tiles),(rests))`: [`Layout::zipped_divide`].
+    Zipped,
+    /// `((tiles),rest,..)`: [`Layout::tiled_divide`].
+    Tiled,
+    /// `(tile,..,rest,..)`: [`Layout::flat_divide`].
+    Flat,
+}
+
+/// One rearrangement of a domain.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rearrangement {
+    /// The part at these indices, all of each mode under `_`.
+    Slice(Coord),
+    /// Of `((tiles),(rests))`, the tile at these indices of the rests; modes of the rests that are not named stay.
+    Inner(Coord),
+    /// Of `((tiles),(rests))`, the rests at these indices of the tile; modes of the tile that are not named stay.
+    Outer(Coord),
+    /// The coordinates in the order in which a layout names their indices.
+    Compose(Layout),
+    /// Of each mode, the part that a tiler names.
+    ComposeBy(Tiler),
+    /// Tiles and what runs over them.
+    Divide(Form, Tiler),
+    /// Some modes as one.
+    Group(Range<usize>),
+    /// All leaves side by side.
+    Flatten,
+    /// The fewest modes with the same offset at every index.
+    Coalesce,
+    /// The fewest modes within each place of a nesting, with the same offset at every index.
+    CoalesceBy(Profile),
+    /// Some modes, in some order, at index 0 of the others.
+    Select(Vec<usize>),
+}
+
+impl Rearrangement {
+    /// Whether it may name a coordinate twice.
+    pub(crate) fn may_repeat(&self) -> bool {
+        use Rearrangement::{Compose, ComposeBy, Divide, Select};
+        matches!(self, Compose(_) | ComposeBy(_) | Divide(..) | Select(_))
+    }
+}
+
+/// A map whose domain can be rearranged: [`Layout`], [`Composed`], and the layout of coordinates of an identity tensor.
+pub trait Rearrange: Clone + sealed::Sealed {
+    /// What a slice adds to the values of its map.
+    type Start: Stride;
+
+    /// The part at the indices of a coordinate, and the value that they contribute.
+    #[doc(hidden)]
+    fn sliced(&self, coord: &Coord) -> Result<(Self, Self::Start), LayoutError>;
+
+    #[doc(hidden)]
+    fn composed(&self, b: &Layout) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn composed_by(&self, tiler: &Tiler) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn divided(&self, form: Form, tiler: &Tiler) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn grouped(&self, modes: Range<usize>) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn flattened(&self) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn coalesced(&self, profile: Option<&Profile>) -> Result<Self, LayoutError>;
+
+    #[doc(hidden)]
+    fn selected(&self, modes: &[usize]) -> Result<Self, LayoutError>;
+
+    /// The extents.
+    #[doc(hidden)]
+    fn extents(&self) -> Tree<i64>;
+}
+
+mod sealed {
+    use tilewright_layout::{Composed, Coordinate, Layout};
+
+    pub trait Sealed {}
+    impl Sealed for Layout {}
+    impl Sealed for Composed {}
+    impl Sealed for Layout<Coordinate> {}
+}
+
+/// The methods that the algebra has under the same names for every kind.
+macro_rules! domain {
+    () => {
+        fn composed(&self, b: &Layout) -> Result<Self, LayoutError> {
+            self.compose(b)
+        }
+
+        fn composed_by(&self, tiler: &Tiler) -> Result<Self, LayoutError> {
+            self.compose_tiler(tiler)
+        }
+
+        fn divided(&self, form: Form, tiler: &Tiler) -> Result<Self, LayoutError> {
+            match form {
+                Form::Logical => self.logical_divide(tiler),
+                Form::Zipped => self.zipped_divide(tiler),
+                Form::Tiled => self.tiled_divide(tiler),
+                Form::Flat => self.flat_divide(tiler),
+            }
+        }
+
+        fn grouped(&self, modes: Range<usize>) -> Result<Self, LayoutError> {
+            self.group(modes)
+        }
+
+        fn flattened(&self) -> Result<Self, LayoutError> {
+            self.flatten()
+        }
+
+        fn coalesced(&self, profile: Option<&Profile>) -> Result<Self, LayoutError> {
+            match profile {
+                Some(profile) => self.coalesce_by(profile),
+                None => self.coalesce(),
+            }
+        }
+
+        fn selected(&self, modes: &[usize]) -> Result<Self, LayoutError> {
+            self.select(modes)
+        }
+
+        fn extents(&self) -> Tree<i64> {
+            self.shape()
+        }
+    };
+}
+
+impl Rearrange for Layout {
+    type Start = i64;
+
+    fn sliced(&self, coord: &Coord) -> Result<(Layout, i64), LayoutError> {
+        self.slice_and_offset(coord)
+    }
+
+    domain!();
+}
+
+impl Rearrange for Composed {
+    type Start = i64;
+
+    fn sliced(&self, coord: &Coord) -> Result<(Composed, i64), LayoutError> {
+        // The offset is within: what is applied last need not send sums to sums.
+        Ok((self.slice(coord)?, 0))
+    }
+
+    domain!();
+}
+
+impl Rearrange for Layout<Coordinate> {
+    type Start = Coordinate;
+
+    fn sliced(&self, coord: &Coord) -> Result<(Layout<Coordinate>, Coordinate), LayoutError> {
+        self.slice_and_offset(coord)
+    }
+
+    domain!();
+}
+
+/// The map after one rearrangement, and the value that it begins at. `covering`: tiles may cover more than their mode.
+pub(crate) fn rearranged<L: Rearrange>(
+    map: &L,
+    how: &Rearrangement,
+    covering: bool,
+) -> Result<(L, L::Start), TensorError> {
+    let whole = |map: Result<L, LayoutError>| Ok((map?, L::Start::zero()));
+    let slice = |coord: &Coord| -> Result<(L, L::Start), TensorError> {
+        check_coord(coord, &map.extents())?;
+        Ok(map.sliced(coord)?)
+    };
+    match how {
+        Rearrangement::Slice(coord) => slice(coord),
+        Rearrangement::Inner(coord) => slice(&of_pair(&map.extents(), coord, 1)?),
+        Rearrangement::Outer(coord) => slice(&of_pair(&map.extents(), coord, 0)?),
+        Rearrangement::Compose(b) => {
+            check_tile(b, &map.extents(), &[])?;
+            whole(map.composed(b))
+        }
+        Rearrangement::ComposeBy(tiler) => {
+            check_tiler(tiler, &map.extents(), &mut Vec::new(), &check_tile)?;
+            whole(map.composed_by(tiler))
+        }
+        Rearrangement::Divide(form, tiler) => {
+            let check = if covering { check_tile } else { check_tiles };
+            check_tiler(tiler, &map.extents(), &mut Vec::new(), &check)?;
+            whole(map.divided(*form, tiler))
+        }
+        Rearrangement::Group(modes) => whole(map.grouped(modes.clone())),
+        Rearrangement::Flatten => whole(map.flattened()),
+        Rearrangement::Coalesce => whole(map.coalesced(None)),
+        Rearrangement::CoalesceBy(profile) => whole(map.coalesced(Some(profile))),
+        Rearrangement::Select(modes) => whole(map.selected(modes)),
+    }
+}
+
+/// `((tiles),(rests))`, where the last tiles may reach past the end of their modes.
+pub(crate) fn covering_tiles<L: Rearrange>(map: &L, tiler: &Tiler) -> Result<L, TensorError> {
+    Ok(rearranged(map, &Rearrangement::Divide(Form::Zipped, tiler.clone()), true)?.0)
+}
+
+/// Refuses a rearrangement that names a coordinate of a shape twice.
+pub(crate) fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), TensorError> {
+    if !how.may_repeat() {
+        return Ok(());
+    }
+    let (indices, _) = rearranged(&Layout::compact(shape)?, how, false)?;
+    crate::offsets::each_once(&indices)
+}
+
+/// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as that goes, and keeps the other, each of its modes by itself.
+pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<Coord, LayoutError> {
+    let open = |mode: &Tree<i64>| Tree::flat(std::iter::repeat_n(Slot::All, mode.rank()));
+    let Some(mode) = shape.mode(fixed).filter(|_| shape.rank() == 2) else {
+        return Err(LayoutError::Rank { op: "slice", path: Vec::new(), expected: 2, found: shape.rank() });
+    };
+    let all = Tree::leaf(Slot::All);
+    let coord = if coord.is_leaf() { coord.clone() } else { coord.append_to_rank(mode.rank(), &all)? };
+    let kept = match shape.mode(1 - fixed) {
+        Some(mode) if !mode.is_leaf() => open(&mode)?,
+        _ => all,
+    };
+    if fixed == 0 { Tree::tuple([&coord, &kept]) } else { Tree::tuple([&kept, &coord]) }
+}
+
+/// Refuses an index outside its mode. What does not fit the shape is refused by the algebra.
+fn check_coord(coord: &Coord, shape: &Tree<i64>) -> Result<(), TensorError> {
+    if coord.is_leaf() {
+        return match coord.leaves() {
+            [Slot::At(index)] if *index as u64 >= size_of(shape)? as u64 => {
+                Err(outside(Tree::leaf(*index), shape.clone()))
+            }
+            _ => Ok(()),
+        };
+    }
+    coord.modes().zip(shape.modes()).try_for_each(|(coord, mode)| check_coord(&coord, &mode))
+}
+
+fn size_of(shape: &Tree<i64>) -> Result<i64, LayoutError> {
+    shape.product()
+}
+
+/// Refuses a layout with values outside the indices of a shape.
+fn check_tile(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), TensorError> {
+    let (size, (least, greatest)) = (size_of(shape)?, tile.range()?);
+    if least < 0 || greatest >= size {
+        return Err(TensorError::Tile {
+            tile: tile.to_string().into(),
+            path: path.to_vec(),
+            range: (least, greatest),
+            extent: size,
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a tile with values outside the indices of a shape, and one whose copies do not cover it evenly.
+fn check_tiles(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), TensorError> {
+    check_tile(tile, shape, path)?;
+    let size = size_of(shape)?;
+    let pair = Layout::mode_of(size, 1)?.logical_divide(&Tiler::Layout(tile.clone()))?;
+    let covered = pair.cosize()?;
+    if covered > size {
+        return Err(TensorError::Ragged { tile: tile.to_string().into(), path: path.to_vec(), extent: size, covered });
+    }
+    Ok(())
+}
+
+/// Asks `check` about each layout of a tiler and the mode that it tiles.
+fn check_tiler(
+    tiler: &Tiler,
+    shape: &Tree<i64>,
+    path: &mut Vec<usize>,
+    check: &impl Fn(&Layout, &Tree<i64>, &[usize]) -> Result<(), TensorError>,
+) -> Result<(), TensorError> {
+    match tiler {
+        Tiler::Keep => Ok(()),
+        Tiler::Layout(tile) => check(tile, shape, path),
+        Tiler::Modes(modes) => {
+            for (position, (tiler, mode)) in modes.items().iter().zip(shape.modes()).enumerate() {
+                path.push(position);
+                check_tiler(tiler, &mode, path, check)?;
+                path.pop();
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The map after some rearrangements, and the sum of what they add.
+pub(crate) fn after<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
+    steps.iter().try_fold((map, 0_i64), |(map, start), step| {
+        let (map, by) = rearranged(&map, step, false)?;
+        // Both are offsets of elements of one slice, from the same place.
+        Ok((map, start.wrapping_add(by)))
+    })
+}
+
+/// As [`after`], where no coordinate may be named twice.
+pub(crate) fn after_once<L: Rearrange<Start = i64>>(map: L, steps: &[Rearrangement]) -> Result<(L, i64), TensorError> {
+    steps.iter().try_fold((map, 0_i64), |(map, start), step| {
+        names_once(step, &map.extents())?;
+        let (map, by) = rearranged(&map, step, false)?;
+        Ok((map, start.wrapping_add(by)))
+    })
+}
