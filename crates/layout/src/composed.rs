@@ -5,13 +5,18 @@
 //! ([`modes`]). Fixing a coordinate adds what it contributes to the offset. Where the values matter, the operation looks through `A`: the files of
 //! this directory say how.
 
+mod arrangement;
+mod beside;
+mod index;
 mod inverse;
 mod modes;
 mod outer;
 mod parity;
 mod place;
 mod plain;
+mod predicate;
 mod recast;
+mod sum;
 mod text;
 mod tiling;
 mod vector;

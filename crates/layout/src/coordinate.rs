@@ -14,7 +14,7 @@
 
 mod codomain;
 mod complement;
-mod composition;
+pub(crate) mod composition;
 mod descriptor;
 mod inverse;
 

@@ -173,7 +173,7 @@ fn divides_reorder_and_products_repeat() {
 #[test]
 fn known_results() {
     let tiler = |text: &str| text.parse::<Tiler>().unwrap();
-    let by_shape = |text: &str| Tiler::from_shape(&text.parse().unwrap()).unwrap();
+    let by_shape = |text: &str| -> Tiler { Tiler::from_shape(&text.parse().unwrap()).unwrap() };
     let shape = |text: &str| text.parse::<Tree<i64>>().unwrap();
     let s = composed("S<3,4,3> o 0 o (5,4):(4,1)");
     let a = composed("(2,3):(3,1) o 2 o (3,4):(4,1)");
@@ -254,6 +254,6 @@ fn refuses_what_is_not_one() {
     let far = "S<3,4,3> o 9223372036854775807 o 2:1".parse::<Composed>();
     assert_eq!(far, Err(LayoutError::Overflow { op: "composed layout" }));
     let near = composed("S<3,4,3> o 9223372036854775806 o 2:1");
-    assert!(near.logical_product(&"2:1".parse().unwrap()).is_err());
+    assert!(near.logical_product(&"2:1".parse::<Tiler>().unwrap()).is_err());
     assert!(near.eval(&2).is_err());
 }

@@ -48,14 +48,13 @@ pub(crate) enum Kind {
 }
 
 /// A map, of whatever kind.
-#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
 pub(crate) enum Map<'a> {
     Integer(Cow<'a, Layout>),
     Symbol(Cow<'a, Layout<Expr>>),
     Step(Cow<'a, Layout<Step>>),
     Xor(Cow<'a, Layout<Xor>>),
-    Composed(&'a Composed),
-    SymbolComposed(&'a Composed<Expr>),
+    Composed(Cow<'a, Composed>),
+    SymbolComposed(Cow<'a, Composed<Expr>>),
     StepComposed(&'a Composed<Step>),
 }
 
@@ -69,7 +68,6 @@ pub(crate) enum Layouts<'a> {
 }
 
 /// A map and a tiler for its domain.
-#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
 pub(crate) enum Tiled<'a> {
     Integer(Cow<'a, Layout>, Cow<'a, Tiler>),
     Symbol(Layout<Expr>, Tiler<Expr>),
@@ -80,6 +78,10 @@ pub(crate) enum Tiled<'a> {
     Composed(&'a Composed, Cow<'a, Tiler>),
     SymbolComposed(Composed<Expr>, Tiler<Expr>),
     StepComposed(&'a Composed<Step>, Tiler<Expr>),
+    PickedComposed(Composed<Expr>, Tiler<Step>),
+    PickedStepComposed(&'a Composed<Step>, Tiler<Step>),
+    /// The tile, or the arrangement, is a map as well.
+    Mapped(Whole, Composed),
 }
 
 /// A map and a layout into its domain, or of copies of it.
@@ -90,6 +92,40 @@ pub(crate) enum Arranged<'a> {
     Xor(Cow<'a, Layout<Xor>>, Cow<'a, Layout>),
     Composed(&'a Composed, Cow<'a, Layout>),
     SymbolComposed(Composed<Expr>, Layout<Expr>),
+    StepComposed(&'a Composed<Step>, Layout<Expr>),
+    /// The layout leads to coordinates.
+    Picked(Layout<Step>, Layout<Step>),
+    PickedComposed(Composed<Expr>, Layout<Step>),
+    PickedStepComposed(&'a Composed<Step>, Layout<Step>),
+    /// The arrangement is a map as well.
+    Mapped(Whole, Composed),
+}
+
+/// A map that is divided, multiplied or composed by a composed layout.
+pub(crate) struct Whole(pub(crate) Composed);
+
+macro_rules! by_map {
+    ($($name:ident => $composed:ident),+ $(,)?) => {
+        impl Whole {
+            $(pub(crate) fn $name(&self, by: &Composed) -> Result<Composed, LayoutError> {
+                self.0.$composed(by)
+            })+
+        }
+    };
+}
+
+by_map! {
+    compose_tiler => compose_composed,
+    logical_divide => logical_divide_composed,
+    zipped_divide => zipped_divide_composed,
+    tiled_divide => tiled_divide_composed,
+    flat_divide => flat_divide_composed,
+    logical_product => logical_product_composed,
+    zipped_product => zipped_product_composed,
+    tiled_product => tiled_product_composed,
+    flat_product => flat_product_composed,
+    blocked_product => blocked_product_composed,
+    raked_product => raked_product_composed,
 }
 
 /// Two tuples of one kind.
@@ -139,8 +175,8 @@ impl<'a> Arguments<'a> {
     /// A map of any kind; a shape stands for its compact layout.
     pub(crate) fn map(&self, argument: usize) -> Result<Map<'a>, Fault> {
         match self.get(argument) {
-            Some(Value::Composed(map)) => Ok(Map::Composed(map)),
-            Some(Value::SymbolComposed(map)) => Ok(Map::SymbolComposed(map)),
+            Some(Value::Composed(map)) => Ok(Map::Composed(Cow::Borrowed(map))),
+            Some(Value::SymbolComposed(map)) => Ok(Map::SymbolComposed(Cow::Borrowed(&**map))),
             Some(Value::StepComposed(map)) => Ok(Map::StepComposed(map)),
             Some(Value::SymbolLayout(layout)) => Ok(Map::Symbol(Cow::Borrowed(&**layout))),
             Some(Value::StepLayout(layout)) => Ok(Map::Step(Cow::Borrowed(&**layout))),
@@ -148,6 +184,44 @@ impl<'a> Arguments<'a> {
             Some(Value::Symbol(_) | Value::SymbolTree(_)) => Ok(Map::Symbol(Cow::Owned(self.symbol_layout(argument)?))),
             _ => self.layout(argument).map(Map::Integer),
         }
+    }
+
+    /// A map of any kind that sends indices to what its values are: one seen through coordinates as one seen through numbers.
+    pub(crate) fn map_of_indices(&self, argument: usize) -> Result<Map<'a>, Fault> {
+        Ok(match self.map(argument)? {
+            Map::StepComposed(map) => {
+                let map = map.by_index().map_err(|error| Fault::At(argument, error))?;
+                match kinds::known_composed(&map) {
+                    Some(known) => Map::Composed(Cow::Owned(known)),
+                    None => Map::SymbolComposed(Cow::Owned(map)),
+                }
+            }
+            other => other,
+        })
+    }
+
+    /// A map to numbers that are known, as a composed layout.
+    pub(crate) fn composed(&self, argument: usize) -> Result<Composed, Fault> {
+        match self.map_of_indices(argument)? {
+            Map::Composed(map) => Ok(map.into_owned()),
+            Map::Integer(layout) => Ok(Composed::from(layout.into_owned())),
+            Map::SymbolComposed(_) => self.kind(argument, "a map whose numbers are known"),
+            _ => Ok(Composed::from(self.layout(argument)?.into_owned())),
+        }
+    }
+
+    /// A composed layout whose numbers may not be known.
+    pub(crate) fn symbol_composed(&self, argument: usize) -> Result<Composed<Expr>, Fault> {
+        match self.map_of_indices(argument)? {
+            Map::Composed(map) => Ok(kinds::symbolic_composed(&map)?),
+            Map::SymbolComposed(map) => Ok(map.into_owned()),
+            _ => Ok(Composed::from(self.symbol_layout(argument)?)),
+        }
+    }
+
+    /// Whether an argument is a composed layout.
+    pub(crate) fn is_composed(&self, argument: usize) -> bool {
+        matches!(self.get(argument), Some(Value::Composed(_) | Value::SymbolComposed(_) | Value::StepComposed(_)))
     }
 
     /// A map of any kind; none for a linear map over bits.
@@ -221,7 +295,15 @@ impl<'a> Arguments<'a> {
         let tiler = self.get(1);
         if tiler.is_some_and(|value| matches!(value, Value::StepLayout(_) | Value::StepTiler(_)) || lists_steps(value))
         {
-            return Ok(Tiled::Picked(self.step_layout(0)?, self.as_tiler(1, step_tiler_of)?));
+            let tiler = self.as_tiler(1, step_tiler_of)?;
+            return Ok(match self.get(0) {
+                Some(Value::StepComposed(map)) => Tiled::PickedStepComposed(map, tiler),
+                _ if self.is_composed(0) => Tiled::PickedComposed(self.symbol_composed(0)?, tiler),
+                _ => Tiled::Picked(self.step_layout(0)?, tiler),
+            });
+        }
+        if self.is_composed(1) {
+            return Ok(Tiled::Mapped(Whole(self.composed(0)?), self.composed(1)?));
         }
         match self.get(0) {
             Some(Value::Composed(map)) => match self.tiler(1) {
@@ -243,7 +325,19 @@ impl<'a> Arguments<'a> {
 
     /// The first argument as a map and the second as a layout of its indices.
     pub(crate) fn arranged(&self) -> Result<Arranged<'a>, Fault> {
+        if let Some(Value::StepLayout(by)) = self.get(1) {
+            let by = (**by).clone();
+            return Ok(match self.get(0) {
+                Some(Value::StepComposed(map)) => Arranged::PickedStepComposed(map, by),
+                _ if self.is_composed(0) => Arranged::PickedComposed(self.symbol_composed(0)?, by),
+                _ => Arranged::Picked(self.step_layout(0)?, by),
+            });
+        }
+        if self.is_composed(1) {
+            return Ok(Arranged::Mapped(Whole(self.composed(0)?), self.composed(1)?));
+        }
         match self.get(0) {
+            Some(Value::StepComposed(map)) => Ok(Arranged::StepComposed(map, self.symbol_layout(1)?)),
             Some(Value::Composed(map)) => match self.layout(1) {
                 Ok(layout) => Ok(Arranged::Composed(map, layout)),
                 Err(_) => Ok(Arranged::SymbolComposed(kinds::symbolic_composed(map)?, self.symbol_layout(1)?)),
@@ -316,9 +410,9 @@ impl<'a> Arguments<'a> {
 
     /// Two shapes, known or both as numbers that may not be.
     pub(crate) fn shapes(&self, first: usize, second: usize) -> Result<Trees, Fault> {
-        let known = |argument: usize| {
-            self.get(argument).is_some_and(|value| !is_symbolic(value) && !matches!(value, Value::StepLayout(_)))
-        };
+        let open =
+            |value: &Value| matches!(value, Value::StepLayout(_) | Value::SymbolComposed(_) | Value::StepComposed(_));
+        let known = |argument: usize| self.get(argument).is_some_and(|value| !is_symbolic(value) && !open(value));
         if known(first) && known(second) {
             return Ok(Trees::Integer(self.shape(first)?, self.shape(second)?));
         }

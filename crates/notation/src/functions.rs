@@ -115,24 +115,21 @@ macro_rules! mapped {
         }
     };
     ($a:expr, $($kind:ident)|+, $map:ident => $result:expr) => {
-        match $a.map(0)? {
+        match $a.map_of_indices(0)? {
             $($crate::arguments::Map::$kind($map) => Ok($result.into()),)+
             _ => $a.kind(0, "a layout of another kind"),
         }
     };
 }
 
-/// The result of an operation on the first argument, a map, and the second, a tiler for it; `blocks` where the map is to be repeated, which no
-/// map seen through coordinates can be.
+/// The result of an operation on the first argument, a map, and the second, a tiler for it.
 macro_rules! tiled {
     ($a:expr, ($map:ident, $tiler:ident) => $result:expr) => {
         match $a.tiled()? {
-            $crate::arguments::Tiled::StepComposed($map, $tiler) => Ok($result.into()),
+            $crate::arguments::Tiled::PickedComposed($map, $tiler) => Ok($result.into()),
+            $crate::arguments::Tiled::PickedStepComposed($map, $tiler) => Ok($result.into()),
             tiled => $crate::functions::tiled!($a, tiled, ($map, $tiler) => $result),
         }
-    };
-    ($a:expr, blocks, ($map:ident, $tiler:ident) => $result:expr) => {
-        $crate::functions::tiled!($a, $a.tiled()?, ($map, $tiler) => $result)
     };
     ($a:expr, $tiled:expr, ($map:ident, $tiler:ident) => $result:expr) => {
         match $tiled {
@@ -143,7 +140,11 @@ macro_rules! tiled {
             $crate::arguments::Tiled::Xor($map, $tiler) => Ok($result.into()),
             $crate::arguments::Tiled::Composed($map, $tiler) => Ok($result.into()),
             $crate::arguments::Tiled::SymbolComposed($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::StepComposed(..) => $a.kind(0, "a layout, or a composed layout of numbers"),
+            $crate::arguments::Tiled::StepComposed($map, $tiler) => Ok($result.into()),
+            $crate::arguments::Tiled::Mapped($map, $tiler) => Ok($result.into()),
+            $crate::arguments::Tiled::PickedComposed(..) | $crate::arguments::Tiled::PickedStepComposed(..) => {
+                $a.kind(1, "a layout, or a tiler of numbers")
+            }
         }
     };
 }
@@ -158,6 +159,11 @@ macro_rules! arranged {
             $crate::arguments::Arranged::Xor($map, $by) => Ok($result.into()),
             $crate::arguments::Arranged::Composed($map, $by) => Ok($result.into()),
             $crate::arguments::Arranged::SymbolComposed($map, $by) => Ok($result.into()),
+            $crate::arguments::Arranged::StepComposed($map, $by) => Ok($result.into()),
+            $crate::arguments::Arranged::Picked($map, $by) => Ok($result.into()),
+            $crate::arguments::Arranged::PickedComposed($map, $by) => Ok($result.into()),
+            $crate::arguments::Arranged::PickedStepComposed($map, $by) => Ok($result.into()),
+            $crate::arguments::Arranged::Mapped($map, $by) => Ok($result.into()),
         }
     };
 }

@@ -45,6 +45,11 @@ impl<D: Place> Composed<D> {
         self.with(self.inner.coalesce()?)
     }
 
+    /// [`Layout::coalesce_z`] of the inner layout: the same map of all integers.
+    pub fn coalesce_z(&self) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.coalesce_z()?)
+    }
+
     /// [`Layout::coalesce_by`] of the inner layout.
     pub fn coalesce_by(&self, profile: &Profile) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.coalesce_by(profile)?)

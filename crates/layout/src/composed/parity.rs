@@ -93,6 +93,25 @@ impl Parities {
         Some(self)
     }
 
+    /// The sum of this function of the low bits and another of the bits above them; none where those are more than a number has.
+    pub(crate) fn beside(&self, high: &Parities) -> Option<Parities> {
+        let bits = self.bits.checked_add(high.bits).filter(|bits| *bits < 64)?;
+        let mut sum = Parities::new(bits, self.constant.checked_add(high.constant)?);
+        sum.terms.extend(self.terms.iter().copied());
+        // The terms stay sorted, as the masks moved up are above all others.
+        sum.terms.extend(high.terms.iter().map(|(mask, weight)| (mask << self.bits, *weight)));
+        Some(sum)
+    }
+
+    /// The sum of two functions of the same bits; none where they have different ones, or a number does not fit.
+    pub(crate) fn added(&self, other: &Parities) -> Option<Parities> {
+        let constant = self.constant.checked_add(other.constant).filter(|_| self.bits == other.bits)?;
+        let mut sum = Parities::new(self.bits, constant);
+        sum.terms.extend(self.terms.iter().chain(&other.terms).copied());
+        sum.normalise()?;
+        Some(sum)
+    }
+
     /// The function times a number.
     pub(crate) fn scaled(mut self, by: i64) -> Option<Parities> {
         let by = Wide::from(by);

@@ -9,14 +9,17 @@
 //! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
 
 use super::{Composed, Place};
+use crate::coordinate::Coordinate;
 use crate::error::LayoutError;
+use crate::inner::Inner;
 use crate::layout::Layout;
 use crate::number::{Extent, Stride};
+use crate::product::Blocks;
 use crate::tiler::Tiler;
 use crate::tree::Tree;
 
 /// Whether a refusal says that something is no layout, or was not shown to be one.
-fn is_no_layout(error: &LayoutError) -> bool {
+pub(super) fn is_no_layout(error: &LayoutError) -> bool {
     matches!(error, LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::Undecided { .. })
 }
 
@@ -98,33 +101,50 @@ impl<D: Place> Composed<D> {
     /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile has no complement; the tiler does not fit.
     ///
     /// ```
-    /// use tilewright_layout::Composed;
+    /// use tilewright_layout::{Composed, Tiler};
     ///
     /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
-    /// let divided = tile.logical_divide(&"[2:1;16:1]".parse().unwrap()).unwrap();
+    /// let divided = tile.logical_divide(&"[2:1;16:1]".parse::<Tiler>().unwrap()).unwrap();
     /// assert_eq!(divided.to_string(), "S<3,3,3> o 0 o ((2,4),(16,4)):((64,128),(1,16))");
     /// ```
-    pub fn logical_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+    pub fn logical_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.divided(|inner| inner.logical_divide(tiler), |indices| indices.logical_divide(tiler))
     }
 
     /// [`Layout::zipped_divide`]: `((tiles),(rests))`. Errors: as [`Composed::logical_divide`].
-    pub fn zipped_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+    pub fn zipped_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.divided(|inner| inner.zipped_divide(tiler), |indices| indices.zipped_divide(tiler))
     }
 
     /// [`Layout::tiled_divide`]: `((tiles),rest,..)`. Errors: as [`Composed::logical_divide`].
-    pub fn tiled_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+    pub fn tiled_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.divided(|inner| inner.tiled_divide(tiler), |indices| indices.tiled_divide(tiler))
     }
 
     /// [`Layout::flat_divide`]: `(tile,..,rest,..)`. Errors: as [`Composed::logical_divide`].
-    pub fn flat_divide(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
+    pub fn flat_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.divided(|inner| inner.flat_divide(tiler), |indices| indices.flat_divide(tiler))
     }
 }
 
 impl<N: Extent> Composed<N> {
+    /// This map after a layout of coordinates of its domain: `c -> R(b(c))`, over the domain of `b`.
+    ///
+    /// Errors: a step is in a mode that the domain does not have ([`LayoutError::NoPath`]); a coordinate leaves the domain, and the values there are those of no
+    /// layout ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::MAX_CHAIN`] maps.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let tile: Composed = "S<2,0,3> o 0 o (4,8):(8,1)".parse().unwrap();
+    /// let compose = |b: &str| tile.compose_coordinates(&b.parse().unwrap()).unwrap().to_string();
+    /// assert_eq!(compose("(8,4):(1@1,1@0)"), "S<2,0,3> o 0 o (8,4):(1,8)"); // the transpose
+    /// assert_eq!(compose("4:1@0+1@1"), "S<2,0,3> o 0 o 4:9"); // a diagonal
+    /// ```
+    pub fn compose_coordinates(&self, b: &Layout<Coordinate<N>>) -> Result<Composed<N>, LayoutError> {
+        Composed::new(self.map()?, Coordinate::zero(), b.clone())?.by_index()
+    }
+
     /// This map after a composed layout: `c -> R(b(c))`, over the domain of `b`. It always exists.
     ///
     /// Errors: a chain of more than [`crate::MAX_CHAIN`] maps.
@@ -140,39 +160,45 @@ impl<N: Extent> Composed<N> {
     pub fn compose_composed(&self, b: &Composed<N>) -> Result<Composed<N>, LayoutError> {
         b.then(self.map()?)
     }
+}
 
+impl<D: Place + Blocks> Composed<D> {
     /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map.
-    pub fn logical_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.logical_product(tiler)?)
     }
 
     /// [`Layout::zipped_product`] of the inner layout.
-    pub fn zipped_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn zipped_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.zipped_product(tiler)?)
     }
 
     /// [`Layout::tiled_product`] of the inner layout.
-    pub fn tiled_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn tiled_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.tiled_product(tiler)?)
     }
 
     /// [`Layout::flat_product`] of the inner layout.
-    pub fn flat_product(&self, tiler: &Tiler<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn flat_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.flat_product(tiler)?)
     }
 
     /// [`Layout::blocked_product`] of the inner layout.
-    pub fn blocked_product(&self, tiler: &Layout<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn blocked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.blocked_product(tiler)?)
     }
 
     /// [`Layout::raked_product`] of the inner layout.
-    pub fn raked_product(&self, tiler: &Layout<N>) -> Result<Composed<N>, LayoutError> {
+    pub fn raked_product<B: Inner<D>>(&self, tiler: &Layout<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.raked_product(tiler)?)
     }
 
     /// [`Layout::tile_to_shape`] of the inner layout.
-    pub fn tile_to_shape(&self, target: &Tree<N>, order: Option<&Tree<i64>>) -> Result<Composed<N>, LayoutError> {
+    pub fn tile_to_shape(
+        &self,
+        target: &Tree<D::Extent>,
+        order: Option<&Tree<i64>>,
+    ) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.tile_to_shape(target, order)?)
     }
 }

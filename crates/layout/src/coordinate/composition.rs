@@ -200,6 +200,29 @@ fn as_composition(error: LayoutError) -> LayoutError {
     }
 }
 
+/// Refuses coordinates `offset + B(c)` that leave the shape of `A`.
+pub(crate) fn within<D: Stride>(
+    a: &Layout<D>,
+    offset: &Coordinate<D::Extent>,
+    b: &Layout<Coordinate<D::Extent>>,
+) -> Result<(), LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let strides = b.leaves().iter().map(|leaf| &leaf.stride);
+    for (path, number) in super::paths_of(strides.chain(core::iter::once(offset))) {
+        let part = Layout::from_valid(Tree::from_parts(b.profile().duplicate(), component(b.as_ref(), path)));
+        let step = || b.leaves().get(number).map_or(offset.clone(), |leaf| leaf.stride.clone());
+        let mode = mode_at(a.as_ref(), path)
+            .ok_or_else(|| no_path(b.profile().as_ref(), number, &step(), a.profile().as_ref()))?;
+        let extents: Leaves<D::Extent> = mode.leaves.iter().map(|leaf| leaf.extent.clone()).collect();
+        let modes: SmallVec<[usize; 8]> = path.modes().collect();
+        let (least, greatest) = part.range()?;
+        let first = offset.scale_at(path);
+        let ends = least.plus(&first).zip(greatest.plus(&first)).ok_or_else(overflow)?;
+        stays_within(ends, product(&extents).ok_or_else(overflow)?, &modes)?;
+    }
+    Ok(())
+}
+
 impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
     fn compose(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<Layout<D>, LayoutError> {
         let mut result = Layout::blank();
@@ -218,17 +241,7 @@ impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
     }
 
     fn within(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<(), LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
-        for (path, number) in super::paths_of(b.leaves().iter().map(|leaf| &leaf.stride)) {
-            let part = Layout::from_valid(Tree::from_parts(b.profile().duplicate(), component(b.as_ref(), path)));
-            let step = || b.leaves().get(number).map_or(Coordinate::zero(), |leaf| leaf.stride.clone());
-            let mode = mode_at(a.as_ref(), path)
-                .ok_or_else(|| no_path(b.profile().as_ref(), number, &step(), a.profile().as_ref()))?;
-            let extents: Leaves<N> = mode.leaves.iter().map(|leaf| leaf.extent.clone()).collect();
-            let modes: SmallVec<[usize; 8]> = path.modes().collect();
-            stays_within(part.range()?, product(&extents).ok_or_else(overflow)?, &modes)?;
-        }
-        Ok(())
+        within(a, &Coordinate::zero(), b)
     }
 
     fn divide(a: TreeRef<'_, Leaf<D>>, tile: &Layout<Coordinate<N>>, pairs: &mut Pairs<D>) -> Result<(), LayoutError> {

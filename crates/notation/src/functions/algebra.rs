@@ -1,11 +1,11 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
 use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, Stride, Tree};
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, Stride, Tiler, Tree};
 
 use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
-use crate::arguments::{Arguments, Arranged, Fault, Map};
+use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled};
 use crate::kinds::{self, Step};
 use crate::reading::{single, symbol_tree};
 use crate::value::Value;
@@ -24,7 +24,14 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
     }
     match a.get(0) {
         Some(Value::Swizzle(_) | Value::Matrix(_)) => composed(a, 2, 1),
-        _ => tiled!(a, (map, tiler) => map.compose_tiler(&tiler)?),
+        _ => match a.tiled()? {
+            // Coordinates of the domain.
+            Tiled::PickedComposed(map, Tiler::Layout(tile)) => Ok(map.compose_coordinates(&tile)?.into()),
+            Tiled::PickedStepComposed(map, Tiler::Layout(tile)) => {
+                Ok(map.by_index()?.compose_coordinates(&tile)?.into())
+            }
+            tiled => tiled!(a, tiled, (map, tiler) => map.compose_tiler(&tiler)?),
+        },
     }
 }
 
@@ -123,7 +130,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SIMPLIFYING,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, Integer | Symbol | Step | Xor, layout => layout.coalesce_z()?),
+        run: |a| mapped!(a, layout => layout.coalesce_z()?),
     },
     Function {
         name: "filter_zeros",
@@ -182,7 +189,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| match (a.arranged(), a.get(1)) {
-            (_, Some(Value::StepLayout(b))) => Ok(a.step_layout(0)?.compose_within(b)?.into()),
+            (_, Some(Value::StepLayout(b))) if !a.is_composed(0) => Ok(a.step_layout(0)?.compose_within(b)?.into()),
             (Ok(Arranged::Integer(map, b)), _) => Ok(map.compose_within(&*b)?.into()),
             (Ok(Arranged::Symbol(map, b)), _) => Ok(map.compose_within(&b)?.into()),
             (Ok(Arranged::Step(map, b)), _) => Ok(map.compose_within(&b)?.into()),
@@ -202,7 +209,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.len() {
             1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.complement_open()?),
-            _ => match (a.map(0)?, a.shape(1)) {
+            _ => match (a.map_of_indices(0)?, a.shape(1)) {
                 (Map::Integer(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
                 (Map::Xor(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
                 (Map::Composed(map), Ok(target)) => Ok(map.complement(&target.product()?)?.into()),
@@ -226,7 +233,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.len() {
             1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.weak_complement_open()?),
-            _ => match (a.map(0)?, a.shape(1)) {
+            _ => match (a.map_of_indices(0)?, a.shape(1)) {
                 (Map::Integer(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
                 (Map::Xor(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
                 (Map::Composed(map), Ok(target)) => Ok(map.weak_complement(&target.product()?)?.into()),
@@ -289,7 +296,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 2,
         most: 2,
-        run: |a| paired!(a, 0, 1, (x, y) => x.add(&y)?),
+        run: |a| match a.is_composed(0) || a.is_composed(1) {
+            true => Ok(a.composed(0)?.add(&a.composed(1)?)?.into()),
+            false => paired!(a, 0, 1, (x, y) => x.add(&y)?),
+        },
     },
     Function {
         name: "upcast",
@@ -302,7 +312,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.upcast(a.int(1)?)?.into()),
-            Some(Value::Composed(map)) => Ok(map.upcast(a.int(1)?)?.into()),
+            _ if a.is_composed(0) => Ok(a.composed(0)?.upcast(a.int(1)?)?.into()),
             _ => Ok(a.layout(0)?.upcast(a.int(1)?)?.into()),
         },
     },
@@ -317,7 +327,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.downcast(a.int(1)?)?.into()),
-            Some(Value::Composed(map)) => Ok(map.downcast(a.int(1)?)?.into()),
+            _ if a.is_composed(0) => Ok(a.composed(0)?.downcast(a.int(1)?)?.into()),
             _ => Ok(a.layout(0)?.downcast(a.int(1)?)?.into()),
         },
     },
@@ -336,7 +346,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let (new, old) = (a.int(new)?, a.int(old)?);
             match a.get(layout) {
                 Some(Value::Swizzle(swizzle)) => Ok(swizzle.recast(new, old)?.into()),
-                Some(Value::Composed(map)) => Ok(map.recast(new, old)?.into()),
+                _ if a.is_composed(layout) => Ok(a.composed(layout)?.recast(new, old)?.into()),
                 _ => Ok(a.layout(layout)?.recast(new, old)?.into()),
             }
         },
@@ -351,7 +361,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| match a.get(0) {
-            Some(Value::Composed(map)) => Ok(map.max_alignment().into()),
+            _ if a.is_composed(0) => Ok(a.composed(0)?.max_alignment().into()),
             _ => Ok(a.layout(0)?.max_alignment().into()),
         },
     },

@@ -1,9 +1,11 @@
 //! Linear maps over bits: matrices over the field of two elements, swizzles, and the layouts that are such maps.
 
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{BitMatrix, BitXor, Composed, Layout, LayoutError, OuterMap, Xor};
 
 use super::Function;
 use crate::arguments::{Arguments, Fault, Map};
+use crate::kinds::{self, Step};
 use crate::value::Value;
 
 const BITS: &str = "Bits";
@@ -17,7 +19,7 @@ fn matrix(a: &Arguments<'_>, argument: usize) -> Result<BitMatrix, Fault> {
             Ok(swizzle.matrix(usize::try_from(reach).unwrap_or(0))?)
         }
         Some(Value::XorLayout(layout)) => Ok(layout.bit_matrix()?),
-        Some(Value::Composed(map)) => Ok(map.bit_matrix()?),
+        _ if a.is_composed(argument) => Ok(a.composed(argument)?.bit_matrix()?),
         _ => Ok(BitMatrix::of_layout(&*a.layout(argument)?)?),
     }
 }
@@ -153,7 +155,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match (a.get(0), a.len()) {
             (Some(Value::Matrix(_)), 1) => a.kind(1, "a shape"),
             (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.shape(1)?)?.into()),
-            _ => match a.map(0)? {
+            _ => match a.map_of_indices(0)? {
                 Map::Integer(layout) => Ok(layout.into_owned().into()),
                 Map::Xor(layout) => Ok(layout.integers()?.into()),
                 Map::Composed(map) => {
@@ -195,25 +197,64 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// The composition of two maps on offsets, or of one with a composed layout; none where neither is one.
 pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
-    let (left, right) = (a.get(0)?, a.get(1)?);
-    let composed = || -> Result<Option<Value>, Fault> {
-        Ok(Some(match (outer(left), outer(right), left, right) {
-            (Some(left), Some(right), ..) => of_outer(left.after(&0, &right)?)
-                .ok_or(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" })?,
-            (Some(left), None, _, Value::Composed(map)) => map.then(left)?.into(),
-            (None, _, Value::Composed(left), Value::Composed(right)) => left.compose_composed(right)?.into(),
-            (None, _, Value::Layout(left), Value::Composed(right)) => right.then(left.clone())?.into(),
-            // What the indices of a layout become first.
-            (None, Some(right), Value::Layout(left), _) => {
-                let map = OuterMap::from(left.clone()).after(&0, &right)?;
-                Composed::new(map, 0, Layout::compact(&left.shape())?)?.into()
-            }
-            (None, Some(right), Value::Composed(left), _) => {
-                let map = left.map()?.after(&0, &right)?;
-                Composed::new(map, 0, Layout::compact(&left.shape())?)?.into()
-            }
-            _ => return Ok(None),
-        }))
-    };
-    composed().transpose()
+    let (left, right) = (outer(a.get(0)?), outer(a.get(1)?));
+    match (left, right) {
+        (Some(left), Some(right)) => Some(maps(&left, &right)),
+        (Some(left), None) if a.is_composed(1) => Some(after(a, &left)),
+        (None, Some(right)) if a.is_map(0) => Some(before(a, &right)),
+        (None, None) if a.is_composed(1) && a.is_map(0) => Some(composites(a)),
+        _ => None,
+    }
+}
+
+fn maps(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
+    of_outer(left.after(&0, right)?).ok_or(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" })
+}
+
+/// A map on offsets after a composed layout.
+fn after(a: &Arguments<'_>, left: &OuterMap) -> Result<Value, Fault> {
+    match a.map_of_indices(1)? {
+        Map::Composed(map) => Ok(map.then(left.clone())?.into()),
+        _ => Ok(a.symbol_composed(1)?.then(kinds::symbolic_map(left)?)?.into()),
+    }
+}
+
+/// A map after what its indices become first.
+fn before(a: &Arguments<'_>, right: &OuterMap) -> Result<Value, Fault> {
+    match a.map_of_indices(0)? {
+        Map::Integer(_) | Map::Composed(_) => {
+            let left = a.composed(0)?;
+            let map = left.map()?.after(&0, right)?;
+            Ok(Composed::new(map, 0, Layout::compact(&left.shape())?)?.into())
+        }
+        Map::Step(layout) => {
+            let shape = a.shape(0)?;
+            let first = Composed::new(right.clone(), 0, Layout::compact(&shape)?)?;
+            coordinates(a, &layout, &first)
+        }
+        _ => {
+            let left = a.symbol_composed(0)?;
+            let map = left.map()?.after(&Expr::from(0), &kinds::symbolic_map(right)?)?;
+            Ok(Composed::new(map, Expr::from(0), Layout::compact(&left.shape())?)?.into())
+        }
+    }
+}
+
+/// A map after a composed layout.
+fn composites(a: &Arguments<'_>) -> Result<Value, Fault> {
+    match (a.map_of_indices(0)?, a.map_of_indices(1)?) {
+        (Map::Integer(_) | Map::Composed(_), Map::Composed(right)) => {
+            Ok(a.composed(0)?.compose_composed(&right)?.into())
+        }
+        (Map::Step(layout), Map::Composed(right)) => coordinates(a, &layout, &right),
+        _ => Ok(a.symbol_composed(0)?.compose_composed(&a.symbol_composed(1)?)?.into()),
+    }
+}
+
+/// A coordinate layout after a composed layout, which is a layout of indices or else has no composite: values of a composed layout are numbers.
+fn coordinates(a: &Arguments<'_>, left: &Layout<Step>, right: &Composed) -> Result<Value, Fault> {
+    match right.to_layout()? {
+        (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
+        _ => a.kind(1, "a map of indices that begins at 0, after which coordinates add up"),
+    }
 }

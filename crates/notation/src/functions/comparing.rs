@@ -1,6 +1,6 @@
 //! Comparisons of values, shapes and coordinates.
 
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, Stride, Truth};
+use tilewright_layout::{Extent, Layout, LayoutError, Stride, Truth};
 
 use super::numbers::tuples;
 use super::{Function, numeric, paired};
@@ -64,11 +64,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| match (a.get(0), a.get(1)) {
-            (Some(Value::Composed(x)), Some(Value::Composed(y))) => Ok(x.equivalent(y)?.into()),
-            (Some(Value::Composed(x)), _) => Ok(x.equivalent(&Composed::from(&*a.layout(1)?))?.into()),
-            (_, Some(Value::Composed(y))) => Ok(Composed::from(&*a.layout(0)?).equivalent(y)?.into()),
-            _ => paired!(a, 0, 1, (x, y) => x.equivalent(&y)),
+        run: |a| match a.is_composed(0) || a.is_composed(1) {
+            true if a.get(0) == a.get(1) => Ok(true.into()),
+            true => Ok(a.composed(0)?.equivalent(&a.composed(1)?)?.into()),
+            false => paired!(a, 0, 1, (x, y) => x.equivalent(&y)),
         },
     },
     Function {

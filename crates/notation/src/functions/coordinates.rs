@@ -156,7 +156,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| match a.map(0)? {
+        run: |a| match a.map_of_indices(0)? {
             Map::Integer(layout) => match a.coord(1) {
                 Ok(coord) => both(layout.slice_and_offset(&coord)?),
                 Err(_) => both(a.symbol_layout(0)?.slice_and_offset(&a.symbol_coord(1)?)?),

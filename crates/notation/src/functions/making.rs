@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use tilewright_layout::{Layout, Stride, compact_order};
+use tilewright_layout::{Composed, Layout, Stride, compact_order};
 
 use super::{Function, MANY, shaped_as};
-use crate::arguments::{Arguments, Fault, Kind, is_map};
+use crate::arguments::{Arguments, Fault, Kind, Map, is_map};
 use crate::kinds::Step;
 use crate::reading::{number_tree, step_tree, symbol_tree, xor_tree};
 use crate::substitute::values_of;
@@ -32,6 +32,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 };
             }
             let all = 0..a.len();
+            if all.clone().any(|at| a.is_composed(at)) {
+                let modes: Vec<Composed> = all.map(|at| a.composed(at)).collect::<Result<_, _>>()?;
+                return Ok(Composed::tuple(&modes)?.into());
+            }
             match a.kind_of(all.clone()) {
                 Kind::Integer => modes(all.map(|at| a.layout(at))),
                 Kind::Symbol => modes(all.map(|at| a.symbol_layout(at).map(Cow::Owned))),
@@ -99,7 +103,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.layout_like()?.into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Composed(map) => Ok(map.inner().layout_like()?.into()),
+            _ => Ok(a.layout(0)?.layout_like()?.into()),
+        },
     },
     Function {
         name: "make_fragment_like",
@@ -110,7 +117,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.fragment_like()?.into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Composed(map) => Ok(map.inner().fragment_like()?.into()),
+            _ => Ok(a.layout(0)?.fragment_like()?.into()),
+        },
     },
     Function {
         name: "substitute",

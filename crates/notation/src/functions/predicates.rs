@@ -1,11 +1,22 @@
 //! Properties of layouts as functions.
 
-use tilewright_layout::Tree;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Composed, LayoutError, Stride, Tree};
 
 use super::{Function, mapped};
-use crate::arguments::Map;
+use crate::arguments::{Arguments, Fault, Map};
+use crate::value::Value;
 
 const PREDICATES: &str = "Properties";
+
+/// The largest value plus one of a map whose numbers are not all known: of a layout with an offset.
+pub(super) fn cosize_at_launch(a: &Arguments<'_>, map: &Composed<Expr>) -> Result<Value, Fault> {
+    if !map.outer().is_identity() {
+        return a.kind(0, "a layout, or a composed layout of known numbers");
+    }
+    let cosize = map.inner().cosize()?.plus(map.offset());
+    Ok(cosize.ok_or(LayoutError::Overflow { op: "cosize" })?.into())
+}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -28,7 +39,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_surjective().into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Xor(layout) => Ok(layout.is_surjective()?.into()),
+            Map::Composed(map) => Ok(map.is_surjective()?.into()),
+            _ => Ok(a.layout(0)?.is_surjective().into()),
+        },
     },
     Function {
         name: "is_bijective",
@@ -39,7 +54,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_bijective().into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Xor(layout) => Ok(layout.is_bijective()?.into()),
+            Map::Composed(map) => Ok(map.is_bijective()?.into()),
+            _ => Ok(a.layout(0)?.is_bijective().into()),
+        },
     },
     Function {
         name: "is_compact",
@@ -50,7 +69,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_compact().into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Xor(layout) => Ok(layout.is_compact()?.into()),
+            Map::Composed(map) => Ok(map.is_compact()?.into()),
+            _ => Ok(a.layout(0)?.is_compact().into()),
+        },
     },
     Function {
         name: "is_contiguous",
@@ -61,7 +84,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_contiguous().into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Composed(map) => Ok(map.is_contiguous()?.into()),
+            _ => Ok(a.layout(0)?.is_contiguous().into()),
+        },
     },
     Function {
         name: "is_ordered",
@@ -72,7 +98,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_ordered().into()),
+        run: |a| match a.map_of_indices(0)? {
+            Map::Composed(map) => Ok(map.is_ordered()?.into()),
+            _ => Ok(a.layout(0)?.is_ordered().into()),
+        },
     },
     Function {
         name: "is_tractable",
@@ -94,7 +123,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(Tree::flat(a.layout(0)?.image()?)?.into()),
+        run: |a| {
+            let values = match a.map_of_indices(0)? {
+                Map::Xor(layout) => return Ok(Tree::flat(layout.image()?)?.into()),
+                Map::Composed(map) => map.image()?,
+                _ => a.layout(0)?.image()?,
+            };
+            Ok(Tree::flat(values)?.into())
+        },
     },
     Function {
         name: "coshape",
@@ -105,8 +141,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map(0)? {
+        run: |a| match a.map_of_indices(0)? {
             Map::Composed(map) => Ok(map.coshape()?.into()),
+            Map::SymbolComposed(map) => cosize_at_launch(&a, &map),
             Map::Step(layout) => Ok(layout.coshape()?.into()),
             _ => mapped!(a, Integer | Symbol | Xor, layout => layout.cosize()?),
         },

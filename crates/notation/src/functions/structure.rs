@@ -3,8 +3,9 @@
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, LayoutError, Profile, Stride, Tiler, Tree};
 
+use super::predicates::cosize_at_launch;
 use super::{Function, MANY, mapped, nested, nested_with, paired};
-use crate::arguments::{Arguments, Fault, Trees, symbol_shape};
+use crate::arguments::{Arguments, Fault, Map, Trees, symbol_shape};
 use crate::reading::{step_tree, symbol_tree, xor_tree};
 use crate::value::Value;
 
@@ -98,6 +99,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Value::StepLayout(layout) => Ok(layout.cosize()?.into()),
             Value::XorLayout(layout) => Ok(layout.cosize()?.into()),
             Value::Composed(map) => Ok(map.cosize()?.into()),
+            value @ (Value::SymbolComposed(_) | Value::StepComposed(_)) => {
+                let a = Arguments { function: a.function, values: &[value] };
+                match a.map_of_indices(0)? {
+                    Map::Composed(map) => Ok(map.cosize()?.into()),
+                    Map::SymbolComposed(map) => cosize_at_launch(&a, &map),
+                    _ => a.kind(0, "a layout"),
+                }
+            }
             value => Ok(extents(&a, &value)?.product()?.into()),
         },
     },

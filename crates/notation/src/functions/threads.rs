@@ -10,13 +10,9 @@ const THREADS: &str = "Threads and vectors";
 
 /// Both arguments as composed layouts, where one is.
 fn seen(a: &Arguments<'_>) -> Result<Option<(Composed, Composed)>, Fault> {
-    let composed = |argument: usize| match a.get(argument) {
-        Some(Value::Composed(map)) => Ok(map.clone()),
-        _ => a.layout(argument).map(|layout| Composed::from(&*layout)),
-    };
-    match (a.get(0), a.get(1)) {
-        (Some(Value::Composed(_)), _) | (_, Some(Value::Composed(_))) => Ok(Some((composed(0)?, composed(1)?))),
-        _ => Ok(None),
+    match a.is_composed(0) || a.is_composed(1) {
+        true => Ok(Some((a.composed(0)?, a.composed(1)?))),
+        false => Ok(None),
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, blocks, (map, tiler) => map.logical_product(&tiler)?),
+        run: |a| tiled!(a, (map, tiler) => map.logical_product(&tiler)?),
     },
     Function {
         name: "zipped_product",
@@ -71,7 +71,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, blocks, (map, tiler) => map.zipped_product(&tiler)?),
+        run: |a| tiled!(a, (map, tiler) => map.zipped_product(&tiler)?),
     },
     Function {
         name: "tiled_product",
@@ -82,7 +82,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, blocks, (map, tiler) => map.tiled_product(&tiler)?),
+        run: |a| tiled!(a, (map, tiler) => map.tiled_product(&tiler)?),
     },
     Function {
         name: "flat_product",
@@ -93,7 +93,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, blocks, (map, tiler) => map.flat_product(&tiler)?),
+        run: |a| tiled!(a, (map, tiler) => map.flat_product(&tiler)?),
     },
     Function {
         name: "blocked_product",
@@ -134,8 +134,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
                     Err(_) => Ok(a.symbol_layout(0)?.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
                 },
                 Map::Symbol(layout) => Ok(layout.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                Map::Step(_) | Map::Xor(_) | Map::StepComposed(_) => a.kind(0, "a layout with integer strides"),
-                Map::Composed(map) => Ok(map.tile_to_shape(&a.shape(1)?, order.as_ref())?.into()),
+                Map::Step(layout) => Ok(layout.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+                Map::StepComposed(map) => Ok(map.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+                Map::Xor(layout) => Ok(layout.tile_to_shape(&a.shape(1)?, order.as_ref())?.into()),
+                Map::Composed(map) => match a.shape(1) {
+                    Ok(target) => Ok(map.tile_to_shape(&target, order.as_ref())?.into()),
+                    Err(_) => Ok(a.symbol_composed(0)?.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
+                },
                 Map::SymbolComposed(map) => Ok(map.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
             }
         },

@@ -1,0 +1,120 @@
+//! Questions about all values of a composed layout.
+//!
+//! Laws: those of the questions about layouts, with the values of the map. *Affine over bits*, the values are `t ^ V` for a space `V`, so that there are `2^rank` of them and the least and the
+//! largest have, in echelon form, no leading bit of `V` and every one; with the sign bit flipped, the order of numbers is that of bits. From index `h 2^(k+1) + 2^k - 1` to the next, the
+//! value changes by the XOR of columns `0..=k`: it increases exactly when the leading bit of that is off before, at every `h`, hence when no later column has that bit.
+//! *Otherwise* the values are walked.
+
+use super::plain::MAX_INDICES;
+use super::{Affine, Composed};
+use crate::bit_matrix::{BitMatrix, MAX_BITS};
+use crate::error::LayoutError;
+
+/// The bit that orders negative numbers before the others.
+const SIGN: u64 = 1 << 63;
+
+/// The least and the largest value, and how many there are less one.
+fn extremes(affine: &Affine) -> (i64, i64, u64) {
+    let image = BitMatrix::from_valid(MAX_BITS, affine.columns.clone()).image();
+    let start = affine.constant ^ SIGN;
+    let least = image.iter().rev().fold(start, |value, vector| value.min(value ^ vector));
+    let most = image.iter().rev().fold(start, |value, vector| value.max(value ^ vector));
+    let rank = image.len() as u32;
+    ((least ^ SIGN) as i64, (most ^ SIGN) as i64, u64::MAX.checked_shr(64 - rank).unwrap_or(0))
+}
+
+impl Composed {
+    /// The least and the largest value, and whether all between are values.
+    fn interval(&self) -> Result<(i64, i64, bool), LayoutError> {
+        if let Some(affine) = self.affine() {
+            let (least, most, last) = extremes(&affine);
+            return Ok((least, most, most.abs_diff(least) == last));
+        }
+        let values = self.image()?;
+        let (least, most) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
+        Ok((least, most, most.abs_diff(least) == values.len() as u64 - 1))
+    }
+
+    /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once.
+    ///
+    /// Errors: the map is not known to be affine over bits, and there are more than [`MAX_INDICES`] coordinates ([`LayoutError::Undecided`]); a value is
+    /// not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let surjective = |text: &str| text.parse::<Composed>().unwrap().is_surjective().unwrap();
+    /// assert!(surjective("S<3,3,3> o 0 o (8,64):(64,1)") && !surjective("S<1,0,2> o 0 o (3,2):(4,1)"));
+    /// ```
+    pub fn is_surjective(&self) -> Result<bool, LayoutError> {
+        let (least, _, whole) = self.interval()?;
+        Ok(least == 0 && whole)
+    }
+
+    /// Whether the map is a bijection onto `0..cosize`: every offset of its codomain exactly once.
+    ///
+    /// Errors: as [`Composed::is_surjective`].
+    pub fn is_bijective(&self) -> Result<bool, LayoutError> {
+        let (least, most, whole) = self.interval()?;
+        Ok(least == 0 && whole && most == self.size() - 1)
+    }
+
+    /// The same as [`Composed::is_bijective`]: the memory that the map needs has no hole and no sharing.
+    ///
+    /// Errors: as [`Composed::is_surjective`].
+    pub fn is_compact(&self) -> Result<bool, LayoutError> {
+        self.is_bijective()
+    }
+
+    /// Whether the values form an interval: no hole between the least and the largest.
+    ///
+    /// Errors: as [`Composed::is_surjective`].
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let contiguous = |text: &str| text.parse::<Composed>().unwrap().is_contiguous().unwrap();
+    /// assert!(contiguous("S<1,0,2> o 8 o 8:1") && !contiguous("S<1,0,2> o 0 o 4:2"));
+    /// ```
+    pub fn is_contiguous(&self) -> Result<bool, LayoutError> {
+        Ok(self.interval()?.2)
+    }
+
+    /// Whether the values increase strictly with the index.
+    ///
+    /// Errors: as [`Composed::is_surjective`].
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let ordered = |text: &str| text.parse::<Composed>().unwrap().is_ordered().unwrap();
+    /// assert!(ordered("S<1,0,2> o 0 o 4:2") && !ordered("S<1,0,2> o 0 o 8:1"));
+    /// ```
+    pub fn is_ordered(&self) -> Result<bool, LayoutError> {
+        if let Some(affine) = self.affine() {
+            let (mut before, mut change) = (affine.constant ^ SIGN, 0);
+            for (position, column) in affine.columns.iter().enumerate() {
+                change ^= column;
+                let Some(top) = change.checked_ilog2().map(|top| 1_u64 << top) else { return Ok(false) };
+                let later = affine.columns.iter().skip(position + 1).any(|column| column & top != 0);
+                if later || before & top != 0 {
+                    return Ok(false);
+                }
+                before ^= column;
+            }
+            return Ok(true);
+        }
+        let mut last = None;
+        for index in 0..self.size().min(MAX_INDICES) {
+            let value = self.eval(&index)?;
+            if last.is_some_and(|last| last >= value) {
+                return Ok(false);
+            }
+            last = Some(value);
+        }
+        if self.size() <= MAX_INDICES {
+            return Ok(true);
+        }
+        Err(LayoutError::Undecided { op: "is_ordered", limit: MAX_INDICES as usize })
+    }
+}
