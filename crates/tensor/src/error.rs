@@ -71,6 +71,20 @@ pub enum TensorError {
         /// The thread layout.
         threads: Box<str>,
     },
+    /// E0408: tensors of different shapes where one is wanted.
+    Shapes {
+        /// The shape of the first.
+        first: Box<Tree<i64>>,
+        /// The shape of another.
+        second: Box<Tree<i64>>,
+    },
+    /// E0409: elements that are not aligned for a type.
+    Alignment {
+        /// The address of the element at offset 0.
+        address: usize,
+        /// The alignment in bytes.
+        wanted: usize,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -86,6 +100,8 @@ impl TensorError {
             TensorError::Tile { .. } => "E0405",
             TensorError::Ragged { .. } => "E0406",
             TensorError::Thread { .. } => "E0407",
+            TensorError::Shapes { .. } => "E0408",
+            TensorError::Alignment { .. } => "E0409",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -139,6 +155,12 @@ impl fmt::Display for TensorError {
                 write!(f, "tiles {tile} cover {covered} indices, but {} has {extent}", Mode(path))
             }
             TensorError::Thread { thread, threads } => write!(f, "the thread layout {threads} has no thread {thread}"),
+            TensorError::Shapes { first, second } => {
+                write!(f, "a tensor of shape {first} and one of shape {second}, where one shape is wanted")
+            }
+            TensorError::Alignment { address, wanted } => {
+                write!(f, "the element at offset 0 is at address {address:#x}, which is no multiple of {wanted}")
+            }
             TensorError::Layout(error) => error.fmt(f),
         }
     }

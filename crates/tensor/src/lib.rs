@@ -19,26 +19,39 @@
 //! # }
 //! ```
 
+mod compare;
+mod coordinates;
 mod error;
 mod explanation;
+mod fragment;
 mod memory;
 mod offsets;
 mod parts;
 mod position;
+mod prepared;
+mod print;
 mod rearrange;
+mod recast;
 mod tensor;
 mod tiling;
 mod view;
 mod walk;
+mod zipped;
 
+pub use compare::{Difference, Tolerance};
+pub use coordinates::CoordinateTensor;
 pub use error::TensorError;
 pub use explanation::explanation;
+pub use fragment::Fragmented;
 pub use memory::ALIGNMENT;
 pub use offsets::{MAX_WALK, Offsets};
 pub use parts::{ParallelParts, Parts};
 pub use position::Position;
+pub use prepared::{ByIndex, ByMode, ByModeMut};
 pub use rearrange::{Form, Rearrange, Rearrangement};
+pub use recast::Recast;
 pub use tensor::Tensor;
 pub use tiling::Tiling;
 pub use view::{TensorView, TensorViewMut};
 pub use walk::{Elements, ElementsMut, Walk};
+pub use zipped::{Member, Members, Zipped};

@@ -16,11 +16,16 @@ mod sealed {
 }
 
 /// What names an element: an index counted colexicographically, one index for each top-level mode, or a coordinate.
-pub trait Position: sealed::Sealed {
+pub trait Position: sealed::Sealed + Copy {
     /// The offset of a layout here.
     ///
     /// Errors: the position is outside the shape, or does not fit it.
     fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError>;
+
+    /// The position as a coordinate.
+    ///
+    /// Errors: there are more indices than a coordinate may have.
+    fn coord(self) -> Result<Tree<i64>, TensorError>;
 }
 
 impl Position for i64 {
@@ -28,11 +33,19 @@ impl Position for i64 {
     fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError> {
         layout.offset(self)
     }
+
+    fn coord(self) -> Result<Tree<i64>, TensorError> {
+        Ok(Tree::leaf(self))
+    }
 }
 
 impl Position for &Tree<i64> {
     fn offset<L: Offsets>(self, layout: &L) -> Result<i64, TensorError> {
         layout.offset_at(self)
+    }
+
+    fn coord(self) -> Result<Tree<i64>, TensorError> {
+        Ok(self.clone())
     }
 }
 
@@ -45,6 +58,10 @@ impl<const RANK: usize> Position for [i64; RANK] {
             return Ok(offset);
         }
         layout.offset_at(&Tree::flat(self)?)
+    }
+
+    fn coord(self) -> Result<Tree<i64>, TensorError> {
+        Ok(Tree::flat(self)?)
     }
 }
 

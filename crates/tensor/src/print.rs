@@ -1,0 +1,142 @@
+//! Tensors as text.
+//!
+//! The layout, and then the elements: a row of a tensor of one mode, a table of one of two, mode 0 downwards, and a table for each coordinate of the further
+//! modes of one of more. A nested mode is counted by its index. Of a tensor of more than [`FEW`] elements, a long mode shows its first and last few. `{:#}` shows
+//! all; a precision, as in `{:.3}`, goes to the elements.
+
+use std::fmt::{self, Display, Write};
+
+use tilewright_layout::Tree;
+
+use crate::offsets::Offsets;
+use crate::tensor::Tensor;
+use crate::view::{TensorView, TensorViewMut};
+
+/// So many elements are shown whole.
+const FEW: i64 = 1000;
+
+/// How many indices at either end of a long mode are shown.
+const EDGE: i64 = 3;
+
+/// What stands for the indices between.
+const GAP: &str = "...";
+
+/// The indices of a mode that are shown; none for a gap.
+fn shown(extent: i64, all: bool) -> impl Iterator<Item = Option<i64>> + Clone {
+    let long = !all && extent > 2 * EDGE + 1;
+    let (first, last) = if long { (EDGE, extent - EDGE) } else { (extent, extent) };
+    (0..first).map(Some).chain(long.then_some(None)).chain((last..extent).map(Some))
+}
+
+impl<T: Display, L: Offsets> Display for TensorView<'_, T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.layout())?;
+        let shape = self.shape().product_each().map_err(|_| fmt::Error)?;
+        let (extents, all) = (shape.leaves(), f.alternate() || self.size() <= FEW);
+        let (table, further) = extents.split_at(extents.len().min(2));
+        let mut further: Vec<_> = further.iter().map(|extent| shown(*extent, all)).collect();
+        self.tables(f, table, &mut further, &mut Vec::new(), all)
+    }
+}
+
+impl<T: Display, L: Offsets> TensorView<'_, T, L> {
+    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest.
+    fn tables<I: Iterator<Item = Option<i64>> + Clone>(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        table: &[i64],
+        further: &mut Vec<I>,
+        at: &mut Vec<i64>,
+        all: bool,
+    ) -> fmt::Result {
+        let Some(mode) = further.pop() else {
+            if !at.is_empty() {
+                f.write_str("\n(_,_")?;
+                at.iter().rev().try_for_each(|index| write!(f, ",{index}"))?;
+                f.write_str(")")?;
+            }
+            return self.table(f, table, at, all);
+        };
+        for index in mode.clone() {
+            match index {
+                Some(index) => {
+                    at.push(index);
+                    self.tables(f, table, further, at, all)?;
+                    at.pop();
+                }
+                None => write!(f, "\n{GAP}")?,
+            }
+        }
+        further.push(mode);
+        Ok(())
+    }
+
+    /// One table: rows of mode 0, or one row where there is no mode 1.
+    fn table(&self, f: &mut fmt::Formatter<'_>, table: &[i64], at: &[i64], all: bool) -> fmt::Result {
+        let (rows, columns) = match table {
+            [] => (1, 1),
+            [only] => (1, *only),
+            [rows, columns, ..] => (*rows, *columns),
+        };
+        let mut cells: Vec<Vec<String>> = Vec::new();
+        for row in shown(rows, all) {
+            let mut line = Vec::new();
+            for column in shown(columns, all) {
+                let (Some(row), Some(column)) = (row, column) else {
+                    line.push(GAP.to_owned());
+                    continue;
+                };
+                let position = match table {
+                    [] => Tree::leaf(0),
+                    [_] => Tree::leaf(column),
+                    _ => {
+                        Tree::flat([row, column].into_iter().chain(at.iter().rev().copied())).map_err(|_| fmt::Error)?
+                    }
+                };
+                let element = self.get(&position).map_err(|_| fmt::Error)?;
+                line.push(match f.precision() {
+                    Some(precision) => format!("{element:.precision$}"),
+                    None => element.to_string(),
+                });
+            }
+            cells.push(line);
+        }
+        let mut widths: Vec<usize> = Vec::new();
+        for line in &cells {
+            widths.resize(widths.len().max(line.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        for line in &cells {
+            f.write_char('\n')?;
+            for (position, (cell, width)) in line.iter().zip(&widths).enumerate() {
+                write!(f, "{}{cell:>width$}", if position == 0 { "" } else { " " })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Display, L: Offsets> Display for TensorViewMut<'_, T, L> {
+    /// As a view to be read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
+}
+
+impl<T: Display, L: Offsets> Display for Tensor<T, L> {
+    /// As a view.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::Tensor;
+    ///
+    /// let rows: Layout = "(2,3):(3,1)".parse().unwrap();
+    /// let tensor = Tensor::from_vec(vec![1, 2, 3, 10, 20, 30], rows).unwrap();
+    /// assert_eq!(tensor.to_string(), "(2,3):(3,1)\n 1  2  3\n10 20 30");
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
+}

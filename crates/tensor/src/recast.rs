@@ -1,0 +1,133 @@
+//! The same memory in elements of another type.
+//!
+//! Law: element `c` of the recast tensor covers exactly the bits of a box of elements of the tensor, or is a part of one: that of [`Layout::recast`]. Where modes run
+//! backwards within an element, which the algebra of layouts refuses for want of a place to say where offset 0 goes, the tensor has one: turn those
+//! modes round, recast, and turn them back.
+//!
+//! The first element must be aligned as the new type wants. All others then are, as they are whole elements away.
+//!
+//! Reason for unsafe code: a pointer to other elements.
+#![allow(unsafe_code)]
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use tilewright_layout::{Composed, Layout, LayoutError, Leaf, Tree};
+
+use crate::error::TensorError;
+use crate::offsets::Offsets;
+use crate::view::{TensorView, TensorViewMut};
+
+/// A map that can be recast.
+pub trait Recast: Sized + sealed::Sealed {
+    /// The map of the same bits in elements of `new_bits`, and the offset of its beginning, in old elements and in new ones.
+    #[doc(hidden)]
+    fn recast_at(&self, new_bits: i64, old_bits: i64) -> Result<(Self, i64, i64), LayoutError>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for tilewright_layout::Layout {}
+    impl Sealed for tilewright_layout::Composed {}
+}
+
+impl Recast for Composed {
+    fn recast_at(&self, new_bits: i64, old_bits: i64) -> Result<(Composed, i64, i64), LayoutError> {
+        Ok((self.recast(new_bits, old_bits)?, 0, 0))
+    }
+}
+
+impl Recast for Layout {
+    fn recast_at(&self, new_bits: i64, old_bits: i64) -> Result<(Layout, i64, i64), LayoutError> {
+        let error = match self.recast(new_bits, old_bits) {
+            Ok(layout) => return Ok((layout, 0, 0)),
+            Err(error) => error,
+        };
+        let backwards = |leaf: &Leaf| leaf.stride < 0;
+        // Where elements are cut as well, their parts would be turned round too.
+        if new_bits.checked_rem(old_bits) != Some(0) || !self.leaves().iter().any(backwards) {
+            return Err(error);
+        }
+        let Some((forwards, start)) = turned(self, backwards) else { return Err(error) };
+        let Ok(recast) = forwards.recast(new_bits, old_bits) else { return Err(error) };
+        // Widening keeps the leaves.
+        let turn: Vec<bool> = self.leaves().iter().map(backwards).collect();
+        let mut turn = turn.iter().copied();
+        match turned(&recast, |_| turn.next() == Some(true)) {
+            Some((layout, end)) => Ok((layout, start, end)),
+            None => Err(error),
+        }
+    }
+}
+
+/// The layout with some modes run from their other end, and the offset where it then begins.
+fn turned(layout: &Layout, mut which: impl FnMut(&Leaf) -> bool) -> Option<(Layout, i64)> {
+    let mut start = 0_i64;
+    let mut leaves = Vec::new();
+    for leaf in layout.leaves() {
+        let mut leaf = *leaf;
+        if which(&leaf) {
+            start = start.checked_add(leaf.stride.checked_mul(leaf.extent - 1)?)?;
+            leaf.stride = leaf.stride.checked_neg()?;
+        }
+        leaves.push(leaf);
+    }
+    let tree = Tree::new(layout.profile().clone(), leaves).ok()?;
+    Some((Layout::from_tree(tree).ok()?, start))
+}
+
+fn bits<T>() -> i64 {
+    i64::try_from(size_of::<T>().saturating_mul(8)).unwrap_or(i64::MAX)
+}
+
+/// The map of a view in elements of type `U`, and the bytes from offset 0 of the view to that of the result.
+fn recast_map<T, U, L: Recast>(map: &L, base: *const T) -> Result<(L, isize), TensorError> {
+    let (map, old, new) = map.recast_at(bits::<U>(), bits::<T>())?;
+    // Both are distances within one allocation, or 0.
+    let distance = (old as isize)
+        .wrapping_mul(size_of::<T>() as isize)
+        .wrapping_add((new as isize).wrapping_mul(size_of::<U>() as isize));
+    let address = base.wrapping_byte_offset(distance) as usize;
+    match address.checked_rem(align_of::<U>()) {
+        Some(0) => Ok((map, distance)),
+        _ => Err(TensorError::Alignment { address, wanted: align_of::<U>() }),
+    }
+}
+
+impl<'a, T: NoUninit, L: Offsets> TensorView<'a, T, L>
+where
+    L::Derived: Recast,
+{
+    /// The same memory as elements of another type: wider ones where enough lie together, narrower ones always (CuTe `recast`).
+    ///
+    /// Errors: as [`Layout::recast`]; the first element is not aligned for the type.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::TensorView;
+    ///
+    /// let words = [0x0201_u16, 0x0403, 0x0605, 0x0807];
+    /// let view = TensorView::new(&words, "(2,2):(1,2)".parse::<Layout>().unwrap()).unwrap();
+    /// let bytes = view.recast::<u8>().unwrap();
+    /// assert_eq!(bytes.layout().to_string(), "(4,2):(1,4)");
+    /// assert_eq!(bytes.to_vec(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    /// assert_eq!(bytes.recast::<u16>().unwrap().to_vec(), words);
+    /// ```
+    pub fn recast<U: AnyBitPattern>(&self) -> Result<TensorView<'a, U, L::Derived>, TensorError> {
+        let (map, distance) = recast_map::<T, U, _>(&self.layout().derived()?, self.as_ptr())?;
+        // SAFETY: its elements are boxes or parts of elements of this view, aligned, without padding, and of a type that any bits are of.
+        Ok(unsafe { TensorView::from_raw(self.as_ptr().wrapping_byte_offset(distance).cast::<U>(), map) })
+    }
+}
+
+impl<'a, T: NoUninit + AnyBitPattern, L: Offsets> TensorViewMut<'a, T, L>
+where
+    L::Derived: Recast,
+{
+    /// The same memory as elements of another type: [`TensorView::recast`].
+    ///
+    /// Errors: as there.
+    pub fn recast<U: NoUninit + AnyBitPattern>(mut self) -> Result<TensorViewMut<'a, U, L::Derived>, TensorError> {
+        let (map, distance) = recast_map::<T, U, _>(&self.layout().derived()?, self.as_ptr())?;
+        // SAFETY: as above; any bits are of either type, and no bit is in two elements, as none was before.
+        Ok(unsafe { TensorViewMut::from_raw(self.as_mut_ptr().wrapping_byte_offset(distance).cast::<U>(), map) })
+    }
+}

@@ -1,0 +1,308 @@
+//! Zipped tensors: several tensors of one shape, as one of tuples.
+//!
+//! Law: element `c` of the zip of tensors is the tuple of their elements at `c`, and what is written to it is written to them. A rearrangement of the zip is the zip of
+//! the tensors rearranged in the same way.
+
+use tilewright_layout::{LayoutError, Tree};
+
+use crate::coordinates::CoordinateTensor;
+use crate::error::TensorError;
+use crate::offsets::Offsets;
+use crate::position::Position;
+use crate::rearrange::Rearrangement;
+use crate::tiling::Tiling;
+use crate::view::{TensorView, TensorViewMut};
+use crate::walk::{Elements, ElementsMut};
+
+/// Tensors of one shape (CuTe `make_zip_tensor`, but that it can be written).
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{Tensor, Zipped};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], "(2,2):(1,2)".parse::<Layout>()?)?;
+/// let mut y = Tensor::from_vec(vec![10.0, 20.0, 30.0, 40.0], "(2,2):(2,1)".parse::<Layout>()?)?;
+/// Zipped::new((x.view(), y.view_mut()))?.for_each(|(x, y)| *y += x);
+/// assert_eq!(y.as_slice(), [11.0, 23.0, 32.0, 44.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Zipped<V>(V);
+
+/// A tensor that can be part of a zip: a view, or one of coordinates.
+pub trait Member: Sized {
+    /// What is read at a coordinate.
+    type Item<'m>
+    where
+        Self: 'm;
+    /// What is had of it where the zip may be written: a mutable reference, if the member is a mutable view.
+    type ItemMut<'m>
+    where
+        Self: 'm;
+    /// All of them, in the order of the indices.
+    type Stream<'m>: Iterator<Item = Self::ItemMut<'m>>
+    where
+        Self: 'm;
+    /// What the member is after a rearrangement.
+    type Output;
+
+    /// The extents.
+    fn extents(&self) -> Tree<i64>;
+
+    /// What is read at a position.
+    ///
+    /// Errors: it is outside the shape.
+    fn item(&self, position: impl Position) -> Result<Self::Item<'_>, TensorError>;
+
+    /// What may be written at a position.
+    ///
+    /// Errors: it is outside the shape.
+    fn item_mut(&mut self, position: impl Position) -> Result<Self::ItemMut<'_>, TensorError>;
+
+    /// All elements, in the order of the indices.
+    fn stream(&mut self) -> Self::Stream<'_>;
+
+    /// The member after some rearrangements.
+    ///
+    /// Errors: as [`Tiling::rearranged`].
+    fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError>;
+}
+
+impl<'a, T, L: Offsets> Member for TensorView<'a, T, L> {
+    type Item<'m>
+        = &'a T
+    where
+        Self: 'm;
+    type ItemMut<'m>
+        = &'a T
+    where
+        Self: 'm;
+    type Stream<'m>
+        = Elements<'a, T>
+    where
+        Self: 'm;
+    type Output = TensorView<'a, T, L::Derived>;
+
+    fn extents(&self) -> Tree<i64> {
+        self.shape()
+    }
+
+    fn item(&self, position: impl Position) -> Result<&'a T, TensorError> {
+        self.get(position)
+    }
+
+    fn item_mut(&mut self, position: impl Position) -> Result<&'a T, TensorError> {
+        self.get(position)
+    }
+
+    fn stream(&mut self) -> Elements<'a, T> {
+        self.iter()
+    }
+
+    fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError> {
+        self.rearranged(steps)
+    }
+}
+
+impl<'a, T, L: Offsets> Member for TensorViewMut<'a, T, L> {
+    type Item<'m>
+        = &'m T
+    where
+        Self: 'm;
+    type ItemMut<'m>
+        = &'m mut T
+    where
+        Self: 'm;
+    type Stream<'m>
+        = ElementsMut<'m, T>
+    where
+        Self: 'm;
+    type Output = TensorViewMut<'a, T, L::Derived>;
+
+    fn extents(&self) -> Tree<i64> {
+        self.shape()
+    }
+
+    fn item(&self, position: impl Position) -> Result<&T, TensorError> {
+        self.get(position)
+    }
+
+    fn item_mut(&mut self, position: impl Position) -> Result<&mut T, TensorError> {
+        self.get_mut(position)
+    }
+
+    fn stream(&mut self) -> ElementsMut<'_, T> {
+        self.iter_mut()
+    }
+
+    fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError> {
+        self.rearranged(steps)
+    }
+}
+
+impl Member for CoordinateTensor {
+    type Item<'m> = Tree<i64>;
+    type ItemMut<'m> = Tree<i64>;
+    type Stream<'m> = Box<dyn Iterator<Item = Tree<i64>> + 'm>;
+    type Output = CoordinateTensor;
+
+    fn extents(&self) -> Tree<i64> {
+        self.shape()
+    }
+
+    fn item(&self, position: impl Position) -> Result<Tree<i64>, TensorError> {
+        self.get(position)
+    }
+
+    fn item_mut(&mut self, position: impl Position) -> Result<Tree<i64>, TensorError> {
+        self.get(position)
+    }
+
+    fn stream(&mut self) -> Box<dyn Iterator<Item = Tree<i64>> + '_> {
+        Box::new(self.iter())
+    }
+
+    fn after(self, steps: &[Rearrangement]) -> Result<CoordinateTensor, TensorError> {
+        self.rearranged(steps)
+    }
+}
+
+/// Two to four members.
+pub trait Members: Sized {
+    /// What is read at a coordinate.
+    type Items<'m>
+    where
+        Self: 'm;
+    /// What is had of it where the zip may be written.
+    type ItemsMut<'m>
+    where
+        Self: 'm;
+    /// What the members are after a rearrangement.
+    type Output;
+
+    /// The extents of each.
+    fn extents(&self) -> Vec<Tree<i64>>;
+
+    /// What is read at a position.
+    ///
+    /// Errors: it is outside the shape.
+    fn items(&self, position: impl Position) -> Result<Self::Items<'_>, TensorError>;
+
+    /// What may be written at a position.
+    ///
+    /// Errors: it is outside the shape.
+    fn items_mut(&mut self, position: impl Position) -> Result<Self::ItemsMut<'_>, TensorError>;
+
+    /// Calls `f` with the elements at each coordinate, in the order of the indices.
+    fn each<'m>(&'m mut self, f: impl FnMut(Self::ItemsMut<'m>));
+
+    /// The members after some rearrangements.
+    ///
+    /// Errors: as [`Tiling::rearranged`].
+    fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError>;
+}
+
+impl<V: Members> Zipped<V> {
+    /// The zip of these tensors.
+    ///
+    /// Errors: the shapes differ.
+    pub fn new(members: V) -> Result<Zipped<V>, TensorError> {
+        let mut shapes = members.extents().into_iter();
+        let first = shapes.next().ok_or(LayoutError::Overflow { op: "zip" })?;
+        if let Some(second) = shapes.find(|shape| *shape != first) {
+            return Err(TensorError::Shapes { first: Box::new(first), second: Box::new(second) });
+        }
+        Ok(Zipped(members))
+    }
+
+    /// The tensors.
+    pub fn into_members(self) -> V {
+        self.0
+    }
+
+    /// The elements at a position.
+    ///
+    /// Errors: it is outside the shape.
+    pub fn get(&self, position: impl Position) -> Result<V::Items<'_>, TensorError> {
+        self.0.items(position)
+    }
+
+    /// The elements at a position, those of mutable views to be written.
+    ///
+    /// Errors: it is outside the shape.
+    pub fn get_mut(&mut self, position: impl Position) -> Result<V::ItemsMut<'_>, TensorError> {
+        self.0.items_mut(position)
+    }
+
+    /// Calls `f` with the elements at each coordinate, in the order of the indices.
+    pub fn for_each<'m>(&'m mut self, f: impl FnMut(V::ItemsMut<'m>)) {
+        self.0.each(f);
+    }
+}
+
+impl<V: Members> Tiling for Zipped<V> {
+    type Output = Zipped<V::Output>;
+
+    fn rearranged(self, steps: &[Rearrangement]) -> Result<Zipped<V::Output>, TensorError> {
+        Ok(Zipped(self.0.after(steps)?))
+    }
+}
+
+/// Tuples as members.
+macro_rules! members {
+    ($($member:ident $value:ident $at:tt),*) => {
+        impl<$($member: Member),*> Members for ($($member,)*) {
+            type Items<'m> = ($($member::Item<'m>,)*) where Self: 'm;
+            type ItemsMut<'m> = ($($member::ItemMut<'m>,)*) where Self: 'm;
+            type Output = ($($member::Output,)*);
+
+            fn extents(&self) -> Vec<Tree<i64>> {
+                vec![$(self.$at.extents()),*]
+            }
+
+            fn items(&self, position: impl Position) -> Result<Self::Items<'_>, TensorError> {
+                Ok(($(self.$at.item(position)?,)*))
+            }
+
+            fn items_mut(&mut self, position: impl Position) -> Result<Self::ItemsMut<'_>, TensorError> {
+                Ok(($(self.$at.item_mut(position)?,)*))
+            }
+
+            fn each<'m>(&'m mut self, mut f: impl FnMut(Self::ItemsMut<'m>)) {
+                let ($(mut $value,)*) = ($(self.$at.stream(),)*);
+                while let ($(Some($value),)*) = ($($value.next(),)*) {
+                    f(($($value,)*));
+                }
+            }
+
+            fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError> {
+                Ok(($(self.$at.after(steps)?,)*))
+            }
+        }
+    };
+}
+
+members!(A a 0, B b 1);
+members!(A a 0, B b 1, C c 2);
+members!(A a 0, B b 1, C c 2, D d 3);
+
+/// Writing tuples.
+macro_rules! written {
+    ($($element:ident $map:ident $value:ident $at:tt),*) => {
+        impl<$($element, $map: Offsets),*> Zipped<($(TensorViewMut<'_, $element, $map>,)*)> {
+            /// Writes the elements at a position.
+            ///
+            /// Errors: it is outside the shape.
+            pub fn set(&mut self, position: impl Position, ($($value,)*): ($($element,)*)) -> Result<(), TensorError> {
+                $(self.0.$at.set(position, $value)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+written!(A L a 0, B M b 1);
+written!(A L a 0, B M b 1, C N c 2);
+written!(A L a 0, B M b 1, C N c 2, D O d 3);
