@@ -27,6 +27,8 @@ pub enum Arch {
     Sm90,
     /// NVIDIA, compute capability 10.0 (Blackwell, data centre).
     Sm100,
+    /// NVIDIA, compute capability 10.3.
+    Sm103,
     /// NVIDIA, compute capability 12.0 (Blackwell, desktop).
     Sm120,
     /// AMD matrix cores, first generation (MI100).
@@ -47,7 +49,7 @@ pub enum Arch {
 
 impl Arch {
     /// All of them.
-    pub const ALL: [Arch; 17] = [
+    pub const ALL: [Arch; 18] = [
         Arch::Universal,
         Arch::Sm50,
         Arch::Sm61,
@@ -57,6 +59,7 @@ impl Arch {
         Arch::Sm89,
         Arch::Sm90,
         Arch::Sm100,
+        Arch::Sm103,
         Arch::Sm120,
         Arch::Gfx908,
         Arch::Gfx90a,
@@ -79,6 +82,7 @@ impl Arch {
             Arch::Sm89 => "SM89",
             Arch::Sm90 => "SM90",
             Arch::Sm100 => "SM100",
+            Arch::Sm103 => "SM103",
             Arch::Sm120 => "SM120",
             Arch::Gfx908 => "GFX908",
             Arch::Gfx90a => "GFX90A",

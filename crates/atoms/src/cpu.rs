@@ -12,10 +12,31 @@
 
 use tilewright_layout::{Layout, Tree};
 
-use crate::arch::Arch;
+use crate::arch::Arch::{self, Avx2, Avx512, Portable};
+use crate::catalogue::{Member, MmaFamily};
 use crate::error::AtomError;
 use crate::mma::{MmaAtom, MmaTypes};
 use crate::thread_value::ThreadValue;
+
+/// Blocks whose sums fit in the registers, in whole vectors of rows.
+#[rustfmt::skip]
+pub(crate) const FAMILIES: &[MmaFamily] = &[
+    MmaFamily::derived(Avx512, "AVX512_{16,32,48}x{1,2,..,14}x1_F32{F32F32,F16F16,BF16BF16}F32", micro_kernel),
+    MmaFamily::derived(Avx512, "AVX512_{8,16,24}x{1,2,..,14}x1_F64F64F64F64", micro_kernel),
+    MmaFamily::derived(Avx512, "AVX512_{16,32,48}x{1,2,..,14}x2_F32BF16BF16F32", micro_kernel),
+    MmaFamily::derived(Avx512, "AVX512_{16,32,48}x{1,2,..,14}x{2,4}_S32{S8,U8}{S8,U8}S32", micro_kernel),
+    MmaFamily::derived(Avx2, "AVX2_{8,16,24}x{1,2,..,12}x1_F32{F32F32,F16F16,BF16BF16}F32", micro_kernel),
+    MmaFamily::derived(Avx2, "AVX2_{4,8,12}x{1,2,..,12}x1_F64F64F64F64", micro_kernel),
+    MmaFamily::derived(Avx2, "AVX2_{8,16,24}x{1,2,..,12}x{2,4}_S32{S8,U8}{S8,U8}S32", micro_kernel),
+    MmaFamily::derived(Portable, "PORTABLE_{1,2,..,16}x{1,2,..,16}x1_F32{F32F32,F16F16,BF16BF16}F32", micro_kernel),
+    MmaFamily::derived(Portable, "PORTABLE_{1,2,..,16}x{1,2,..,16}x1_F64F64F64F64", micro_kernel),
+    MmaFamily::derived(Portable, "PORTABLE_{1,2,..,16}x{1,2,..,16}x{1,2,4}_S32{S8,U8}{S8,U8}S32", micro_kernel),
+];
+
+fn micro_kernel(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
+    let (shape, types) = member.signature()?;
+    MmaAtom::cpu(member.arch, shape, types)
+}
 
 impl MmaAtom {
     /// The micro-kernel with a block of `shape = (m, n, k)`, named by architecture, shape and types.

@@ -36,12 +36,15 @@
 extern crate alloc;
 
 mod arch;
+mod catalogue;
 mod cpu;
 mod descriptor;
 mod error;
 mod explanation;
+mod instructions;
 mod mma;
 mod nearest;
+mod pattern;
 mod shared;
 mod thread_number;
 mod thread_value;
@@ -49,6 +52,7 @@ mod tiled_mma;
 mod value_type;
 
 pub use arch::Arch;
+pub use catalogue::MmaFamily;
 pub use descriptor::MatrixDescriptor;
 pub use error::{AtomError, BadThreadValue, Condition, Flaw, Side};
 pub use explanation::explanation;

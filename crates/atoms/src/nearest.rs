@@ -17,6 +17,9 @@ pub(crate) fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item =
     let mut near: Vec<(usize, Box<str>)> = Vec::new();
     for name in names {
         let name = name.as_ref();
+        if name.len().abs_diff(word.len()) > allowed {
+            continue;
+        }
         let distance = edits(word, name);
         if distance <= allowed {
             let at = near.partition_point(|(known, _)| *known <= distance);

@@ -19,6 +19,8 @@ use crate::error::AtomError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ValueType {
+    /// A sum of complex products as three sums of [`ValueType::F64`] (Gauss).
+    GC64,
     /// A complex number of two [`ValueType::F64`].
     C64,
     /// IEEE binary64.
@@ -63,7 +65,8 @@ pub enum ValueType {
 
 impl ValueType {
     /// All types, the widest first.
-    pub const ALL: [ValueType; 20] = [
+    pub const ALL: [ValueType; 21] = [
+        ValueType::GC64,
         ValueType::C64,
         ValueType::F64,
         ValueType::F32,
@@ -89,6 +92,7 @@ impl ValueType {
     /// How many bits a value has.
     pub fn bits(self) -> i64 {
         match self {
+            ValueType::GC64 => 192,
             ValueType::C64 => 128,
             ValueType::F64 => 64,
             ValueType::F32 | ValueType::TF32 | ValueType::S32 => 32,
@@ -104,6 +108,7 @@ impl ValueType {
     /// The name, as it stands in the names of instructions.
     pub fn name(self) -> &'static str {
         match self {
+            ValueType::GC64 => "GC64",
             ValueType::C64 => "C64",
             ValueType::F64 => "F64",
             ValueType::F32 => "F32",

@@ -1,6 +1,6 @@
 //! Tiled matrix products: every element has the owners that the atom says, at the place that the law says.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tilewright_atoms::{Arch, MmaAtom, MmaTypes, Operand, TiledMma, ValueType};
 use tilewright_layout::{Layout, Tiler, Tree};
@@ -9,31 +9,31 @@ fn layout(text: &str) -> Layout {
     text.parse().unwrap()
 }
 
-fn atom(name: &str, shape: [i64; 3], threads: &str, [a, b, c]: [&str; 3]) -> MmaAtom {
-    let held = [layout(a).into(), layout(b).into(), layout(c).into()];
-    let types = MmaTypes::accumulating(ValueType::F16, ValueType::F32);
-    MmaAtom::new(name, Arch::Sm80, shape, types, layout(threads), held).unwrap()
+/// One of each family, and a few more shapes; each way to hold operands once.
+fn atoms() -> Vec<MmaAtom> {
+    let mut seen = HashSet::new();
+    let more = ["SM80_16x8x16_F32F16F16F32_TN", "SM70_8x8x4_F32F16F16F32_NN", "AVX512_48x8x1_F32F32F32F32"];
+    let named = more.map(|name| MmaAtom::named(name).unwrap());
+    let first = MmaAtom::families().map(|family| family.member(&family.names()[0]).unwrap());
+    let odd = MmaAtom::cpu(Arch::Avx2, [4, 3, 2], MmaTypes::uniform(ValueType::F32)).unwrap();
+    let mut atoms: Vec<MmaAtom> = named.into_iter().chain(first).chain([odd]).collect();
+    atoms.retain(|atom| seen.insert((atom.threads().clone(), [atom.a(), atom.b(), atom.c()].map(|held| held.clone()))));
+    atoms
 }
 
-fn atoms() -> Vec<MmaAtom> {
-    let pairs = "((4,8),(2,2)):((32,1),(16,8))";
-    vec![
-        atom("16x8x8", [16, 8, 8], "32:1", [pairs, "((4,8),2):((16,1),8)", pairs]),
-        atom(
-            "8x8x4",
-            [8, 8, 4],
-            "(4,2):(1,16)",
-            ["((4,2),4):((8,4),1)", "(8,4):(1,8)", "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))"],
-        ),
-        MmaAtom::cpu(Arch::Avx512, [48, 8, 1], MmaTypes::uniform(ValueType::F32)).unwrap(),
-        MmaAtom::cpu(Arch::Avx2, [4, 3, 2], MmaTypes::uniform(ValueType::F32)).unwrap(),
-    ]
+fn is_large(atom: &MmaAtom) -> bool {
+    atom.operands().map(|(_, held)| held.values()).sum::<i64>() * atom.threads().size() > 1024
 }
 
 /// Arrangements of atoms, and permutations: none, every second index, and every second of parts.
 fn tilings(atom: &MmaAtom) -> Vec<TiledMma> {
     let mut tilings = vec![TiledMma::from(atom.clone())];
-    for arrangement in ["1:0", "(2,2)", "(2,4,1):(4,1,0)", "(1,(2,2),2):(0,(2,1),4)"] {
+    if is_large(atom) {
+        // Descriptors: every thread sees everything.
+        tilings.push(TiledMma::new(atom.clone(), &layout("(2,1,1)"), &Tiler::Keep).unwrap());
+        return tilings;
+    }
+    for arrangement in ["(2,4,1):(4,1,0)", "(1,(2,2),2):(0,(2,1),4)"] {
         let plain = TiledMma::new(atom.clone(), &layout(arrangement), &Tiler::Keep).unwrap();
         let [m, n, k] = plain.tile_shape();
         tilings.push(plain);
@@ -70,7 +70,10 @@ fn parts_are_what_the_law_says() {
             for (operand, modes) in OPERANDS {
                 let [m, k] = modes.map(|mode| tile[mode]);
                 let held = atom.operand(operand).unwrap();
-                for matrix in [layout(&format!("({},{}):({},1)", 2 * m, 2 * k, 2 * k)), layout(&format!("({m},{k})"))] {
+                let rows = layout(&format!("({},{}):({},1)", 2 * m, 2 * k, 2 * k));
+                let mut matrices = vec![layout(&format!("({m},{k})")), rows];
+                matrices.truncate(if is_large(&atom) { 1 } else { 2 });
+                for matrix in matrices {
                     let rests = if matrix.size() == m * k { 1 } else { 2 };
                     let mut owners: HashMap<i64, i64> = HashMap::new();
                     let thread_layout = mma.thread_layout();
@@ -191,7 +194,8 @@ fn fragments_are_compact_and_congruent_to_the_part() {
 #[test]
 fn parts_of_a_thread_known_at_launch() {
     use tilewright_layout::symbolic::{Expr, Symbolic, Values};
-    let mma = TiledMma::new(atoms().remove(0), &layout("(2,2,1):(1,2,0)"), &Tiler::Keep).unwrap();
+    let atom = MmaAtom::named("SM80_16x8x8_F32F16F16F32_TN").unwrap();
+    let mma = TiledMma::new(atom, &layout("(2,2,1):(1,2,0)"), &Tiler::Keep).unwrap();
     let thread: Expr = "t{min=0,max=127}".parse().unwrap();
     let matrix: Layout<Expr> = "(M{div=32},N{div=16}):(N{div=16},1)".parse().unwrap();
     let (offset, part) = mma.get_slice(&thread).unwrap().partition(Operand::C, &matrix).unwrap();
@@ -214,7 +218,7 @@ fn parts_of_a_thread_known_at_launch() {
 
 #[test]
 fn what_is_no_tiling_is_refused() {
-    let atom = atoms().remove(0);
+    let atom = MmaAtom::named("SM80_16x8x8_F32F16F16F32_TN").unwrap();
     let refuse = |arrangement: &str, permutation: &str| {
         TiledMma::new(atom.clone(), &layout(arrangement), &permutation.parse().unwrap()).unwrap_err()
     };

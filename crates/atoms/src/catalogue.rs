@@ -1,0 +1,212 @@
+//! The instructions that are known by name.
+//!
+//! Law: each family is a pattern of names and one rule that makes the atom of each. A name belongs to at most one family, and its atom bears that name.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use tilewright_layout::Layout;
+
+use crate::arch::Arch;
+use crate::error::AtomError;
+use crate::instructions;
+use crate::mma::{MmaAtom, MmaTypes};
+use crate::pattern::Pattern;
+use crate::value_type::ValueType;
+
+/// Instructions whose names differ in types, extents and options alone.
+///
+/// ```
+/// use tilewright_atoms::MmaAtom;
+///
+/// let family = MmaAtom::families().find(|family| family.pattern().starts_with("SM90_64x{")).unwrap();
+/// let names = family.names();
+/// assert!(names.contains(&"SM90_64x128x16_F32BF16BF16_SS".into()));
+/// assert_eq!(family.member(&names[0])?.name(), names[0]);
+/// # Ok::<(), tilewright_atoms::AtomError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct MmaFamily {
+    pub(crate) pattern: Pattern,
+    pub(crate) arch: Arch,
+    pub(crate) rule: Rule,
+}
+
+/// How an atom is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rule {
+    /// From a row of a table: the shape and the types stand in the name, as `16x8x8_F32F16F16F32`.
+    Row(Row),
+    /// From what else stands in the name.
+    Derived(fn(&Member<'_>) -> Result<MmaAtom, AtomError>),
+}
+
+/// A row of the published tables: thread-value layouts as text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) threads: &'static str,
+    pub(crate) a: &'static str,
+    pub(crate) b: &'static str,
+    pub(crate) c: &'static str,
+}
+
+/// One name of a family.
+pub(crate) struct Member<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) arch: Arch,
+}
+
+impl Member<'_> {
+    /// The atom with each place held by one thread.
+    pub(crate) fn atom(&self, shape: [i64; 3], types: MmaTypes, row: Row) -> Result<MmaAtom, AtomError> {
+        let held = |text: &str| Ok::<_, AtomError>(text.parse::<Layout>()?.into());
+        let operands = [held(row.a)?, held(row.b)?, held(row.c)?];
+        MmaAtom::new(self.name, self.arch, shape, types, row.threads.parse()?, operands)
+    }
+
+    /// The shape and the types that stand in the name, as `16x8x8_F32F16F16F32`, or `64x8x16_F32F16F16` where what is added has the type of the result.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn signature(&self) -> Result<([i64; 3], MmaTypes), AtomError> {
+        let mut words = self.name.split('_');
+        let shape = words.find_map(shape_in);
+        match (shape, words.next().and_then(types_in)) {
+            (Some(shape), Some(types)) => Ok((shape, types)),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// Whether an option stands in the name, between underscores or before `<`.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        let options = self.name.split('<').next().unwrap_or_default();
+        options.split('_').any(|word| word == option)
+    }
+
+    /// What stands between `<` and `>`.
+    fn arguments(&self) -> impl Iterator<Item = &str> {
+        let (_, arguments) = self.name.split_once('<').unwrap_or_default();
+        arguments.trim_end_matches('>').split(',')
+    }
+
+    /// The types of A, B and the sums, which stand first between `<` and `>`.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn factors_and_sums(&self) -> Result<MmaTypes, AtomError> {
+        let [a, b, c] = self.types()?;
+        Ok(MmaTypes { d: c, a, b, c })
+    }
+
+    /// The types of D, A, B and C, which stand first between `<` and `>`.
+    ///
+    /// Errors: they do not stand there.
+    pub(crate) fn result_and_operands(&self) -> Result<MmaTypes, AtomError> {
+        let [d, a, b, c] = self.types()?;
+        Ok(MmaTypes { d, a, b, c })
+    }
+
+    fn types<const N: usize>(&self) -> Result<[ValueType; N], AtomError> {
+        let types = self.arguments().take(N).map(str::parse).collect::<Result<Vec<ValueType>, _>>()?;
+        types.try_into().map_err(|_| self.unknown())
+    }
+
+    /// The numbers between `<` and `>`.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = i64> {
+        self.arguments().filter_map(|argument| argument.parse().ok())
+    }
+
+    pub(crate) fn unknown(&self) -> AtomError {
+        AtomError::unknown::<&str>("instruction", self.name, [])
+    }
+}
+
+/// `16x8x8`.
+fn shape_in(word: &str) -> Option<[i64; 3]> {
+    let mut numbers = word.split('x').map(|number| number.parse::<i64>().ok());
+    match (numbers.next(), numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Some(m)), Some(Some(n)), Some(Some(k)), None) => Some([m, n, k]),
+        _ => None,
+    }
+}
+
+/// `F32F16F16F32`: the types of D, A, B and C; `F32F16F16`: of D and C, A and B.
+fn types_in(mut word: &str) -> Option<MmaTypes> {
+    let mut next = || {
+        let found = ValueType::ALL.into_iter().find(|known| word.starts_with(known.name()))?;
+        word = word.get(found.name().len()..)?;
+        Some(found)
+    };
+    let (d, a, b) = (next()?, next()?, next()?);
+    let c = next().unwrap_or(d);
+    word.is_empty().then_some(MmaTypes { d, a, b, c })
+}
+
+impl MmaFamily {
+    pub(crate) const fn row(arch: Arch, pattern: &'static str, row: Row) -> MmaFamily {
+        MmaFamily { pattern: Pattern(pattern), arch, rule: Rule::Row(row) }
+    }
+
+    pub(crate) const fn derived(
+        arch: Arch,
+        pattern: &'static str,
+        make: fn(&Member<'_>) -> Result<MmaAtom, AtomError>,
+    ) -> MmaFamily {
+        MmaFamily { pattern: Pattern(pattern), arch, rule: Rule::Derived(make) }
+    }
+
+    /// The names, with choices in braces: `SM80_16x8x32_S32{S8,U8}{S8,U8}S32_TN{,_SATURATE}`; `{8,16,..,256}` are the numbers of a progression.
+    pub fn pattern(&self) -> &'static str {
+        self.pattern.0
+    }
+
+    /// The least machine that has them.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// All names, written out.
+    pub fn names(&self) -> Vec<String> {
+        self.pattern.names()
+    }
+
+    /// The instruction of this name.
+    ///
+    /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
+    pub fn member(&self, name: &str) -> Result<MmaAtom, AtomError> {
+        self.find(name).unwrap_or_else(|| Err(AtomError::unknown("instruction", name, self.names())))
+    }
+
+    fn find(&self, name: &str) -> Option<Result<MmaAtom, AtomError>> {
+        let member = self.pattern.matches(name).then_some(Member { name, arch: self.arch })?;
+        Some(match self.rule {
+            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, row)),
+            Rule::Derived(make) => make(&member),
+        })
+    }
+}
+
+impl MmaAtom {
+    /// The instruction of this name.
+    ///
+    /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
+    ///
+    /// ```
+    /// use tilewright_atoms::MmaAtom;
+    ///
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN").unwrap();
+    /// assert_eq!(atom.b().layout().to_string(), "((4,8),(2,2)):((16,1),(8,64))");
+    ///
+    /// let error = MmaAtom::named("SM80_16x8x16_F32BF16BF16F23_TN").unwrap_err();
+    /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
+    /// ```
+    pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
+        MmaAtom::families().find_map(|family| family.find(name)).unwrap_or_else(|| {
+            let names = MmaAtom::families().flat_map(MmaFamily::names);
+            Err(AtomError::unknown("instruction", name, names))
+        })
+    }
+
+    /// The families of instructions that are known by name, by machine.
+    pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
+        instructions::ALL.iter().copied().flatten()
+    }
+}

@@ -1,0 +1,48 @@
+//! The tables of instructions, a file for each kind of machine.
+
+mod amd;
+mod amx;
+mod sm100;
+mod sm120;
+mod sm61;
+mod sm70;
+mod sm75;
+mod sm80;
+mod sm89;
+mod sm90;
+mod universal;
+mod wgmma;
+
+use crate::catalogue::MmaFamily;
+use crate::cpu;
+
+/// Every table.
+pub(crate) const ALL: &[&[MmaFamily]] = &[
+    universal::FAMILIES,
+    sm61::FAMILIES,
+    sm70::FAMILIES,
+    sm75::FAMILIES,
+    sm80::FAMILIES,
+    sm89::FAMILIES,
+    sm90::FAMILIES,
+    wgmma::FAMILIES,
+    sm100::FAMILIES,
+    sm120::FAMILIES,
+    amd::FAMILIES,
+    amx::FAMILIES,
+    cpu::FAMILIES,
+];
+
+/// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a group for each row.
+pub(crate) mod warp {
+    /// All 32 threads.
+    pub(crate) const THREADS: &str = "32:1";
+    /// Sums of 16x8: a thread has pairs along N, in rows 8 apart. Factors of 16x8 with two values in a register likewise.
+    pub(crate) const R16X8: &str = "((4,8),(2,2)):((32,1),(16,8))";
+    /// 8x8: pairs.
+    pub(crate) const R8X8: &str = "((4,8),2):((16,1),8)";
+    /// 8x16: four in a row.
+    pub(crate) const R8X16: &str = "((4,8),4):((32,1),8)";
+    /// 8x4: one.
+    pub(crate) const R8X4: &str = "((4,8),1):((8,1),0)";
+}
