@@ -19,7 +19,7 @@ use crate::value_type::ValueType;
 /// ```
 /// use tilewright_atoms::MmaAtom;
 ///
-/// let family = MmaAtom::families().find(|family| family.pattern().starts_with("SM90_64x{")).unwrap();
+/// let family = MmaAtom::families().find(|family| family.pattern().contains("x16_F32BF16BF16_{SS")).unwrap();
 /// let names = family.names();
 /// assert!(names.contains(&"SM90_64x128x16_F32BF16BF16_SS".into()));
 /// assert_eq!(family.member(&names[0])?.name(), names[0]);

@@ -9,6 +9,7 @@ use core::fmt;
 
 use tilewright_layout::{LayoutError, Swizzle};
 
+use crate::copy::CopyEnd;
 use crate::nearest::nearest;
 use crate::shared::{Major, SwizzleMode};
 
@@ -99,6 +100,35 @@ pub enum AtomError {
     Gaps {
         /// The numbers of the threads.
         layout: Box<str>,
+    },
+    /// E0324: values of a width that a copy takes apart.
+    CopyWidth {
+        /// The atom.
+        name: Box<str>,
+        /// At which end.
+        end: CopyEnd,
+        /// The width in bits.
+        bits: i64,
+        /// The layout of bits.
+        layout: Box<str>,
+    },
+    /// E0325: threads and values that are not whole runs of a copy.
+    TiledCopy {
+        /// The atom.
+        name: Box<str>,
+        /// Who owns what.
+        layout: Box<str>,
+        /// What is needed, in words.
+        what: &'static str,
+    },
+    /// E0326: a fragment that is not made of what a copy moves.
+    Retile {
+        /// The atom.
+        name: Box<str>,
+        /// The fragment.
+        fragment: Box<str>,
+        /// What is wrong with it, in words.
+        what: &'static str,
     },
     /// An operation of the algebra refused.
     Layout(LayoutError),
@@ -243,6 +273,9 @@ impl AtomError {
             AtomError::AtomLayout { .. } => "E0321",
             AtomError::Permutation { .. } => "E0322",
             AtomError::Gaps { .. } => "E0323",
+            AtomError::CopyWidth { .. } => "E0324",
+            AtomError::TiledCopy { .. } => "E0325",
+            AtomError::Retile { .. } => "E0326",
             AtomError::Layout(error) => error.code(),
         }
     }
@@ -368,6 +401,11 @@ impl fmt::Display for AtomError {
             AtomError::Gaps { layout } => {
                 write!(f, "threads {layout} are not numbered 0, 1, .. without gaps, so no layout has all of them")
             }
+            AtomError::CopyWidth { name, end, bits, layout } => {
+                write!(f, "{name}: the {end}, bits {layout}, is not made of values of {bits} bits")
+            }
+            AtomError::TiledCopy { name, layout, what } => write!(f, "{name} for threads and values {layout}: {what}"),
+            AtomError::Retile { name, fragment, what } => write!(f, "{name}: the fragment {fragment}: {what}"),
             AtomError::Layout(error) => error.fmt(f),
         }
     }

@@ -25,6 +25,9 @@ const PAGES: &[(&str, &str)] = &[
     ("E0321", include_str!("explanations/E0321.md")),
     ("E0322", include_str!("explanations/E0322.md")),
     ("E0323", include_str!("explanations/E0323.md")),
+    ("E0324", include_str!("explanations/E0324.md")),
+    ("E0325", include_str!("explanations/E0325.md")),
+    ("E0326", include_str!("explanations/E0326.md")),
 ];
 
 #[cfg(test)]

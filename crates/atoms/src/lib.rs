@@ -6,6 +6,9 @@
 //! says who holds what. That every place of a tile has exactly the owners it should have is checked when an atom is made. CPU micro-kernels are described by
 //! the same type, [`MmaAtom::cpu`]. A [`TiledMma`] repeats an atom over threads and values, and partitions operands of any layout.
 //!
+//! A copy is a [`CopyAtom`], which says which bits a thread reads and which it writes, and a [`TiledCopy`] repeats it. [`MmaAtom::named`] and [`CopyAtom::named`] have the published
+//! instructions by name, with the thread-value layouts of the vendors' documents.
+//!
 //! # Shared memory
 //!
 //! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight arrangements: for each of two directions in which elements lie side
@@ -37,6 +40,8 @@ extern crate alloc;
 
 mod arch;
 mod catalogue;
+mod copies;
+mod copy;
 mod cpu;
 mod descriptor;
 mod error;
@@ -48,16 +53,20 @@ mod pattern;
 mod shared;
 mod thread_number;
 mod thread_value;
+mod tiled_copy;
 mod tiled_mma;
 mod value_type;
 
 pub use arch::Arch;
 pub use catalogue::MmaFamily;
+pub use copies::CopyFamily;
+pub use copy::{CopyAtom, CopyEnd};
 pub use descriptor::MatrixDescriptor;
 pub use error::{AtomError, BadThreadValue, Condition, Flaw, Side};
 pub use explanation::explanation;
 pub use mma::{MmaAtom, MmaTypes, Operand};
 pub use shared::{Major, SwizzleMode};
 pub use thread_value::ThreadValue;
+pub use tiled_copy::{ThreadCopy, TiledCopy};
 pub use tiled_mma::{ThreadMma, TiledMma};
 pub use value_type::ValueType;
