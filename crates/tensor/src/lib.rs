@@ -25,6 +25,7 @@ mod error;
 mod explanation;
 mod fragment;
 mod memory;
+pub mod npy;
 mod offsets;
 mod parts;
 mod position;

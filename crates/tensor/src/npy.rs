@@ -1,0 +1,240 @@
+//! `.npy` files, the arrays of NumPy.
+//!
+//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and a tensor that is written is read by NumPy in the same way. A file is
+//! in C order, the last mode fastest, or in Fortran order, the first: a tensor that is read has the layout of its file, and one that is compact in either order is
+//! written as it lies in memory; any other is written in C order, as NumPy does. A nested mode is one axis, counted by its index.
+//!
+//! Writing makes a new file beside the old one and puts it in its place when it is complete, so that an interruption leaves what was there before.
+//!
+//! The format is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
+
+mod header;
+mod write;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use bytemuck::Pod;
+use half::f16;
+use tilewright_layout::{Layout, Tree};
+
+use crate::error::TensorError;
+use crate::tensor::Tensor;
+
+pub use header::{Header, Kind, Order};
+pub use write::write;
+
+/// Why a `.npy` file was not read or written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum NpyError {
+    /// E0410: what is not a `.npy` file, or one of a form that is not read here.
+    Format {
+        /// What was expected, in words.
+        expected: &'static str,
+        /// What there is.
+        found: Box<str>,
+    },
+    /// E0411: elements of another type than the one asked for.
+    Type {
+        /// The type asked for, as NumPy writes it.
+        wanted: Box<str>,
+        /// The type of the file.
+        found: Box<str>,
+    },
+    /// E0412: the system refused.
+    Io(io::Error),
+    /// No tensor has this shape.
+    Tensor(TensorError),
+}
+
+impl NpyError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            NpyError::Format { .. } => "E0410",
+            NpyError::Type { .. } => "E0411",
+            NpyError::Io(_) => "E0412",
+            NpyError::Tensor(error) => error.code(),
+        }
+    }
+}
+
+impl From<io::Error> for NpyError {
+    fn from(error: io::Error) -> NpyError {
+        NpyError::Io(error)
+    }
+}
+
+impl<E: Into<TensorError>> From<E> for NpyError {
+    fn from(error: E) -> NpyError {
+        NpyError::Tensor(error.into())
+    }
+}
+
+impl fmt::Display for NpyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NpyError::Format { expected, found } => write!(f, "expected {expected}, found {found}"),
+            NpyError::Type { wanted, found } => write!(f, "the elements are '{found}', not '{wanted}'"),
+            NpyError::Io(error) => error.fmt(f),
+            NpyError::Tensor(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NpyError {}
+
+fn malformed(expected: &'static str, found: impl fmt::Display) -> NpyError {
+    NpyError::Format { expected, found: found.to_string().into() }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A type of elements that NumPy has: integers of 8 to 64 bits, and floats of 16 to 64.
+pub trait Element: Pod + sealed::Sealed {
+    /// What kind of number it is.
+    const KIND: Kind;
+
+    /// The same element with its bytes in the other order.
+    fn swapped(self) -> Self;
+}
+
+macro_rules! elements {
+    ($($element:ident $kind:ident)*) => {
+        $(
+            impl sealed::Sealed for $element {}
+            impl Element for $element {
+                const KIND: Kind = Kind::$kind;
+
+                fn swapped(self) -> $element {
+                    let mut bytes = self.to_ne_bytes();
+                    bytes.reverse();
+                    $element::from_ne_bytes(bytes)
+                }
+            }
+        )*
+    };
+}
+
+elements!(i8 Signed i16 Signed i32 Signed i64 Signed u8 Unsigned u16 Unsigned u32 Unsigned u64 Unsigned);
+elements!(f16 Float f32 Float f64 Float);
+
+/// A `.npy` file whose header has been read.
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{Tensor, npy};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = std::env::temp_dir().join(format!("tilewright-npy-{}", std::process::id()));
+/// # std::fs::create_dir_all(&directory)?;
+/// # let path = directory.join("numbers.npy");
+/// let rows: Layout = "(2,3):(3,1)".parse()?;
+/// let tensor = Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], rows)?;
+/// npy::write(&path, &tensor.view())?;
+///
+/// let file = npy::NpyFile::open(&path)?;
+/// assert_eq!((file.header().kind(), file.header().size()), (npy::Kind::Float, 4));
+/// assert_eq!(file.header().shape().to_string(), "(2,3)");
+/// let read: Tensor<f32> = file.read()?;
+/// assert_eq!((read.layout(), read.as_slice()), (tensor.layout(), tensor.as_slice()));
+/// # std::fs::remove_dir_all(&directory)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct NpyFile {
+    header: Header,
+    rest: BufReader<File>,
+    /// The length of the file after the header, where it has one: a pipe has none.
+    length: Option<u64>,
+}
+
+impl NpyFile {
+    /// Opens a file and reads its header.
+    ///
+    /// Errors: the system refuses; it is no `.npy` file, or of a form that is not read here.
+    pub fn open(path: impl AsRef<Path>) -> Result<NpyFile, NpyError> {
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        let mut rest = BufReader::new(file);
+        let (header, read) = header::read(&mut rest)?;
+        let length = about.is_file().then(|| about.len().saturating_sub(read));
+        if let (Some(length), Some(bytes)) = (length, header.bytes())
+            && length != bytes
+        {
+            return Err(malformed("as many bytes as the shape says", format_args!("{length} instead of {bytes}")));
+        }
+        Ok(NpyFile { header, rest, length })
+    }
+
+    /// What the file says about its elements.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The elements, in the layout that the file has them in.
+    ///
+    /// Errors: they are of another type; the file ends too early, or goes on; an extent is 0; there is not so much memory; the system refuses.
+    pub fn read<T: Element>(mut self) -> Result<Tensor<T>, NpyError> {
+        let header = &self.header;
+        if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
+            let wanted = Header::type_text(T::KIND, size_of::<T>());
+            return Err(NpyError::Type { wanted: wanted.into(), found: header.descr().into() });
+        }
+        if header.shape().leaves().contains(&0) {
+            return Err(malformed("extents of at least 1", header.shape()));
+        }
+        let layout = match header.order() {
+            Order::C => Layout::row_major(header.shape())?,
+            Order::Fortran => Layout::compact(header.shape())?,
+        };
+        let mut tensor: Tensor<T> = match self.length {
+            // The length was compared with the shape when the file was opened.
+            Some(_) => {
+                let mut tensor = Tensor::zeroed(layout)?;
+                self.rest.read_exact(bytemuck::cast_slice_mut(tensor.as_mut_slice()))?;
+                tensor
+            }
+            None => from_stream(&mut self.rest, layout)?,
+        };
+        if self.header.swapped() {
+            tensor.as_mut_slice().iter_mut().for_each(|element| *element = element.swapped());
+        }
+        Ok(tensor)
+    }
+}
+
+/// The elements of a stream, for which memory is taken as they come: its header may say anything.
+fn from_stream<T: Element>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<T>, NpyError> {
+    const PIECE: usize = 1 << 16;
+    let wanted = usize::try_from(layout.size()).unwrap_or(usize::MAX);
+    let mut elements: Vec<T> = Vec::new();
+    while elements.len() < wanted {
+        let (begin, piece) = (elements.len(), (wanted - elements.len()).min(PIECE));
+        elements.resize(begin + piece, bytemuck::Zeroable::zeroed());
+        let place = elements.get_mut(begin..).unwrap_or_default();
+        stream.read_exact(bytemuck::cast_slice_mut(place))?;
+    }
+    if stream.read(&mut [0])? > 0 {
+        return Err(malformed("as many bytes as the shape says", "more"));
+    }
+    Ok(Tensor::from_vec(elements, layout)?)
+}
+
+/// Reads the tensor of a `.npy` file.
+///
+/// Errors: as [`NpyFile::open`] and [`NpyFile::read`].
+pub fn read<T: Element>(path: impl AsRef<Path>) -> Result<Tensor<T>, NpyError> {
+    NpyFile::open(path)?.read()
+}
+
+/// The extents of a file as a shape.
+fn shape_of(extents: Vec<i64>) -> Result<Tree<i64>, NpyError> {
+    Ok(Tree::flat(extents)?)
+}

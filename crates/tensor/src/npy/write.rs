@@ -1,0 +1,110 @@
+//! Writing a `.npy` file.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tilewright_layout::Tree;
+
+use super::{Element, Header, NpyError, Order};
+use crate::offsets::Offsets;
+use crate::rearrange::Rearrangement;
+use crate::tiling::Tiling;
+use crate::view::TensorView;
+
+/// Writes a tensor to a `.npy` file.
+///
+/// The file is complete before it is put at the path; a file that was there stays as it is until then, and for good where something goes wrong.
+///
+/// Errors: the system refuses; more than 64 modes.
+pub fn write<T: Element, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
+    let shape = tensor.shape().product_each()?;
+    // A tuple, as the axes of an array are.
+    let shape = Tree::flat(shape.leaves().iter().copied())?;
+    let backwards: Vec<usize> = (0..shape.leaves().len()).rev().collect();
+    let rows = tensor.rearranged(&[Rearrangement::Select(backwards)])?;
+    let fortran = !neighbours(rows.layout()) && neighbours(tensor.layout());
+    let order = if fortran { Order::Fortran } else { Order::C };
+    let header = Header::new(T::KIND, size_of::<T>(), order, shape).to_bytes();
+    replace(path.as_ref(), |file| {
+        file.write_all(&header)?;
+        if fortran { write_elements(file, tensor) } else { write_elements(file, &rows) }
+    })?;
+    Ok(())
+}
+
+/// Whether the offsets count up from that of index 0, in the order of the indices.
+fn neighbours(layout: &impl Offsets) -> bool {
+    let mut covered = 1_i64;
+    layout.leaves().is_some_and(|leaves| {
+        leaves.iter().filter(|leaf| leaf.extent > 1).all(|leaf| {
+            let next = leaf.stride == covered;
+            covered = covered.saturating_mul(leaf.extent);
+            next
+        })
+    })
+}
+
+/// The elements in the order of their indices, in pieces.
+fn write_elements<T: Element, L: Offsets>(file: &mut impl Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
+    const PIECE: usize = 1 << 13;
+    let mut piece: Vec<T> = Vec::with_capacity(PIECE);
+    let mut elements = tensor.iter();
+    loop {
+        piece.clear();
+        piece.extend(elements.by_ref().take(PIECE).copied());
+        if piece.is_empty() {
+            return Ok(());
+        }
+        file.write_all(bytemuck::cast_slice(&piece))?;
+    }
+}
+
+/// Writes a new file beside the one at the path, and puts it in its place when it is complete.
+fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    // A link stays a link, to the new file.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
+        // A terminal, a pipe or the like is no file that could be replaced.
+        let mut file = BufWriter::new(OpenOptions::new().write(true).open(&path)?);
+        contents(&mut file)?;
+        return file.flush();
+    }
+    let (file, beside) = beside(&path)?;
+    let written = write_whole(file, contents).and_then(|()| {
+        if let Ok(about) = fs::metadata(&path) {
+            fs::set_permissions(&beside, about.permissions())?;
+        }
+        fs::rename(&beside, &path)
+    });
+    if written.is_err() {
+        // What is wrong has been said; that a part is left behind would not add to it.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write_whole(file: File, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    contents(&mut file)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+/// A new file with a name of its own in the directory of a path.
+fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
+    loop {
+        let mut own = OsString::from(".");
+        own.push(name);
+        own.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+        let beside = path.with_file_name(own);
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Ok(file) => return Ok((file, beside)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        }
+    }
+}
