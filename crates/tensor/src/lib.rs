@@ -25,6 +25,8 @@ mod error;
 mod explanation;
 mod fragment;
 mod memory;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 pub mod npy;
 mod offsets;
 mod parts;

@@ -57,11 +57,15 @@ impl<const RANK: usize> Position for [i64; RANK] {
         {
             return Ok(offset);
         }
-        layout.offset_at(&Tree::flat(self)?)
+        layout.offset_at(&self.coord()?)
     }
 
     fn coord(self) -> Result<Tree<i64>, TensorError> {
-        Ok(Tree::flat(self)?)
+        match self.as_slice() {
+            // The index of the one mode is that of the whole, whether parentheses stand around it or not.
+            [index] => Ok(Tree::leaf(*index)),
+            _ => Ok(Tree::flat(self)?),
+        }
     }
 }
 

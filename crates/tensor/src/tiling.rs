@@ -22,7 +22,7 @@ use crate::rearrange::{Form, Rearrangement};
 
 /// What can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
 ///
-/// Views to be read are borrowed by these methods, mutable ones are used up: take [`TensorViewMut::view_mut`] of one that is needed later.
+/// Views to be read are borrowed by these methods, mutable ones are used up: take [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut) of one that is needed later.
 ///
 /// ```
 /// use tilewright_layout::Layout;

@@ -189,6 +189,14 @@ fn coordinates_of_every_form() {
     let view = TensorView::new(&memory, hollow).unwrap();
     assert_eq!(view.get([0, 5]), Ok(&5));
     assert!(view.get([1, 2]).is_err());
+    // One mode, with parentheses and without, of a plain layout and a composed one.
+    for text in ["4:3", "(4):(3)"] {
+        let view = TensorView::new(&memory, text.parse::<Layout>().unwrap()).unwrap();
+        assert_eq!((view.get([2]), view.get([4]).is_err()), (Ok(&6), true));
+        let composed: Composed = format!("S<1,0,1> o 0 o {text}").parse().unwrap();
+        let view = TensorView::new(&memory, composed).unwrap();
+        assert_eq!((view.get([2]), view.get([4]).is_err()), (Ok(&7), true));
+    }
     // A memory of one element.
     let point: Layout = "():()".parse().unwrap();
     assert_eq!(TensorView::new(&memory, point).unwrap().get(0), Ok(&0));
