@@ -221,21 +221,6 @@ impl<D: Stride> Layout<D> {
             None => Ok(self.filter_zeros()),
         }
     }
-
-    /// Whether two layouts are the same function of an index: equal size, and equal at every index.
-    ///
-    /// ```
-    /// use tilewright_layout::Layout;
-    ///
-    /// let (a, b): (Layout, Layout) = ("(2,4):(1,2)".parse().unwrap(), "8:1".parse().unwrap());
-    /// assert!(a != b && a.equivalent(&b));
-    /// ```
-    pub fn equivalent(&self, other: &Layout<D>) -> bool {
-        match (coalesced(self.leaves()), coalesced(other.leaves())) {
-            (Some(a), Some(b)) => a == b,
-            _ => false,
-        }
-    }
 }
 
 /// The refusal of a stride that may be 0 and may be another.

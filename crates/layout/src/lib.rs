@@ -46,6 +46,7 @@ mod coordinate;
 mod divide;
 mod division;
 mod domain;
+mod equivalence;
 mod error;
 mod evaluator;
 mod evidence;

@@ -165,6 +165,12 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
     /// The number, when it is known.
     fn known(&self) -> Option<i64>;
 
+    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none where it is not known, or not representable.
+    fn greatest_divisor(&self, other: &Self) -> Option<Self>;
+
+    /// A positive number that divides both for every admissible value, as great as is known; of two numbers 0, it is 0.
+    fn shared_divisor(&self, other: &Self) -> Self;
+
     /// As [`Extent::divide`], where each of `many` may be taken to be at least 2.
     ///
     /// The steps of a mode matter only where it has more than one position, so that much is granted about its extent.
@@ -188,6 +194,9 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
             Truth::Open => None,
         }
     }
+
+    /// Whether a layout sends different coordinates to different values: see [`Layout::is_injective`].
+    fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>;
 
     /// The question whether a condition holds of two numbers, with what is known about an answer.
     #[cold]
@@ -339,6 +348,21 @@ impl Extent for i64 {
     #[inline(always)]
     fn known(&self) -> Option<i64> {
         Some(*self)
+    }
+
+    fn injective(layout: &Layout) -> Result<bool, LayoutError> {
+        crate::predicate::injective(layout)
+    }
+
+    #[inline]
+    fn greatest_divisor(&self, other: &i64) -> Option<i64> {
+        i64::try_from(gcd(*self, *other)).ok()
+    }
+
+    #[inline]
+    fn shared_divisor(&self, other: &i64) -> i64 {
+        // Where the greatest is 2^63, its half divides both too.
+        self.greatest_divisor(other).unwrap_or(1 << 62)
     }
 
     #[inline(always)]

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use crate::carry::MAX_CASES;
 use crate::error::LayoutError;
 use crate::layout::{Layout, index_steps};
-use crate::number::gcd;
+use crate::number::{Extent, gcd};
 
 /// The largest layout, counted without its modes of stride 0, whose values are listed.
 pub const MAX_IMAGE: i64 = 1 << 20;
@@ -50,6 +50,52 @@ impl Mode {
 /// A size is at most 2^63, so that there are at most 63 modes with more than one position.
 type Modes = SmallVec<[Mode; 8]>;
 
+impl<N: Extent> Layout<N> {
+    /// Whether different coordinates have different values.
+    ///
+    /// Decided at once where each stride exceeds the reach of the smaller ones; else by a search. Of numbers that are not known, the answer is
+    /// the one for every admissible value.
+    /// Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more than [`MAX_IMAGE`] coordinates; the answer depends
+    /// on numbers that are not known ([`LayoutError::Open`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_layout::symbolic::Expr;
+    ///
+    /// let injective = |text: &str| text.parse::<Layout>().unwrap().is_injective().unwrap();
+    /// assert!(injective("(2,2):(2,3)")); // 0, 2, 3, 5: not a chain, and yet distinct
+    /// assert!(!injective("(4,4):(1,2)")); // 2 is reached twice
+    /// assert!(injective("(4,2):(-1,4)"));
+    ///
+    /// let launch = |text: &str| text.parse::<Layout<Expr>>().unwrap().is_injective();
+    /// assert!(launch("(M,K):(K+8,1)").unwrap());
+    /// let error = launch("(M,8):(S,1)").unwrap_err();
+    /// assert_eq!(error.to_string(), "is_injective: needs 7 to be less than S; declare `S{min=8}`");
+    /// ```
+    pub fn is_injective(&self) -> Result<bool, LayoutError> {
+        N::injective(self)
+    }
+}
+
+/// [`Layout::is_injective`] of numbers.
+pub(crate) fn injective(layout: &Layout) -> Result<bool, LayoutError> {
+    let modes = layout.sorted_modes();
+    let (mut reach, mut divisor, mut apart) = (0, 0, true);
+    for mode in &modes {
+        apart &= Wide::from(mode.step) > reach;
+        reach += mode.reach();
+        divisor = common(divisor, mode.step);
+    }
+    if apart {
+        return Ok(true);
+    }
+    // More coordinates than there are multiples of the common divisor within reach.
+    if divisor == 0 || Wide::from(layout.size()) > reach / Wide::from(divisor) + 1 {
+        return Ok(false);
+    }
+    Ok(layout.collision_among(&modes)?.is_none())
+}
+
 impl Layout {
     /// The modes with more than one position, sorted by the magnitudes of their strides.
     fn sorted_modes(&self) -> Modes {
@@ -66,37 +112,6 @@ impl Layout {
 
     fn reaches_below_zero(&self) -> bool {
         self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride < 0)
-    }
-
-    /// Whether different coordinates have different values.
-    ///
-    /// Decided at once where each stride exceeds the reach of the smaller ones; else by a search.
-    /// Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more than [`MAX_IMAGE`] coordinates.
-    ///
-    /// ```
-    /// use tilewright_layout::Layout;
-    ///
-    /// let injective = |text: &str| text.parse::<Layout>().unwrap().is_injective().unwrap();
-    /// assert!(injective("(2,2):(2,3)")); // 0, 2, 3, 5: not a chain, and yet distinct
-    /// assert!(!injective("(4,4):(1,2)")); // 2 is reached twice
-    /// assert!(injective("(4,2):(-1,4)"));
-    /// ```
-    pub fn is_injective(&self) -> Result<bool, LayoutError> {
-        let modes = self.sorted_modes();
-        let (mut reach, mut divisor, mut apart) = (0, 0, true);
-        for mode in &modes {
-            apart &= Wide::from(mode.step) > reach;
-            reach += mode.reach();
-            divisor = common(divisor, mode.step);
-        }
-        if apart {
-            return Ok(true);
-        }
-        // More coordinates than there are multiples of the common divisor within reach.
-        if divisor == 0 || Wide::from(self.size()) > reach / Wide::from(divisor) + 1 {
-            return Ok(false);
-        }
-        Ok(self.collision_among(&modes)?.is_none())
     }
 
     /// Two different indices with the same value, the first of them less; none when the layout is injective.

@@ -8,19 +8,23 @@
 //! * `polynomial`: the canonical form, sums of products of atoms
 //! * `parameter`: the atoms that are given, and what is known about them
 //! * `quotient`: the atoms that division makes
+//! * `divisor`: what divides two expressions
 //! * `bounds`: what follows from the facts about the sign of an expression
 //! * `given`: the same where extents may be taken to be at least 2
 //! * `question`: which further fact would settle what does not follow
+//! * `predicate`: what kind of function a layout of expressions is
 //! * `form`: an expression as a tree of operations, and its text
 //! * `text`: reading expressions, and trees, layouts and tilers of them
 //! * `values`: numbers in place of the parameters
 
 mod bounds;
+mod divisor;
 mod expression;
 mod form;
 mod given;
 mod parameter;
 mod polynomial;
+mod predicate;
 mod question;
 mod quotient;
 mod text;

@@ -196,7 +196,8 @@ fn a_share_is_even_increasing_and_the_largest() {
             assert_eq!(r, r.coalesce().unwrap());
         }
     }
-    let share = |a: &str, b: &str| domain_distribute(&a.parse().unwrap(), &b.parse().unwrap()).unwrap().to_string();
+    let shape = |text: &str| text.parse::<Tree<i64>>().unwrap();
+    let share = |a: &str, b: &str| domain_distribute(&shape(a), &shape(b)).unwrap().to_string();
     assert_eq!(share("((15,1),14)", "(3,2)"), "(3,2):(1,15)");
     assert_eq!(share("(4,6)", "8"), "8:1");
     assert!(domain_distribute(&tree(&[4]), &Tree::from(0)).is_err());

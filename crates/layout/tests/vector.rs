@@ -124,7 +124,8 @@ fn three_modes() {
 
 #[test]
 fn known_and_large() {
-    let common = |a: &str, b: &str| max_common_layout(&a.parse().unwrap(), &b.parse().unwrap()).unwrap().to_string();
+    let layout = |text: &str| text.parse::<Layout>().unwrap();
+    let common = |a: &str, b: &str| max_common_layout(&layout(a), &layout(b)).unwrap().to_string();
     assert_eq!(common("(1048576,1048576):(1048576,1)", "(1048576,1048576):(2097152,1)"), "1048576:1048576");
     assert_eq!(
         common("(1048576,1048576):(1048576,1)", "(1048576,1048576):(1048576,1)"),

@@ -522,7 +522,7 @@ pub(crate) fn is_map(value: &Value) -> bool {
 }
 
 /// Whether a value has a number that is not known.
-fn is_symbolic(value: &Value) -> bool {
+pub(crate) fn is_symbolic(value: &Value) -> bool {
     match value {
         Value::Symbol(_)
         | Value::SymbolTree(_)

@@ -11,7 +11,7 @@ use super::{Composed, OuterMap};
 use crate::bit_matrix::{BitMatrix, low_bits};
 use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf};
-use crate::recast::signed_gcd;
+use crate::number::Extent;
 use crate::swizzle::{Swizzle, ratio};
 use crate::tree::Leaves;
 
@@ -63,7 +63,7 @@ impl Composed {
     /// assert_eq!(alignment("(4,8):(1,4) o 0 o 32:1"), 32);
     /// ```
     pub fn max_alignment(&self) -> i64 {
-        self.inner.alignment_within(signed_gcd(self.offset, self.outer.run()))
+        self.inner.alignment_within(&self.offset.shared_divisor(&self.outer.run()))
     }
 }
 
@@ -88,13 +88,15 @@ impl OuterMap {
                     [first, rest @ ..] if first.stride == 1 => {
                         // The last mode goes on for ever, whatever its extent.
                         let end = if rest.is_empty() { 0 } else { first.extent };
-                        rest.iter().fold(end, |run, leaf| signed_gcd(run, leaf.stride))
+                        rest.iter().fold(end, |run, leaf| run.shared_divisor(&leaf.stride))
                     }
                     _ => 1,
                 },
                 Err(_) => 1,
             },
-            OuterMap::Chain(chain) => signed_gcd(signed_gcd(chain.inner.run(), chain.offset), chain.outer.run()),
+            OuterMap::Chain(chain) => {
+                chain.inner.run().shared_divisor(&chain.offset).shared_divisor(&chain.outer.run())
+            }
         }
     }
 

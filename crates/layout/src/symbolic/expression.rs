@@ -12,8 +12,10 @@ use core::fmt;
 use super::bounds::{Bounds, not_negative};
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Polynomial, Term, Terms};
-use super::{given, question, quotient};
+use super::{divisor, given, predicate, question, quotient};
+use crate::error::LayoutError;
 use crate::evidence::{Condition, Question};
+use crate::layout::Layout;
 use crate::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
@@ -350,6 +352,18 @@ impl Extent for Expr {
             Known(value) => Some(*value),
             Symbolic(_) => None,
         }
+    }
+
+    fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
+        predicate::injective(layout)
+    }
+
+    fn greatest_divisor(&self, other: &Expr) -> Option<Expr> {
+        divisor::greatest(self, other)
+    }
+
+    fn shared_divisor(&self, other: &Expr) -> Expr {
+        divisor::shared(self, other)
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, S
 
 use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
-use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled};
+use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled, is_symbolic};
 use crate::kinds::{self, Step};
 use crate::reading::{single, symbol_tree};
 use crate::value::Value;
@@ -313,7 +313,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.upcast(a.int(1)?)?.into()),
             _ if a.is_composed(0) => Ok(a.composed(0)?.upcast(a.int(1)?)?.into()),
-            _ => Ok(a.layout(0)?.upcast(a.int(1)?)?.into()),
+            _ => mapped!(a, Integer | Symbol, layout => layout.upcast(a.int(1)?)?),
         },
     },
     Function {
@@ -328,7 +328,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.downcast(a.int(1)?)?.into()),
             _ if a.is_composed(0) => Ok(a.composed(0)?.downcast(a.int(1)?)?.into()),
-            _ => Ok(a.layout(0)?.downcast(a.int(1)?)?.into()),
+            _ => mapped!(a, Integer | Symbol, layout => layout.downcast(a.int(1)?)?),
         },
     },
     Function {
@@ -347,6 +347,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             match a.get(layout) {
                 Some(Value::Swizzle(swizzle)) => Ok(swizzle.recast(new, old)?.into()),
                 _ if a.is_composed(layout) => Ok(a.composed(layout)?.recast(new, old)?.into()),
+                Some(value) if is_symbolic(value) => Ok(a.symbol_layout(layout)?.recast(new, old)?.into()),
                 _ => Ok(a.layout(layout)?.recast(new, old)?.into()),
             }
         },
@@ -362,7 +363,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| match a.get(0) {
             _ if a.is_composed(0) => Ok(a.composed(0)?.max_alignment().into()),
-            _ => Ok(a.layout(0)?.max_alignment().into()),
+            _ => mapped!(a, Integer | Symbol, layout => layout.max_alignment()),
         },
     },
 ];

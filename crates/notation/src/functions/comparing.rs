@@ -1,33 +1,40 @@
 //! Comparisons of values, shapes and coordinates.
 
-use tilewright_layout::{Extent, Layout, LayoutError, Stride, Truth};
+use tilewright_layout::{LayoutError, Stride, Truth};
 
 use super::numbers::tuples;
 use super::{Function, numeric, paired};
 use crate::arguments::{Arguments, Fault};
+use crate::reading::symbol_tree;
 use crate::value::Value;
 
 const EQUALITY: &str = "Equality and fit";
 const ORDER: &str = "Orders of coordinates";
 
 /// Whether two values are the same; the stride of an extent of 1 cannot be observed.
-fn equal(a: Option<&Value>, b: Option<&Value>) -> bool {
-    match (a, b) {
-        (Some(Value::Layout(a)), Some(Value::Layout(b))) => same(a, b),
-        (Some(Value::SymbolLayout(a)), Some(Value::SymbolLayout(b))) => same(a, b),
-        (Some(Value::StepLayout(a)), Some(Value::StepLayout(b))) => same(a, b),
-        (Some(Value::XorLayout(a)), Some(Value::XorLayout(b))) => same(a, b),
-        (a, b) => a == b,
+fn equal(a: &Arguments<'_>) -> Truth {
+    let (Some(first), Some(second)) = (a.get(0), a.get(1)) else { return Truth::Refuted };
+    match (first, second) {
+        (Value::Layout(x), Value::Layout(y)) => x.same_modes(y),
+        (Value::XorLayout(x), Value::XorLayout(y)) => x.same_modes(y),
+        (Value::StepLayout(x), Value::StepLayout(y)) => x.same_modes(y),
+        (Value::SymbolLayout(_), Value::SymbolLayout(_) | Value::Layout(_))
+        | (Value::Layout(_), Value::SymbolLayout(_)) => match (a.symbol_layout(0), a.symbol_layout(1)) {
+            (Ok(x), Ok(y)) => x.same_modes(&y),
+            _ => Truth::Open,
+        },
+        _ => match (symbol_tree(first), symbol_tree(second)) {
+            (Some(x), Some(y)) if x.profile() == y.profile() => {
+                let pairs = x.leaves().iter().zip(y.leaves());
+                pairs.fold(Truth::Proved, |truth, (x, y)| match (truth, x.same(y)) {
+                    (Truth::Refuted, _) | (_, Truth::Refuted) => Truth::Refuted,
+                    (Truth::Proved, Truth::Proved) => Truth::Proved,
+                    _ => Truth::Open,
+                })
+            }
+            _ => Truth::from(first == second),
+        },
     }
-}
-
-fn same<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
-    let one = |extent: &D::Extent| extent.is_one().proved();
-    a.profile() == b.profile()
-        && a.leaves()
-            .iter()
-            .zip(b.leaves())
-            .all(|(a, b)| a.extent == b.extent && (one(&a.extent) || a.stride == b.stride))
 }
 
 /// The answer to a question about numbers that may not be known.
@@ -53,7 +60,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| Ok(equal(a.get(0), a.get(1)).into()),
+        run: |a| Ok(answer(&a, equal(&a))?.into()),
     },
     Function {
         name: "equivalent",
@@ -67,7 +74,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.is_composed(0) || a.is_composed(1) {
             true if a.get(0) == a.get(1) => Ok(true.into()),
             true => Ok(a.composed(0)?.equivalent(&a.composed(1)?)?.into()),
-            false => paired!(a, 0, 1, (x, y) => x.equivalent(&y)),
+            false => paired!(a, 0, 1, (x, y) => answer(&a, x.same_function(&y))?),
         },
     },
     Function {

@@ -105,6 +105,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| match a.map_of_indices(0)? {
             Map::Composed(map) => Ok(map.inner().layout_like()?.into()),
+            Map::Symbol(layout) => Ok(layout.layout_like()?.into()),
             _ => Ok(a.layout(0)?.layout_like()?.into()),
         },
     },
@@ -119,6 +120,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| match a.map_of_indices(0)? {
             Map::Composed(map) => Ok(map.inner().fragment_like()?.into()),
+            Map::Symbol(layout) => Ok(layout.fragment_like()?.into()),
             _ => Ok(a.layout(0)?.fragment_like()?.into()),
         },
     },

@@ -2,7 +2,8 @@
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    Extent, LayoutError, Stride, Tree, common_coarsening, common_refinement, domain_distribute, greatest_common_domain,
+    Condition, Extent, LayoutError, Stride, Tree, common_coarsening, common_refinement, domain_distribute,
+    greatest_common_domain,
 };
 
 use super::{Function, MANY, numeric, shaped_as};
@@ -40,6 +41,19 @@ fn extreme(
     let (first, rest) = numbers.leaves().split_first().ok_or_else(none)?;
     let extreme = rest.iter().try_fold(first.clone(), |extreme, number| of_two(&extreme, number));
     Ok(extreme.ok_or(LayoutError::Overflow { op: a.function })?.into())
+}
+
+/// The greatest common divisor of all numbers.
+fn common_divisor(a: Arguments<'_>) -> Result<Value, Fault> {
+    if let Ok(numbers) = all(&a) {
+        return Ok(numbers.gcd()?.into());
+    }
+    let divisor = |common: Expr, number: &Expr| {
+        let (divisor, other) = if number.known().is_some() { (number, &common) } else { (&common, number) };
+        let open = || LayoutError::open(a.function, Condition::Divides, divisor, other);
+        common.greatest_divisor(number).ok_or_else(open)
+    };
+    Ok(all_symbols(&a)?.leaves().iter().try_fold(Expr::zero(), divisor)?.into())
 }
 
 /// What a quotient leaves, rounded down or toward zero.
@@ -244,7 +258,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: MANY,
-        run: |a| Ok(all(&a)?.gcd()?.into()),
+        run: common_divisor,
     },
     Function {
         name: "sum",
@@ -269,7 +283,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SHAPES,
         least: 2,
         most: 2,
-        run: |a| Ok(greatest_common_domain(&a.shape(0)?, &a.shape(1)?)?.into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => greatest_common_domain(&x, &y)?),
     },
     Function {
         name: "common_refinement",
@@ -280,7 +294,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SHAPES,
         least: 2,
         most: 2,
-        run: |a| Ok(common_refinement(&a.shape(0)?, &a.shape(1)?)?.into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_refinement(&x, &y)?),
     },
     Function {
         name: "common_coarsening",
@@ -291,7 +305,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SHAPES,
         least: 2,
         most: 2,
-        run: |a| Ok(common_coarsening(&a.shape(0)?, &a.shape(1)?)?.into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => common_coarsening(&x, &y)?),
     },
     Function {
         name: "domain_distribute",
@@ -302,6 +316,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SHAPES,
         least: 2,
         most: 2,
-        run: |a| Ok(domain_distribute(&a.shape(0)?, &a.shape(1)?)?.into()),
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => domain_distribute(&x, &y)?),
     },
 ];

@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, Integer | Xor | Composed, layout => layout.is_injective()?),
+        run: |a| mapped!(a, Integer | Symbol | Xor | Composed, layout => layout.is_injective()?),
     },
     Function {
         name: "is_surjective",
@@ -42,6 +42,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.map_of_indices(0)? {
             Map::Xor(layout) => Ok(layout.is_surjective()?.into()),
             Map::Composed(map) => Ok(map.is_surjective()?.into()),
+            Map::Symbol(layout) => Ok(layout.is_surjective()?.into()),
             _ => Ok(a.layout(0)?.is_surjective().into()),
         },
     },
@@ -57,6 +58,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.map_of_indices(0)? {
             Map::Xor(layout) => Ok(layout.is_bijective()?.into()),
             Map::Composed(map) => Ok(map.is_bijective()?.into()),
+            Map::Symbol(layout) => Ok(layout.is_bijective()?.into()),
             _ => Ok(a.layout(0)?.is_bijective().into()),
         },
     },
@@ -72,6 +74,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.map_of_indices(0)? {
             Map::Xor(layout) => Ok(layout.is_compact()?.into()),
             Map::Composed(map) => Ok(map.is_compact()?.into()),
+            Map::Symbol(layout) => Ok(layout.is_compact()?.into()),
             _ => Ok(a.layout(0)?.is_compact().into()),
         },
     },
@@ -86,6 +89,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| match a.map_of_indices(0)? {
             Map::Composed(map) => Ok(map.is_contiguous()?.into()),
+            Map::Symbol(layout) => Ok(layout.is_contiguous()?.into()),
             _ => Ok(a.layout(0)?.is_contiguous().into()),
         },
     },
@@ -100,6 +104,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| match a.map_of_indices(0)? {
             Map::Composed(map) => Ok(map.is_ordered()?.into()),
+            Map::Symbol(layout) => Ok(layout.is_ordered()?.into()),
             _ => Ok(a.layout(0)?.is_ordered().into()),
         },
     },
@@ -112,7 +117,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| Ok(a.layout(0)?.is_tractable().into()),
+        run: |a| match a.map(0)? {
+            Map::Symbol(layout) => Ok(layout.is_tractable()?.into()),
+            _ => Ok(a.layout(0)?.is_tractable().into()),
+        },
     },
     Function {
         name: "image",

@@ -3,7 +3,7 @@
 use tilewright_layout::{Composed, make_layout_tv, max_common_layout, max_common_vector};
 
 use super::Function;
-use crate::arguments::{Arguments, Fault};
+use crate::arguments::{Arguments, Fault, Layouts};
 use crate::value::Value;
 
 const THREADS: &str = "Threads and vectors";
@@ -27,6 +27,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
+            if let Layouts::Symbol(threads, values) = a.layouts(0, 1)? {
+                let (tile, layout) = make_layout_tv(&threads, &values)?;
+                return Ok(Value::List(vec![tile.into(), layout.into()]));
+            }
             let (tile, layout) = make_layout_tv(&*a.layout(0)?, &*a.layout(1)?)?;
             Ok(Value::List(vec![tile.into(), layout.into()]))
         },
@@ -42,7 +46,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match seen(&a)? {
             Some((x, y)) => Ok(x.max_common_layout(&y)?.into()),
-            None => Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+            None => match a.layouts(0, 1)? {
+                Layouts::Symbol(x, y) => Ok(max_common_layout(&x, &y)?.into()),
+                _ => Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+            },
         },
     },
     Function {
@@ -56,7 +63,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match seen(&a)? {
             Some((x, y)) => Ok(x.max_common_vector(&y)?.into()),
-            None => Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+            None => match a.layouts(0, 1)? {
+                Layouts::Symbol(x, y) => Ok(max_common_vector(&x, &y)?.into()),
+                _ => Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+            },
         },
     },
 ];
