@@ -16,6 +16,7 @@
 //! * `form`: an expression as a tree of operations, and its text
 //! * `text`: reading expressions, and trees, layouts and tilers of them
 //! * `values`: numbers in place of the parameters
+//! * `structures`: the same in trees, layouts, tilers and composed layouts
 
 mod bounds;
 mod divisor;
@@ -27,6 +28,7 @@ mod polynomial;
 mod predicate;
 mod question;
 mod quotient;
+mod structures;
 mod text;
 mod values;
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use random::Random;
 use tilewright_layout::symbolic::{Declarations, Expr, Symbolic, Values};
 use tilewright_layout::{
-    Layout, LayoutError, Tree, common_coarsening, common_refinement, domain_distribute, greatest_common_domain,
-    max_common_layout, max_common_vector,
+    Composed, Coordinate, Layout, LayoutError, ModePath, Swizzle, Tree, Truth, common_coarsening, common_refinement,
+    domain_distribute, greatest_common_domain, make_layout_tv, max_common_layout, max_common_vector,
 };
 
 const FACTS: &str = "M{div=8},K,N{min=2},L{div=16,max=64},S{min=1},B{max=2}";
@@ -143,6 +143,36 @@ fn predicates_hold_for_every_value_or_ask() {
         println!("{name}: {count:?}");
         assert!(count.answered > 700 && count.missed * 10 < count.answered, "{name}: {count:?}");
     }
+}
+
+#[test]
+fn equality_is_that_of_every_value_or_open() {
+    let (names, mut random) = (names(), Random(12));
+    let mut counts = [0; 3];
+    for _ in 0..2_000 {
+        let a = random_text(&mut random);
+        let (shape, strides) = a.split_once(':').unwrap();
+        let b = match random.below(4) {
+            0 => random_text(&mut random),
+            1 => format!("{shape}:{}", strides.replace("8+", "16+")),
+            2 => format!("({shape},1):({strides},K)"),
+            _ => names.layout(&a).unwrap().coalesce().unwrap().to_string(),
+        };
+        let (x, y) = (names.layout(&a).unwrap(), names.layout(&b).unwrap());
+        let answer = x.same_function(&y);
+        for values in samples(&mut random) {
+            let same = x.numbers(&values).unwrap().equivalent(&y.numbers(&values).unwrap());
+            assert!(!answer.proved() || same, "{a} and {b}");
+            assert!(!answer.refuted() || !same, "{a} and {b}");
+        }
+        counts[match answer {
+            Truth::Proved => 0,
+            Truth::Refuted => 1,
+            Truth::Open => 2,
+        }] += 1;
+    }
+    println!("{counts:?} proved, refuted, open");
+    assert!(counts[0] > 600 && counts[1] > 300);
 }
 
 /// The offsets of the elements of a flat layout, natural coordinates in order.
@@ -387,4 +417,50 @@ fn common_domains_are_those_of_every_value() {
     }
     println!("{answered} answered, {asked} refused");
     assert!(answered > 250);
+}
+
+#[test]
+fn threads_and_values_share_the_tile_at_every_value() {
+    let (names, mut random) = (names(), Random(10));
+    for (thr, val) in [("(M,4):(4,1)", "(2,2):(1,2)"), ("(4,K):(1,4)", "(N,3):(3,1)"), ("(8,M/8):(M/8,1)", "K:1")] {
+        let (x, y) = (names.layout(thr).unwrap(), names.layout(val).unwrap());
+        let (tile, layout) = make_layout_tv(&x, &y).unwrap();
+        for values in samples(&mut random) {
+            let (plain_tile, plain) =
+                make_layout_tv(&x.numbers(&values).unwrap(), &y.numbers(&values).unwrap()).unwrap();
+            assert_eq!(tile.numbers(&values).unwrap(), plain_tile, "{thr} {val}");
+            assert_eq!(offsets(&layout.numbers(&values).unwrap()), offsets(&plain), "{thr} {val}: {layout}");
+        }
+    }
+}
+
+/// Numbers in place of parameters, in structures of every kind: each is what its parts become.
+#[test]
+fn numbers_go_into_every_structure() {
+    let (names, mut random) = (names(), Random(11));
+    let inner = names.layout("(M,K):(K,1)").unwrap();
+    let swizzle = Swizzle::new(2, 0, 3).unwrap();
+    let composed = Composed::new(swizzle, names.expr("8*S").unwrap(), inner.clone()).unwrap();
+    let chained = Composed::new(composed.map().unwrap(), Expr::from(0), names.layout("(N,2):(1,N)").unwrap()).unwrap();
+    let path = |mode: usize| ModePath::new(&[mode]).unwrap();
+    let steps = [Coordinate::step(names.expr("K").unwrap(), path(0)), Coordinate::step(Expr::from(1), path(1))];
+    let windows = Layout::new(&inner.shape(), &Tree::flat(steps).unwrap()).unwrap();
+    assert_eq!(composed.parameters().len(), 3);
+    assert_eq!(chained.parameters().len(), 4);
+    assert_eq!(windows.with_facts(), "(M{div=8},K):(K@0,1@1)");
+    for values in samples(&mut random) {
+        let number = |text: &str| names.expr(text).unwrap().numbers(&values).unwrap();
+        let (plain, whole) = (composed.numbers(&values).unwrap(), chained.numbers(&values).unwrap());
+        assert_eq!(composed.substitute(&values).unwrap().to_string(), plain.to_string());
+        for index in 0..plain.size() {
+            let (i, j) = (index % number("M"), index / number("M"));
+            assert_eq!(plain.eval(&index), Ok(swizzle.apply(8 * number("S") + i * number("K") + j)));
+        }
+        for index in 0..whole.size() {
+            assert_eq!(whole.eval(&index), plain.map().unwrap().eval(&index));
+        }
+        let steps = windows.numbers(&values).unwrap().eval(&(number("M") + 1)).unwrap();
+        // The last mode goes on past its end.
+        assert_eq!((steps.scale_at(path(0)), steps.scale_at(path(1))), (number("K"), 1));
+    }
 }

@@ -3,9 +3,8 @@
 //! Law: a value for each parameter turns a value of the language into the one that the same program gives of these numbers.
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic, Values};
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, OuterMap, Stride, Tiler, Tree};
+use tilewright_layout::{Extent, LayoutError};
 
-use crate::kinds::Step;
 use crate::value::Value;
 
 impl Value {
@@ -19,11 +18,25 @@ impl Value {
     /// assert_eq!(names, ["K", "M"]);
     /// ```
     pub fn parameters(&self) -> Vec<Parameter> {
-        let mut found = Vec::new();
-        gather(self, &mut found);
-        found.sort();
-        found.dedup();
-        found
+        match self {
+            Value::Symbol(number) => number.parameters(),
+            Value::SymbolTree(tree) => tree.parameters(),
+            Value::SymbolCoord(coord) => coord.parameters(),
+            Value::SymbolLayout(layout) => layout.parameters(),
+            Value::SymbolTiler(tiler) => tiler.parameters(),
+            Value::SymbolComposed(map) => map.parameters(),
+            Value::StepTree(tree) => tree.parameters(),
+            Value::StepLayout(layout) => layout.parameters(),
+            Value::StepTiler(tiler) => tiler.parameters(),
+            Value::StepComposed(map) => map.parameters(),
+            Value::List(items) => {
+                let mut found: Vec<Parameter> = items.iter().flat_map(Value::parameters).collect();
+                found.sort();
+                found.dedup();
+                found
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The value with each parameter that is given replaced by its number.
@@ -47,107 +60,16 @@ impl Value {
             Value::SymbolCoord(coord) => coord.substitute(values)?.into(),
             Value::SymbolLayout(layout) => layout.substitute(values)?.into(),
             Value::SymbolTiler(tiler) => tiler.substitute(values)?.into(),
-            Value::SymbolComposed(map) => {
-                let offset = map.offset().substitute(values)?;
-                Composed::new(in_map(map.outer(), values)?, offset, map.inner().substitute(values)?)?.into()
-            }
-            Value::StepTree(tree) => tree.try_map(|step| in_step(step, values))?.into(),
-            Value::StepLayout(layout) => in_layout(layout, values)?.into(),
-            Value::StepTiler(tiler) => in_tiler(tiler, values)?.into(),
-            Value::StepComposed(map) => {
-                let offset = in_step(map.offset(), values)?;
-                Composed::new(in_map(map.outer(), values)?, offset, in_layout(map.inner(), values)?)?.into()
-            }
+            Value::SymbolComposed(map) => map.substitute(values)?.into(),
+            Value::StepTree(tree) => tree.substitute(values)?.into(),
+            Value::StepLayout(layout) => layout.substitute(values)?.into(),
+            Value::StepTiler(tiler) => tiler.substitute(values)?.into(),
+            Value::StepComposed(map) => map.substitute(values)?.into(),
             Value::List(items) => {
                 Value::List(items.iter().map(|item| item.substitute(values)).collect::<Result<_, _>>()?)
             }
             known => known.clone(),
         })
-    }
-}
-
-fn in_step(step: &Step, values: &Values) -> Result<Step, LayoutError> {
-    step.terms().try_fold(Step::zero(), |sum, (path, scale)| {
-        let term = Step::step(scale.substitute(values)?, path);
-        sum.plus(&term).ok_or(LayoutError::Overflow { op: "substitute" })
-    })
-}
-
-fn in_layout(layout: &Layout<Step>, values: &Values) -> Result<Layout<Step>, LayoutError> {
-    let stride: Tree<Step> = layout.stride().try_map(|step| in_step(step, values))?;
-    Layout::new(&layout.shape().substitute(values)?, &stride)
-}
-
-fn in_tiler(tiler: &Tiler<Step>, values: &Values) -> Result<Tiler<Step>, LayoutError> {
-    match tiler {
-        Tiler::Keep => Ok(Tiler::Keep),
-        Tiler::Layout(layout) => in_layout(layout, values).map(Tiler::Layout),
-        Tiler::Modes(modes) => {
-            Tiler::modes(modes.items().iter().map(|item| in_tiler(item, values)).collect::<Result<Vec<_>, _>>()?)
-        }
-    }
-}
-
-fn in_map(map: &OuterMap<Expr>, values: &Values) -> Result<OuterMap<Expr>, LayoutError> {
-    match map {
-        OuterMap::Layout(layout) => layout.substitute(values).map(OuterMap::Layout),
-        OuterMap::Chain(chain) => {
-            let offset = chain.offset().substitute(values)?;
-            in_map(chain.outer(), values)?.after(&offset, &in_map(chain.inner(), values)?)
-        }
-        known => Ok(known.clone()),
-    }
-}
-
-fn gather(value: &Value, found: &mut Vec<Parameter>) {
-    let mut steps = |tree: &Tree<Step>| {
-        tree.leaves().iter().flat_map(Step::terms).for_each(|(_, scale)| found.extend(scale.parameters()));
-    };
-    match value {
-        Value::Symbol(number) => found.extend(number.parameters()),
-        Value::SymbolTree(tree) => found.extend(tree.parameters()),
-        Value::SymbolCoord(coord) => found.extend(coord.parameters()),
-        Value::SymbolLayout(layout) => found.extend(layout.parameters()),
-        Value::SymbolTiler(tiler) => found.extend(tiler.parameters()),
-        Value::StepTree(tree) => steps(tree),
-        Value::StepLayout(layout) => {
-            steps(&layout.stride());
-            found.extend(layout.shape().parameters());
-        }
-        Value::StepTiler(tiler) => in_tiles(tiler, found),
-        Value::SymbolComposed(map) => {
-            in_maps(map.outer(), found);
-            found.extend(map.offset().parameters());
-            found.extend(map.inner().parameters());
-        }
-        Value::StepComposed(map) => {
-            steps(&Tree::leaf(map.offset().clone()));
-            steps(&map.inner().stride());
-            in_maps(map.outer(), found);
-            found.extend(map.shape().parameters());
-        }
-        Value::List(items) => items.iter().for_each(|item| gather(item, found)),
-        _ => {}
-    }
-}
-
-fn in_tiles(tiler: &Tiler<Step>, found: &mut Vec<Parameter>) {
-    match tiler {
-        Tiler::Keep => {}
-        Tiler::Layout(layout) => gather(&Value::StepLayout(Box::new(layout.clone())), found),
-        Tiler::Modes(modes) => modes.items().iter().for_each(|item| in_tiles(item, found)),
-    }
-}
-
-fn in_maps(map: &OuterMap<Expr>, found: &mut Vec<Parameter>) {
-    match map {
-        OuterMap::Layout(layout) => found.extend(layout.parameters()),
-        OuterMap::Chain(chain) => {
-            in_maps(chain.outer(), found);
-            found.extend(chain.offset().parameters());
-            in_maps(chain.inner(), found);
-        }
-        OuterMap::Swizzle(_) | OuterMap::Bits(_) => {}
     }
 }
 

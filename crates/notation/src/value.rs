@@ -313,11 +313,11 @@ impl fmt::Display for Value {
             Value::SymbolCoord(coord) => f.write_str(&coord.with_facts()),
             Value::SymbolLayout(layout) => f.write_str(&layout.with_facts()),
             Value::SymbolTiler(tiler) => f.write_str(&tiler.with_facts()),
-            Value::StepTree(tree) => f.write_str(&self.with_facts(tree)),
-            Value::StepLayout(layout) => f.write_str(&self.with_facts(layout)),
-            Value::StepTiler(tiler) => f.write_str(&self.with_facts(tiler)),
-            Value::SymbolComposed(map) => f.write_str(&self.with_facts(map)),
-            Value::StepComposed(map) => f.write_str(&self.with_facts(map)),
+            Value::StepTree(tree) => f.write_str(&tree.with_facts()),
+            Value::StepLayout(layout) => f.write_str(&layout.with_facts()),
+            Value::StepTiler(tiler) => f.write_str(&tiler.with_facts()),
+            Value::SymbolComposed(map) => f.write_str(&map.with_facts()),
+            Value::StepComposed(map) => f.write_str(&map.with_facts()),
             Value::XorTree(tree) => tree.fmt(f),
             Value::XorLayout(layout) => layout.fmt(f),
             Value::Matrix(matrix) => matrix.fmt(f),
@@ -333,26 +333,6 @@ impl fmt::Display for Value {
                 f.write_str(if values.len() == 1 { ",)" } else { ")" })
             }
         }
-    }
-}
-
-impl Value {
-    /// A text of this value in which each name has its facts where it first stands.
-    fn with_facts(&self, text: &dyn fmt::Display) -> String {
-        let mut text = text.to_string();
-        for parameter in self.parameters() {
-            let (Some(name), told) = (parameter.name(), format!("{parameter:#}")) else { continue };
-            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let whole = text.match_indices(name).find(|(at, _)| {
-                let before = text.get(..*at).is_some_and(|before| before.ends_with(word));
-                let after = text.get(at + name.len()..).is_some_and(|after| after.starts_with(word));
-                !before && !after
-            });
-            if let Some((at, _)) = whole {
-                text.replace_range(at..at + name.len(), &told);
-            }
-        }
-        text
     }
 }
 

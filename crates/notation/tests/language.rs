@@ -243,3 +243,33 @@ fn maps_by_maps() {
     assert_eq!(code("cosize(S<2,0,3> o 5 o (M,8):(8,1))"), "E0208");
     assert_eq!(code("composition((4,8):(1@0,1@1), S<1,0,1> o 0 o 4:1)"), "E0121");
 }
+
+#[test]
+fn questions_about_layouts_known_at_launch() {
+    for (source, expected) in [
+        ("is_compact((M,K):(K,1))", "true"),
+        ("is_injective((M,K):(K+8,1))", "true"),
+        ("is_contiguous((M{min=2},K):(2*K,2))", "false"),
+        ("recast_layout(32, 16, (M{div=8},K):(1,M))", "(M{div=8}/2,K):(1,M/2)"),
+        ("upcast((M{div=8},K):(1,M), 8)", "(M{div=8}/8,K):(1,M/8)"),
+        ("max_alignment((M{div=8},K):(1,S{div=16}))", "8"),
+        ("max_common_vector((M,K):(K,1), (M,K):(K+8,1))", "K"),
+        ("domain_distribute((M{div=8},K), 8)", "8:1"),
+        ("common_refinement((M{div=128},K), (128,M/128,K))", "(128,M{div=128}/128,K)"),
+        ("gcd(M{div=8}, 4)", "4"),
+        ("make_layout_like((M,K):(K+8,1))", "(M,K):(K,1)"),
+        ("equivalent((M,K):(1,M), M*K:1)", "true"),
+        ("equal(M{max=4}, N{min=5})", "false"),
+    ] {
+        assert_eq!(value(source), expected, "{source}");
+    }
+    for source in [
+        "is_compact((M,K):(S,1))",
+        "recast_layout(32, 16, (M,K):(1,M))",
+        "equivalent((M,K):(1,M), (M,K):(K,1))",
+        "equal(M, K)",
+        "gcd(M, 4)",
+    ] {
+        assert_eq!(code(source), "E0123", "{source}");
+    }
+}

@@ -454,7 +454,10 @@ pub(super) fn with_facts(text: &str, parameters: &[Parameter]) -> String {
         };
         let (token, after) = rest.split_at(length);
         match missing.iter().position(|parameter| parameter.name() == Some(token)) {
-            Some(place) if !after.starts_with('(') => out.push_str(&alloc::format!("{:#}", missing.swap_remove(place))),
+            // What goes on with a bracket is a function or a swizzle.
+            Some(place) if !after.starts_with(['(', '<']) => {
+                out.push_str(&alloc::format!("{:#}", missing.swap_remove(place)))
+            }
             _ => out.push_str(token),
         }
         rest = after;

@@ -12,12 +12,9 @@ use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
 use super::quotient;
 use super::text;
-use crate::coord::{Coord, Slot};
 use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf};
 use crate::number::Extent;
-use crate::tiler::Tiler;
-use crate::tree::Tree;
 
 const OP: &str = "substitute";
 
@@ -73,7 +70,7 @@ impl Values {
     }
 }
 
-/// What is made of expressions: [`Expr`], and trees, coordinates, layouts and tilers of them.
+/// What is made of expressions: [`Expr`], and trees, coordinates, layouts, tilers and composed layouts of them.
 pub trait Symbolic: Sized + Display {
     /// The same of numbers.
     type Numbers;
@@ -184,106 +181,6 @@ impl Symbolic for Expr {
         let (what, wanted) = ("the number of values given", "one for every parameter");
         let missing = || LayoutError::Argument { op: OP, what, value: values.given.len() as i64, wanted };
         value.known().ok_or_else(missing)
-    }
-}
-
-impl Symbolic for Tree<Expr> {
-    type Numbers = Tree<i64>;
-
-    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
-        self.leaves().iter().for_each(each);
-    }
-
-    fn substitute(&self, values: &Values) -> Result<Tree<Expr>, LayoutError> {
-        self.try_map(|leaf| leaf.substitute(values))
-    }
-
-    fn numbers(&self, values: &Values) -> Result<Tree<i64>, LayoutError> {
-        self.try_map(|leaf| leaf.numbers(values))
-    }
-}
-
-impl Symbolic for Coord<Expr> {
-    type Numbers = Coord;
-
-    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
-        for slot in self.leaves() {
-            if let Slot::At(index) = slot {
-                each(index);
-            }
-        }
-    }
-
-    fn substitute(&self, values: &Values) -> Result<Coord<Expr>, LayoutError> {
-        self.try_map(|slot| match slot {
-            Slot::At(index) => Ok(Slot::At(index.substitute(values)?)),
-            Slot::All => Ok(Slot::All),
-        })
-    }
-
-    fn numbers(&self, values: &Values) -> Result<Coord, LayoutError> {
-        self.try_map(|slot| match slot {
-            Slot::At(index) => Ok(Slot::At(index.numbers(values)?)),
-            Slot::All => Ok(Slot::All),
-        })
-    }
-}
-
-impl Symbolic for Layout<Expr> {
-    type Numbers = Layout;
-
-    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
-        // The text has all extents first, and facts belong to the first occurrence.
-        self.leaves().iter().for_each(|leaf| each(&leaf.extent));
-        self.leaves().iter().for_each(|leaf| each(&leaf.stride));
-    }
-
-    fn substitute(&self, values: &Values) -> Result<Layout<Expr>, LayoutError> {
-        Layout::from_tree(self.tree().try_map(|leaf| {
-            Ok(Leaf { extent: leaf.extent.substitute(values)?, stride: leaf.stride.substitute(values)? })
-        })?)
-    }
-
-    fn numbers(&self, values: &Values) -> Result<Layout, LayoutError> {
-        Layout::from_tree(
-            self.tree().try_map(|leaf| {
-                Ok(Leaf { extent: leaf.extent.numbers(values)?, stride: leaf.stride.numbers(values)? })
-            })?,
-        )
-    }
-}
-
-impl Symbolic for Tiler<Expr> {
-    type Numbers = Tiler;
-
-    fn visit(&self, each: &mut dyn FnMut(&Expr)) {
-        match self {
-            Tiler::Keep => {}
-            Tiler::Layout(layout) => layout.visit(each),
-            Tiler::Modes(modes) => modes.items().iter().for_each(|item| item.visit(each)),
-        }
-    }
-
-    fn substitute(&self, values: &Values) -> Result<Tiler<Expr>, LayoutError> {
-        Ok(match self {
-            Tiler::Keep => Tiler::Keep,
-            Tiler::Layout(layout) => Tiler::Layout(layout.substitute(values)?),
-            Tiler::Modes(modes) => {
-                let items: Result<Vec<_>, _> = modes.items().iter().map(|item| item.substitute(values)).collect();
-                Tiler::modes(items?)?
-            }
-        })
-    }
-
-    fn numbers(&self, values: &Values) -> Result<Tiler, LayoutError> {
-        Ok(match self {
-            Tiler::Keep => Tiler::Keep,
-            Tiler::Layout(layout) => Tiler::Layout(layout.numbers(values)?),
-            Tiler::Modes(modes) => {
-                let items: Result<Vec<_>, _> = modes.items().iter().map(|item| item.numbers(values)).collect();
-                Tiler::modes(items?)?
-            }
-        })
     }
 }
 
