@@ -267,8 +267,8 @@ fn questions_about_layouts_known_at_launch() {
         "is_compact((M,K):(S,1))",
         "recast_layout(32, 16, (M,K):(1,M))",
         "equivalent((M,K):(1,M), (M,K):(K,1))",
-        "equal(M, K)",
-        "gcd(M, 4)",
+        "equal(M{div=2}, K{div=3})",
+        "gcd(M{div=2}, 4)",
     ] {
         assert_eq!(code(source), "E0123", "{source}");
     }
