@@ -69,7 +69,7 @@ impl<N: Extent> Layout<N> {
     ///
     /// let launch = |text: &str| text.parse::<Layout<Expr>>().unwrap().is_injective();
     /// assert!(launch("(M,K):(K+8,1)").unwrap());
-    /// let error = launch("(M,8):(S,1)").unwrap_err();
+    /// let error = launch("(M,8):(S{min=2},1)").unwrap_err();
     /// assert_eq!(error.to_string(), "is_injective: needs 7 to be less than S; declare `S{min=8}`");
     /// ```
     pub fn is_injective(&self) -> Result<bool, LayoutError> {

@@ -255,7 +255,7 @@ impl Layout<Expr> {
     ///
     /// let bijective = |text: &str| text.parse::<Layout<Expr>>().unwrap().is_bijective();
     /// assert!(bijective("(M,(8,K)):(8*K,(1,8))").unwrap());
-    /// let error = bijective("(M,K):(S{min=1},1)").unwrap_err();
+    /// let error = bijective("(M,8):(16,1)").unwrap_err();
     /// assert_eq!(error.to_string(), "is_bijective: needs 1 to be less than M; declare `M{min=2}`");
     /// ```
     pub fn is_bijective(&self) -> Result<bool, LayoutError> {
