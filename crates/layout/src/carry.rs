@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use crate::compose::{OP, Outer, Run, split_mode};
+use crate::compose::{Level, OP, Outer, Run, split_mode};
 use crate::error::{LayoutError, Path};
 use crate::evidence::{Carry, Condition, Offset, Question};
 use crate::layout::Leaf;
@@ -282,7 +282,6 @@ fn explain<D: Stride>(
 }
 
 /// The refusal that shows a coordinate of B at which level `level` carries; none when a number is not known.
-#[inline]
 fn refusal<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -294,23 +293,36 @@ fn refusal<D: Stride>(
     // The mode that goes farthest is the one that crosses; the next one starts inside.
     let (mut crossing, mut inside) = (None, None);
     let (mut farthest, mut second) = (0, 0);
-    for (number, (index, leaf)) in coordinate.iter().zip(b.leaves).enumerate().filter(|(_, (index, _))| **index > 0) {
-        let (extent, stride) = (leaf.extent.known()?, leaf.stride.known()?);
-        let reach = stride.unsigned_abs().saturating_mul(index.unsigned_abs());
-        let mode = Some((number, extent, stride));
+    for (number, index) in coordinate.iter().enumerate().filter(|(_, index)| **index > 0) {
+        let mode = Mode::of(b, number)?;
+        let reach = mode.reach(*index);
         if reach > farthest {
             (second, inside) = (farthest, crossing);
-            (farthest, crossing) = (reach, mode);
+            (farthest, crossing) = (reach, Some(mode));
         } else if reach > second {
-            (second, inside) = (reach, mode);
+            (second, inside) = (reach, Some(mode));
         }
     }
     let crossing = crossing?;
+    carrying(outer, b, coordinate, level, (crossing, inside.unwrap_or(crossing)), value, sum)
+}
+
+/// The same for the mode that crosses and the mode that starts inside.
+#[inline(always)]
+fn carrying<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    coordinate: SmallVec<[i64; 8]>,
+    level: usize,
+    (crossing, inside): (Mode, Mode),
+    value: &D,
+    sum: &D,
+) -> Option<LayoutError> {
     Some(LayoutError::Carry(Box::new(Carry {
         profile: b.profile.to_owned(),
         above: Path::new(),
-        crossing,
-        inside: inside.unwrap_or(crossing),
+        crossing: crossing.0,
+        inside: inside.0,
         mode_of_a: level,
         run: outer.levels.get(level)?.end.known()?,
         coordinate,
@@ -319,23 +331,40 @@ fn refusal<D: Stride>(
     })))
 }
 
+/// A leaf of B as a [`Carry`] holds it: its number, extent and stride.
+#[derive(Clone, Copy)]
+struct Mode((usize, i64, i64));
+
+impl Mode {
+    #[inline]
+    fn of<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<Mode> {
+        let leaf = b.leaves.get(number)?;
+        Some(Mode((number, leaf.extent.known()?, leaf.stride.known()?)))
+    }
+
+    /// How far it goes in so many steps.
+    #[inline]
+    fn reach(self, steps: i64) -> u64 {
+        self.0.2.unsigned_abs().saturating_mul(steps.unsigned_abs())
+    }
+}
+
 /// An earlier run that may carry together with the current one.
 struct Partner<'a, D: Stride> {
     leaf: usize,
     run: &'a Leaf<D>,
-    /// The step of the run, and its part below the level that carries.
-    step: D::Extent,
+    /// How many steps of its leaf are one step of the run.
+    scale: D::Extent,
+    /// The part of its step below the level that carries.
     part: D::Extent,
     /// The most that it adds at that level.
     reach: D::Extent,
-    /// How many steps of its leaf are one step of the run.
-    scale: D::Extent,
 }
 
 /// The refusal at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
 /// before it with the largest part at the level. Nothing is said when they do not show it.
 ///
-/// `placed` are the leaves of the result so far, `stride` the value of the run. All steps have one sign.
+/// `placed` are the leaves of the result so far, `stride` the value of the run, whose part at the level is known. All steps have one sign.
 #[cold]
 #[inline(never)]
 pub(crate) fn refute<D: Stride>(
@@ -343,12 +372,12 @@ pub(crate) fn refute<D: Stride>(
     b: TreeRef<'_, Leaf<D::Extent>>,
     placed: &[Leaf<D>],
     number: usize,
-    run: &Run<D::Extent>,
-    stride: &D,
+    run: Run<D::Extent>,
+    stride: D,
     level: usize,
 ) -> Option<LayoutError> {
     let one = D::Extent::one();
-    let end = &outer.levels.get(level)?.end;
+    let Level { end, part, .. } = outer.levels.get(level)?;
     let mut best: Option<Partner<'_, D>> = None;
     let mut placed = placed.iter();
     let mut scale = one.clone();
@@ -358,42 +387,48 @@ pub(crate) fn refute<D: Stride>(
             placed.next();
             continue;
         }
+        let mut step = leaf.stride.magnitude()?;
         // The runs of a leaf multiply up to it; of the current one there may be none yet.
         while scale != leaf.extent
             && let Some(run) = placed.next()
         {
-            let step = leaf.stride.magnitude()?.times(&scale)?;
             let (_, part) = step.divide(end)?;
             let reach = run.extent.minus(&one)?.times(&part)?;
-            let next = scale.times(&run.extent)?;
-            if best.as_ref().is_none_or(|best| best.reach.less(&reach).proved()) {
-                best = Some(Partner { leaf: position, run, step, part, reach, scale });
+            let better = best.as_ref().is_none_or(|best| best.reach.less(&reach).proved());
+            let next = (step.times(&run.extent)?, scale.times(&run.extent)?);
+            if better {
+                best = Some(Partner { leaf: position, run, scale, part, reach });
             }
-            scale = next;
+            (step, scale) = next;
         }
     }
     let partner = best?;
-    let (_, part) = run.step.divide(end)?;
     // As few steps of the partner as will do, and then of the run.
     let most = run.extent.minus(&one)?;
-    let steps = end.minus(&most.times(&part)?)?.divide_up(&partner.part)?;
-    let others = end.minus(&partner.part.times(&steps)?)?.divide_up(&part)?;
+    let steps = end.minus(&most.times(part)?)?.divide_up(&partner.part)?;
+    let others = end.minus(&partner.part.times(&steps)?)?.divide_up(part)?;
     let within =
         |count: &D::Extent, run: &D::Extent| D::Extent::zero().less(count).proved() && count.less(run).proved();
     if !within(&steps, &partner.run.extent) || !within(&others, &run.extent) {
         return None;
     }
-    let index = partner.step.times(&steps)?.plus(&run.step.times(&others)?)?;
+    let one_way = b.leaves.get(partner.leaf)?.stride.magnitude()?;
+    let near = partner.scale.times(&steps)?;
+    let index = one_way.times(&near)?.plus(&run.step.times(&others)?)?;
     let value = outer.eval(&index)?;
     let value = if run.negative { value.times(&D::Extent::from(-1))? } else { value };
     let sum = partner.run.stride.times(&steps)?.plus(&stride.times(&others)?)?;
     if !value.same(&sum).refuted() {
         return None;
     }
+    let (near, far) = (near.known()?, scale.times(&others)?.known()?);
     let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
-    *coordinate.get_mut(partner.leaf)? += partner.scale.times(&steps)?.known()?;
-    *coordinate.get_mut(number)? += scale.times(&others)?.known()?;
-    refusal(outer, b, coordinate, level, &value, &sum)
+    *coordinate.get_mut(partner.leaf)? += near;
+    *coordinate.get_mut(number)? += far;
+    // The mode that goes farther is the one that crosses; the other one starts inside.
+    let (first, second) = (Mode::of(b, partner.leaf)?, Mode::of(b, number)?);
+    let modes = if second.reach(far) > first.reach(near) { (second, first) } else { (first, second) };
+    carrying(outer, b, coordinate, level, modes, &value, &sum)
 }
 
 /// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no carry sets in before
@@ -401,13 +436,13 @@ pub(crate) fn refute<D: Stride>(
 #[cold]
 pub(crate) fn first_break<D: Stride>(
     outer: &Outer<D>,
-    step: &D::Extent,
-    value: &D,
-    extent: &D::Extent,
+    step: D::Extent,
+    value: D,
+    extent: D::Extent,
     from: D::Extent,
 ) -> Result<D::Extent, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
-    let open = || LayoutError::open(OP, Condition::Equal, step, &D::Extent::zero());
+    let open = || LayoutError::open(OP, Condition::Equal, &step, &D::Extent::zero());
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =
         outer.levels.iter().map(|level| level.end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
@@ -429,7 +464,7 @@ pub(crate) fn first_break<D: Stride>(
             .min();
         match next.filter(|next| *next < Wide::from(s)) {
             Some(next) => at = next as i64,
-            None => return Ok(extent.clone()),
+            None => return Ok(extent),
         }
     }
     Err(LayoutError::Undecided { op: OP, limit: MAX_CASES })

@@ -8,6 +8,8 @@
 //! `coalesce_z(L)` equals `L` at *every* integer, past the end and below zero too. The last mode has no end, so its extent
 //! is kept even when it is 1.
 
+use core::mem::replace;
+
 use crate::error::LayoutError;
 use crate::evidence::{Condition, Question};
 use crate::layout::{Layout, Leaf};
@@ -50,28 +52,33 @@ fn each_joined<D: Stride>(
     mut emit: impl FnMut(Leaf<D>) -> Option<()>,
 ) -> Option<Option<Leaf<D>>> {
     let Some((last, front)) = leaves.split_last() else { return Some(None) };
+    let counts = |leaf: &Leaf<D>| !leaf.extent.is_one().proved();
+    let ends = endless || counts(last);
+    let mut front = front.iter();
     // The mode that may still grow is kept out of the list until the next one begins.
-    let mut open: Option<Leaf<D>> = None;
-    let mut take = |leaf: &Leaf<D>| {
-        if let Some(mode) = &mut open {
-            if mode.stride.continues(&mode.extent, &leaf.stride).proved() && joins(&mode.extent, &leaf.extent) {
-                mode.extent = mode.extent.times(&leaf.extent)?;
-                return Some(());
-            }
-            emit(mode.clone())?;
+    let mut open = loop {
+        match front.next() {
+            Some(leaf) if counts(leaf) => break leaf.clone(),
+            Some(_) => {}
+            None => return Some(ends.then(|| last.clone())),
         }
-        open = Some(leaf.clone());
-        Some(())
+    };
+    let mut take = |leaf: &Leaf<D>| {
+        if open.stride.continues(&open.extent, &leaf.stride).proved() && joins(&open.extent, &leaf.extent) {
+            open.extent = open.extent.times(&leaf.extent)?;
+            return Some(());
+        }
+        emit(replace(&mut open, leaf.clone()))
     };
     for leaf in front {
-        if !leaf.extent.is_one().proved() {
+        if counts(leaf) {
             take(leaf)?;
         }
     }
-    if endless || !last.extent.is_one().proved() {
+    if ends {
         take(last)?;
     }
-    Some(open)
+    Some(Some(open))
 }
 
 /// Appends the coalesced modes of a list of leaves: nothing when the size is 1.

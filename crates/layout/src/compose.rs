@@ -44,170 +44,23 @@
 //! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l` are multiples of `P_k`, or
 //! when the sum stays strictly between `-P_k` and `P_k`; otherwise the box is split in the same way.
 
-use core::mem::swap;
+mod outer;
+mod run;
 
-use alloc::boxed::Box;
-
-use arrayvec::ArrayVec;
+pub(crate) use outer::{Level, MAX_LEVELS, Outer};
+use run::first_run;
+pub(crate) use run::{Run, split_mode};
 
 use crate::carry;
-use crate::coalesce::each_coalesced;
 use crate::error::{LayoutError, Limit};
-use crate::evidence::{BMode, Condition, Question, Uneven};
+use crate::evidence::Condition;
 use crate::inner::Inner;
 use crate::layout::{Layout, Leaf};
 use crate::number::{Extent, Stride, Truth};
-use crate::profile::{MAX_NODES, Nodes, Splitting};
+use crate::profile::{MAX_NODES, Nodes, ROOM, Splitting};
 use crate::tree::{Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";
-
-/// The outer layout of a composition, as a function on all integers: `A(i)` adds up `digit * stride` over the levels and, for what is
-/// left of `i`, the step of the last mode.
-pub(crate) struct Outer<D: Stride> {
-    /// The coalesced modes but the last.
-    pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
-    /// The step of the last mode, which has no end.
-    last: D,
-    /// Whether the sums may be other than zero.
-    used: bool,
-}
-
-/// A mode of the outer layout that ends, and what is known about carries out of it.
-pub(crate) struct Level<D: Stride> {
-    /// `M_k`
-    pub(crate) extent: D::Extent,
-    /// `D_k`
-    stride: D,
-    /// `P_k`: how many indices this mode and those before it cover.
-    pub(crate) end: D::Extent,
-    /// `a_k` of the run at hand: its step modulo `P_k`.
-    part: D::Extent,
-    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no carry has set in.
-    sum: D::Extent,
-    /// The same without the run at hand.
-    before: D::Extent,
-}
-
-/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
-pub(crate) const MAX_LEVELS: usize = 64;
-
-/// A piece `extent:step` of a mode of B on which A is linear from 0.
-#[derive(Clone)]
-pub(crate) struct Run<N> {
-    pub(crate) extent: N,
-    /// The magnitude of the step in B's codomain.
-    pub(crate) step: N,
-    pub(crate) negative: bool,
-}
-
-impl<D: Stride> Outer<D> {
-    /// An outer layout that is about to be read.
-    #[inline(always)]
-    pub(crate) fn blank() -> Outer<D> {
-        Outer { levels: ArrayVec::new(), last: D::zero(), used: false }
-    }
-
-    /// Reads a layout.
-    #[inline(always)]
-    pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
-        self.try_read(leaves).ok_or_else(|| LayoutError::overflow(OP))
-    }
-
-    #[inline(always)]
-    fn try_read(&mut self, leaves: &[Leaf<D>]) -> Option<()> {
-        let mut end = D::Extent::one();
-        let last = each_coalesced(leaves, true, |mode| {
-            end = end.times(&mode.extent)?;
-            let zero = D::Extent::zero;
-            let Leaf { extent, stride } = mode;
-            let level = Level { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
-            self.levels.try_push(level).ok()
-        })?;
-        if let Some(last) = last {
-            self.last = last.stride;
-        }
-        Some(())
-    }
-
-    /// The step of mode number `mode`.
-    fn steps(&self, mode: usize) -> Option<&D> {
-        match self.levels.get(mode) {
-            Some(level) => Some(&level.stride),
-            None => (mode == self.levels.len()).then_some(&self.last),
-        }
-    }
-
-    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)` and whether no level carries with it. If
-    /// so, its mode does not split here either: its own part of a sum is no larger than the sum.
-    ///
-    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be taken for granted that there are more.
-    #[inline(always)]
-    fn walk(&mut self, step: &D::Extent, last: &D::Extent, extent: &D::Extent) -> Option<(D, bool)> {
-        let (mut value, mut rest) = (D::zero(), step.clone());
-        let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
-        let mut fits = true;
-        for level in &mut self.levels {
-            let (quotient, digit) = rest.divide_given(&level.extent, &[extent])?;
-            value = value.plus(&level.stride.times(&digit)?)?;
-            part = part.plus(&begin.times(&digit)?)?;
-            level.part = part.clone();
-            swap(&mut level.before, &mut level.sum);
-            fits &= level.fits(last, extent);
-            (rest, begin) = (quotient, level.end.clone());
-        }
-        Some((value.plus(&self.last.times(&rest)?)?, fits))
-    }
-
-    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the last one number `last`.
-    #[inline]
-    fn carrying(&mut self, last: &D::Extent, extent: &D::Extent) -> Option<usize> {
-        self.levels.iter_mut().position(|level| !level.fits(last, extent))
-    }
-
-    /// No runs so far.
-    #[inline(always)]
-    fn start(&mut self) {
-        if self.used {
-            for level in &mut self.levels {
-                level.sum = D::Extent::zero();
-            }
-        }
-        self.used = true;
-    }
-
-    /// `A(step)` for a step of any sign, where A is a line.
-    #[inline]
-    fn straight(&self, step: &D::Extent) -> Option<D> {
-        self.last.times(step)
-    }
-
-    /// `A(index)`.
-    #[inline]
-    pub(crate) fn eval(&self, index: &D::Extent) -> Option<D> {
-        let (mut value, mut rest) = (D::zero(), index.clone());
-        for level in &self.levels {
-            let (quotient, digit) = rest.divide(&level.extent)?;
-            value = value.plus(&level.stride.times(&digit)?)?;
-            rest = quotient;
-        }
-        value.plus(&self.last.times(&rest)?)
-    }
-}
-
-impl<D: Stride> Level<D> {
-    /// Whether the steps of the run at hand up to number `last`, together with the runs so far, surely stay below the end.
-    #[inline(always)]
-    fn fits(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
-        match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
-            Some(sum) => {
-                self.sum = sum;
-                self.sum.less_given(&self.end, &[extent]).proved()
-            }
-            None => false,
-        }
-    }
-}
 
 impl<D: Stride> Layout<D> {
     /// `A o B`: the layout `R` with `R(c) = A(B(c))` at every coordinate of `b` (CuTe `composition(A, B)`).
@@ -297,12 +150,16 @@ pub(crate) fn compose_parts<D: Stride>(
 pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut outer = Outer::blank();
     outer.read(a.leaves())?;
-    compose_outer(&mut outer, b)
+    // Written where it stays: each hand that a layout passes through would cost as much as one of its modes.
+    let mut result = Layout::blank();
+    let (nodes, leaves) = result.parts_mut();
+    compose_into(&mut outer, b.as_ref(), nodes, leaves)?;
+    Ok(result)
 }
 
 /// `A o B` for an outer layout that has been read.
-#[inline(always)]
 pub(crate) fn compose_outer<D: Stride>(outer: &mut Outer<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
+    outer.restart();
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
     compose_into(outer, b.as_ref(), nodes, leaves)?;
@@ -317,43 +174,45 @@ pub(crate) fn compose_into<D: Stride>(
     nodes: &mut Nodes,
     leaves: &mut Leaves<Leaf<D>>,
 ) -> Result<(), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
-    outer.start();
     let (mut rising, mut falling, mut open) = (false, false, false);
     let first = leaves.len();
-    let mut tree = Splitting::new(b.profile, nodes);
+    let mut room = ROOM;
+    let mut tree = Splitting::new(b.profile, nodes, &mut room);
     for (number, leaf) in b.leaves.iter().enumerate() {
         if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
             leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
-            tree.leaf(nodes, 1);
+            tree.leaf(1);
             continue;
         }
-        let negative = match leaf.stride.less(&D::Extent::zero()) {
-            Truth::Proved => true,
-            Truth::Refuted => false,
+        let (negative, mut step) = match leaf.stride.less(&D::Extent::zero()) {
+            Truth::Proved => {
+                falling = true;
+                (true, mirrored(leaf.stride.clone())?)
+            }
+            Truth::Refuted => {
+                rising = true;
+                (false, leaf.stride.clone())
+            }
             // Whether it rises or falls is all the same to a line.
             Truth::Open if outer.levels.is_empty() => {
                 let stride = outer.straight(&leaf.stride).ok_or_else(overflow)?;
                 leaves.push(Leaf { extent: leaf.extent.clone(), stride });
-                tree.leaf(nodes, 1);
+                tree.leaf(1);
                 continue;
             }
             Truth::Open => return Err(unsigned(&leaf.stride)),
         };
-        rising |= !negative;
-        falling |= negative;
         let mut extent = leaf.extent.clone();
-        let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
         let mut runs = 1;
         loop {
             let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
             let (value, fits) = outer.walk(&step, &last, &extent).ok_or_else(overflow)?;
             if fits {
-                leaves.push(Leaf { extent, stride: signed(value, negative).ok_or_else(overflow)? });
+                leaves.push(Leaf { extent, stride: signed(value, negative)? });
                 break;
             }
             let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
-            let stride = signed(value, negative).ok_or_else(overflow)?;
+            let stride = signed(value, negative)?;
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
                 None => {}
                 Some(level) => {
@@ -361,7 +220,7 @@ pub(crate) fn compose_into<D: Stride>(
                     if !(open || rising && falling) {
                         let placed = leaves.get(first..).unwrap_or_default();
                         let run = Run { extent: run.clone(), step: step.clone(), negative };
-                        if let Some(refusal) = carry::refute(outer, b, placed, number, &run, &stride, level) {
+                        if let Some(refusal) = carry::refute(outer, b, placed, number, run, stride.clone(), level) {
                             return Err(refusal);
                         }
                     }
@@ -370,170 +229,38 @@ pub(crate) fn compose_into<D: Stride>(
             }
             step = step.times(&run).ok_or_else(overflow)?;
             leaves.push(Leaf { extent: run, stride });
-            match rest {
-                Some(rest) => extent = rest,
-                None => break,
+            if rest.is_one().proved() {
+                break;
             }
+            extent = rest;
             runs += 1;
         }
-        tree.leaf(nodes, runs);
+        tree.leaf(runs);
     }
-    tree.finish(nodes)?;
+    tree.finish()?;
     if open || (rising && falling && !outer.levels.is_empty()) { carry::decide(outer, b) } else { Ok(()) }
 }
 
 #[inline(always)]
-fn signed<D: Stride>(value: D, negative: bool) -> Option<D> {
-    if negative { value.times(&D::Extent::from(-1)) } else { Some(value) }
+fn signed<D: Stride>(value: D, negative: bool) -> Result<D, LayoutError> {
+    if negative { mirrored(value) } else { Ok(value) }
 }
 
-/// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
-/// extent of what remains.
-#[inline(always)]
-fn first_run<D: Stride>(
-    outer: &Outer<D>,
-    b: TreeRef<'_, Leaf<D::Extent>>,
-    number: usize,
-    extent: &D::Extent,
-    step: &D::Extent,
-    value: &D,
-) -> Result<(D::Extent, Option<D::Extent>), LayoutError> {
-    let Some(FirstCarry { at, level, alone }) = first_carry(outer, extent, step)? else {
-        return Ok((extent.clone(), None));
-    };
-    let run = if alone { at } else { carry::first_break(outer, step, value, extent, at)? };
-    if run == *extent {
-        return Ok((run, None));
-    }
-    let (quotient, remainder) = extent.divide(&run).ok_or_else(|| LayoutError::overflow(OP))?;
-    if !remainder.is_zero().proved() {
-        return Err(uneven(outer, b, number, extent, &Run { extent: run, step: step.clone(), negative: false }, level));
-    }
-    Ok((run, Some(quotient)))
-}
-
-/// Splits mode number `number` of B into runs, and hands over each.
-pub(crate) fn split_mode<D: Stride>(
-    outer: &mut Outer<D>,
-    b: TreeRef<'_, Leaf<D::Extent>>,
-    number: usize,
-    mut emit: impl FnMut(Run<D::Extent>),
-) -> Result<(), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
-    let Some(leaf) = b.leaves.get(number) else { return Ok(()) };
-    let negative = match leaf.stride.less(&D::Extent::zero()) {
-        Truth::Open => return Err(unsigned(&leaf.stride)),
-        sign => sign.proved(),
-    };
-    let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
-    let mut rest = Some(leaf.extent.clone());
-    while let Some(extent) = rest {
-        let (value, _) = outer.walk(&step, &D::Extent::zero(), &extent).ok_or_else(overflow)?;
-        let (run, next) = first_run(outer, b, number, &extent, &step, &value)?;
-        let after = step.times(&run).ok_or_else(overflow)?;
-        emit(Run { extent: run, step, negative });
-        (step, rest) = (after, next);
-    }
-    Ok(())
-}
-
-/// The first index within a mode at which a carry sets in.
-struct FirstCarry<N> {
-    at: N,
-    level: usize,
-    /// Whether it is the only one there, so that it cannot be cancelled.
-    alone: bool,
-}
-
-#[inline(always)]
-fn first_carry<D: Stride>(
-    outer: &Outer<D>,
-    extent: &D::Extent,
-    step: &D::Extent,
-) -> Result<Option<FirstCarry<D::Extent>>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
-    let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
-    let mut found: Option<FirstCarry<D::Extent>> = None;
-    for (number, level) in outer.levels.iter().enumerate() {
-        let reach = last.times(&level.part);
-        if level.part.is_zero().proved() || reach.is_some_and(|reach| reach.less_given(&level.end, &[extent]).proved())
-        {
-            continue;
-        }
-        if !D::Extent::zero().less_given(&level.part, &[extent]).proved() {
-            return Err(carrying_or_not(level, step, extent));
-        }
-        let at = level.end.divide_up(&level.part).ok_or_else(overflow)?;
-        match &mut found {
-            Some(first) => match (first.at.less_given(&at, &[extent]), at.less_given(&first.at, &[extent])) {
-                (Truth::Proved, _) => {}
-                (_, Truth::Proved) => *first = FirstCarry { at, level: number, alone: true },
-                (Truth::Refuted, Truth::Refuted) => first.alone = false,
-                _ => return Err(LayoutError::open(OP, Condition::Ordered, &first.at, &at)),
-            },
-            None => found = Some(FirstCarry { at, level: number, alone: true }),
-        }
-    }
-    Ok(found)
-}
-
-/// It is not known whether steps of a mode of B carry out of a mode of A at all.
+/// Steps down are rare, and not worth a few operations of all others.
 #[cold]
-fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
-    let (zero, one) = (D::Extent::zero(), D::Extent::one());
-    if extent.known().is_some()
-        && let Some(reach) = extent.minus(&one).and_then(|last| last.times(step))
-        && reach.less(&level.end) == Truth::Open
-    {
-        return LayoutError::open(OP, Condition::Less, &reach, &level.end);
-    }
-    // Most often it is not known whether the mode of A has more than one position.
-    match (one.less(&level.extent), step.less(&level.end)) {
-        (Truth::Open, _) => LayoutError::open(OP, Condition::Less, &one, &level.extent),
-        (_, Truth::Open) => LayoutError::open(OP, Condition::Less, step, &level.end),
-        _ => LayoutError::open(OP, Condition::Less, &zero, &level.part),
-    }
+#[inline(never)]
+fn mirrored<D: Stride>(step: D) -> Result<D, LayoutError> {
+    step.times(&D::Extent::from(-1)).ok_or_else(overflow)
+}
+
+/// A number of a composition is not representable.
+#[cold]
+#[inline(never)]
+fn overflow() -> LayoutError {
+    LayoutError::overflow(OP)
 }
 
 #[cold]
 fn unsigned<N: Extent>(stride: &N) -> LayoutError {
     LayoutError::open(OP, Condition::AtMost, &N::zero(), stride)
-}
-
-#[cold]
-fn uneven<D: Stride>(
-    outer: &Outer<D>,
-    b: TreeRef<'_, Leaf<D::Extent>>,
-    number: usize,
-    left: &D::Extent,
-    run: &Run<D::Extent>,
-    level: usize,
-) -> LayoutError {
-    let broken = outer.levels.get(level);
-    let extent_of_a = broken.and_then(|level| level.extent.known());
-    if let (Some(broken), Some(next)) = (broken, outer.steps(level + 1))
-        && !broken.stride.continues(&broken.extent, next).refuted()
-    {
-        // For some values the modes of A merge here, and nothing breaks.
-        let Some(end) = broken.stride.times(&broken.extent) else { return LayoutError::overflow(OP) };
-        return LayoutError::Open { op: OP, question: Box::new(Question::new(Condition::Equal, &end, next)) };
-    }
-    match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
-        (Some(left), Some(run), Some(stride), Some(extent_of_a), Some(mode)) => {
-            let uneven = Uneven { mode, left, run, stride, mode_of_a: level, extent_of_a };
-            LayoutError::Uneven(Box::new(uneven))
-        }
-        // Either the runs divide the mode, or it stays below the end.
-        (_, Some(_), ..) => LayoutError::open(OP, Condition::Divides, &run.extent, left),
-        _ => match broken.and_then(|level| Some((left.minus(&D::Extent::one())?.times(&level.part)?, &level.end))) {
-            Some((reach, end)) => LayoutError::open(OP, Condition::Less, &reach, end),
-            None => LayoutError::overflow(OP),
-        },
-    }
-}
-
-/// Mode number `number` of B, as an error shows it.
-fn b_mode<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<BMode> {
-    let leaf = b.leaves.get(number)?;
-    Some(BMode { path: b.profile.path(number), extent: leaf.extent.known()?, stride: leaf.stride.known()? })
 }

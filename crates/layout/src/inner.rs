@@ -6,7 +6,7 @@
 //!
 //! [`Coordinate`]: crate::Coordinate
 
-use crate::compose::{Outer, compose_outer, compose_parts, stays_within};
+use crate::compose::{compose_integers, compose_parts, stays_within};
 use crate::divide::divide_by_indices;
 use crate::error::LayoutError;
 use crate::layout::{Layout, Leaf};
@@ -41,10 +41,7 @@ impl<N: Extent, D: Stride<Extent = N>> Inner<D> for N {
         if !D::DISTRIBUTES {
             return D::compose_layouts(a, b);
         }
-        // Written where it stays: each hand that a layout passes through would cost as much as one of its modes.
-        let mut outer = Outer::blank();
-        outer.read(a.leaves())?;
-        compose_outer(&mut outer, b)
+        compose_integers(a, b)
     }
 
     #[inline]

@@ -316,15 +316,17 @@ impl Extent for i64 {
     #[inline(always)]
     fn divide(&self, divisor: &i64) -> Option<(i64, i64)> {
         // Most extents are powers of two, and a shift is ten times faster than a division; so is a comparison.
-        if (*self | *divisor) >= 0 && *divisor != 0 {
-            if self < divisor {
-                return Some((0, *self));
-            }
+        if *self >= 0 && self < divisor {
+            return Some((0, *self));
+        }
+        if *self >= 0 && *divisor > 0 {
             let (n, d) = (*self as u64, *divisor as u64);
             if d.is_power_of_two() {
-                return Some(((n >> d.trailing_zeros()) as i64, (n & (d - 1)) as i64));
+                let quotient = n >> d.trailing_zeros();
+                return Some((quotient as i64, (n - quotient * d) as i64));
             }
-            if (n | d) >> 32 == 0 {
+            // The divisor is no larger.
+            if n >> 32 == 0 {
                 let (n, d) = (n as u32, d as u32);
                 return Some((i64::from(n / d), i64::from(n % d)));
             }
@@ -367,7 +369,8 @@ impl Extent for i64 {
 
     #[inline(always)]
     fn magnitude(&self) -> Option<i64> {
-        self.checked_abs()
+        let magnitude = self.wrapping_abs();
+        (magnitude >= 0).then_some(magnitude)
     }
 }
 

@@ -21,7 +21,10 @@ pub const MAX_NODES: usize = u16::MAX as usize;
 /// The deepest nesting of a profile: a leaf has depth 0, a flat tuple depth 1.
 pub const MAX_DEPTH: usize = 64;
 
-pub(crate) type Nodes = SmallVec<[u16; 16]>;
+/// How many nodes need no heap.
+const INLINE: usize = 16;
+
+pub(crate) type Nodes = SmallVec<[u16; INLINE]>;
 
 /// How a leaf is written.
 pub(crate) const LEAF: u16 = 0;
@@ -256,55 +259,97 @@ impl<'a> Iterator for Modes<'a> {
 }
 
 /// Copies a profile while its leaves turn into tuples, a leaf at a time.
+///
+/// A copy is gathered in an array, where to add a node is one comparison and one move, and handed on when it is complete; one that
+/// outgrows the array goes on where it will stay.
 pub(crate) struct Splitting<'a> {
     /// What is not yet copied.
     rest: &'a [u16],
-    /// Where the copy begins.
+    /// Where the copy will be appended.
+    out: &'a mut Nodes,
+    /// How long that is without the copy.
     begin: usize,
-    /// Whether a leaf has become a tuple.
-    split: bool,
+    /// The copy, as long as it is no longer than this.
+    room: &'a mut Room,
+    /// How many nodes the copy has.
+    len: usize,
 }
+
+/// Where a copy is gathered: [`ROOM`] at first. It lies beside the [`Splitting`], whose counters can so be kept in registers.
+pub(crate) type Room = [u16; INLINE];
+
+/// An empty room.
+pub(crate) const ROOM: Room = [LEAF; INLINE];
 
 impl<'a> Splitting<'a> {
     /// The copy will be appended to `out`.
     #[inline(always)]
-    pub(crate) fn new(profile: ProfileRef<'a>, out: &Nodes) -> Splitting<'a> {
-        Splitting { rest: profile.0, begin: out.len(), split: false }
+    pub(crate) fn new(profile: ProfileRef<'a>, out: &'a mut Nodes, room: &'a mut Room) -> Splitting<'a> {
+        let begin = out.len();
+        Splitting { rest: profile.0, out, begin, room, len: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, node: u16) {
+        match self.room.get_mut(self.len) {
+            Some(place) => *place = node,
+            None => push_beyond(self.out, self.room, self.len, node),
+        }
+        self.len += 1;
+    }
+
+    /// Adds leaves. The room is full of them wherever nothing else has been written.
+    #[inline(always)]
+    fn push_leaves(&mut self, count: u16) {
+        let len = self.len + usize::from(count);
+        if len <= INLINE {
+            self.len = len;
+        } else {
+            (0..count).for_each(|_| self.push(LEAF));
+        }
     }
 
     /// Goes on to the next leaf: it stays a leaf, or becomes a flat tuple of `parts` leaves.
     #[inline(always)]
-    pub(crate) fn leaf(&mut self, out: &mut Nodes, parts: u16) {
+    pub(crate) fn leaf(&mut self, parts: u16) {
         while let Some((node, rest)) = self.rest.split_first() {
             self.rest = rest;
             if *node == LEAF {
                 break;
             }
-            out.push(*node);
+            self.push(*node);
         }
         if parts > 1 {
-            self.split = true;
-            widen(out, self.begin, parts);
-            out.push(parts + 1);
-            for _ in 1..parts {
-                out.push(LEAF);
+            match self.room.get_mut(..self.len) {
+                Some(copied) => widen(copied, parts),
+                None => widen(self.out.get_mut(self.begin..).unwrap_or_default(), parts),
             }
+            // A size that does not fit is refused with the whole.
+            self.push(parts.wrapping_add(1));
+            self.push_leaves(parts);
+        } else {
+            self.push_leaves(1);
         }
-        out.push(LEAF);
     }
 
-    /// Copies what follows the last leaf: empty tuples.
+    /// Copies what follows the last leaf, empty tuples, and hands on the copy.
     #[inline(always)]
-    pub(crate) fn finish(self, out: &mut Nodes) -> Result<(), LayoutError> {
+    pub(crate) fn finish(mut self) -> Result<(), LayoutError> {
         for node in self.rest {
-            out.push(*node);
+            self.push(*node);
         }
-        if out.len() > MAX_NODES {
-            return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: out.len() });
+        let len = self.len;
+        match self.room.get(..len) {
+            Some(copied) if self.begin > 0 => self.out.extend_from_slice(copied),
+            Some(_) => *self.out = Nodes::from_buf_and_len(*self.room, len),
+            None => {}
+        }
+        if self.begin + len > MAX_NODES {
+            return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: self.begin + len });
         }
         // A leaf that became a tuple is one deeper than it was; only a large profile comes near the limit.
-        if self.split && out.len() - self.begin > MAX_DEPTH {
-            let depth = ProfileRef(out.get(self.begin..).unwrap_or_default()).depth();
+        if len > MAX_DEPTH {
+            let depth = ProfileRef(self.out.get(self.begin..).unwrap_or_default()).depth();
             if depth > MAX_DEPTH {
                 return Err(LayoutError::TooLarge { limit: Limit::Depth, value: depth });
             }
@@ -313,11 +358,21 @@ impl<'a> Splitting<'a> {
     }
 }
 
-/// Adds `more` nodes to the tuples from `begin` on that are still open at the end of the list: what they have is not complete.
+/// Adds a node to a copy of `len` nodes, the first ones of which are `copied` for as long as there are no more.
+#[cold]
+#[inline(never)]
+fn push_beyond(out: &mut Nodes, copied: &[u16], len: usize, node: u16) {
+    if len == copied.len() {
+        out.extend_from_slice(copied);
+    }
+    out.push(node);
+}
+
+/// Adds `more` nodes to the tuples that are still open at the end of the list: what they have is not complete.
 #[inline(always)]
-fn widen(nodes: &mut [u16], begin: usize, more: u16) {
+fn widen(nodes: &mut [u16], more: u16) {
     let end = nodes.len();
-    for (position, node) in nodes.iter_mut().enumerate().skip(begin) {
+    for (position, node) in nodes.iter_mut().enumerate() {
         // A leaf is written as 0, so it never reaches past the end.
         if position + usize::from(*node) > end {
             // A size that does not fit is refused with the whole.

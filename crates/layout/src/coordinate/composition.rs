@@ -29,7 +29,7 @@ use crate::error::LayoutError;
 use crate::inner::Inner;
 use crate::layout::{Layout, Leaf, eval_leaves};
 use crate::number::{Extent, Stride, Truth};
-use crate::profile::{LEAF, Nodes, Profile, ProfileRef, Splitting, push_flat};
+use crate::profile::{LEAF, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
 use crate::shape::product;
 use crate::tiler::Pairs;
 use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
@@ -121,17 +121,18 @@ fn compose_into<D: Stride>(
             at += count;
         }
     }
-    let mut tree = Splitting::new(b.profile, nodes);
+    let mut room = ROOM;
+    let mut tree = Splitting::new(b.profile, nodes, &mut room);
     for (leaf, (first, count)) in b.leaves.iter().zip(places) {
         if count == 0 {
             leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
-            tree.leaf(nodes, 1);
+            tree.leaf(1);
         } else {
             leaves.extend(pool.get(first..first + usize::from(count)).unwrap_or_default().iter().cloned());
-            tree.leaf(nodes, count);
+            tree.leaf(count);
         }
     }
-    tree.finish(nodes)
+    tree.finish()
 }
 
 /// As [`compose_into`] where strides have several terms: the sum over all paths.
@@ -175,20 +176,21 @@ fn compose_terms<D: Stride>(
         });
     }
     let sums = sums.unwrap_or_default();
-    let mut tree = Splitting::new(b.profile, nodes);
+    let mut room = ROOM;
+    let mut tree = Splitting::new(b.profile, nodes, &mut room);
     for (number, leaf) in b.leaves.iter().enumerate() {
         match sums.get(number).map(Layout::leaves).filter(|_| moves(leaf)) {
             Some(modes) => {
                 leaves.extend(modes.iter().cloned());
-                tree.leaf(nodes, modes.len() as u16);
+                tree.leaf(modes.len() as u16);
             }
             None => {
                 leaves.push(Leaf { extent: leaf.extent.clone(), stride: D::zero() });
-                tree.leaf(nodes, 1);
+                tree.leaf(1);
             }
         }
     }
-    tree.finish(nodes)
+    tree.finish()
 }
 
 #[cold]

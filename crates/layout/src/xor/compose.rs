@@ -36,7 +36,7 @@ use crate::error::LayoutError;
 use crate::evidence::{BMode, NotXor, Offset};
 use crate::layout::{Layout, Leaf};
 use crate::number::Stride;
-use crate::profile::Splitting;
+use crate::profile::{ROOM, Splitting};
 use crate::xor::function::{MAX_XOR_VALUES, Modes, Verdict, modes};
 use crate::xor::{Xor, product};
 
@@ -153,12 +153,13 @@ pub(crate) fn compose(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, Layout
 fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layout<Xor>) -> Result<bool, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let (nodes, leaves) = result.parts_mut();
-    let mut tree = Splitting::new(b.as_ref().profile, nodes);
+    let mut room = ROOM;
+    let mut tree = Splitting::new(b.as_ref().profile, nodes, &mut room);
     for leaf in b.leaves() {
         let (mut extent, mut step) = (leaf.extent.unsigned_abs(), leaf.stride.unsigned_abs());
         if extent == 1 || step == 0 {
             leaves.push(Leaf { extent: leaf.extent, stride: Xor::zero() });
-            tree.leaf(nodes, 1);
+            tree.leaf(1);
             continue;
         }
         if leaf.stride < 0 && greatest > 0 {
@@ -189,9 +190,9 @@ fn by_structure(outer: &mut Outer, b: &Layout, greatest: i64, result: &mut Layou
             extent /= run;
             step = step.checked_mul(run).ok_or_else(overflow)?;
         }
-        tree.leaf(nodes, (leaves.len() - first) as u16);
+        tree.leaf((leaves.len() - first) as u16);
     }
-    tree.finish(nodes)?;
+    tree.finish()?;
     Ok(true)
 }
 
@@ -201,7 +202,8 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
-    let mut tree = Splitting::new(b.as_ref().profile, nodes);
+    let mut room = ROOM;
+    let mut tree = Splitting::new(b.as_ref().profile, nodes, &mut room);
     let mut open = false;
     for (number, leaf) in b.leaves().iter().enumerate() {
         let size = leaf.extent.unsigned_abs();
@@ -209,7 +211,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
         match modes(size, along).ok_or_else(overflow)? {
             Verdict::Modes(found) => {
                 let runs = push_modes(leaves, &found, leaf.extent);
-                tree.leaf(nodes, runs as u16);
+                tree.leaf(runs as u16);
             }
             Verdict::Break { index, value, steps } => {
                 let path = b.profile().path(number);
@@ -220,7 +222,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
             Verdict::Open => open = true,
         }
     }
-    tree.finish(nodes)?;
+    tree.finish()?;
     // In a whole number of coordinates that is small enough, every sum is looked at.
     let every = b.leaves().iter().map(|leaf| 0..leaf.extent).collect::<Vec<_>>();
     if !open && b.size().unsigned_abs() <= MAX_XOR_VALUES {
