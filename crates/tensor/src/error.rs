@@ -85,6 +85,18 @@ pub enum TensorError {
         /// The alignment in bytes.
         wanted: usize,
     },
+    /// E0420: operands of different sizes, where element goes to element.
+    Sizes {
+        /// The size of the first.
+        first: i64,
+        /// The size of the other.
+        second: i64,
+    },
+    /// E0421: a plan that was made for other layouts.
+    Plan {
+        /// What differs, in words.
+        what: &'static str,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -102,6 +114,8 @@ impl TensorError {
             TensorError::Thread { .. } => "E0407",
             TensorError::Shapes { .. } => "E0408",
             TensorError::Alignment { .. } => "E0409",
+            TensorError::Sizes { .. } => "E0420",
+            TensorError::Plan { .. } => "E0421",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -119,6 +133,8 @@ impl TensorError {
                 "take clipped tiles, which end where the tensor does, or tile an identity tensor beside it and compare"
                     .into(),
             ),
+            TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
+            TensorError::Plan { .. } => Some("make a plan of these layouts: Plan::new".into()),
             TensorError::Layout(error) => error.help(),
             _ => None,
         }
@@ -161,6 +177,11 @@ impl fmt::Display for TensorError {
             TensorError::Alignment { address, wanted } => {
                 write!(f, "the element at offset 0 is at address {address:#x}, which is no multiple of {wanted}")
             }
+            TensorError::Sizes { first, second } => {
+                let elements = |size: &i64| if *size == 1 { "1 element".into() } else { format!("{size} elements") };
+                write!(f, "one operand has {}, the other {}", elements(first), elements(second))
+            }
+            TensorError::Plan { what } => write!(f, "the plan was made for {what}"),
             TensorError::Layout(error) => error.fmt(f),
         }
     }

@@ -21,6 +21,7 @@
 
 mod compare;
 mod coordinates;
+mod copy;
 mod error;
 mod explanation;
 mod fragment;
@@ -43,6 +44,7 @@ mod zipped;
 
 pub use compare::{Difference, Tolerance};
 pub use coordinates::CoordinateTensor;
+pub use copy::{CopyOptions, Instructions, Plan, copy, fill};
 pub use error::TensorError;
 pub use explanation::explanation;
 pub use fragment::Fragmented;

@@ -44,6 +44,11 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     /// Errors: the modes of an XOR layout take more bits than a number has.
     fn derived(&self) -> Result<Self::Derived, TensorError>;
 
+    /// The same map as a composed layout, whose outer map is the identity where there is none.
+    ///
+    /// Errors: as [`Offsets::derived`].
+    fn composed(&self) -> Result<Composed, TensorError>;
+
     /// The extents.
     fn shape(&self) -> Tree<i64>;
 
@@ -141,6 +146,10 @@ impl Offsets for Layout {
         Ok(self.clone())
     }
 
+    fn composed(&self) -> Result<Composed, TensorError> {
+        Ok(Composed::from(self))
+    }
+
     fn shape(&self) -> Tree<i64> {
         Layout::shape(self)
     }
@@ -206,6 +215,10 @@ impl Offsets for StaticLayout {
         Ok(self.to_layout())
     }
 
+    fn composed(&self) -> Result<Composed, TensorError> {
+        Ok(Composed::from(self.to_layout()))
+    }
+
     fn shape(&self) -> Tree<i64> {
         StaticLayout::shape(self)
     }
@@ -266,6 +279,10 @@ impl Offsets for Composed {
 
     fn derived(&self) -> Result<Composed, TensorError> {
         Ok(self.clone())
+    }
+
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
     }
 
     fn shape(&self) -> Tree<i64> {
@@ -354,6 +371,10 @@ impl Offsets for StaticComposed {
         Ok(self.to_composed())
     }
 
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
+    }
+
     fn shape(&self) -> Tree<i64> {
         StaticComposed::shape(self)
     }
@@ -437,6 +458,10 @@ impl Offsets for Layout<Xor> {
         let matrix = BitMatrix::new(BITS, columns)?;
         let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;
         Ok(Composed::new(matrix, 0, inner)?)
+    }
+
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
     }
 
     fn shape(&self) -> Tree<i64> {

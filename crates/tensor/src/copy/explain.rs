@@ -1,0 +1,96 @@
+//! What a plan does, and why, in words.
+
+use std::fmt;
+
+use super::Plan;
+use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
+
+impl fmt::Display for Plan {
+    /// A line for the whole, for each loop, for the tile, the stores and the threads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = (self.size as u64).saturating_mul(self.element as u64);
+        write!(f, "{} of {}, {}", count(self.size as usize, "element"), count(self.element, "byte"), amount(bytes))?;
+        match &self.body {
+            Body::Walk(why) => write!(f, "\n  index by index: {why}")?,
+            Body::Loops(loops) => self.loops(loops, f)?,
+        }
+        write!(f, "\n  threads: {}", if self.threads == 1 { "1".into() } else { format!("up to {}", self.threads) })
+    }
+}
+
+impl Plan {
+    fn loops(&self, loops: &Loops, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for each in &loops.outer {
+            write!(f, "\n  loop: {}, ", count(each.count, "time"))?;
+            write!(f, "source {:+} bytes, destination {:+} bytes", each.src, each.dst)?;
+            match each.part {
+                Part::Whole => {}
+                Part::Across(last) => write!(f, "; the last is {last} across")?,
+                Part::Along(last) => write!(f, "; the last is {last} along")?,
+                Part::Run(last) => write!(f, "; the last is a run of {}", count(last, "byte"))?,
+            }
+        }
+        let tile = &loops.tile;
+        let (across, along) = (tile.across.len(), tile.along.len());
+        write!(f, "\n  tile: ")?;
+        match tile.how {
+            Move::Pairs => write!(
+                f,
+                "{} of {} by a table of places, because a map moves them about",
+                count(along, "run"),
+                count(tile.unit, "byte")
+            )?,
+            Move::Splat => write!(f, "one element of {} to {along} places", count(tile.unit, "byte"))?,
+            Move::Runs if across * along == 1 => write!(f, "a run of {}", count(tile.unit, "byte"))?,
+            Move::Runs => write!(f, "{across} x {along} runs of {}", count(tile.unit, "byte"))?,
+            Move::Transpose => {
+                write!(
+                    f,
+                    "{across} x {along} elements of {}, transposed in registers ({})",
+                    count(tile.unit, "byte"),
+                    self.instructions
+                )?;
+                if tile.gathered {
+                    f.write_str("; rows are brought together first, because they share sets of the cache")?;
+                }
+            }
+        }
+        f.write_str("\n  stores: ")?;
+        match tile.how {
+            _ if !loops.streaming => f.write_str("ordinary, because the destination is small enough for the caches")?,
+            Move::Splat => f.write_str("ordinary")?,
+            Move::Pairs if !tile.rows || loops.aligned < 16 || tile.unit % 16 != 0 => {
+                f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
+            }
+            Move::Transpose if loops.aligned < self.instructions.line() && loops.staged() => {
+                f.write_str("past the caches, by way of a buffer, because rows are not whole lines")?;
+            }
+            Move::Runs if loops.staged() && across * along > 1 && (loops.aligned < 16 || tile.unit % 16 != 0) => {
+                f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
+            }
+            Move::Runs | Move::Transpose if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {
+                f.write_str("ordinary, because rows of the destination are short")?;
+            }
+            _ => f.write_str("past the caches, because the destination is larger than they are")?,
+        }
+        match loops.buffer() {
+            0 => Ok(()),
+            bytes => write!(f, "\n  buffer: {} a thread", amount(bytes as u64)),
+        }
+    }
+}
+
+/// A number of things.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A number of bytes, in the unit in which it is whole or large.
+fn amount(bytes: u64) -> String {
+    match bytes {
+        0..1024 => count(bytes as usize, "byte"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.2} GiB", bytes as f64 / 1_073_741_824.0),
+    }
+}

@@ -1,0 +1,110 @@
+//! Transposes with AVX-512: 64 bytes of a destination row at a time.
+//!
+//! The source rows of one destination line are `64 / E` for elements of `E` bytes; of each, 16 bytes are taken at a time, which is `N = 16 / E`
+//! elements. Register `r` holds in its lane `l` those of row `N * l + r`, so that within each lane the `N` registers are `N` rows of `N` elements.
+//! They are transposed there ([`super::network`]), and register `c` then is line `c` of the result, all rows in order.
+
+use core::arch::x86_64::*;
+
+use super::Block;
+use super::network::{registers, stage, transposed};
+
+/// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
+///
+/// # Safety
+/// The invariant of [`Block`], at least `16 / bytes` columns, and a processor with AVX-512 F and BW. With `STREAM`, every destination line is
+/// aligned to 64 bytes.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn transpose<const STREAM: bool>(block: &Block<'_>, bytes: usize) {
+    // SAFETY: as here.
+    unsafe {
+        match bytes {
+            1 => bytes_1::<STREAM>(block),
+            2 => bytes_2::<STREAM>(block),
+            4 => bytes_4::<STREAM>(block),
+            _ => bytes_8::<STREAM>(block),
+        }
+    }
+}
+
+/// A transpose for elements of `$bytes` bytes, `$n` of them in 16.
+macro_rules! width {
+    ($name:ident, $bytes:literal, $n:tt, $low:ident, $high:ident) => {
+        /// # Safety
+        /// As [`transpose`].
+        #[target_feature(enable = "avx512f,avx512bw")]
+        unsafe fn $name<const STREAM: bool>(block: &Block<'_>) {
+            const LINES: usize = 4 * $n;
+            let (rows, columns) = (block.rows, block.columns);
+            let mut first = 0;
+            while first < rows.len() {
+                let count = LINES.min(rows.len() - first);
+                // Rows past the end repeat the last one, and the mask leaves out what they give.
+                let mut from = [block.src; LINES];
+                let mut next = [block.src; LINES];
+                for (k, (from, next)) in from.iter_mut().zip(&mut next).enumerate() {
+                    *from = block.src.wrapping_offset(rows[first + k.min(count - 1)]);
+                    *next = block.src.wrapping_offset(rows[(first + LINES + k).min(rows.len() - 1)]);
+                }
+                let mask = if count == LINES { u64::MAX } else { (1 << (count * $bytes)) - 1 };
+                let to = block.dst.wrapping_add(first * $bytes);
+                let mut column = 0;
+                while column < columns.len() {
+                    if column * $bytes % 64 == 0 {
+                        for next in &next {
+                            // A prefetch is no access.
+                            _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(column * $bytes).cast());
+                        }
+                    }
+                    // A last strip that would go past the end begins earlier, and writes some lines again.
+                    let start = column.min(columns.len() - $n);
+                    let at = start * $bytes;
+                    // SAFETY: 16 bytes from element `start` of each row are in the block, and so are the lines written.
+                    unsafe {
+                        macro_rules! lanes {
+                            ($r:literal) => {{
+                                let row = |row: usize| _mm_loadu_si128(from[row].wrapping_add(at).cast());
+                                let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r));
+                                let high = _mm256_castsi128_si256(row(2 * $n + $r));
+                                let high = _mm256_inserti128_si256::<1>(high, row(3 * $n + $r));
+                                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+                            }};
+                        }
+                        let strip = registers!($n, lanes);
+                        let lines = transposed!($n, strip, $low, $high);
+                        let places = &columns[start..start + $n];
+                        macro_rules! stream {
+                            ($k:literal) => {
+                                _mm512_stream_si512(to.wrapping_offset(places[$k]).cast(), lines[$k])
+                            };
+                        }
+                        macro_rules! store {
+                            ($k:literal) => {
+                                _mm512_storeu_si512(to.wrapping_offset(places[$k]).cast(), lines[$k])
+                            };
+                        }
+                        macro_rules! masked {
+                            ($k:literal) => {
+                                _mm512_mask_storeu_epi8(to.wrapping_offset(places[$k]).cast(), mask, lines[$k])
+                            };
+                        }
+                        if mask != u64::MAX {
+                            let _ = registers!($n, masked);
+                        } else if STREAM {
+                            let _ = registers!($n, stream);
+                        } else {
+                            let _ = registers!($n, store);
+                        }
+                    }
+                    column += $n;
+                }
+                first += LINES;
+            }
+        }
+    };
+}
+
+width!(bytes_1, 1, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
+width!(bytes_2, 2, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
+width!(bytes_4, 4, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
+width!(bytes_8, 8, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);

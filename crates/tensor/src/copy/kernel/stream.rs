@@ -1,0 +1,53 @@
+//! Stores past the caches.
+//!
+//! An output much larger than the caches is not read again soon, and an ordinary store would first fetch the line that it is about to fill. A streaming store
+//! writes whole lines without. It needs destinations aligned to 16 bytes; elsewhere, and on other processors, ordinary stores do the same.
+
+use super::copy_run;
+
+/// Copies `units` times 16 bytes to an aligned place.
+///
+/// # Safety
+/// The invariant of the module above; `dst` is aligned to 16 bytes.
+#[inline(always)]
+pub(super) unsafe fn stream_units(src: *const u8, dst: *mut u8, units: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for unit in 0..units {
+        use core::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+        // SAFETY: as here; every x86-64 processor has SSE2.
+        unsafe {
+            let value = _mm_loadu_si128(src.wrapping_add(16 * unit).cast());
+            _mm_stream_si128(dst.wrapping_add(16 * unit).cast(), value);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as here.
+    unsafe {
+        copy_run(src, dst, 16 * units)
+    };
+}
+
+/// Copies `run` bytes: ordinarily up to the first line of 64 bytes, past the caches while there are whole lines, and ordinarily what is left.
+///
+/// # Safety
+/// The invariant of the module above.
+pub(in super::super) unsafe fn stream_run(src: *const u8, dst: *mut u8, run: usize) {
+    let head = dst.align_offset(64).min(run);
+    let units = (run - head) / 64 * 4;
+    let tail = head + units * 16;
+    // SAFETY: three parts of the run; the second begins at a line.
+    unsafe {
+        copy_run(src, dst, head);
+        stream_units(src.wrapping_add(head), dst.wrapping_add(head), units);
+        copy_run(src.wrapping_add(tail), dst.wrapping_add(tail), run - tail);
+    }
+}
+
+/// Orders streaming stores before whatever follows, as ordinary stores are.
+pub(in super::super) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has SSE.
+    unsafe {
+        core::arch::x86_64::_mm_sfence()
+    };
+}

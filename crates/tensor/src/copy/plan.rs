@@ -1,0 +1,456 @@
+//! How a copy is done: loops around tiles.
+//!
+//! Law: the loops and the tile together visit every element once, with the place of it on both sides.
+//!
+//! The order of a copy is free, as no two elements have one destination. So the additive axes of the common domain are sorted and merged whatever their order in the
+//! index: two are one where the second goes on where the first ends, on both sides. An axis that steps from each element to the next on both sides is a *run*,
+//! and is moved as a whole. What is left of the axes is divided into
+//!
+//! * *across*, the axes along which the source is contiguous, as many as make rows of [`SOURCE_ROW`] bytes;
+//! * *along*, those along which the destination is, as many as make rows of [`DESTINATION_ROW`] bytes;
+//! * loops, those with long steps on either side outermost.
+//!
+//! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
+//! good tiles as that of a matrix. A tile touches few pages, uses whole lines of both sides, and stays in the caches.
+//!
+//! Axes that are not additive are enumerated: a table of pairs of places, the tile, which the loops move about.
+
+use std::fmt;
+
+use super::addressing::Addressing;
+use super::axes::{Axis, DESTINATION, SOURCE, common};
+use super::kernel::Instructions;
+
+/// Bytes of a row of the source in a tile; half as many where elements are of one or two bytes, and rows many.
+const SOURCE_ROW: usize = 1024;
+/// Bytes of a row of the destination in a tile.
+const DESTINATION_ROW: usize = 1024;
+/// The most pairs of places in a tile.
+pub(super) const MAX_PAIRS: usize = 1 << 12;
+/// A run of more bytes is moved in parts, so that threads can share it.
+const RUN: usize = 1 << 18;
+/// Destinations of more bytes are written past the caches.
+const STREAM: usize = 1 << 23;
+/// A row is written past the caches, by way of a buffer, if it has so many bytes: its ends are not whole lines.
+pub(super) const STAGED_ROW: usize = 256;
+
+/// What may be asked of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyOptions {
+    /// The most threads that share the work; none for as many as rayon has.
+    pub threads: Option<usize>,
+    /// Whether the destination is written past the caches; none to decide by its size.
+    pub streaming: Option<bool>,
+    /// The instructions that transposes use, if the processor has them; none for the best.
+    pub instructions: Option<Instructions>,
+}
+
+/// A loop around the tiles: byte steps on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub(super) count: usize,
+    pub(super) src: isize,
+    pub(super) dst: isize,
+    /// What is shorter in the last iteration.
+    pub(super) part: Part,
+}
+
+/// Which side of a tile a loop divides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// None.
+    Whole,
+    /// The rows across, of which the last iteration has so many.
+    Across(usize),
+    /// The places along.
+    Along(usize),
+    /// The bytes of a run.
+    Run(usize),
+}
+
+/// Byte offsets of one side of a tile, in the source and in the destination.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Table {
+    pub(super) src: Vec<isize>,
+    pub(super) dst: Vec<isize>,
+}
+
+/// How a tile is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Move {
+    /// Runs, for each place across and each place along.
+    #[default]
+    Runs,
+    /// Elements contiguous across in the source and along in the destination.
+    Transpose,
+    /// One element to all places along.
+    Splat,
+    /// Runs, by a table of pairs.
+    Pairs,
+}
+
+/// What is moved at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Tile {
+    pub(super) how: Move,
+    /// The bytes of a run, or of an element that is transposed.
+    pub(super) unit: usize,
+    pub(super) across: Table,
+    pub(super) along: Table,
+    /// Whether the places along are contiguous in the destination.
+    pub(super) rows: bool,
+    /// Whether the rows of the source that a transpose reads at once are brought together first, because they would not stay in the nearest cache.
+    pub(super) gathered: bool,
+}
+
+/// Loops around a tile.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Loops {
+    /// Byte offsets of the first element.
+    pub(super) src: isize,
+    pub(super) dst: isize,
+    /// The outermost first.
+    pub(super) outer: Vec<Loop>,
+    pub(super) tile: Tile,
+    pub(super) streaming: bool,
+    /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
+    pub(super) aligned: usize,
+    /// Where the rows of a transposed tile begin in a buffer, from which they are then written past the caches.
+    pub(super) staging: Vec<isize>,
+    /// Where rows of the source are brought together.
+    pub(super) gathering: Vec<isize>,
+}
+
+/// What a plan does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Body {
+    /// Loops around a tile.
+    Loops(Box<Loops>),
+    /// Index by index; in words why.
+    Walk(&'static str),
+}
+
+/// An axis in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    extent: usize,
+    src: isize,
+    dst: isize,
+}
+
+/// What is done for two sides of one size, with elements of `element` bytes.
+pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: &CopyOptions) -> Body {
+    if element == 0 {
+        return Body::Walk("elements have no bytes");
+    }
+    let Some(axes) = common(src, dst) else {
+        return Body::Walk("the shapes have no common refinement");
+    };
+    let pairs: usize = axes
+        .iter()
+        .filter(|axis| axis.tangled != [false, false])
+        .fold(1, |pairs, axis| pairs.saturating_mul(axis.extent as usize));
+    if pairs > MAX_PAIRS {
+        return Body::Walk("too many places are moved about by a map");
+    }
+    match loops(src, dst, &axes, element, options) {
+        Some(loops) => Body::Loops(Box::new(loops)),
+        None => Body::Walk("an offset in bytes is not representable"),
+    }
+}
+
+fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, options: &CopyOptions) -> Option<Loops> {
+    let bytes = |places: i64| isize::try_from(places).ok()?.checked_mul(isize::try_from(element).ok()?);
+    let (mut steps, mut tangled) = (Vec::new(), Vec::new());
+    for axis in axes {
+        match axis.tangled {
+            [false, false] => steps.push(Step {
+                extent: usize::try_from(axis.extent).ok()?,
+                src: bytes(axis.step[SOURCE])?,
+                dst: bytes(axis.step[DESTINATION])?,
+            }),
+            _ => tangled.push(*axis),
+        }
+    }
+    let (mut from, mut to) = (bytes(src.place(0)?)?, bytes(dst.place(0)?)?);
+    for step in &mut steps {
+        // Backwards in the destination is forwards from the other end.
+        if step.dst < 0 {
+            let last = isize::try_from(step.extent - 1).ok()?;
+            from = from.checked_add(step.src.checked_mul(last)?)?;
+            to = to.checked_add(step.dst.checked_mul(last)?)?;
+            (step.src, step.dst) = (step.src.checked_neg()?, step.dst.checked_neg()?);
+        }
+    }
+    let mut steps = merged(steps);
+    let run = steps.iter().position(|step| step.dst == element as isize && step.src == element as isize);
+    let unit = match run {
+        Some(run) => steps.remove(run).extent.checked_mul(element)?,
+        None => element,
+    };
+    let total = axes.iter().try_fold(element, |total, axis| total.checked_mul(axis.extent as usize))?;
+    let streaming = options.streaming.unwrap_or(total >= STREAM);
+    let mut outer = Vec::new();
+    let tile = if tangled.is_empty() {
+        around(&mut steps, unit, element, options, &mut outer)
+    } else {
+        let pairs = pairs(src, dst, &tangled, bytes)?;
+        // Sorted, they fill whole lines where they are contiguous.
+        let rows = pairs.dst.iter().enumerate().all(|(k, place)| *place == (k * unit) as isize);
+        Tile { how: Move::Pairs, unit, across: Table::one(), along: pairs, rows, gathered: false }
+    };
+    outer.extend(steps.iter().map(|step| Loop { count: step.extent, src: step.src, dst: step.dst, part: Part::Whole }));
+    // Long steps outermost: what comes next is near on one side at least.
+    let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
+    outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
+    let steps = outer.iter().map(|each| each.dst).chain(tile.across.dst.iter().copied());
+    let bits = steps.chain(tile.along.dst.iter().copied().filter(|_| !tile.rows)).fold(64, |bits, step| bits | step);
+    let aligned = 1 << bits.trailing_zeros();
+    let mut loops = Loops { src: from, dst: to, outer, tile, streaming, aligned, ..Loops::default() };
+    let row = |bytes: usize| bytes.next_multiple_of(64) + 64;
+    let rows = |count: usize, bytes: usize| (0..count).map(|k| (k * row(bytes)) as isize).collect();
+    if loops.tile.how == Move::Transpose {
+        loops.staging = rows(loops.tile.across.len(), loops.tile.along.len() * unit);
+        if loops.tile.gathered {
+            loops.gathering = rows(64 / unit, loops.tile.across.len() * unit);
+        }
+    }
+    Some(loops)
+}
+
+impl Loops {
+    /// Whether rows of a tile are long enough to be written past the caches by way of a buffer.
+    pub(super) fn staged(&self) -> bool {
+        self.tile.rows && self.tile.along.len() * self.tile.unit >= STAGED_ROW
+    }
+
+    /// The bytes of the buffer of a tile before the rows that are gathered.
+    pub(super) fn staging_bytes(&self) -> usize {
+        let row = (self.tile.along.len() * self.tile.unit).next_multiple_of(64) + 64;
+        match self.tile.how {
+            Move::Transpose if self.streaming && self.staged() => self.staging.len() * row,
+            Move::Runs if self.streaming && self.staged() => row,
+            _ => 0,
+        }
+    }
+
+    /// The bytes of the buffer that each thread needs.
+    pub(super) fn buffer(&self) -> usize {
+        let row = (self.tile.across.len() * self.tile.unit).next_multiple_of(64) + 64;
+        self.staging_bytes() + self.gathering.len() * row
+    }
+}
+
+/// The axes sorted by their steps in the destination, with those that go on where another ends made one.
+fn merged(mut steps: Vec<Step>) -> Vec<Step> {
+    steps.retain(|step| step.extent > 1);
+    steps.sort_by_key(|step| (step.dst, step.src));
+    let mut merged: Vec<Step> = Vec::new();
+    for step in steps {
+        let onward = |last: &&mut Step| {
+            let extent = last.extent as isize;
+            last.dst.checked_mul(extent) == Some(step.dst) && last.src.checked_mul(extent) == Some(step.src)
+        };
+        match merged.last_mut().filter(onward) {
+            Some(last) => last.extent *= step.extent,
+            None => merged.push(step),
+        }
+    }
+    merged
+}
+
+impl Table {
+    /// One place, at 0.
+    fn one() -> Table {
+        Table { src: vec![0], dst: vec![0] }
+    }
+
+    /// Every place there is, at `count` steps more of an axis.
+    fn times(&self, count: usize, step: &Step) -> Table {
+        let over = |places: &[isize], by: isize| {
+            let starts = (0..count as isize).map(move |k| k.wrapping_mul(by));
+            starts.flat_map(|start| places.iter().map(move |place| place.wrapping_add(start))).collect()
+        };
+        Table { src: over(&self.src, step.src), dst: over(&self.dst, step.dst) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.src.len()
+    }
+}
+
+/// One side of a tile while it grows: its places, and where the next would go on.
+struct Side {
+    offsets: Table,
+    /// Where the source, or the destination, goes on contiguously.
+    onward: Option<isize>,
+    wanted: usize,
+    full: bool,
+}
+
+impl Side {
+    fn new(unit: usize, row: usize) -> Side {
+        let wanted = (row / unit).max(1);
+        Side { offsets: Table::one(), onward: isize::try_from(unit).ok(), wanted, full: wanted == 1 }
+    }
+
+    /// Takes an axis, or what is wanted of it; the rest becomes a loop.
+    fn take(&mut self, step: Step, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
+        let len = self.offsets.len();
+        let wanted = self.wanted.div_ceil(len).max(1);
+        if step.extent <= wanted + wanted / 2 {
+            self.offsets = self.offsets.times(step.extent, &step);
+            self.full = self.offsets.len() >= self.wanted;
+            return;
+        }
+        // Parts of one size as far as possible, but of whole lines.
+        let count = step.extent.div_ceil(wanted);
+        let mut chunk = step.extent.div_ceil(count);
+        if multiple % len == 0 {
+            chunk = chunk.next_multiple_of(multiple / len).min(step.extent);
+        }
+        let count = step.extent.div_ceil(chunk);
+        let rest = step.extent - (count - 1) * chunk;
+        self.offsets = self.offsets.times(chunk, &step);
+        self.full = true;
+        let by = chunk as isize;
+        let (src, dst) = (step.src.wrapping_mul(by), step.dst.wrapping_mul(by));
+        outer.push(Loop { count, src, dst, part: part(rest * len) });
+    }
+}
+
+/// The tile of additive axes; those that it takes are removed, and what is left of them goes to the loops.
+fn around(steps: &mut Vec<Step>, unit: usize, element: usize, options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
+    let unit_step = unit as isize;
+    let contiguous = steps.iter().any(|step| step.src == unit_step);
+    let transposes =
+        matches!(unit, 1 | 2 | 4 | 8) && contiguous && steps.iter().any(|step| step.dst == unit_step && step.src != 0);
+    let splat = !transposes && unit == element && steps.iter().any(|step| step.dst == unit_step && step.src == 0);
+    if splat {
+        return splatted(steps, unit, outer);
+    }
+    let source_row = if unit <= 2 { SOURCE_ROW / 2 } else { SOURCE_ROW };
+    let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, DESTINATION_ROW));
+    let line = (64 / unit.min(64)).max(1);
+    // In turn, so that neither takes what the other needs.
+    let mut rows = true;
+    let find = |steps: &[Step], wanted: Option<isize>, of: fn(&Step) -> isize| {
+        steps.iter().position(|step| Some(of(step)) == wanted)
+    };
+    loop {
+        let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
+        if let Some(at) = next(&along, |step| step.dst) {
+            let step = steps.remove(at);
+            along.onward = step.dst.checked_mul(step.extent as isize);
+            along.take(step, line, Part::Along, outer);
+        } else if let Some(at) = next(&across, |step| step.src) {
+            let step = steps.remove(at);
+            across.onward = step.src.checked_mul(step.extent as isize);
+            across.take(step, line, Part::Across, outer);
+            continue;
+        } else {
+            break;
+        }
+        if let Some(at) = if across.full { None } else { find(steps, across.onward, |step| step.src) } {
+            let step = steps.remove(at);
+            across.onward = step.src.checked_mul(step.extent as isize);
+            across.take(step, line, Part::Across, outer);
+        }
+    }
+    if !transposes {
+        // Neither side need be contiguous: near places will do.
+        while !along.full && !steps.is_empty() {
+            rows = rows && steps.first().map(|step| step.dst) == along.onward;
+            let step = steps.remove(0);
+            along.onward = step.dst.checked_mul(step.extent as isize);
+            along.take(step, 1, Part::Along, outer);
+        }
+        while !across.full {
+            let Some(at) = (0..steps.len()).min_by_key(|at| steps[*at].src.unsigned_abs()) else { break };
+            across.take(steps.remove(at), 1, Part::Across, outer);
+        }
+    }
+    let mut run = unit;
+    if unit > RUN {
+        let count = unit.div_ceil(RUN);
+        let chunk = unit.div_ceil(count).next_multiple_of(4096);
+        let count = unit.div_ceil(chunk);
+        let by = chunk as isize;
+        outer.push(Loop { count, src: by, dst: by, part: Part::Run(unit - (count - 1) * chunk) });
+        run = chunk;
+    }
+    let how = if transposes { Move::Transpose } else { Move::Runs };
+    let instructions = options.instructions.unwrap_or(Instructions::Avx512).min(Instructions::detected());
+    let gathered = transposes && unit <= 2 && crowded(&along.offsets.src, instructions.line() / unit);
+    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, gathered }
+}
+
+/// Whether rows that are read together fall into few sets of the nearest cache, of 64 lines a way and eight ways: strips of 16 bytes would fetch a line
+/// more than once. Wider elements read it at once.
+fn crowded(rows: &[isize], together: usize) -> bool {
+    let rows = rows.get(..together.min(rows.len())).unwrap_or_default();
+    let mut sets = [0_u8; 64];
+    for row in rows {
+        if let Some(set) = sets.get_mut((row >> 6 & 63) as usize) {
+            *set = set.saturating_add(1);
+        }
+    }
+    sets.iter().any(|set| *set > 8)
+}
+
+/// The tile of an axis along which the destination goes on and the source repeats.
+fn splatted(steps: &mut Vec<Step>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
+    let mut along = Side::new(unit, RUN);
+    if let Some(at) = steps.iter().position(|step| step.dst == unit as isize && step.src == 0) {
+        along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);
+    }
+    Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, gathered: false }
+}
+
+/// The places of the axes that are not additive, relative to the first, in the order of the destination.
+fn pairs(
+    src: &Addressing,
+    dst: &Addressing,
+    axes: &[Axis],
+    bytes: impl Fn(i64) -> Option<isize>,
+) -> Option<Table> {
+    // On each side, what additive axes add to the place, and what the others add to what the map takes.
+    let mut sums: Vec<[(i64, i64); 2]> = vec![[(0, 0); 2]];
+    for axis in axes {
+        let mut more = Vec::with_capacity(sums.len().checked_mul(usize::try_from(axis.extent).ok()?)?);
+        for index in 0..axis.extent {
+            for sum in &sums {
+                let moved = |side: usize| {
+                    let by = axis.step[side].checked_mul(index)?;
+                    let (add, inner) = sum[side];
+                    Some(if axis.tangled[side] { (add, inner.checked_add(by)?) } else { (add.checked_add(by)?, inner) })
+                };
+                more.push([moved(SOURCE)?, moved(DESTINATION)?]);
+            }
+        }
+        sums = more;
+    }
+    let (origin_src, origin_dst) = (src.place(0)?, dst.place(0)?);
+    let mut pairs = Vec::with_capacity(sums.len());
+    for [from, to] in sums {
+        let place = |side: &Addressing, origin: i64, (add, inner): (i64, i64)| {
+            bytes(side.place(inner)?.checked_sub(origin)?.checked_add(add)?)
+        };
+        pairs.push((place(dst, origin_dst, to)?, place(src, origin_src, from)?));
+    }
+    pairs.sort_unstable();
+    Some(Table {
+        src: pairs.iter().map(|(_, from)| *from).collect(),
+        dst: pairs.iter().map(|(to, _)| *to).collect(),
+    })
+}
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Instructions::Portable => "portable",
+            Instructions::Avx2 => "AVX2",
+            Instructions::Avx512 => "AVX-512",
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! Copying index by index, where there are no loops.
+//!
+//! Law: every index is visited once, on both sides. Both sides count in the digits of their own modes, so that an index costs additions and, where there is one, the map;
+//! neighbours that are neighbours on both sides are moved together.
+
+use super::addressing::Addressing;
+
+/// The places of one side, from an index on.
+pub(super) struct Counter<'a> {
+    side: &'a Addressing,
+    digits: Vec<i64>,
+    inner: i64,
+}
+
+impl<'a> Counter<'a> {
+    /// At an index within the size.
+    pub(super) fn new(side: &'a Addressing, index: i64) -> Counter<'a> {
+        let (mut rest, mut inner) = (index, 0_i64);
+        let mut digits = Vec::with_capacity(side.leaves().len());
+        for leaf in side.leaves() {
+            let digit = rest % leaf.extent;
+            rest /= leaf.extent;
+            inner = inner.wrapping_add(digit.wrapping_mul(leaf.stride));
+            digits.push(digit);
+        }
+        Counter { side, digits, inner }
+    }
+
+    /// The place of this index; none where it has none, which a side in a view never is.
+    pub(super) fn place(&self) -> Option<i64> {
+        self.side.place(self.inner)
+    }
+
+    /// Goes on to the next index.
+    pub(super) fn step(&mut self) {
+        for (leaf, digit) in self.side.leaves().iter().zip(&mut self.digits) {
+            *digit += 1;
+            if *digit < leaf.extent {
+                self.inner = self.inner.wrapping_add(leaf.stride);
+                return;
+            }
+            *digit = 0;
+            self.inner = self.inner.wrapping_sub((leaf.extent - 1).wrapping_mul(leaf.stride));
+        }
+    }
+}
+
+/// The runs of the indices from `first` to before `end`: for each, its place in the source and in the destination, and how many elements it has.
+pub(super) fn runs(
+    src: &Addressing,
+    dst: &Addressing,
+    first: i64,
+    end: i64,
+    mut each: impl FnMut(i64, i64, usize),
+) -> Option<()> {
+    let (mut from, mut to) = (Counter::new(src, first), Counter::new(dst, first));
+    let (mut begin, mut count) = ((from.place()?, to.place()?), 0_i64);
+    for _ in first..end {
+        let here = (from.place()?, to.place()?);
+        if here != (begin.0.wrapping_add(count), begin.1.wrapping_add(count)) {
+            each(begin.0, begin.1, count as usize);
+            (begin, count) = (here, 0);
+        }
+        count += 1;
+        from.step();
+        to.step();
+    }
+    each(begin.0, begin.1, count as usize);
+    Some(())
+}

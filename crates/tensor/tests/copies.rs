@@ -1,0 +1,329 @@
+//! Copies against the naive loop: every element, and nothing beside them, for all kinds of layouts, sizes of elements and ways of doing it.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use tilewright_layout::{Composed, Layout, Leaf, StaticLayout, Swizzle, Tree, Xor};
+use tilewright_tensor::{CopyOptions, Instructions, Offsets, Plan, TensorView, TensorViewMut, copy, fill};
+
+/// A seeded generator (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for k in (1..count).rev() {
+            order.swap(k, self.below(k as u64 + 1) as usize);
+        }
+        order
+    }
+
+    /// An injective layout of these extents: modes in a random order, with padding and backwards at times.
+    fn strides(&mut self, extents: &[i64], plain: bool) -> Layout {
+        let mut strides = vec![0; extents.len()];
+        let mut step = if plain || self.one_in(2) { 1 } else { 1 + self.below(3) as i64 };
+        for mode in self.shuffled(extents.len()) {
+            strides[mode] = if !plain && self.one_in(6) { -step } else { step };
+            step *= extents[mode];
+            if !plain && self.one_in(4) {
+                step += self.below(5) as i64;
+            }
+        }
+        flat(extents, &strides)
+    }
+
+    /// The extents split and merged, so that the sizes agree and the shapes do not.
+    fn reshaped(&mut self, extents: &[i64]) -> Vec<i64> {
+        let mut parts = Vec::new();
+        for extent in extents {
+            let divisor = (2..=*extent).filter(|divisor| extent % divisor == 0).nth(self.below(2) as usize);
+            match divisor {
+                Some(divisor) if self.one_in(2) => parts.extend([divisor, extent / divisor]),
+                _ => parts.push(*extent),
+            }
+        }
+        if parts.len() > 1 && self.one_in(2) {
+            let second = parts.remove(1);
+            parts[0] *= second;
+        }
+        if self.one_in(8) {
+            parts.reverse();
+        }
+        parts
+    }
+}
+
+fn flat(extents: &[i64], strides: &[i64]) -> Layout {
+    let leaves = extents.iter().zip(strides).map(|(extent, stride)| Leaf { extent: *extent, stride: *stride });
+    Layout::from_tree(Tree::flat(leaves).unwrap()).unwrap()
+}
+
+/// Memory with room before and after, and in it where offset 0 lies.
+fn memory<T: AnyBitPattern>(range: (i64, i64), seed: u64) -> (Vec<T>, usize) {
+    const GUARD: i64 = 9;
+    let range = (range.0.min(0), range.1.max(0));
+    let count = (range.1 - range.0 + 1 + 2 * GUARD) as usize;
+    let mut random = Random(seed);
+    let bytes: Vec<u8> = (0..count * size_of::<T>()).map(|_| random.next() as u8).collect();
+    let values = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
+    (values, (GUARD - range.0) as usize)
+}
+
+fn all_options() -> Vec<CopyOptions> {
+    let mut all = vec![CopyOptions::default()];
+    for instructions in [Instructions::Portable, Instructions::Avx2, Instructions::Avx512] {
+        for streaming in [false, true] {
+            let (instructions, streaming) = (Some(instructions), Some(streaming));
+            all.push(CopyOptions { threads: Some(2), streaming, instructions });
+        }
+    }
+    all
+}
+
+/// Copies in each of the ways and compares all memory with what the naive loop makes of it.
+fn check<T, S, D>(src: &S, dst: &D, options: &[CopyOptions], seed: u64)
+where
+    T: NoUninit + AnyBitPattern + PartialEq + std::fmt::Debug,
+    S: Offsets,
+    D: Offsets,
+{
+    let (from, from_origin) = memory::<T>(src.range().unwrap(), seed);
+    let (before, to_origin) = memory::<T>(dst.range().unwrap(), seed + 1);
+    let mut expected = before.clone();
+    for index in 0..dst.size() {
+        let at = (to_origin as i64 + dst.offset(index).unwrap()) as usize;
+        expected[at] = from[(from_origin as i64 + src.offset(index).unwrap()) as usize];
+    }
+    let view = TensorView::with_origin(&from, from_origin, src.clone()).unwrap();
+    for options in options {
+        let plan = Plan::new(src, dst, size_of::<T>(), *options).unwrap();
+        let mut to = before.clone();
+        plan.run(&view, &mut TensorViewMut::with_origin(&mut to, to_origin, dst.clone()).unwrap()).unwrap();
+        assert!(to == expected, "{src} to {dst}, {} bytes, {options:?}\n{plan}", size_of::<T>());
+    }
+    let mut to = before;
+    copy(&view, &mut TensorViewMut::with_origin(&mut to, to_origin, dst.clone()).unwrap()).unwrap();
+    assert!(to == expected, "{src} to {dst}");
+}
+
+fn check_widths<S: Offsets, D: Offsets>(src: &S, dst: &D, seed: u64) {
+    let all = all_options();
+    // Every width with one of the ways, and one width with all of them.
+    let some = &all[(seed as usize % all.len())..][..1];
+    check::<u8, S, D>(src, dst, if seed % 4 == 0 { &all } else { some }, seed);
+    check::<u16, S, D>(src, dst, if seed % 4 == 1 { &all } else { some }, seed);
+    check::<u32, S, D>(src, dst, if seed % 4 == 2 { &all } else { some }, seed);
+    check::<u64, S, D>(src, dst, if seed % 4 == 3 { &all } else { some }, seed);
+    if seed % 8 == 5 {
+        check::<u128, S, D>(src, dst, some, seed);
+        check::<[u8; 3], S, D>(src, dst, some, seed);
+    }
+}
+
+#[test]
+fn random_strides() {
+    let mut random = Random(1);
+    for seed in 0..1200 {
+        let rank = 1 + random.below(5) as usize;
+        let most = [400, 60, 20, 9, 6][rank - 1];
+        let extents: Vec<i64> = (0..rank).map(|_| 1 + random.below(most) as i64).collect();
+        let plain = random.one_in(2);
+        let src = random.strides(&extents, plain);
+        let shape = if random.one_in(3) { random.reshaped(&extents) } else { extents };
+        let dst = random.strides(&shape, plain);
+        check_widths(&src, &dst, seed);
+    }
+}
+
+#[test]
+fn sources_may_repeat_and_overlap() {
+    let mut random = Random(2);
+    for seed in 0..400 {
+        let extents: Vec<i64> = (0..1 + random.below(4)).map(|_| 1 + random.below(12) as i64).collect();
+        let strides: Vec<i64> = extents.iter().map(|_| random.below(7) as i64 - 2).collect();
+        let src = flat(&extents, &strides);
+        let dst = random.strides(&extents, false);
+        check_widths(&src, &dst, seed);
+    }
+}
+
+#[test]
+fn matrices_of_every_raggedness() {
+    // Around the sides of the blocks, and beyond those of a tile.
+    let sides = [1, 2, 3, 5, 8, 15, 16, 17, 31, 33, 63, 64, 65, 70, 129, 300];
+    let mut seed = 0;
+    for rows in sides {
+        for columns in sides {
+            seed += 1;
+            check_widths(&flat(&[rows, columns], &[columns, 1]), &flat(&[rows, columns], &[1, rows]), seed);
+        }
+    }
+    for (rows, columns) in [(1100, 300), (300, 1100), (2048, 256)] {
+        let (by_rows, by_columns) = (flat(&[rows, columns], &[columns, 1]), flat(&[rows, columns], &[1, rows]));
+        check::<u8, _, _>(&by_rows, &by_columns, &all_options(), 1);
+        check::<u16, _, _>(&by_rows, &by_columns, &all_options(), 2);
+        check::<u32, _, _>(&by_rows, &by_columns, &all_options(), 3);
+        check::<u64, _, _>(&by_rows, &by_columns, &all_options(), 4);
+    }
+}
+
+fn composed(swizzle: Swizzle, offset: i64, inner: Layout) -> Composed {
+    Composed::new(swizzle, offset, inner).unwrap()
+}
+
+#[test]
+fn swizzles() {
+    let mut random = Random(3);
+    let (mut copies, mut looped) = (0, 0);
+    for seed in 0..400 {
+        let rank = 1 + random.below(3) as usize;
+        let power = random.one_in(2);
+        let extent = |random: &mut Random| match power {
+            true => 1 << random.below(if rank == 1 { 10 } else { 7 }),
+            false => 1 + random.below(40) as i64,
+        };
+        let extents: Vec<i64> = (0..rank).map(|_| extent(&mut random)).collect();
+        let bits = random.below(4) as i64;
+        let shift = (bits + random.below(3) as i64) * if random.one_in(4) { -1 } else { 1 };
+        let swizzle = Swizzle::new(bits, random.below(5) as i64, shift).unwrap();
+        let offset = if random.one_in(3) { random.below(100) as i64 } else { 0 };
+        let inner = random.strides(&extents, true);
+        let swizzled = composed(swizzle, offset, inner);
+        let plain = random.strides(&random_shape(&mut Random(seed), &extents), seed % 2 == 0);
+        let plan = Plan::new(&plain, &swizzled, 2, CopyOptions::default()).unwrap();
+        copies += 1;
+        looped += usize::from(!plan.to_string().contains("index by index"));
+        check_widths(&plain, &swizzled, seed);
+        check_widths(&swizzled, &plain, seed + 1);
+        let other = composed(Swizzle::new(2, 2, 3).unwrap(), 0, random.strides(&extents, true));
+        check_widths(&swizzled, &other, seed + 2);
+    }
+    // Tiles whose extents are powers of two have loops.
+    assert!(looped * 2 > copies, "{looped} of {copies}");
+}
+
+fn random_shape(random: &mut Random, extents: &[i64]) -> Vec<i64> {
+    if random.one_in(2) { random.reshaped(extents) } else { extents.to_vec() }
+}
+
+#[test]
+fn layouts_with_xor_strides() {
+    let mut random = Random(4);
+    let mut copies = 0;
+    for seed in 0..700 {
+        let rank = 1 + random.below(3) as usize;
+        let extents: Vec<i64> = (0..rank)
+            .map(|_| if random.one_in(4) { 1 + random.below(9) as i64 } else { 1 << random.below(5) })
+            .collect();
+        let bound = if random.one_in(2) { 64 } else { 1024 };
+        let leaves = extents
+            .iter()
+            .map(|extent| Leaf { extent: *extent, stride: Xor::new(random.below(bound)).unwrap() })
+            .collect::<Vec<_>>();
+        let src: Layout<Xor> = Layout::from_tree(Tree::flat(leaves).unwrap()).unwrap();
+        let dst = random.strides(&extents, false);
+        check_widths(&src, &dst, seed);
+        if src.is_injective() == Ok(true) {
+            copies += 1;
+            check_widths(&dst, &src, seed);
+        }
+    }
+    assert!(copies > 100, "{copies}");
+    let tile: Layout<Xor> = "((8,8),1000):((^1,^9),^64)".parse().unwrap();
+    let rows: Layout = "((8,8),1000):((8,1),64)".parse().unwrap();
+    assert!(!Plan::new(&rows, &tile, 4, CopyOptions::default()).unwrap().to_string().contains("index by index"));
+    check_widths(&rows, &tile, 5);
+}
+
+#[test]
+fn gathers_through_layouts() {
+    // A layout after another that has no layout of its own: indices modulo, and chains of maps.
+    let mut random = Random(5);
+    for seed in 0..300 {
+        let extents: Vec<i64> = (0..1 + random.below(3)).map(|_| 1 + random.below(12) as i64).collect();
+        let inner = random.strides(&extents, true);
+        let outer = flat(&[1 + random.below(6) as i64, 1 + random.below(6) as i64], &[random.below(20) as i64, 3]);
+        let src = Composed::new(outer, random.below(9) as i64, inner).unwrap();
+        let src = if random.one_in(3) { src.then(Swizzle::new(1, 1, 2).unwrap()).unwrap() } else { src };
+        check_widths(&src, &random.strides(&extents, false), seed);
+    }
+}
+
+#[test]
+fn static_layouts() {
+    const SHAPE: &[Leaf] = &[Leaf { extent: 6, stride: 10 }, Leaf { extent: 10, stride: 1 }];
+    let rows = StaticLayout::new(SHAPE, &[0, 1], &[3, 0, 0]);
+    let Some(rows) = rows else { panic!("a layout") };
+    check_widths(&rows, &flat(&[6, 10], &[1, 6]), 0);
+}
+
+#[test]
+fn large_destinations() {
+    // Past the caches, by all instructions, aligned and not, shared by threads.
+    let wide = |rows: i64, columns: i64| (flat(&[rows, columns], &[columns, 1]), flat(&[rows, columns], &[1, rows]));
+    for (rows, columns) in [(1024, 2304), (1031, 2049)] {
+        let (src, dst) = wide(rows, columns);
+        check::<u32, _, _>(&src, &dst, &all_options(), 7);
+        check::<u32, _, _>(&src, &src, &all_options(), 7);
+    }
+    let permuted = (flat(&[33, 20, 65, 60], &[1, 33, 660, 42900]), flat(&[33, 20, 65, 60], &[78000, 1, 1200, 20]));
+    check::<u32, _, _>(&permuted.0, &permuted.1, &all_options(), 8);
+    let padded = (flat(&[300_000, 4], &[1, 300_001]), flat(&[300_000, 4], &[1, 300_005]));
+    check::<u64, _, _>(&padded.0, &padded.1, &all_options(), 9);
+}
+
+#[test]
+fn fills() {
+    let mut random = Random(6);
+    for _ in 0..800 {
+        let extents: Vec<i64> = (0..1 + random.below(4)).map(|_| 1 + random.below(14) as i64).collect();
+        let dst = random.strides(&extents, false);
+        let (before, origin) = memory::<u16>(dst.range().unwrap(), 3);
+        let (mut expected, mut found) = (before.clone(), before);
+        for index in 0..dst.size() {
+            expected[(origin as i64 + dst.eval(&index).unwrap()) as usize] = 0xabcd;
+        }
+        fill(&mut TensorViewMut::with_origin(&mut found, origin, dst.clone()).unwrap(), 0xabcd).unwrap();
+        assert!(found == expected, "{dst}");
+    }
+    let mut long = vec![[0_u8; 3]; 500_000];
+    let all = flat(&[500_000], &[1]);
+    fill(&mut TensorViewMut::new(&mut long, all).unwrap(), [1, 2, 3]).unwrap();
+    assert!(long.iter().all(|value| *value == [1, 2, 3]));
+}
+
+#[test]
+fn refusals() {
+    let layout = |text: &str| text.parse::<Layout>().unwrap();
+    let plan = |src: &str, dst: &str| Plan::new(&layout(src), &layout(dst), 4, CopyOptions::default());
+    assert_eq!(plan("(2,3):(1,2)", "5:1").unwrap_err().to_string(), "one operand has 6 elements, the other 5 elements");
+    assert_eq!(plan("(2,3):(1,2)", "(2,3):(1,1)").unwrap_err().code(), "E0402");
+    assert_eq!(plan("(2,3):(1,2)", "(2,3):(1,0)").unwrap_err().code(), "E0402");
+    let plan = plan("(2,3):(1,2)", "(2,3):(3,1)").unwrap();
+    let (from, mut to) = ([0_u32; 6], [0_u32; 6]);
+    let view = TensorView::new(&from, layout("(2,3):(1,2)")).unwrap();
+    let mut other = TensorViewMut::new(&mut to, layout("(2,3):(1,2)")).unwrap();
+    assert_eq!(plan.run(&view, &mut other).unwrap_err().code(), "E0421");
+    let (from, mut to) = ([0_u64; 6], [0_u64; 6]);
+    let view = TensorView::new(&from, layout("(2,3):(1,2)")).unwrap();
+    let mut dst = TensorViewMut::new(&mut to, layout("(2,3):(3,1)")).unwrap();
+    assert_eq!(plan.run(&view, &mut dst).unwrap_err().to_string(), "the plan was made for elements of another size");
+    // Elements of no size have nothing to move.
+    let (from, mut to) = ([(); 6], [(); 6]);
+    let view = TensorView::new(&from, layout("(2,3):(1,2)")).unwrap();
+    copy(&view, &mut TensorViewMut::new(&mut to, layout("(2,3):(3,1)")).unwrap()).unwrap();
+}
