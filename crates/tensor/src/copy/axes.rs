@@ -150,9 +150,8 @@ fn by_columns(axes: Vec<Axis>, number: usize, side: &Addressing, bits: &Bits) ->
         images.push((image, even));
     }
     // Within the unit and by whole periods other axes may add what they like, but only then is a sum with them an XOR.
-    let inside = |axis: &Axis| {
-        axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0)
-    };
+    let inside =
+        |axis: &Axis| axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0);
     if parts.iter().any(|axis| !axis.tangled[number] && !inside(axis)) {
         return Some(axes);
     }

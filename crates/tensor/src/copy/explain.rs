@@ -59,13 +59,15 @@ impl Plan {
         match tile.how {
             _ if !loops.streaming => f.write_str("ordinary, because the destination is small enough for the caches")?,
             Move::Splat => f.write_str("ordinary")?,
-            Move::Pairs if !tile.rows || loops.aligned < 16 || tile.unit % 16 != 0 => {
+            Move::Pairs if !tile.rows || loops.aligned < 16 || !tile.unit.is_multiple_of(16) => {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
             Move::Transpose if loops.aligned < self.instructions.line() && loops.staged() => {
                 f.write_str("past the caches, by way of a buffer, because rows are not whole lines")?;
             }
-            Move::Runs if loops.staged() && across * along > 1 && (loops.aligned < 16 || tile.unit % 16 != 0) => {
+            Move::Runs
+                if loops.staged() && across * along > 1 && (loops.aligned < 16 || !tile.unit.is_multiple_of(16)) =>
+            {
                 f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
             }
             Move::Runs | Move::Transpose if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {

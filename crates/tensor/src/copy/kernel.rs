@@ -239,7 +239,9 @@ pub(super) fn prefetch(place: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..bytes).step_by(64) {
         // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
-        unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.wrapping_add(line).cast()) };
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.wrapping_add(line).cast())
+        };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (place, bytes);

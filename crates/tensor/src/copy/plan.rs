@@ -221,7 +221,8 @@ fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, opti
 impl Loops {
     /// Whether rows of a tile are long enough to be written past the caches by way of a buffer.
     pub(super) fn staged(&self) -> bool {
-        self.tile.rows && self.tile.along.len() * self.tile.unit >= STAGED_ROW
+        let single = self.tile.across.len() == 1 && self.tile.along.len() == 1;
+        !single && self.tile.rows && self.tile.along.len() * self.tile.unit >= STAGED_ROW
     }
 
     /// The bytes of the buffer of a tile before the rows that are gathered.
@@ -306,7 +307,7 @@ impl Side {
         // Parts of one size as far as possible, but of whole lines.
         let count = step.extent.div_ceil(wanted);
         let mut chunk = step.extent.div_ceil(count);
-        if multiple % len == 0 {
+        if multiple.is_multiple_of(len) {
             chunk = chunk.next_multiple_of(multiple / len).min(step.extent);
         }
         let count = step.extent.div_ceil(chunk);
@@ -372,7 +373,10 @@ fn around(steps: &mut Vec<Step>, unit: usize, element: usize, options: &CopyOpti
     }
     let mut run = unit;
     if unit > RUN {
-        let count = unit.div_ceil(RUN);
+        // All there is in one run is a plain copy, one part a thread.
+        let alone = steps.is_empty() && across.offsets.len() == 1 && along.offsets.len() == 1;
+        let threads = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
+        let count = if alone { threads } else { unit.div_ceil(RUN) };
         let chunk = unit.div_ceil(count).next_multiple_of(4096);
         let count = unit.div_ceil(chunk);
         let by = chunk as isize;
@@ -408,12 +412,7 @@ fn splatted(steps: &mut Vec<Step>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
 }
 
 /// The places of the axes that are not additive, relative to the first, in the order of the destination.
-fn pairs(
-    src: &Addressing,
-    dst: &Addressing,
-    axes: &[Axis],
-    bytes: impl Fn(i64) -> Option<isize>,
-) -> Option<Table> {
+fn pairs(src: &Addressing, dst: &Addressing, axes: &[Axis], bytes: impl Fn(i64) -> Option<isize>) -> Option<Table> {
     // On each side, what additive axes add to the place, and what the others add to what the map takes.
     let mut sums: Vec<[(i64, i64); 2]> = vec![[(0, 0); 2]];
     for axis in axes {
@@ -439,10 +438,7 @@ fn pairs(
         pairs.push((place(dst, origin_dst, to)?, place(src, origin_src, from)?));
     }
     pairs.sort_unstable();
-    Some(Table {
-        src: pairs.iter().map(|(_, from)| *from).collect(),
-        dst: pairs.iter().map(|(to, _)| *to).collect(),
-    })
+    Some(Table { src: pairs.iter().map(|(_, from)| *from).collect(), dst: pairs.iter().map(|(to, _)| *to).collect() })
 }
 
 impl fmt::Display for Instructions {

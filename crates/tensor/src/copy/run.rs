@@ -26,6 +26,8 @@ unsafe impl<P> Sync for Shared<P> {}
 
 /// The bytes that make it worth while to wake another thread.
 const SHARE: usize = 1 << 19;
+/// A run of so many bytes is copied as the system does, which then goes past the caches too.
+const PLAIN: usize = 1 << 22;
 /// How many rows before it is written a row is fetched.
 const AHEAD: usize = 8;
 /// Parts a thread, so that a thread that is held up does not hold up the rest.
@@ -168,7 +170,7 @@ impl Work<'_> {
         };
         let align = loops.aligned.min(1 << (dst as usize | 64).trailing_zeros());
         let staged = loops.streaming && loops.staged();
-        let units = align >= 16 && unit % 16 == 0;
+        let units = align >= 16 && unit.is_multiple_of(16);
         // SAFETY: the invariant.
         unsafe {
             match tile.how {
@@ -181,9 +183,11 @@ impl Work<'_> {
                     let single = across == 1 && along == 1;
                     let along = (along_src, along_dst);
                     let rectangle = Rectangle { src, dst, across: (across_src, across_dst), along };
-                    if loops.streaming && single && unit >= STAGED_ROW {
+                    if single && unit >= PLAIN {
+                        rectangle.copy(unit);
+                    } else if loops.streaming && single && unit >= STAGED_ROW {
                         kernel::stream_run(src, dst, unit);
-                    } else if loops.streaming && units && (tile.rows || unit % 64 == 0) {
+                    } else if loops.streaming && units && (tile.rows || unit.is_multiple_of(64)) {
                         rectangle.stream(unit);
                     } else if staged {
                         for (from, to) in across_src.iter().zip(across_dst) {
