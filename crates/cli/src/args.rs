@@ -132,6 +132,21 @@ Examples:
         name: Option<String>,
     },
 
+    /// List matrix and copy instructions, or show who holds what in one.
+    #[command(after_help = "\
+Examples:
+  tilewright atoms
+  tilewright atoms ldsm
+  tilewright atoms --arch SM80 --type BF16
+  tilewright atoms SM80_16x8x16_F32F16F16F32_TN
+  tilewright atoms SM90_64x128x16_F32BF16BF16_RS --all
+
+In a table, T5 V1 is value 1 of thread 5; rows and columns are the two modes of the operand.")]
+    Atoms {
+        #[command(flatten)]
+        options: crate::atoms::Options,
+    },
+
     /// Work through one tiling problem, printing and checking each layout.
     #[command(after_help = "\
 Examples:

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use tilewright::atoms::{CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::Expr;
 use tilewright::layout::{Coordinate, Extent, Stride, Xor};
 use tilewright::{Diagnostic, Layout, Tree, Value};
@@ -70,6 +71,60 @@ pub fn error(diagnostic: &Diagnostic) -> String {
     }
     let mut object = Object::new();
     object.raw("error", &inner.end());
+    object.end()
+}
+
+/// The JSON object of a family of atoms.
+pub fn family(kind: &str, names: &str, arch: &str, count: usize) -> String {
+    let mut object = Object::new();
+    object.text("kind", kind);
+    object.text("names", names);
+    object.text("arch", arch);
+    object.raw("count", &count.to_string());
+    object.end()
+}
+
+/// The JSON object of an instruction that multiplies matrices.
+pub fn product(atom: &MmaAtom) -> String {
+    let mut object = Object::new();
+    object.text("name", atom.name());
+    object.text("kind", "product");
+    object.text("arch", atom.arch().name());
+    let [m, n, k] = atom.shape();
+    object.raw("shape", &format!("[{m},{n},{k}]"));
+    let types = atom.types();
+    for (name, value) in [("d", types.d), ("a", types.a), ("b", types.b), ("c", types.c)] {
+        object.text(name, value.name());
+    }
+    object.text("threads", &atom.threads().to_string());
+    let mut operands = Object::new();
+    for (operand, held) in atom.operands() {
+        operands.raw(&operand.to_string(), &thread_value(held));
+    }
+    object.raw("operands", &operands.end());
+    object.end()
+}
+
+/// The JSON object of an instruction that copies.
+pub fn copy(atom: &CopyAtom) -> String {
+    let mut object = Object::new();
+    object.text("name", atom.name());
+    object.text("kind", "copy");
+    object.text("arch", atom.arch().name());
+    object.raw("bits", &atom.bits().to_string());
+    object.text("threads", &atom.threads().to_string());
+    object.text("reference", &atom.reference().to_string());
+    for (end, held) in atom.ends() {
+        object.raw(&end.to_string(), &thread_value(held));
+    }
+    object.end()
+}
+
+fn thread_value(held: &ThreadValue) -> String {
+    let mut object = Object::new();
+    object.text("layout", &held.layout().to_string());
+    object.raw("values", &held.values().to_string());
+    object.raw("holders", &held.holders().to_string());
     object.end()
 }
 

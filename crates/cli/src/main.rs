@@ -5,6 +5,7 @@
 //! command quietly.
 
 mod args;
+mod atoms;
 mod check;
 mod emit;
 mod eval;
@@ -54,6 +55,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Explain { subject }) => explain::run(&subject, &mut Environment::new(), terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
+        Some(Command::Atoms { options }) => atoms::run(&options, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),
         Some(Command::Man { command }) => manual::page(command.as_deref(), terminal),

@@ -66,7 +66,7 @@
 //! * [`layout`](mod@layout): the algebra.
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
-//! * [`atoms`]: the canonical shared-memory layouts of Hopper and their matrix descriptors.
+//! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //!

@@ -1,0 +1,181 @@
+//! `tilewright atoms`: the instructions that are known by name, and who holds what.
+
+mod card;
+
+use std::io::Write;
+
+use clap::Args;
+use tilewright::atoms::{Arch, AtomError, CopyAtom, CopyFamily, MmaAtom, MmaFamily, ValueType};
+
+use crate::json;
+use crate::picture::{Paint, Window, painted};
+use crate::terminal::{Failure, Terminal};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The name of an instruction, or a part of names.
+    name: Option<String>,
+    /// Only those of a machine, such as SM80, GFX942 or AVX512.
+    #[arg(long, value_parser = parsed::<Arch>)]
+    arch: Option<Arch>,
+    /// Only matrix products with values of a type, such as BF16 or E4M3.
+    #[arg(long = "type", value_name = "TYPE", value_parser = parsed::<ValueType>)]
+    value_type: Option<ValueType>,
+    /// Print JSON objects instead of text, one on a line.
+    #[arg(long)]
+    json: bool,
+    /// Draw all of a tile, however large.
+    #[arg(long)]
+    all: bool,
+}
+
+fn parsed<T: std::str::FromStr<Err = AtomError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: AtomError| match error.help() {
+        Some(help) => format!("{error}; {help}"),
+        None => error.to_string(),
+    })
+}
+
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let name = options.name.as_deref().unwrap_or_default();
+    let products = || MmaAtom::families().filter(|family| options.admits_product(family, name));
+    let copies = || CopyAtom::families().filter(|family| options.admits_copy(family, name));
+    if let Ok(atom) = MmaAtom::named(name) {
+        return write_product(&atom, options, terminal);
+    }
+    if let Ok(atom) = CopyAtom::named(name) {
+        return write_copy(&atom, options, terminal);
+    }
+    if products().next().is_none() && copies().next().is_none() {
+        return Err(Failure::Usage(options.nothing(name)));
+    }
+    if options.json {
+        for family in products() {
+            let object = json::family("product", family.pattern(), family.arch().name(), family.names().len());
+            writeln!(terminal.out, "{object}")?;
+        }
+        for family in copies() {
+            let object = json::family("copy", family.pattern(), family.arch().name(), family.names().len());
+            writeln!(terminal.out, "{object}")?;
+        }
+        return Ok(());
+    }
+    let mut text = String::new();
+    if products().next().is_some() {
+        heading(&mut text, "Matrix products", "threads  values: A, B, C", terminal.colour);
+        products().for_each(|family| product_line(&mut text, family));
+    }
+    if copies().next().is_some() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        heading(&mut text, "Copies", "threads  bits together", terminal.colour);
+        copies().for_each(|family| copy_line(&mut text, family));
+    }
+    text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows who holds what.\n");
+    Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+impl Options {
+    fn admits_product(&self, family: &MmaFamily, part: &str) -> bool {
+        self.arch.is_none_or(|arch| family.arch() == arch)
+            && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
+            && self.value_type.is_none_or(|value| takes(family, value))
+    }
+
+    fn admits_copy(&self, family: &CopyFamily, part: &str) -> bool {
+        self.arch.is_none_or(|arch| family.arch() == arch)
+            && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
+            && self.value_type.is_none()
+    }
+
+    /// That there is nothing of the kind, and what there is.
+    fn nothing(&self, name: &str) -> String {
+        let mut text = "there is no atom".to_owned();
+        if !name.is_empty() {
+            text.push_str(&format!(" `{name}`"));
+        }
+        self.arch.iter().for_each(|arch| text.push_str(&format!(" of {arch}")));
+        self.value_type.iter().for_each(|value| text.push_str(&format!(" with values {value}")));
+        let errors = [MmaAtom::named(name).err(), CopyAtom::named(name).err()];
+        match errors.into_iter().flatten().find_map(|error| error.help()) {
+            Some(help) if self.arch.is_none() && self.value_type.is_none() => text.push_str(&format!("; {help}")),
+            _ => text.push_str("; `tilewright atoms` lists them"),
+        }
+        text
+    }
+}
+
+/// Whether a text has a part, in upper or lower case.
+fn contains(text: &str, part: &str) -> bool {
+    text.to_ascii_uppercase().contains(&part.to_ascii_uppercase())
+}
+
+/// Whether some instruction of the family has values of a type.
+fn takes(family: &MmaFamily, value: ValueType) -> bool {
+    // What a name does not say its instruction does not have, but for those that have no types in their names.
+    let named = |name: &String| name.contains(value.name()) || !name.contains('_') || name.contains("_DP");
+    family.names().iter().filter(|name| named(name)).any(|name| {
+        family.member(name).is_ok_and(|atom| {
+            let types = atom.types();
+            [types.d, types.a, types.b, types.c].contains(&value)
+        })
+    })
+}
+
+fn heading(text: &mut String, title: &str, columns: &str, colour: bool) {
+    text.push_str(&painted(title, Paint::Strong, colour));
+    text.push_str(&format!("\n{:10}{columns:27}names\n", ""));
+}
+
+fn product_line(text: &mut String, family: &MmaFamily) {
+    let names = family.names();
+    let ends = [names.first(), names.last()].map(|name| name.and_then(|name| family.member(name).ok()));
+    let [Some(first), Some(last)] = ends else { return };
+    let counts = [(first.a(), last.a()), (first.b(), last.b()), (first.c(), last.c())];
+    let values = match counts.iter().all(|(first, last)| first.values() == last.values()) {
+        true => counts.map(|(first, _)| first.values().to_string()).join(", "),
+        false => "by shape".to_owned(),
+    };
+    let threads = first.threads().size();
+    text.push_str(&format!("{:10}{threads:>7}  {values:18}{}\n", family.arch(), family.pattern()));
+}
+
+fn copy_line(text: &mut String, family: &CopyFamily) {
+    let names = family.names();
+    let ends = [names.first(), names.last()].map(|name| name.and_then(|name| family.member(name).ok()));
+    let [Some(first), Some(last)] = ends else { return };
+    let bits = match first.bits() {
+        1 => "a value".to_owned(),
+        bits => span(bits, last.bits()),
+    };
+    let threads = first.threads().size();
+    text.push_str(&format!("{:10}{threads:>7}  {bits:18}{}\n", family.arch(), family.pattern()));
+}
+
+/// `4`, or `4 to 128`.
+fn span(first: i64, last: i64) -> String {
+    if first == last { first.to_string() } else { format!("{} to {}", first.min(last), first.max(last)) }
+}
+
+fn write_product(atom: &MmaAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    if options.json {
+        return Ok(writeln!(terminal.out, "{}", json::product(atom))?);
+    }
+    let text = card::product(atom, options.window(terminal), terminal.colour);
+    Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    if options.json {
+        return Ok(writeln!(terminal.out, "{}", json::copy(atom))?);
+    }
+    let text = card::copy(atom, options.window(terminal), terminal.colour);
+    Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+impl Options {
+    fn window(&self, terminal: &Terminal) -> Window {
+        if self.all { Window::ALL } else { terminal.window() }
+    }
+}

@@ -1,0 +1,108 @@
+//! One instruction: its facts, and a table of who holds what.
+//!
+//! Law: the cell at (row, column) of a tile names the thread and which of its values lies there, `T5 V1`; where several threads hold it, the least of them. Rows are M (or N), columns K (or
+//! N), as the layout says: the first mode of a tile downward.
+
+use tilewright::Layout;
+use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, ThreadValue};
+
+use crate::picture::{Axis, Cell, Paint, Window, grid, painted};
+
+pub fn product(atom: &MmaAtom, window: Window, colour: bool) -> String {
+    let ([m, n, k], types) = (atom.shape(), atom.types());
+    let mut text = painted(atom.name(), Paint::Strong, colour);
+    text.push_str(&format!("\n{}: {m}x{n} {} = {m}x{k} {}", atom.arch(), types.d, types.a));
+    text.push_str(&format!(" * {k}x{n} {} + {m}x{n} {}, by {}\n", types.b, types.c, threads(atom.threads())));
+    for (operand, held) in atom.operands() {
+        let [rows, columns] = atom.tile(operand);
+        let axes = operand.modes().map(|mode| ["M", "N", "K"].get(mode).copied().unwrap_or("")).join(",");
+        text.push_str(&format!("\n{operand} ({axes})  {}\n", held.layout()));
+        text.push_str(&owners(held, [rows, columns], atom.threads().size(), window, colour));
+    }
+    text
+}
+
+pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
+    let mut text = painted(atom.name(), Paint::Strong, colour);
+    let what = match atom.bits() {
+        1 => "a value of any width".to_owned(),
+        bits => format!("{bits} bits"),
+    };
+    text.push_str(&format!("\n{}: {what}, by {}; ", atom.arch(), threads(atom.threads())));
+    text.push_str(match atom.reference() {
+        CopyEnd::Source => "each owns what it reads\n",
+        CopyEnd::Destination => "each owns what it writes\n",
+    });
+    // The widest values that both ends have whole, at most as many bits as a register; rows of 128 bits where there are such.
+    let fits = |bits: &&i64| atom.ends().iter().all(|(end, _)| atom.values(*end, **bits).is_ok());
+    let bits = [32, 16, 8].iter().find(fits).copied().filter(|_| atom.bits() > 1);
+    for (end, held) in atom.ends() {
+        text.push_str(&format!("\n{end}  {} bits\n", held.layout()));
+        let Some(bits) = bits else { continue };
+        let Ok(values) = atom.values(end, bits) else { continue };
+        let places = atom.bits() / bits;
+        let row = (128 / bits).min(places);
+        text.push_str(&format!("as values of {bits} bits, {row} a row:\n"));
+        let shown = ThreadValue::shared(values, held.holders());
+        text.push_str(&owners_by_row(&shown, [places / row, row], atom.threads().size(), window, colour));
+    }
+    text
+}
+
+/// `32 threads`, `8 threads (4,2):(1,16)`, `1 thread`.
+fn threads(layout: &Layout) -> String {
+    match layout.size() {
+        1 => "1 thread".to_owned(),
+        count if layout.equivalent(&Layout::mode_of(count, 1).unwrap_or(Layout::unit())) => format!("{count} threads"),
+        count => format!("{count} threads, {layout}"),
+    }
+}
+
+/// The table of a tile whose first mode is fastest.
+fn owners(held: &ThreadValue, [rows, columns]: [i64; 2], threads: i64, window: Window, colour: bool) -> String {
+    table(held, [rows, columns], threads, window, colour, |row, column| row + rows * column)
+}
+
+/// The table of a block, row after row.
+fn owners_by_row(held: &ThreadValue, [rows, columns]: [i64; 2], threads: i64, window: Window, colour: bool) -> String {
+    table(held, [rows, columns], threads, window, colour, |row, column| column + columns * row)
+}
+
+fn table(
+    held: &ThreadValue,
+    [rows, columns]: [i64; 2],
+    threads: i64,
+    window: Window,
+    colour: bool,
+    place: impl Fn(i64, i64) -> i64,
+) -> String {
+    if held.holders() == threads && threads > 1 {
+        return format!("all {threads} threads see all of it\n");
+    }
+    let mut text = match held.holders() {
+        1 => String::new(),
+        holders => format!("each place is held by {holders} threads; the least is shown\n"),
+    };
+    // The least thread comes last, and stays.
+    let mut owner = vec![None; usize::try_from(rows * columns).unwrap_or(0)];
+    let values = held.values();
+    for thread in (0..threads).rev() {
+        for value in 0..values {
+            let at = held.layout().eval(&(thread + threads * value)).ok().and_then(|at| usize::try_from(at).ok());
+            if let Some(cell) = at.and_then(|at| owner.get_mut(at)) {
+                *cell = Some((thread, value));
+            }
+        }
+    }
+    let cell = |row, column| -> Cell {
+        let owner = usize::try_from(place(row, column)).ok().and_then(|at| owner.get(at).copied().flatten());
+        match owner {
+            Some((thread, _)) if values == 1 => (format!("T{thread}"), Paint::Hue(thread)),
+            Some((thread, value)) if threads > 1 => (format!("T{thread} V{value}"), Paint::Hue(thread)),
+            Some((_, value)) => (format!("V{value}"), Paint::Hue(value)),
+            None => ("?".to_owned(), Paint::Bad),
+        }
+    };
+    text.push_str(&grid(&Axis::flat(rows), &Axis::flat(columns), window, cell).text(0, colour));
+    text
+}
