@@ -92,6 +92,14 @@ fn by_index(view: &TensorView<'_, f32>) -> f32 {
     (0..view.size()).map(|index| elements.get(index).unwrap_or(&0.0)).sum()
 }
 
+/// What the evaluator costs by itself.
+#[inline(never)]
+fn raw_by_index(base: *const f32, layout: &Layout) -> f32 {
+    let (evaluator, size) = (layout.evaluator(), layout.size());
+    // SAFETY: the callers have so many elements.
+    (0..size).map(|index| unsafe { *base.offset(evaluator.eval(index).unwrap_unchecked() as isize) }).sum()
+}
+
 #[inline(never)]
 fn swizzled(view: &TensorView<'_, f32, Composed>) -> f32 {
     let mut sum = 0.0;
@@ -141,6 +149,12 @@ fn d_by_mode(bencher: Bencher<'_, '_>, layout: &str) {
 fn e_by_index(bencher: Bencher<'_, '_>, layout: &str) {
     let tensor = matrix(layout);
     bencher.bench_local(|| by_index(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR, TILED])]
+fn e_evaluator_and_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| raw_by_index(black_box(tensor.as_ptr()), black_box(tensor.layout())));
 }
 
 #[divan::bench]

@@ -18,7 +18,10 @@ const FEW: i64 = 1000;
 /// How many indices at either end of a long mode are shown.
 const EDGE: i64 = 3;
 
-/// What stands for the indices between.
+/// The most tables of a tensor that is not shown whole.
+const TABLES: i64 = 49;
+
+/// What stands for the indices between, and for tables left out.
 const GAP: &str = "...";
 
 /// The indices of a mode that are shown; none for a gap.
@@ -35,21 +38,28 @@ impl<T: Display, L: Offsets> Display for TensorView<'_, T, L> {
         let (extents, all) = (shape.leaves(), f.alternate() || self.size() <= FEW);
         let (table, further) = extents.split_at(extents.len().min(2));
         let mut further: Vec<_> = further.iter().map(|extent| shown(*extent, all)).collect();
-        self.tables(f, table, &mut further, &mut Vec::new(), all)
+        let mut left = if all { i64::MAX } else { TABLES };
+        self.tables(f, table, &mut further, &mut Vec::new(), &mut left, all)
     }
 }
 
 impl<T: Display, L: Offsets> TensorView<'_, T, L> {
-    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest.
+    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest, as long as some are `left` to be shown.
     fn tables<I: Iterator<Item = Option<i64>> + Clone>(
         &self,
         f: &mut fmt::Formatter<'_>,
         table: &[i64],
         further: &mut Vec<I>,
         at: &mut Vec<i64>,
+        left: &mut i64,
         all: bool,
     ) -> fmt::Result {
         let Some(mode) = further.pop() else {
+            // Below 0 once the gap has been shown.
+            *left -= 1;
+            if *left < 0 {
+                return write!(f, "\n{GAP}");
+            }
             if !at.is_empty() {
                 f.write_str("\n(_,_")?;
                 at.iter().rev().try_for_each(|index| write!(f, ",{index}"))?;
@@ -61,8 +71,11 @@ impl<T: Display, L: Offsets> TensorView<'_, T, L> {
             match index {
                 Some(index) => {
                     at.push(index);
-                    self.tables(f, table, further, at, all)?;
+                    self.tables(f, table, further, at, left, all)?;
                     at.pop();
+                    if *left < 0 {
+                        break;
+                    }
                 }
                 None => write!(f, "\n{GAP}")?,
             }

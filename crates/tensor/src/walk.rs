@@ -97,16 +97,30 @@ impl Walk {
         }
     }
 
+    /// The next run of offsets, where they are those of a layout: the first, the step and the length.
+    fn next_run(&mut self) -> Option<(i64, i64, i64)> {
+        if self.left == 0 {
+            return None;
+        }
+        let length = (self.run.extent - self.at).min(self.left);
+        let run = (self.offset, self.run.stride, length);
+        self.left -= length;
+        self.offset = self.offset.wrapping_add(self.run.stride.wrapping_mul(length));
+        self.carry();
+        Some(run)
+    }
+
+    /// Whether the offsets are those of a layout, in runs.
+    fn is_plain(&self) -> bool {
+        matches!(self.through, Through::Nothing)
+    }
+
     /// Folds the runs of inner offsets that are left: the first offset, the step and the length of each.
     #[inline(always)]
     fn fold_runs<B>(mut self, init: B, mut f: impl FnMut(B, i64, i64, i64) -> B) -> B {
         let mut value = init;
-        while self.left > 0 {
-            let length = (self.run.extent - self.at).min(self.left);
-            value = f(value, self.offset, self.run.stride, length);
-            self.left -= length;
-            self.offset = self.offset.wrapping_add(self.run.stride.wrapping_mul(length));
-            self.carry();
+        while let Some((first, step, length)) = self.next_run() {
+            value = f(value, first, step, length);
         }
         value
     }
@@ -172,6 +186,10 @@ impl FusedIterator for Walk {}
 pub struct Elements<'a, T> {
     base: *const T,
     walk: Walk,
+    /// The elements of this run that are left: the next one, the step, and how many. A composed layout has no runs.
+    next: *const T,
+    step: isize,
+    run: usize,
     memory: PhantomData<&'a T>,
 }
 
@@ -179,6 +197,9 @@ pub struct Elements<'a, T> {
 pub struct ElementsMut<'a, T> {
     base: *mut T,
     walk: Walk,
+    next: *mut T,
+    step: isize,
+    run: usize,
     memory: PhantomData<&'a mut T>,
 }
 
@@ -193,51 +214,87 @@ unsafe impl<T: Sync> Sync for ElementsMut<'_, T> {}
 
 impl<T> Clone for Elements<'_, T> {
     fn clone(&self) -> Self {
-        Elements { base: self.base, walk: self.walk.clone(), memory: PhantomData }
+        Elements { walk: self.walk.clone(), ..*self }
     }
 }
 
-impl<'a, T> Iterator for Elements<'a, T> {
-    type Item = &'a T;
+/// The iterators, which differ in what they borrow: the pointer, the reference, and a run of neighbours as a slice.
+macro_rules! elements {
+    ($elements:ident, $pointer:ty, [$($reference:tt)*], $slice:path) => {
+        impl<'a, T> $elements<'a, T> {
+            fn new(base: $pointer, walk: Walk) -> $elements<'a, T> {
+                $elements { base, walk, next: base, step: 0, run: 0, memory: PhantomData }
+            }
 
-    #[inline]
-    fn next(&mut self) -> Option<&'a T> {
-        // SAFETY: the invariant of the view that the iterator was made of: every offset of the layout is that of an element.
-        self.walk.next().map(|offset| unsafe { &*self.base.offset(offset as isize) })
-    }
+            /// The first element of the next run, or of a composed layout the next element.
+            #[inline(never)]
+            fn refill(&mut self) -> Option<&'a $($reference)* T> {
+                let offset = if self.walk.is_plain() {
+                    let (first, step, length) = self.walk.next_run()?;
+                    self.step = step as isize;
+                    self.run = length as usize - 1;
+                    self.next = self.base.wrapping_offset((first as isize).wrapping_add(self.step));
+                    first
+                } else {
+                    self.walk.next()?
+                };
+                // SAFETY: the invariant of the view that the iterator was made of: every offset of the layout is that of an element, and the walk has each
+                // index once.
+                Some(unsafe { &$($reference)* *self.base.offset(offset as isize) })
+            }
+        }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.walk.size_hint()
-    }
+        impl<'a, T> Iterator for $elements<'a, T> {
+            type Item = &'a $($reference)* T;
 
-    #[inline]
-    fn fold<B, F: FnMut(B, &'a T) -> B>(self, init: B, mut f: F) -> B {
-        let base = self.base;
-        // SAFETY: as above.
-        self.walk.fold(init, |value, offset| f(value, unsafe { &*base.offset(offset as isize) }))
-    }
+            #[inline]
+            fn next(&mut self) -> Option<&'a $($reference)* T> {
+                if self.run == 0 {
+                    return self.refill();
+                }
+                let element = self.next;
+                self.run -= 1;
+                self.next = element.wrapping_offset(self.step);
+                // SAFETY: as above; the run has this element.
+                Some(unsafe { &$($reference)* *element })
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                let left = self.walk.size_hint().0.saturating_add(self.run);
+                (left, Some(left))
+            }
+
+            #[inline]
+            fn fold<B, F: FnMut(B, &'a $($reference)* T) -> B>(self, init: B, mut f: F) -> B {
+                let $elements { base, walk, next, step, run, .. } = self;
+                let mut fold_run = |value: B, first: $pointer, step: isize, length: usize| {
+                    if step == 1 {
+                        // SAFETY: the elements of a run of step 1 are neighbours.
+                        return unsafe { $slice(first, length) }.into_iter().fold(value, &mut f);
+                    }
+                    let (mut value, mut element) = (value, first);
+                    for _ in 0..length {
+                        // SAFETY: the run has this element.
+                        value = f(value, unsafe { &$($reference)* *element });
+                        element = element.wrapping_offset(step);
+                    }
+                    value
+                };
+                let value = fold_run(init, next, step, run);
+                if walk.is_plain() {
+                    return walk.fold_runs(value, |value, first, step, length| {
+                        fold_run(value, base.wrapping_offset(first as isize), step as isize, length as usize)
+                    });
+                }
+                // SAFETY: every offset of the layout is that of an element, and the walk has each index once.
+                walk.fold(value, |value, offset| f(value, unsafe { &$($reference)* *base.offset(offset as isize) }))
+            }
+        }
+    };
 }
 
-impl<'a, T> Iterator for ElementsMut<'a, T> {
-    type Item = &'a mut T;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a mut T> {
-        // SAFETY: the invariant of the view that the iterator was made of: every offset of the layout is that of an element, and occurs once.
-        self.walk.next().map(|offset| unsafe { &mut *self.base.offset(offset as isize) })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.walk.size_hint()
-    }
-
-    #[inline]
-    fn fold<B, F: FnMut(B, &'a mut T) -> B>(self, init: B, mut f: F) -> B {
-        let base = self.base;
-        // SAFETY: as above.
-        self.walk.fold(init, |value, offset| f(value, unsafe { &mut *base.offset(offset as isize) }))
-    }
-}
+elements!(Elements, *const T, [], std::slice::from_raw_parts);
+elements!(ElementsMut, *mut T, [mut], std::slice::from_raw_parts_mut);
 
 impl<T> ExactSizeIterator for Elements<'_, T> {}
 impl<T> ExactSizeIterator for ElementsMut<'_, T> {}
@@ -256,7 +313,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// assert_eq!(view.iter().copied().collect::<Vec<_>>(), [1, 4, 2, 5, 3, 6]);
     /// ```
     pub fn iter(&self) -> Elements<'a, T> {
-        Elements { base: self.as_ptr(), walk: self.layout().walk(), memory: PhantomData }
+        Elements::new(self.as_ptr(), self.layout().walk())
     }
 
     /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorView::iter`].
@@ -277,13 +334,13 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
 impl<T, L: Offsets> TensorViewMut<'_, T, L> {
     /// The elements in the order of their indices, the first mode fastest.
     pub fn iter(&self) -> Elements<'_, T> {
-        Elements { base: self.as_ptr(), walk: self.layout().walk(), memory: PhantomData }
+        Elements::new(self.as_ptr(), self.layout().walk())
     }
 
     /// The elements in the order of their indices, the first mode fastest, to be written.
     pub fn iter_mut(&mut self) -> ElementsMut<'_, T> {
         let walk = self.layout().walk();
-        ElementsMut { base: self.as_mut_ptr(), walk, memory: PhantomData }
+        ElementsMut::new(self.as_mut_ptr(), walk)
     }
 
     /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorViewMut::iter_mut`].

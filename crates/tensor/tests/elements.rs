@@ -216,6 +216,11 @@ fn text_of_every_rank() {
     assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["..."; 7]);
     assert!(lines[7].starts_with("199 199 199 ... 199"));
     assert_eq!(format!("{long:#}").lines().count(), 201);
+    // However many modes there are, the text has an end.
+    let (extents, strides) = (vec!["2"; 40].join(","), vec!["0"; 40].join(","));
+    let deep = text(&format!("({extents}):({strides})"));
+    assert_eq!(deep.lines().filter(|line| line.starts_with("(_")).count(), 49);
+    assert!(deep.ends_with("\n0 0\n0 0\n..."));
     let halves = Tensor::from_fn(layout("(2,2):(1,2)"), |index| index as f64 / 3.0).unwrap();
     assert_eq!(format!("{halves:.2}"), "(2,2):(1,2)\n0.00 0.67\n0.33 1.00");
 }

@@ -86,6 +86,14 @@ fn values<L: Offsets>(view: &TensorView<'_, i64, L>) -> Vec<i64> {
     let mut iterated = view.iter();
     let stepped: Vec<i64> = std::iter::from_fn(|| iterated.next().copied()).collect();
     assert_eq!(stepped, one_by_one);
+    // Some by steps, and the rest at once.
+    for taken in [1, 2, one_by_one.len() / 2, one_by_one.len()] {
+        let mut rest = view.iter();
+        let mut both: Vec<i64> = rest.by_ref().take(taken).copied().collect();
+        assert_eq!(rest.len() + both.len(), one_by_one.len());
+        rest.for_each(|element| both.push(*element));
+        assert_eq!(both, one_by_one);
+    }
     one_by_one
 }
 
