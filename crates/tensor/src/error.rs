@@ -97,6 +97,15 @@ pub enum TensorError {
         /// What differs, in words.
         what: &'static str,
     },
+    /// E0422: modes that a reduction does not have, or that do not fit its result.
+    Reduction {
+        /// The mode of the source.
+        mode: usize,
+        /// Its size; none where there is no such mode.
+        size: Option<i64>,
+        /// The size of the mode of the result that stands for it; none where there is none.
+        found: Option<i64>,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -116,6 +125,7 @@ impl TensorError {
             TensorError::Alignment { .. } => "E0409",
             TensorError::Sizes { .. } => "E0420",
             TensorError::Plan { .. } => "E0421",
+            TensorError::Reduction { .. } => "E0422",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -182,6 +192,16 @@ impl fmt::Display for TensorError {
                 write!(f, "one operand has {}, the other {}", elements(first), elements(second))
             }
             TensorError::Plan { what } => write!(f, "the plan was made for {what}"),
+            TensorError::Reduction { mode, size: None, found: None } => write!(f, "there is no mode {mode} to reduce"),
+            TensorError::Reduction { mode, size: Some(size), found: None } => {
+                write!(f, "mode {mode}, of size {size}, is kept, but the result has no mode for it")
+            }
+            TensorError::Reduction { mode, size: Some(size), found: Some(found) } => {
+                write!(f, "mode {mode}, of size {size}, is kept, but its mode in the result has size {found}")
+            }
+            TensorError::Reduction { size: None, found: Some(found), .. } => {
+                write!(f, "the result has a mode of size {found} for which no mode is kept")
+            }
             TensorError::Layout(error) => error.fmt(f),
         }
     }

@@ -19,7 +19,7 @@ use crate::offsets::Offsets;
 
 /// Where the elements of one side of a copy lie.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Addressing {
+pub(crate) struct Addressing {
     map: Option<OuterMap>,
     offset: i64,
     leaves: Vec<Leaf>,
@@ -32,7 +32,7 @@ impl Addressing {
     /// Where the elements of a layout lie.
     ///
     /// Errors: as [`Offsets::derived`].
-    pub(super) fn of<L: Offsets>(layout: &L) -> Result<Addressing, TensorError> {
+    pub(crate) fn of<L: Offsets>(layout: &L) -> Result<Addressing, TensorError> {
         if let Some(leaves) = layout.leaves() {
             return Ok(Addressing::of_leaves(leaves.to_vec()));
         }
@@ -47,9 +47,14 @@ impl Addressing {
     }
 
     /// One element for every coordinate of a shape.
-    pub(super) fn everywhere(extents: impl IntoIterator<Item = i64>) -> Addressing {
+    pub(crate) fn everywhere(extents: impl IntoIterator<Item = i64>) -> Addressing {
         let leaves = extents.into_iter().map(|extent| Leaf { extent, stride: 0 }).collect();
         Addressing { map: None, offset: 0, leaves }
+    }
+
+    /// The same map and offset over other modes.
+    pub(crate) fn with_leaves(&self, leaves: Vec<Leaf>) -> Addressing {
+        Addressing { map: self.map.clone(), offset: self.offset, leaves }
     }
 
     /// Integer modes, without a map.
@@ -57,7 +62,7 @@ impl Addressing {
         Addressing { map: None, offset: 0, leaves }
     }
 
-    pub(super) fn leaves(&self) -> &[Leaf] {
+    pub(crate) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
 
