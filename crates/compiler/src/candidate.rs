@@ -18,7 +18,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, OuterMap, Profile, Stride, Swizzle, Tree, Xor};
+use tilewright_layout::{
+    Composed, Coordinate, Descriptor, Layout, LayoutError, OuterMap, Profile, Stride, Swizzle, Tree, Xor,
+};
 
 use crate::handle::Handle;
 use crate::interner::{InternError, Interner};
@@ -260,6 +262,33 @@ impl Candidate {
             Verdict::Undecided(error) => Err(error.into()),
             Verdict::Holds(_) => Candidate::of_layout(interner, &Layout::new(shape, strides)?),
         }
+    }
+
+    /// The candidate of the layout with this shape whose strides a descriptor gives, such as `((1@0,8@1),1@2)`.
+    ///
+    /// What is kept is the tree of strides: the entries with their counts and denominators end with the parser.
+    /// Errors: as [`Candidate::of_strides`].
+    ///
+    /// ```
+    /// use tilewright_compiler::{Candidate, Interner, LayoutKind};
+    /// use tilewright_layout::Descriptor;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let interner = Interner::new();
+    /// let descriptor: Descriptor = "((4/4@0, 8@1), 1@2)".parse()?;
+    /// let candidate = Candidate::of_descriptor(&interner, &"((4,2),16)".parse()?, &descriptor)?;
+    /// assert_eq!(candidate.kind(), LayoutKind::Coordinate);
+    /// assert_eq!(candidate.text(&interner)?, "((4,2),16):((1@0,8@1),1@2)");
+    /// assert_eq!(candidate.basis(&interner)?.to_string(), descriptor.to_string());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of_descriptor(
+        interner: &Interner,
+        shape: &Tree<i64>,
+        descriptor: &Descriptor,
+    ) -> Result<Candidate, CandidateError> {
+        Candidate::of_strides(interner, shape, descriptor.strides())
     }
 
     /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits is none.

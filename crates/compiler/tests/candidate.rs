@@ -7,7 +7,7 @@ use tilewright_compiler::{
     Candidate, CandidateError, Identity, IllegalChange, InternError, Interner, LayoutKind, State, normal_form,
 };
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Layout, ModePath, Stride, Swizzle, Tree, Xor, coordinates};
+use tilewright_layout::{Composed, Coordinate, Descriptor, Layout, ModePath, Stride, Swizzle, Tree, Xor, coordinates};
 
 /// Layouts of one and two modes, some of which nest: as shapes and as strides, which `step` writes.
 fn texts(step: impl Fn(i64) -> String) -> Vec<String> {
@@ -271,4 +271,31 @@ fn states() {
         text(State::Rejected, State::Assigned),
         "a candidate that is rejected cannot become assigned, nor anything else"
     );
+}
+
+#[test]
+fn descriptors_become_candidates_of_their_strides() {
+    let interner = Interner::new();
+    let mut made = HashSet::new();
+    for (shape, written, stride) in [
+        ("((4,2),16)", "((1@0, 8@1), 1@2)", "((1@0,8@1),1@2)"),
+        ("((4,2),16)", "((3/3@0, 16/2@1), -2/-2@2)", "((1@0,8@1),1@2)"),
+        ("(4,8)", "(2@0, 0/5@3)", "(2@0,0)"),
+        ("(2)", "(1@0@1)", "1@0@1"),
+        ("()", "()", "()"),
+    ] {
+        let descriptor: Descriptor = written.parse().unwrap();
+        let candidate = Candidate::of_descriptor(&interner, &shape.parse().unwrap(), &descriptor).unwrap();
+        // Two ways of writing a fraction are one candidate; what is left of either is the strides.
+        assert_eq!(candidate.stride(&interner).unwrap().to_string(), stride);
+        assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.to_string());
+        assert_eq!(candidate.state(), State::Proposed);
+        let layout = Layout::new(&shape.parse::<Tree<i64>>().unwrap(), descriptor.strides()).unwrap();
+        assert_eq!(candidate, Candidate::of_layout(&interner, &layout).unwrap());
+        made.insert(candidate);
+    }
+    assert_eq!(made.len(), 4);
+    let descriptor: Descriptor = "(1@0,1@1)".parse().unwrap();
+    let refused = Candidate::of_descriptor(&interner, &"(4,(2,2))".parse().unwrap(), &descriptor);
+    assert!(matches!(refused, Err(CandidateError::NotCongruent(_))));
 }
