@@ -224,7 +224,6 @@ fn composition_after_coordinates_exists_exactly_when_it_does() {
                     assert_eq!(a.compose_within(b).is_ok(), within, "{a} within {b}");
                     exist += 1;
                 }
-                // What several terms lack alone, they might make up for together.
                 Err(LayoutError::Diagonal { .. }) => several += 1,
                 Err(error) => {
                     assert!(!exists, "{a} o {b}: {error}");
@@ -236,7 +235,7 @@ fn composition_after_coordinates_exists_exactly_when_it_does() {
     }
     println!("{exist} exist, {refused} do not, {several} of several terms are not decided");
     assert!(exist > 8_000 && refused > 1_500, "{exist} {refused}");
-    assert!(several * 10 < exist + refused, "{several}");
+    assert_eq!(several, 0);
 }
 
 #[test]

@@ -15,7 +15,9 @@
 //!
 //! A stride of several terms belongs to several of the functions. If all of them are layouts, their sum is additive over the leaves, and it is
 //! a layout exactly when along each leaf the sum is one ([`Layout::add`]). If one of them is not, what it lacks might cancel in the
-//! sum; this is not decided, and refused as [`LayoutError::Diagonal`].
+//! sum, and the paths are looked at together ([`diagonal`]).
+
+mod diagonal;
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -154,15 +156,10 @@ fn compose_terms<D: Stride>(
         let composed =
             compose_parts(mode, TreeRef { profile: flat.as_ref(), leaves: &part }, &mut written, &mut values);
         if let Err(error) = composed {
-            return Err(match error {
-                LayoutError::Carry(_) | LayoutError::Uneven(_) => {
-                    let several = b.leaves.iter().position(|leaf| moves(leaf) && leaf.stride.term().is_none());
-                    let number = several.unwrap_or(0);
-                    let step = b.leaves.get(number).map(|leaf| leaf.stride.to_string()).unwrap_or_default();
-                    LayoutError::Diagonal { op: OP, path: b.profile.path(number), step: step.into() }
-                }
-                other => other,
-            });
+            return match error {
+                LayoutError::Carry(_) | LayoutError::Uneven(_) => diagonal::compose_into(a, b, nodes, leaves),
+                other => Err(other),
+            };
         }
         let composed = Layout::from_valid(Tree::from_parts(Profile::from_nodes(written), values));
         sums = Some(match sums {
