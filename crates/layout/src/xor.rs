@@ -28,6 +28,7 @@ mod convert;
 pub(crate) mod function;
 mod image;
 pub(crate) mod inverse;
+mod map;
 mod sum;
 
 use core::fmt;

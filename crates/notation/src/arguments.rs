@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coord, Layout, LayoutError, Profile, Tiler, Tree, Xor};
+use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
 use crate::kinds::{self, Step};
 use crate::reading::{
@@ -75,6 +75,7 @@ pub(crate) enum Tiled<'a> {
     /// The tiler picks positions by coordinate.
     Picked(Layout<Step>, Tiler<Step>),
     Xor(Cow<'a, Layout<Xor>>, Cow<'a, Tiler>),
+    PickedXor(&'a Layout<Xor>, Tiler<Coordinate>),
     Composed(&'a Composed, Cow<'a, Tiler>),
     SymbolComposed(Composed<Expr>, Tiler<Expr>),
     StepComposed(&'a Composed<Step>, Tiler<Expr>),
@@ -95,23 +96,52 @@ pub(crate) enum Arranged<'a> {
     StepComposed(&'a Composed<Step>, Layout<Expr>),
     /// The layout leads to coordinates.
     Picked(Layout<Step>, Layout<Step>),
+    PickedXor(&'a Layout<Xor>, Layout<Coordinate>),
     PickedComposed(Composed<Expr>, Layout<Step>),
     PickedStepComposed(&'a Composed<Step>, Layout<Step>),
     /// The arrangement is a map as well.
     Mapped(Whole, Composed),
 }
 
-/// A map that is divided, multiplied or composed by a composed layout.
-pub(crate) struct Whole(pub(crate) Composed);
+/// A map that is divided, multiplied or composed by a map of numbers.
+pub(crate) enum Whole {
+    /// Of numbers.
+    Map(Composed),
+    /// Of bit vectors.
+    Xor(Layout<Xor>),
+}
 
 macro_rules! by_map {
     ($($name:ident => $composed:ident),+ $(,)?) => {
         impl Whole {
-            $(pub(crate) fn $name(&self, by: &Composed) -> Result<Composed, LayoutError> {
-                self.0.$composed(by)
+            $(pub(crate) fn $name(&self, by: &Composed) -> Result<Value, LayoutError> {
+                match self {
+                    Whole::Map(whole) => Ok(whole.$composed(by)?.into()),
+                    // Of its indices, and then the map after that.
+                    Whole::Xor(whole) => {
+                        let indices = Composed::from(Layout::compact(&whole.shape())?);
+                        Ok(vectors(indices.$composed(by)?.then_xor(whole)?))
+                    }
+                }
             })+
         }
     };
+}
+
+/// A map of bit vectors: a layout with XOR strides, where one is it.
+pub(crate) fn vectors(map: Composed) -> Value {
+    match map.to_xor() {
+        Ok(layout) => layout.into(),
+        Err(_) => map.into(),
+    }
+}
+
+/// A map of numbers that came of bit vectors: a layout, where one is it.
+pub(crate) fn numbers(map: Composed) -> Value {
+    match map.to_layout() {
+        Ok((layout, 0)) => layout.into(),
+        _ => vectors(map),
+    }
 }
 
 by_map! {
@@ -120,6 +150,36 @@ by_map! {
     zipped_divide => zipped_divide_composed,
     tiled_divide => tiled_divide_composed,
     flat_divide => flat_divide_composed,
+}
+
+/// The layout that a map of indices is.
+fn indices(map: &Composed) -> Result<Layout, LayoutError> {
+    match map.to_layout()? {
+        (layout, 0) => Ok(layout),
+        (_, value) => Err(LayoutError::Argument {
+            op: "logical_product",
+            what: "the offset of the arrangement",
+            value,
+            wanted: "0",
+        }),
+    }
+}
+
+macro_rules! times_map {
+    ($($name:ident => $composed:ident),+ $(,)?) => {
+        impl Whole {
+            $(pub(crate) fn $name(&self, by: &Composed) -> Result<Value, LayoutError> {
+                match self {
+                    Whole::Map(whole) => Ok(whole.$composed(by)?.into()),
+                    // Copies of vectors are added by XOR, which numbers are not.
+                    Whole::Xor(whole) => Ok(whole.$name(&indices(by)?.into())?.into()),
+                }
+            })+
+        }
+    };
+}
+
+times_map! {
     logical_product => logical_product_composed,
     zipped_product => zipped_product_composed,
     tiled_product => tiled_product_composed,
@@ -205,6 +265,7 @@ impl<'a> Arguments<'a> {
         match self.map_of_indices(argument)? {
             Map::Composed(map) => Ok(map.into_owned()),
             Map::Integer(layout) => Ok(Composed::from(layout.into_owned())),
+            Map::Xor(layout) => Ok(layout.composed()?),
             Map::SymbolComposed(_) => self.kind(argument, "a map whose numbers are known"),
             _ => Ok(Composed::from(self.layout(argument)?.into_owned())),
         }
@@ -217,6 +278,11 @@ impl<'a> Arguments<'a> {
             Map::SymbolComposed(map) => Ok(map.into_owned()),
             _ => Ok(Composed::from(self.symbol_layout(argument)?)),
         }
+    }
+
+    /// Whether an argument is a composed layout, or one of bit vectors.
+    pub(crate) fn is_map_of_bits(&self, argument: usize) -> bool {
+        self.is_composed(argument) || matches!(self.get(argument), Some(Value::XorLayout(_)))
     }
 
     /// Whether an argument is a composed layout.
@@ -290,6 +356,14 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The first argument, for an operation by a map.
+    fn whole(&self) -> Result<Whole, Fault> {
+        match self.get(0) {
+            Some(Value::XorLayout(layout)) => Ok(Whole::Xor(layout.clone())),
+            _ => Ok(Whole::Map(self.composed(0)?)),
+        }
+    }
+
     /// The first argument as a map and the second as a tiler for it.
     pub(crate) fn tiled(&self) -> Result<Tiled<'a>, Fault> {
         let tiler = self.get(1);
@@ -298,12 +372,16 @@ impl<'a> Arguments<'a> {
             let tiler = self.as_tiler(1, step_tiler_of)?;
             return Ok(match self.get(0) {
                 Some(Value::StepComposed(map)) => Tiled::PickedStepComposed(map, tiler),
+                Some(Value::XorLayout(layout)) => match kinds::retiled(&tiler, &kinds::known_steps) {
+                    Some(tiler) => Tiled::PickedXor(layout, tiler),
+                    None => return self.kind(1, "a tiler whose numbers are known"),
+                },
                 _ if self.is_composed(0) => Tiled::PickedComposed(self.symbol_composed(0)?, tiler),
                 _ => Tiled::Picked(self.step_layout(0)?, tiler),
             });
         }
-        if self.is_composed(1) {
-            return Ok(Tiled::Mapped(Whole(self.composed(0)?), self.composed(1)?));
+        if self.is_map_of_bits(1) {
+            return Ok(Tiled::Mapped(self.whole()?, self.composed(1)?));
         }
         match self.get(0) {
             Some(Value::Composed(map)) => match self.tiler(1) {
@@ -329,12 +407,16 @@ impl<'a> Arguments<'a> {
             let by = (**by).clone();
             return Ok(match self.get(0) {
                 Some(Value::StepComposed(map)) => Arranged::PickedStepComposed(map, by),
+                Some(Value::XorLayout(layout)) => match kinds::known_steps(&by) {
+                    Some(by) => Arranged::PickedXor(layout, by),
+                    None => return self.kind(1, "a layout whose numbers are known"),
+                },
                 _ if self.is_composed(0) => Arranged::PickedComposed(self.symbol_composed(0)?, by),
                 _ => Arranged::Picked(self.step_layout(0)?, by),
             });
         }
-        if self.is_composed(1) {
-            return Ok(Arranged::Mapped(Whole(self.composed(0)?), self.composed(1)?));
+        if self.is_map_of_bits(1) {
+            return Ok(Arranged::Mapped(self.whole()?, self.composed(1)?));
         }
         match self.get(0) {
             Some(Value::StepComposed(map)) => Ok(Arranged::StepComposed(map, self.symbol_layout(1)?)),

@@ -79,6 +79,15 @@ pub(crate) fn plain_layout(layout: &Layout<Step>) -> Option<Layout<Expr>> {
     renumbered(layout, |extent| Some(extent.clone()), plain)
 }
 
+/// A coordinate layout with known numbers.
+pub(crate) fn known_steps(layout: &Layout<Step>) -> Option<Layout<Coordinate>> {
+    let step = |step: &Step| {
+        let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
+        terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
+    };
+    renumbered(layout, Expr::known, step)
+}
+
 /// The layout with XOR strides, where its strides are 0.
 pub(crate) fn xor_layout(layout: &Layout) -> Option<Layout<Xor>> {
     renumbered(layout, |extent| Some(*extent), |stride| stride.is_zero().proved().then(Xor::zero))

@@ -168,7 +168,7 @@ fn ends(map: &Composed) -> Option<(i64, i64)> {
 }
 
 /// An interval in which the values at offsets from the first to the second lie.
-fn values(map: &OuterMap, (low, high): (i64, i64)) -> Option<(i64, i64)> {
+pub(super) fn values(map: &OuterMap, (low, high): (i64, i64)) -> Option<(i64, i64)> {
     if map.is_identity() {
         return Some((low, high));
     }

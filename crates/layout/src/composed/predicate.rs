@@ -5,6 +5,7 @@
 //! value changes by the XOR of columns `0..=k`: it increases exactly when the leading bit of that is off before, at every `h`, hence when no later column has that bit.
 //! *Otherwise* the values are walked.
 
+use super::beside::values as interval_of;
 use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
 use crate::bit_matrix::{BitMatrix, MAX_BITS};
@@ -33,6 +34,18 @@ impl Composed {
         let values = self.image()?;
         let (least, most) = (values.first().copied().unwrap_or(0), values.last().copied().unwrap_or(0));
         Ok((least, most, most.abs_diff(least) == values.len() as u64 - 1))
+    }
+
+    /// Whether no value is negative.
+    ///
+    /// Errors: as [`Composed::is_surjective`], where an interval that holds the values does not say.
+    pub(crate) fn is_never_negative(&self) -> Result<bool, LayoutError> {
+        let (least, greatest) = self.inner().range()?;
+        let ends = self.offset().checked_add(least).zip(self.offset().checked_add(greatest));
+        if ends.is_some_and(|ends| interval_of(self.outer(), ends).is_some_and(|(least, _)| least >= 0)) {
+            return Ok(true);
+        }
+        Ok(self.interval()?.0 >= 0)
     }
 
     /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once.

@@ -5,7 +5,7 @@ use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, S
 
 use super::numbers::tuples;
 use super::{Function, bits, mapped, numeric, paired, tiled};
-use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled, is_symbolic};
+use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled, is_symbolic, vectors};
 use crate::kinds::{self, Step};
 use crate::reading::{single, symbol_tree};
 use crate::value::Value;
@@ -312,6 +312,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.upcast(a.int(1)?)?.into()),
+            Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.upcast(a.int(1)?)?)),
             _ if a.is_composed(0) => Ok(a.composed(0)?.upcast(a.int(1)?)?.into()),
             _ => mapped!(a, Integer | Symbol, layout => layout.upcast(a.int(1)?)?),
         },
@@ -327,6 +328,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.get(0) {
             Some(Value::Swizzle(swizzle)) => Ok(swizzle.downcast(a.int(1)?)?.into()),
+            Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.downcast(a.int(1)?)?)),
             _ if a.is_composed(0) => Ok(a.composed(0)?.downcast(a.int(1)?)?.into()),
             _ => mapped!(a, Integer | Symbol, layout => layout.downcast(a.int(1)?)?),
         },
@@ -346,6 +348,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let (new, old) = (a.int(new)?, a.int(old)?);
             match a.get(layout) {
                 Some(Value::Swizzle(swizzle)) => Ok(swizzle.recast(new, old)?.into()),
+                Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.recast(new, old)?)),
                 _ if a.is_composed(layout) => Ok(a.composed(layout)?.recast(new, old)?.into()),
                 Some(value) if is_symbolic(value) => Ok(a.symbol_layout(layout)?.recast(new, old)?.into()),
                 _ => Ok(a.layout(layout)?.recast(new, old)?.into()),
@@ -362,7 +365,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| match a.get(0) {
-            _ if a.is_composed(0) => Ok(a.composed(0)?.max_alignment().into()),
+            _ if a.is_map_of_bits(0) => Ok(a.composed(0)?.max_alignment().into()),
             _ => mapped!(a, Integer | Symbol, layout => layout.max_alignment()),
         },
     },

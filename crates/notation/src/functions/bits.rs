@@ -4,7 +4,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{BitMatrix, BitXor, Composed, Layout, LayoutError, OuterMap, Xor};
 
 use super::Function;
-use crate::arguments::{Arguments, Fault, Map};
+use crate::arguments::{Arguments, Fault, Map, numbers, vectors};
 use crate::kinds::{self, Step};
 use crate::value::Value;
 
@@ -49,7 +49,7 @@ fn whole(count: usize) -> Value {
 }
 
 /// Vectors of bits as a tuple of numbers.
-fn vectors(vectors: Vec<u64>) -> Result<Value, Fault> {
+fn basis(vectors: Vec<u64>) -> Result<Value, Fault> {
     let numbers = vectors.into_iter().map(|vector| i64::try_from(vector).map_err(|_| overflow("bits")));
     let numbers: Vec<i64> = numbers.collect::<Result<_, _>>()?;
     Ok(tilewright_layout::Tree::flat(numbers)?.into())
@@ -108,7 +108,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: BITS,
         least: 1,
         most: 1,
-        run: |a| vectors(matrix(&a, 0)?.kernel()),
+        run: |a| basis(matrix(&a, 0)?.kernel()),
     },
     Function {
         name: "bit_image",
@@ -119,7 +119,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: BITS,
         least: 1,
         most: 1,
-        run: |a| vectors(matrix(&a, 0)?.image()),
+        run: |a| basis(matrix(&a, 0)?.image()),
     },
     Function {
         name: "bit_inverse",
@@ -190,7 +190,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             None => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
             Some(Map::Xor(layout)) => Ok(layout.into_owned().into()),
             Some(Map::Integer(layout)) => Ok(Layout::<Xor>::of_integers(&layout)?.into()),
-            Some(_) => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
+            Some(Map::Composed(map)) => Ok(map.to_xor()?.into()),
+            Some(_) => Ok(a.composed(0)?.to_xor()?.into()),
         },
     },
 ];
@@ -200,9 +201,9 @@ pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     let (left, right) = (outer(a.get(0)?), outer(a.get(1)?));
     match (left, right) {
         (Some(left), Some(right)) => Some(maps(&left, &right)),
-        (Some(left), None) if a.is_composed(1) => Some(after(a, &left)),
+        (Some(left), None) if a.is_map_of_bits(1) => Some(after(a, &left)),
         (None, Some(right)) if a.is_map(0) => Some(before(a, &right)),
-        (None, None) if a.is_composed(1) && a.is_map(0) => Some(composites(a)),
+        (None, None) if a.is_map_of_bits(1) && a.is_map(0) => Some(composites(a)),
         _ => None,
     }
 }
@@ -215,6 +216,7 @@ fn maps(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
 fn after(a: &Arguments<'_>, left: &OuterMap) -> Result<Value, Fault> {
     match a.map_of_indices(1)? {
         Map::Composed(map) => Ok(map.then(left.clone())?.into()),
+        Map::Xor(layout) => Ok(vectors(layout.composed()?.then(left.clone())?)),
         _ => Ok(a.symbol_composed(1)?.then(kinds::symbolic_map(left)?)?.into()),
     }
 }
@@ -226,6 +228,10 @@ fn before(a: &Arguments<'_>, right: &OuterMap) -> Result<Value, Fault> {
             let left = a.composed(0)?;
             let map = left.map()?.after(&0, right)?;
             Ok(Composed::new(map, 0, Layout::compact(&left.shape())?)?.into())
+        }
+        Map::Xor(layout) => {
+            let first = Composed::new(right.clone(), 0, Layout::compact(&layout.shape())?)?;
+            Ok(vectors(first.then_xor(&layout)?))
         }
         Map::Step(layout) => {
             let shape = a.shape(0)?;
@@ -246,7 +252,11 @@ fn composites(a: &Arguments<'_>) -> Result<Value, Fault> {
         (Map::Integer(_) | Map::Composed(_), Map::Composed(right)) => {
             Ok(a.composed(0)?.compose_composed(&right)?.into())
         }
-        (Map::Step(layout), Map::Composed(right)) => coordinates(a, &layout, &right),
+        (Map::Xor(left), Map::Xor(_) | Map::Composed(_)) => Ok(vectors(a.composed(1)?.then_xor(&left)?)),
+        (Map::Integer(_) | Map::Composed(_), Map::Xor(right)) => {
+            Ok(numbers(a.composed(0)?.compose_composed(&right.composed()?)?))
+        }
+        (Map::Step(layout), Map::Composed(_) | Map::Xor(_)) => coordinates(a, &layout, &a.composed(1)?),
         _ => Ok(a.symbol_composed(0)?.compose_composed(&a.symbol_composed(1)?)?.into()),
     }
 }

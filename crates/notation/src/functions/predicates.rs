@@ -88,6 +88,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| match a.map_of_indices(0)? {
+            Map::Xor(layout) => Ok(layout.composed()?.is_contiguous()?.into()),
             Map::Composed(map) => Ok(map.is_contiguous()?.into()),
             Map::Symbol(layout) => Ok(layout.is_contiguous()?.into()),
             _ => Ok(a.layout(0)?.is_contiguous().into()),
@@ -103,6 +104,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| match a.map_of_indices(0)? {
+            Map::Xor(layout) => Ok(layout.composed()?.is_ordered()?.into()),
             Map::Composed(map) => Ok(map.is_ordered()?.into()),
             Map::Symbol(layout) => Ok(layout.is_ordered()?.into()),
             _ => Ok(a.layout(0)?.is_ordered().into()),

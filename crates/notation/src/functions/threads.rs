@@ -10,7 +10,7 @@ const THREADS: &str = "Threads and vectors";
 
 /// Both arguments as composed layouts, where one is.
 fn seen(a: &Arguments<'_>) -> Result<Option<(Composed, Composed)>, Fault> {
-    match a.is_composed(0) || a.is_composed(1) {
+    match a.is_map_of_bits(0) || a.is_map_of_bits(1) {
         true => Ok(Some((a.composed(0)?, a.composed(1)?))),
         false => Ok(None),
     }
