@@ -67,6 +67,6 @@ pub use explanation::explanation;
 pub use mma::{MmaAtom, MmaTypes, Operand};
 pub use shared::{Major, SwizzleMode};
 pub use thread_value::ThreadValue;
-pub use tiled_copy::{ThreadCopy, TiledCopy};
-pub use tiled_mma::{ThreadMma, TiledMma};
+pub use tiled_copy::{CopyTilers, ThreadCopy, TiledCopy};
+pub use tiled_mma::{MmaTilers, ThreadMma, TiledMma};
 pub use value_type::ValueType;

@@ -156,23 +156,30 @@ impl TiledCopy {
     /// Where the tile does not divide the layout, the partition covers it, and goes on past its end.
     /// Errors: as [`TiledCopy::thread_values`]; steps that do not divide as the tile does ([`AtomError::Layout`]).
     pub fn tidfrg<D: Stride>(&self, end: CopyEnd, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
-        let held = self.thread_values(end)?;
-        let tiler = match &self.tiler {
+        let CopyTilers { tile, held } = self.tilers::<D::Extent>(end)?;
+        let held = layout.zipped_divide(&tile)?.compose_tiler(&held)?;
+        let at = |path: &[usize]| held.at(path).unwrap_or(Layout::unit());
+        let rests = at(&[1]);
+        let modes: Vec<Layout<D>> = [at(&[0, 0]), at(&[0, 1])].into_iter().chain(rests.modes()).collect();
+        Ok(Layout::tuple(&modes)?)
+    }
+
+    /// What [`TiledCopy::tidfrg`] does to a layout, step by step, so that it can be done to anything that is tiled.
+    ///
+    /// Errors: as [`TiledCopy::thread_values`].
+    pub fn tilers<N: Extent>(&self, end: CopyEnd) -> Result<CopyTilers<N>, AtomError> {
+        let tile = match &self.tiler {
             Tiler::Modes(modes) => {
                 let lift = |item: &Tiler| match item {
-                    Tiler::Layout(tile) => Ok(Tiler::Layout(lifted::<D::Extent>(tile)?)),
+                    Tiler::Layout(tile) => Ok(Tiler::Layout(lifted::<N>(tile)?)),
                     _ => Ok(Tiler::Keep),
                 };
                 Tiler::modes(modes.items().iter().map(lift).collect::<Result<Vec<_>, AtomError>>()?)?
             }
             _ => Tiler::Keep,
         };
-        let tiles = layout.zipped_divide(&tiler)?;
-        let held = tiles.compose_tiler(&Tiler::modes([Tiler::Layout(lifted::<D::Extent>(&held)?), Tiler::Keep])?)?;
-        let at = |path: &[usize]| held.at(path).unwrap_or(Layout::unit());
-        let rests = at(&[1]);
-        let modes: Vec<Layout<D>> = [at(&[0, 0]), at(&[0, 1])].into_iter().chain(rests.modes()).collect();
-        Ok(Layout::tuple(&modes)?)
+        let held = Tiler::modes([Tiler::Layout(lifted::<N>(&self.thread_values(end)?)?), Tiler::Keep])?;
+        Ok(CopyTilers { tile, held })
     }
 
     /// The part of one thread (CuTe `get_slice`).
@@ -247,6 +254,15 @@ fn sizes(layout: &Layout) -> (i64, i64) {
     (size(0), size(1))
 }
 
+/// The steps of a partition: `compose_tiler(zipped_divide(L, tile), held)`, whose modes are `((thread,values),(rests))`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyTilers<N: Extent = i64> {
+    /// The tile.
+    pub tile: Tiler<N>,
+    /// Who has what in it, and all of the rest.
+    pub held: Tiler<N>,
+}
+
 /// One thread of a [`TiledCopy`] (CuTe `ThrCopy`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadCopy<'a, N: Extent = i64> {
@@ -255,6 +271,16 @@ pub struct ThreadCopy<'a, N: Extent = i64> {
 }
 
 impl<N: Extent> ThreadCopy<'_, N> {
+    /// The tiled copy.
+    pub fn copy(&self) -> &TiledCopy {
+        self.copy
+    }
+
+    /// The number of the thread.
+    pub fn number(&self) -> &N {
+        &self.number
+    }
+
     /// What the thread has at an end: the offset at which its part begins, and the part, ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
     ///
     /// Errors: as [`TiledCopy::tidfrg`]; the offset is not representable.

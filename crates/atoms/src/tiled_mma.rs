@@ -161,28 +161,34 @@ impl TiledMma {
     /// Where the tile does not divide the operand, the partition covers it, and goes on past its end.
     /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has fewer than two modes, or steps that do not divide as the tile does ([`AtomError::Layout`]).
     pub fn thrfrg<D: Stride>(&self, operand: Operand, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
-        let Some(held) = self.atom.operand(operand) else {
-            return Err(AtomError::NoOperand { name: self.atom.name().into(), operand: operand.to_string().into() });
-        };
         if layout.rank() < 2 {
             let (expected, found) = (2, layout.rank());
             return Err(LayoutError::Rank { op: "thrfrg", path: [].into(), expected, found }.into());
         }
+        let MmaTilers { order, atom, held, dealt } = self.tilers::<D::Extent>(operand)?;
+        let atoms = layout.logical_divide(&order)?.zipped_divide(&atom)?;
+        Ok(atoms.compose_tiler(&held)?.zipped_divide(&dealt)?)
+    }
+
+    /// What [`TiledMma::thrfrg`] does to a layout, step by step, so that it can be done to anything that is tiled.
+    ///
+    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]).
+    pub fn tilers<N: Extent>(&self, operand: Operand) -> Result<MmaTilers<N>, AtomError> {
+        let Some(held) = self.atom.operand(operand) else {
+            return Err(AtomError::NoOperand { name: self.atom.name().into(), operand: operand.to_string().into() });
+        };
         let modes = operand.modes();
-        let by_mode = |tile: &dyn Fn(usize) -> Result<Tiler<D::Extent>, LayoutError>| {
+        let by_mode = |tile: &dyn Fn(usize) -> Result<Tiler<N>, LayoutError>| {
             Tiler::modes(modes.iter().map(|mode| tile(*mode)).collect::<Result<Vec<_>, _>>()?)
         };
-        let ordered = layout.logical_divide(&by_mode(&|mode| match self.permutation(mode) {
+        let order = by_mode(&|mode| match self.permutation(mode) {
             Some(order) => Ok(Tiler::Layout(lifted(order)?)),
             None => Ok(Tiler::Keep),
-        })?)?;
-        let atom = self.atom.tile(operand);
-        let atom = Tiler::modes(atom.iter().map(|extent| line::<D::Extent>(*extent)).collect::<Result<Vec<_>, _>>()?)?;
-        let atoms = ordered.zipped_divide(&atom)?;
-        let held =
-            atoms.compose_tiler(&Tiler::modes([Tiler::Layout(lifted::<D::Extent>(held.layout())?), Tiler::Keep])?)?;
-        let dealt = by_mode(&|mode| line(self.atoms(mode)))?;
-        Ok(held.zipped_divide(&Tiler::modes([Tiler::Keep, dealt])?)?)
+        })?;
+        let atom = by_mode(&|mode| line(self.atom.shape().get(mode).copied().unwrap_or(1)))?;
+        let held = Tiler::modes([Tiler::Layout(lifted(held.layout())?), Tiler::Keep])?;
+        let dealt = Tiler::modes([Tiler::Keep, by_mode(&|mode| line(self.atoms(mode)))?])?;
+        Ok(MmaTilers { order, atom, held, dealt })
     }
 
     /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe `get_layoutA_TV`, ..).
@@ -230,6 +236,19 @@ impl From<MmaAtom> for TiledMma {
     }
 }
 
+/// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order), atom), held), dealt)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MmaTilers<N: Extent = i64> {
+    /// The permutations of the two modes.
+    pub order: Tiler<N>,
+    /// The tile of the atom.
+    pub atom: Tiler<N>,
+    /// Who holds what in it, and all of the rest.
+    pub held: Tiler<N>,
+    /// The threads and values of it, and how the rest is dealt out.
+    pub dealt: Tiler<N>,
+}
+
 /// One thread of a [`TiledMma`] (CuTe `ThrMMA`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadMma<'a, N: Extent = i64> {
@@ -238,6 +257,18 @@ pub struct ThreadMma<'a, N: Extent = i64> {
 }
 
 impl<N: Extent> ThreadMma<'_, N> {
+    /// The tiled product.
+    pub fn mma(&self) -> &TiledMma {
+        self.mma
+    }
+
+    /// Where the thread is in the partition of an operand: `(V,(M,K))`, `(V,(N,K))` or `(V,(M,N))`.
+    pub fn coordinate(&self, operand: Operand) -> Result<Tree<N>, AtomError> {
+        let at = |mode: usize| Tree::leaf(self.coordinate.leaves().get(mode).cloned().unwrap_or(N::zero()));
+        let [first, second] = operand.modes().map(|mode| at(mode + 1));
+        Ok(Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?)
+    }
+
     /// What the thread has of an operand: the offset at which its part begins, and the part, (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`, ..).
     ///
     /// Errors: as [`TiledMma::thrfrg`]; the offset is not representable.
@@ -247,12 +278,7 @@ impl<N: Extent> ThreadMma<'_, N> {
         layout: &Layout<D>,
     ) -> Result<(D, Layout<D>), AtomError> {
         let partition = self.mma.thrfrg(operand, layout)?;
-        let at = |mode: usize| match self.coordinate.leaves().get(mode) {
-            Some(index) => Tree::leaf(Slot::At(index.clone())),
-            None => Tree::leaf(Slot::All),
-        };
-        let [first, second] = operand.modes().map(|mode| at(mode + 1));
-        let thread = Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?;
+        let thread = self.coordinate(operand)?.map(|index| Slot::At(index.clone()));
         let rests = partition.at(&[1, 1]).map_or(0, |rests| rests.rank());
         let rests = Tree::flat((0..rests).map(|_| Slot::All))?;
         let open = Tree::tuple([&Tree::leaf(Slot::All), &rests])?;

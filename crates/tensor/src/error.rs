@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use tilewright_atoms::AtomError;
 use tilewright_layout::{LayoutError, Tree};
 
 /// Why there is no such tensor, view or element.
@@ -106,6 +107,8 @@ pub enum TensorError {
         /// The size of the mode of the result that stands for it; none where there is none.
         found: Option<i64>,
     },
+    /// An instruction does not take it.
+    Atom(Box<AtomError>),
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -126,6 +129,7 @@ impl TensorError {
             TensorError::Sizes { .. } => "E0420",
             TensorError::Plan { .. } => "E0421",
             TensorError::Reduction { .. } => "E0422",
+            TensorError::Atom(error) => error.code(),
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -145,8 +149,18 @@ impl TensorError {
             ),
             TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
             TensorError::Plan { .. } => Some("make a plan of these layouts: Plan::new".into()),
+            TensorError::Atom(error) => error.help(),
             TensorError::Layout(error) => error.help(),
             _ => None,
+        }
+    }
+}
+
+impl From<AtomError> for TensorError {
+    fn from(error: AtomError) -> TensorError {
+        match error {
+            AtomError::Layout(error) => TensorError::Layout(error),
+            other => TensorError::Atom(Box::new(other)),
         }
     }
 }
@@ -202,6 +216,7 @@ impl fmt::Display for TensorError {
             TensorError::Reduction { size: None, found: Some(found), .. } => {
                 write!(f, "the result has a mode of size {found} for which no mode is kept")
             }
+            TensorError::Atom(error) => error.fmt(f),
             TensorError::Layout(error) => error.fmt(f),
         }
     }

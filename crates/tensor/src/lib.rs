@@ -25,6 +25,7 @@ mod copy;
 mod error;
 mod explanation;
 mod fragment;
+mod instruction;
 mod memory;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -49,6 +50,7 @@ pub use copy::{CopyOptions, Instructions, Plan, copy, fill};
 pub use error::TensorError;
 pub use explanation::explanation;
 pub use fragment::Fragmented;
+pub use instruction::Instructed;
 pub use memory::ALIGNMENT;
 pub use offsets::{MAX_WALK, Offsets};
 pub use parts::{ParallelParts, Parts};
