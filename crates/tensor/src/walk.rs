@@ -86,7 +86,13 @@ impl Walk {
         // Partial sums wrap to what they are: every offset is representable.
         self.offset = self.offset.wrapping_sub(self.run.stride.wrapping_mul(self.run.extent));
         self.at = 0;
-        for (leaf, digit) in &mut self.modes {
+        self.advance(0);
+    }
+
+    /// Goes from the beginning of a run to that at the next index of a mode, or where that has none, of the one after it.
+    #[inline]
+    fn advance(&mut self, mode: usize) {
+        for (leaf, digit) in self.modes.iter_mut().skip(mode) {
             *digit += 1;
             self.offset = self.offset.wrapping_add(leaf.stride);
             if *digit < leaf.extent {
@@ -119,8 +125,23 @@ impl Walk {
     #[inline(always)]
     fn fold_runs<B>(mut self, init: B, mut f: impl FnMut(B, i64, i64, i64) -> B) -> B {
         let mut value = init;
-        while let Some((first, step, length)) = self.next_run() {
-            value = f(value, first, step, length);
+        while self.left > 0 {
+            match self.modes.first() {
+                // All runs of one mode, without an odometer between them: runs may be short.
+                Some((second, 0)) if self.at == 0 => {
+                    let (second, run, mut first) = (*second, self.run, self.offset);
+                    for _ in 0..second.extent {
+                        value = f(value, first, run.stride, run.extent);
+                        first = first.wrapping_add(second.stride);
+                    }
+                    self.left -= run.extent * second.extent;
+                    self.advance(1);
+                }
+                _ => {
+                    let Some((first, step, length)) = self.next_run() else { break };
+                    value = f(value, first, step, length);
+                }
+            }
         }
         value
     }
