@@ -115,6 +115,21 @@ must show that every number on the way fits.")]
         options: crate::emit::Options,
     },
 
+    /// Move the elements of a NumPy array to another layout.
+    #[command(after_help = "\
+Examples:
+  tilewright relayout a.npy --to '(1024,1024):(1,1024)' -o columns.npy
+  tilewright relayout a.npy --to '((128,8),(64,16)):((64,131072),(1,8192))' -o tiles.npy
+  tilewright relayout a.npy --to 'S<3,4,3> o 0 o (8,128):(128,1)' --explain
+
+Element i of the array, counted with the first axis fastest, goes to the offset that the layout
+has at i. The output is the memory under the layout, from offset 0 on; what lies between is 0.
+It is written beside its place and put there when it is complete.")]
+    Relayout {
+        #[command(flatten)]
+        options: crate::relayout::Options,
+    },
+
     /// Explain an error code, or how the value of an expression comes about.
     #[command(after_help = "\
 Examples:

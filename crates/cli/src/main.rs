@@ -16,6 +16,7 @@ mod law;
 mod manual;
 mod map;
 mod picture;
+mod relayout;
 mod repl;
 mod show;
 mod terminal;
@@ -53,6 +54,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Check { expression, other: None }) => check::run_law(&expression, terminal),
         Some(Command::Check { expression, other: Some(other) }) => check::run_equal(&expression, &other, terminal),
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
+        Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Explain { subject }) => explain::run(&subject, &mut Environment::new(), terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),

@@ -69,6 +69,7 @@
 //! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
+//! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
 //! The types used most are also here, at the root.
 //!
@@ -84,6 +85,7 @@ pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
 pub use tilewright_notation as notation;
+pub use tilewright_tensor as tensor;
 
 pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree};
 pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};

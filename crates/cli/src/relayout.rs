@@ -1,0 +1,158 @@
+//! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use half::f16;
+use tilewright::layout::{Composed, Xor};
+use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
+use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
+use tilewright::{Environment, Layout, Tree, Value, evaluate};
+
+use crate::terminal::{Failure, Terminal};
+
+/// What is moved where.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The `.npy` file that is read.
+    #[arg(value_name = "INPUT.npy")]
+    input: PathBuf,
+    /// The layout that the elements go to.
+    #[arg(long, value_name = "LAYOUT", allow_hyphen_values = true)]
+    to: String,
+    /// The layout of the elements in the file; else the shape of the array, in the order that the file has.
+    #[arg(long, value_name = "LAYOUT", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// The `.npy` file that is written: the memory under the layout, from offset 0 on.
+    #[arg(short, long, value_name = "OUTPUT.npy", required_unless_present = "explain")]
+    output: Option<PathBuf>,
+    /// The shape of the array that is written; else it has one axis.
+    #[arg(long, value_name = "SHAPE", requires = "output")]
+    shape: Option<String>,
+    /// Print how the elements are moved.
+    #[arg(long)]
+    explain: bool,
+    /// The most threads that share the work; else as many as there are processors.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// A layout of any kind that says where elements lie.
+enum Place {
+    Layout(Layout),
+    Composed(Composed),
+    Xor(Layout<Xor>),
+}
+
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let about = |error: &dyn Display| Failure::Usage(format!("{}: {error}", options.input.display()));
+    let file = NpyFile::open(&options.input).map_err(|error| about(&error))?;
+    let header = file.header();
+    match (header.kind(), header.size()) {
+        (Kind::Signed, 1) => relaid::<i8>(file, options, terminal),
+        (Kind::Signed, 2) => relaid::<i16>(file, options, terminal),
+        (Kind::Signed, 4) => relaid::<i32>(file, options, terminal),
+        (Kind::Signed, 8) => relaid::<i64>(file, options, terminal),
+        (Kind::Unsigned, 1) => relaid::<u8>(file, options, terminal),
+        (Kind::Unsigned, 2) => relaid::<u16>(file, options, terminal),
+        (Kind::Unsigned, 4) => relaid::<u32>(file, options, terminal),
+        (Kind::Unsigned, 8) => relaid::<u64>(file, options, terminal),
+        (Kind::Float, 2) => relaid::<f16>(file, options, terminal),
+        (Kind::Float, 4) => relaid::<f32>(file, options, terminal),
+        (Kind::Float, 8) => relaid::<f64>(file, options, terminal),
+        _ => Err(about(&format_args!("elements of type '{}' are not moved", header.descr()))),
+    }
+}
+
+fn relaid<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let about = |error: &dyn Display| Failure::Usage(format!("{}: {error}", options.input.display()));
+    let order = match file.header().order() {
+        Order::C => "C",
+        Order::Fortran => "Fortran",
+    };
+    let shape = file.header().shape().to_string();
+    let to = place(&options.to, "--to", terminal)?;
+    let from = options.from.as_ref().map(|from| place(from, "--from", terminal)).transpose()?;
+    let tensor: Tensor<T> = file.read().map_err(|error| about(&error))?;
+    let natural = tensor.layout().clone();
+    let array = format!("the array, of shape {shape} in {order} order");
+    match from.unwrap_or(Place::Layout(natural)) {
+        Place::Layout(from) => to_place(&tensor, &from, &to, &array, options, terminal),
+        Place::Composed(from) => to_place(&tensor, &from, &to, &array, options, terminal),
+        Place::Xor(from) => to_place(&tensor, &from, &to, &array, options, terminal),
+    }
+}
+
+fn to_place<T: npy::Element, L: Offsets>(
+    tensor: &Tensor<T>,
+    from: &L,
+    to: &Place,
+    array: &str,
+    options: &Options,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let view = TensorView::new(tensor.as_slice(), from.clone())
+        .map_err(|error| Failure::Usage(format!("{array}, does not hold --from {from}: {error}")))?;
+    match to {
+        Place::Layout(to) => moved(&view, to, array, options, terminal),
+        Place::Composed(to) => moved(&view, to, array, options, terminal),
+        Place::Xor(to) => moved(&view, to, array, options, terminal),
+    }
+}
+
+fn moved<T: npy::Element, L: Offsets, D: Offsets>(
+    view: &TensorView<'_, T, L>,
+    to: &D,
+    array: &str,
+    options: &Options,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let refused = |error: TensorError| Failure::Usage(format!("--to {to}: {error}"));
+    if to.size() != view.size() {
+        let (has, wanted) = (view.size(), to.size());
+        return Err(Failure::Usage(format!("--to {to} has {wanted} elements, but {array}, has {has} of them to move")));
+    }
+    let range = to.range().map_err(refused)?;
+    if range.0 < 0 {
+        return Err(Failure::Usage(format!("--to {to} reaches offset {}, but a file begins at offset 0", range.0)));
+    }
+    let threads = options.threads.map(usize::from);
+    let plan = Plan::new(view.layout(), to, size_of::<T>(), CopyOptions { threads, ..CopyOptions::default() });
+    let plan = plan.map_err(refused)?;
+    if options.explain {
+        writeln!(terminal.out, "{plan}")?;
+    }
+    let Some(output) = &options.output else { return Ok(()) };
+    // All the memory under the layout: what lies between its elements is 0.
+    let reach = range.1.saturating_add(1);
+    let shape = match &options.shape {
+        None => Tree::flat([reach]),
+        Some(text) => text.parse(),
+    };
+    let shape = shape.map_err(|error| Failure::Usage(format!("--shape: {error}")))?;
+    let rows = Layout::row_major(&shape).map_err(|error| Failure::Usage(format!("--shape {shape}: {error}")))?;
+    if rows.size() != reach {
+        let size = rows.size();
+        return Err(Failure::Usage(format!("--shape {shape} has {size} elements, but --to {to} takes {reach}")));
+    }
+    let mut memory: Tensor<T> = Tensor::zeroed(rows).map_err(refused)?;
+    let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
+    plan.run(view, &mut dst).map_err(refused)?;
+    npy::write(output, &memory.view()).map_err(|error| Failure::Usage(format!("{}: {error}", output.display())))
+}
+
+/// The layout that an expression is.
+fn place(source: &str, option: &str, terminal: &mut Terminal) -> Result<Place, Failure> {
+    match evaluate(source, &mut Environment::new()) {
+        Ok(Value::Layout(layout)) => Ok(Place::Layout(layout)),
+        Ok(Value::Composed(composed)) => Ok(Place::Composed(composed)),
+        Ok(Value::XorLayout(layout)) => Ok(Place::Xor(layout)),
+        Ok(other) => Err(Failure::Usage(format!(
+            "{option} takes a layout whose values are numbers, such as (4,8):(8,1), not {other}, of kind {}",
+            other.kind()
+        ))),
+        Err(diagnostic) => Err(terminal.report(&diagnostic, source)),
+    }
+}
