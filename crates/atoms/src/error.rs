@@ -130,6 +130,17 @@ pub enum AtomError {
         /// What is wrong with it, in words.
         what: &'static str,
     },
+    /// E0327: a tile that no bulk copy moves.
+    TensorMap {
+        /// The layout in global memory.
+        global: Box<str>,
+        /// The layout in shared memory.
+        shared: Box<str>,
+        /// What is wrong, in words.
+        what: &'static str,
+        /// With which number.
+        value: i64,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -276,6 +287,7 @@ impl AtomError {
             AtomError::CopyWidth { .. } => "E0324",
             AtomError::TiledCopy { .. } => "E0325",
             AtomError::Retile { .. } => "E0326",
+            AtomError::TensorMap { .. } => "E0327",
             AtomError::Layout(error) => error.code(),
         }
     }
@@ -406,6 +418,9 @@ impl fmt::Display for AtomError {
             }
             AtomError::TiledCopy { name, layout, what } => write!(f, "{name} for threads and values {layout}: {what}"),
             AtomError::Retile { name, fragment, what } => write!(f, "{name}: the fragment {fragment}: {what}"),
+            AtomError::TensorMap { global, shared, what, value } => {
+                write!(f, "no bulk copy from {global} to {shared}: {what} {value}")
+            }
             AtomError::Layout(error) => error.fmt(f),
         }
     }

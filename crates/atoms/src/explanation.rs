@@ -28,6 +28,7 @@ const PAGES: &[(&str, &str)] = &[
     ("E0324", include_str!("explanations/E0324.md")),
     ("E0325", include_str!("explanations/E0325.md")),
     ("E0326", include_str!("explanations/E0326.md")),
+    ("E0327", include_str!("explanations/E0327.md")),
 ];
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //!
 //! # Shared memory
 //!
+//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which rule of the hardware it breaks.
+//!
 //! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight arrangements: for each of two directions in which elements lie side
 //! by side ([`Major`]), four ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a
 //! shape, and goes back: from any layout to the 64-bit descriptor with which the instruction is told where the matrix is, or to the condition that fails.
@@ -51,6 +53,7 @@ mod mma;
 mod nearest;
 mod pattern;
 mod shared;
+mod tensor_map;
 mod thread_number;
 mod thread_value;
 mod tiled_copy;
@@ -66,6 +69,7 @@ pub use error::{AtomError, BadThreadValue, Condition, Flaw, Side};
 pub use explanation::explanation;
 pub use mma::{MmaAtom, MmaTypes, Operand};
 pub use shared::{Major, SwizzleMode};
+pub use tensor_map::{Dimension, MAX_DIMENSIONS, TensorMap};
 pub use thread_value::ThreadValue;
 pub use tiled_copy::{CopyTilers, ThreadCopy, TiledCopy};
 pub use tiled_mma::{MmaTilers, ThreadMma, TiledMma};
