@@ -115,6 +115,16 @@ must show that every number on the way fits.")]
         options: crate::emit::Options,
     },
 
+    /// Measure what is reached on this machine, beside others that are installed.
+    #[command(after_help = "\
+Examples:
+  tilewright bench copy
+  tilewright bench copy --size 256 --threads 1")]
+    Bench {
+        #[command(subcommand)]
+        table: crate::bench::Table,
+    },
+
     /// Move the elements of a NumPy array to another layout.
     #[command(after_help = "\
 Examples:

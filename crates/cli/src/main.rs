@@ -6,6 +6,7 @@
 
 mod args;
 mod atoms;
+mod bench;
 mod check;
 mod emit;
 mod eval;
@@ -54,6 +55,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Check { expression, other: None }) => check::run_law(&expression, terminal),
         Some(Command::Check { expression, other: Some(other) }) => check::run_equal(&expression, &other, terminal),
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
+        Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Explain { subject }) => explain::run(&subject, &mut Environment::new(), terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
