@@ -1,0 +1,251 @@
+//! Figures on a page: from panels to a scene.
+//!
+//! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line between cells, a heavier one where a leaf of a
+//! mode starts again, the heaviest around all. A grid of more than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or columns, shows the first rows
+//! and columns and the last.
+
+mod cells;
+
+use cells::Cells;
+
+use crate::figure::{Body, Figure, Legend, Panel};
+use crate::image::Image;
+use crate::measure::{fitted, text_width, wrapped};
+use crate::scene::{Anchor, Frame, Point, Scene, Step, Stroke, TextStyle, Tile};
+use crate::theme::{self, Paint};
+
+/// How many cells of one grid are drawn on a page.
+pub const MAX_CELLS: i64 = 20_000;
+/// How many rows or columns of one grid are drawn on a page.
+pub const MAX_SIDE: i64 = 256;
+/// How many rows or columns are drawn where not all are.
+const CUT_SIDE: usize = 64;
+/// The longest side of an image.
+const IMAGE_SIDE: f64 = 512.0;
+/// The width to which captions are wrapped, at least.
+const CAPTION_WIDTH: f64 = 360.0;
+/// The height of a line of ticks, and of a line of text.
+const TICK_LINE: f64 = 14.0;
+const TEXT_LINE: f64 = 18.0;
+
+/// Whether a grid of this size is drawn cell by cell, in full.
+pub(crate) fn fits(rows: i64, columns: i64) -> bool {
+    rows.max(columns) <= MAX_SIDE && rows.saturating_mul(columns) <= MAX_CELLS
+}
+
+/// How many rows, or columns, of a grid are drawn on a page.
+fn limit(len: i64, rows: i64, columns: i64) -> usize {
+    if fits(rows, columns) { usize::try_from(len).unwrap_or(usize::MAX) } else { CUT_SIDE }
+}
+
+impl Figure<'_> {
+    /// The figure as a scene.
+    pub fn scene(&self) -> Scene {
+        let drawn: Vec<Vec<Option<Drawn<'_>>>> =
+            self.table.iter().map(|row| row.iter().map(|panel| panel.as_ref().map(Drawn::new)).collect()).collect();
+        let columns = drawn.iter().map(Vec::len).max().unwrap_or(0);
+        let most = |parts: &mut dyn Iterator<Item = f64>| parts.fold(0.0, f64::max);
+        let column = |at: usize| drawn.iter().filter_map(move |row| row.get(at)?.as_ref());
+        let mut scene = Scene::new();
+        let mut top = 0.0;
+        if !self.title.is_empty() {
+            scene.text(Point::new(0.0, theme::TITLE_TEXT / 2.0), &self.title, TextStyle::title());
+            top += theme::TITLE_TEXT + theme::SPACE * 0.75;
+        }
+        let gap = theme::SPACE * 1.25;
+        let mut lefts = Vec::with_capacity(columns);
+        let mut right = 0.0;
+        for at in 0..columns {
+            let gutter = most(&mut column(at).map(|part| part.left));
+            let width = most(&mut drawn.iter().filter_map(|row| {
+                let part = row.get(at)?.as_ref()?;
+                // A first line may run on above a neighbour that has none.
+                let free = row.get(at + 1).and_then(Option::as_ref).is_some_and(Drawn::leaves_first_line);
+                Some(part.width.max(if free { part.rest } else { part.words }))
+            }));
+            lefts.push(right + gutter);
+            right += gutter + width + gap;
+        }
+        for row in &drawn {
+            let parts = || row.iter().flatten();
+            let above = most(&mut parts().map(|part| part.above));
+            let height = most(&mut parts().map(|part| part.height + part.below));
+            for (part, left) in row.iter().zip(&lefts) {
+                if let Some(part) = part {
+                    part.draw(&mut scene, Point::new(*left, top + above), gap);
+                }
+            }
+            top += above + height + theme::SPACE;
+        }
+        top -= theme::SPACE;
+        let width = (right - gap).max(scene.bounds().width);
+        if let Some(legend) = &self.legend {
+            top = draw_legend(&mut scene, legend, top + theme::SPACE * 0.75, width.max(CAPTION_WIDTH));
+        }
+        if !self.caption.is_empty() {
+            top += theme::SPACE * 0.75;
+            for line in wrapped(&self.caption, theme::TEXT, width.max(CAPTION_WIDTH) / theme::OTHER_FONTS) {
+                scene.text(Point::new(0.0, top + TEXT_LINE / 2.0), &line, TextStyle::caption());
+                top += TEXT_LINE;
+            }
+        }
+        scene
+    }
+}
+
+fn draw_legend(scene: &mut Scene, legend: &Legend, top: f64, width: f64) -> f64 {
+    const SWATCH: f64 = 12.0;
+    let style = TextStyle { size: 10.5, ..TextStyle::caption() };
+    match legend {
+        Legend::Names(names) => {
+            let (mut x, mut y) = (0.0, top);
+            for (paint, name) in names {
+                let needed = SWATCH + theme::STEP + text_width(name, style.size, false) + 14.0;
+                if x > 0.0 && x + needed > width {
+                    (x, y) = (0.0, y + TEXT_LINE);
+                }
+                let tile = Tile::at(x, y, SWATCH, SWATCH).filled(*paint).rounded(2.0);
+                scene.tile(tile.bordered(Stroke::new(Paint::Rule, theme::HAIRLINE)), "", "", "");
+                scene.text(Point::new(x + SWATCH + theme::STEP, y + SWATCH / 2.0), name, style);
+                x += needed;
+            }
+            y + SWATCH
+        }
+        Legend::Ramp(least, greatest) => {
+            let steps = Image::new(64, (0..64).map(|step| Paint::Heat(step * 4)).collect());
+            let left = text_width(least, style.size, false) + theme::STEP;
+            scene.text(Point::new(0.0, top + SWATCH / 2.0), least, style);
+            scene.image(Frame::new(left, top, 160.0, SWATCH), steps);
+            scene.text(Point::new(left + 160.0 + theme::STEP, top + SWATCH / 2.0), greatest, style);
+            top + SWATCH
+        }
+    }
+}
+
+/// A panel with the room that it needs around its body.
+struct Drawn<'a> {
+    heading: Vec<String>,
+    note: Vec<String>,
+    follows: bool,
+    body: Shown<'a>,
+    left: f64,
+    above: f64,
+    width: f64,
+    height: f64,
+    below: f64,
+    /// The width of heading and note.
+    words: f64,
+    /// The same without the first line of the heading.
+    rest: f64,
+}
+
+enum Shown<'a> {
+    Cells(Box<Cells>),
+    Image(&'a Image, (i64, i64)),
+    Scene(&'a Scene),
+}
+
+impl<'a> Drawn<'a> {
+    fn new(panel: &'a Panel<'_>) -> Drawn<'a> {
+        let (body, left, above, width, height) = match &panel.body {
+            Body::Grid(grid) => {
+                let cells = Cells::of(grid);
+                let sizes = (cells.gutter(), cells.header(), cells.columns.end(), cells.rows.end());
+                (Shown::Cells(Box::new(cells)), sizes.0, sizes.1, sizes.2, sizes.3)
+            }
+            Body::Image { image, block } => {
+                let (columns, rows) = (image.width() as f64, image.height() as f64);
+                let pixel = (IMAGE_SIDE / columns.max(rows)).floor().max(1.0);
+                let widest = image_ticks(image.height(), block.0).map(|(_, tick)| tick).last().unwrap_or_default();
+                let left = text_width(&widest, theme::SMALL_TEXT, false) + theme::STEP + 2.0;
+                (Shown::Image(image, *block), left, TICK_LINE, columns * pixel, rows * pixel)
+            }
+            Body::Scene(scene) => (Shown::Scene(scene), 0.0, 0.0, scene.bounds().width, scene.bounds().height),
+        };
+        let room = (left + width).max(CAPTION_WIDTH);
+        let heading: Vec<String> = panel.heading.lines().map(|line| fitted(line, theme::TEXT, true, room)).collect();
+        let note = wrapped(&panel.note, 10.5, room / theme::OTHER_FONTS);
+        let headed = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
+        let noted = if panel.note.is_empty() { 0.0 } else { note.len() as f64 * TEXT_LINE + theme::STEP };
+        let widest = note.iter().map(|line| text_width(line, 10.5, false)).fold(0.0, f64::max);
+        // A heading stands above the body, a note below it.
+        let named = heading.iter().map(|line| text_width(line, theme::TEXT, true)).fold(0.0, f64::max);
+        let words = named.max(widest) * theme::OTHER_FONTS;
+        let later = heading.iter().skip(1).map(|line| text_width(line, theme::TEXT, true)).fold(widest, f64::max);
+        let (above, rest) = (above + headed, later * theme::OTHER_FONTS);
+        Drawn { heading, note, follows: panel.follows, body, left, above, width, height, below: noted, words, rest }
+    }
+
+    /// Whether its heading begins with an empty line.
+    fn leaves_first_line(&self) -> bool {
+        self.heading.first().is_some_and(String::is_empty)
+    }
+
+    /// Draws it with the top left corner of its body at a place.
+    fn draw(&self, scene: &mut Scene, at: Point, gap: f64) {
+        for (line, text) in self.heading.iter().enumerate() {
+            let style = if line == 0 { TextStyle::heading() } else { TextStyle::plain() };
+            let y = at.y - self.above + (line as f64 + 0.5) * TEXT_LINE;
+            if !text.is_empty() {
+                scene.text(Point::new(at.x, y), text, style);
+            }
+        }
+        match &self.body {
+            Shown::Cells(cells) => cells.draw(scene, at),
+            Shown::Image(image, (down, right)) => {
+                let frame = Frame::new(at.x, at.y, self.width, self.height);
+                scene.image(frame, (*image).clone());
+                border(scene, frame, line_of(1));
+                for (place, tick) in image_ticks(image.width(), *right) {
+                    let x = at.x + place * self.width;
+                    let style = TextStyle::small().anchored(Anchor::Middle);
+                    scene.text(Point::new(x, at.y - TICK_LINE / 2.0), &tick, style);
+                }
+                for (place, tick) in image_ticks(image.height(), *down) {
+                    let y = at.y + place * self.height;
+                    scene.text(Point::new(at.x - theme::STEP, y), &tick, TextStyle::small().anchored(Anchor::End));
+                }
+            }
+            Shown::Scene(other) => {
+                let bounds = other.bounds();
+                scene.insert(other, Point::new(at.x - bounds.x, at.y - bounds.y));
+            }
+        }
+        for (line, text) in self.note.iter().enumerate() {
+            let y = at.y + self.height + theme::STEP + (line as f64 + 0.5) * TEXT_LINE;
+            scene.text(Point::new(at.x, y), text, TextStyle { size: 10.5, ..TextStyle::caption() });
+        }
+        if self.follows {
+            let y = at.y + self.height / 2.0;
+            let tip = at.x - self.left - theme::STEP;
+            let stroke = Stroke::new(Paint::Faint, 1.5);
+            scene.arrow(&[Point::new(tip - gap + 2.0 * theme::STEP, y), Point::new(tip, y)], stroke);
+        }
+    }
+}
+
+/// Ticks at the quarters of a side of an image: where, as a part of the side, and which cell begins there.
+fn image_ticks(pixels: usize, block: i64) -> impl Iterator<Item = (f64, String)> {
+    (0..4).map(move |quarter| {
+        let pixel = pixels * quarter / 4;
+        let cell = i64::try_from(pixel).unwrap_or(0).saturating_mul(block);
+        (pixel as f64 / pixels.max(1) as f64, cell.to_string())
+    })
+}
+
+fn border(scene: &mut Scene, frame: Frame, stroke: Stroke) {
+    let (right, bottom) = (frame.x + frame.width, frame.y + frame.height);
+    let corners = [Point::new(right, frame.y), Point::new(right, bottom), Point::new(frame.x, bottom)];
+    let mut steps = vec![Step::Move(Point::new(frame.x, frame.y))];
+    steps.extend(corners.map(Step::Line));
+    steps.push(Step::Close);
+    scene.path(&steps, None, Some(stroke));
+}
+
+/// The line of a weight: 0 between cells, more where leaves start again.
+fn line_of(weight: usize) -> Stroke {
+    match u32::try_from(weight).unwrap_or(u32::MAX).min(4) {
+        0 => Stroke::new(Paint::Rule, theme::HAIRLINE),
+        level => Stroke::new(Paint::Border, theme::BORDER + 0.75 * f64::from(level - 1)),
+    }
+}

@@ -1,0 +1,261 @@
+//! The cells of a grid on a page: which are shown, how wide they are, and the lines, outlines and ticks around them.
+
+use crate::arrange::{TICK_LINE, border, limit, line_of};
+use crate::axis::{Axis, visible};
+use crate::grid::{Cell, Grid};
+use crate::measure::text_width;
+use crate::scene::{Anchor, Frame, Point, Scene, Step, Stroke, TextStyle, Tile};
+use crate::theme::{self, Paint};
+
+/// One side of a grid on the page: the positions that are shown and where each begins.
+pub(super) struct Side {
+    axis: Axis,
+    shown: Vec<Option<i64>>,
+    starts: Vec<f64>,
+    cell: f64,
+}
+
+impl Side {
+    fn new(axis: &Axis, shown: Vec<Option<i64>>, cell: f64) -> Side {
+        let mut at = 0.0;
+        let mut starts: Vec<f64> = Vec::with_capacity(shown.len() + 1);
+        for position in &shown {
+            starts.push(at);
+            at += if position.is_some() { cell } else { theme::GAP };
+        }
+        starts.push(at);
+        Side { axis: axis.clone(), shown, starts, cell }
+    }
+
+    fn start(&self, at: usize) -> f64 {
+        self.starts.get(at).copied().unwrap_or_default()
+    }
+
+    pub(super) fn end(&self) -> f64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    /// Where lines stand between what is shown, and the weight of each; none beside a gap.
+    fn lines(&self) -> impl Iterator<Item = (f64, usize)> {
+        let pairs = self.shown.iter().zip(self.shown.iter().skip(1)).enumerate();
+        pairs.filter_map(|(at, pair)| match pair {
+            (Some(_), Some(position)) => Some((self.start(at + 1), self.axis.weight(*position))),
+            (Some(_), None) | (None, Some(_)) => Some((self.start(at + 1), 0)),
+            (None, None) => None,
+        })
+    }
+
+    /// The ticks of a level: the middle of each run of positions with one tick, and the tick.
+    fn ticks(&self, level: usize) -> Vec<(f64, i64)> {
+        let run = self.axis.run(level);
+        let mut ticks: Vec<(f64, f64, i64, i64)> = Vec::new();
+        for (at, position) in self.shown.iter().enumerate() {
+            let Some(position) = position else { continue };
+            let group = position.checked_div(run).unwrap_or(0);
+            let (start, end) = (self.start(at), self.start(at + 1));
+            match ticks.last_mut() {
+                Some((_, last, known, _)) if *known == group && *last == start => *last = end,
+                _ => ticks.push((start, end, group, self.axis.tick(*position, level))),
+            }
+        }
+        ticks.into_iter().map(|(start, end, _, tick)| ((start + end) / 2.0, tick)).collect()
+    }
+
+    fn levels(&self) -> usize {
+        if self.axis.is_ticked() { self.axis.levels() } else { 0 }
+    }
+}
+
+/// The cells of a grid that are shown, computed.
+pub(super) struct Cells {
+    pub(super) rows: Side,
+    pub(super) columns: Side,
+    tiles: Vec<(Paint, bool, Option<u32>, u32)>,
+    /// Label, second line and title of each, end to end, and where each ends.
+    text: String,
+    ends: Vec<[usize; 3]>,
+    outline: Option<Paint>,
+    level_widths: Vec<f64>,
+}
+
+impl Cells {
+    pub(super) fn of(grid: &Grid<'_>) -> Cells {
+        let (height, width) = (grid.rows.len(), grid.columns.len());
+        let shown = |len: i64| visible(len, limit(len, height, width));
+        let (rows, columns) = (shown(height), shown(width));
+        let count = rows.len() * columns.len();
+        let (mut tiles, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut text = String::with_capacity(count * 32);
+        let mut cell = Cell::default();
+        let (mut widest, mut lines) = (0.0_f64, 1);
+        let mut long = 0;
+        for row in rows.iter().flatten() {
+            for column in columns.iter().flatten() {
+                grid.fill(*row, *column, &mut cell);
+                tiles.push((cell.fill, cell.faint, cell.link, cell.region));
+                // Most labels are short numbers of one width; only longer ones need be measured.
+                if cell.label.len() >= long || cell.second.len() > long {
+                    long = long.max(cell.label.len());
+                    let second = text_width(&cell.second, theme::SMALL_TEXT, false);
+                    widest = widest.max(text_width(&cell.label, theme::CELL_TEXT, false)).max(second);
+                }
+                if !cell.second.is_empty() && !cell.label.is_empty() {
+                    lines = 2;
+                }
+                let mut end = [0; 3];
+                for (end, part) in end.iter_mut().zip([&cell.label, &cell.second, &cell.title]) {
+                    text.push_str(part);
+                    *end = text.len();
+                }
+                ends.push(end);
+            }
+        }
+        let height = if lines == 2 { theme::TALL_CELL } else { theme::CELL };
+        let width = (widest + 2.0 * theme::CELL_PADDING).ceil().max(height);
+        let rows = Side::new(&grid.rows, rows, height);
+        let columns = Side::new(&grid.columns, columns, width);
+        let level_widths = (0..rows.levels()).map(|level| {
+            let texts = rows.ticks(level).into_iter().map(|(_, tick)| tick.to_string());
+            texts.map(|text| text_width(&text, theme::SMALL_TEXT, false)).fold(0.0, f64::max) + theme::STEP + 2.0
+        });
+        let level_widths = level_widths.collect();
+        Cells { rows, columns, tiles, text, ends, outline: grid.outline(), level_widths }
+    }
+
+    pub(super) fn gutter(&self) -> f64 {
+        self.level_widths.iter().sum()
+    }
+
+    pub(super) fn header(&self) -> f64 {
+        self.columns.levels() as f64 * TICK_LINE
+    }
+
+    pub(super) fn draw(&self, scene: &mut Scene, at: Point) {
+        let mut cells = self.tiles.iter().zip(&self.ends);
+        let mut begin = 0;
+        for (row, position) in self.rows.shown.iter().enumerate() {
+            let y = at.y + self.rows.start(row);
+            if position.is_none() {
+                continue;
+            }
+            for (column, position) in self.columns.shown.iter().enumerate() {
+                let x = at.x + self.columns.start(column);
+                if position.is_none() {
+                    continue;
+                }
+                let Some(((fill, faint, link, _), [label, second, title])) = cells.next() else { break };
+                let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+                let tile = Tile { faint: *faint, link: *link, ..Tile::at(x, y, self.columns.cell, self.rows.cell) };
+                scene.tile(tile.filled(*fill), part(begin, *label), part(*label, *second), part(*second, *title));
+                begin = *title;
+            }
+        }
+        self.gaps(scene, at);
+        self.lines(scene, at);
+        self.regions(scene, at);
+        self.ticks(scene, at);
+    }
+
+    /// Dots where something is left out.
+    fn gaps(&self, scene: &mut Scene, at: Point) {
+        let style = TextStyle { size: theme::TEXT, ..TextStyle::small() }.anchored(Anchor::Middle);
+        for (row, down) in self.rows.shown.iter().enumerate() {
+            for (column, right) in self.columns.shown.iter().enumerate() {
+                let dots = match (down, right) {
+                    (Some(_), Some(_)) | (None, None) => continue,
+                    (Some(_), None) => "…",
+                    (None, Some(_)) => "⋮",
+                };
+                let x = (self.columns.start(column) + self.columns.start(column + 1)) / 2.0;
+                let y = (self.rows.start(row) + self.rows.start(row + 1)) / 2.0;
+                scene.text(Point::new(at.x + x, at.y + y), dots, style);
+            }
+        }
+    }
+
+    /// The lines between cells, thin ones as one path, and heavier ones where leaves start again.
+    fn lines(&self, scene: &mut Scene, at: Point) {
+        let (right, bottom) = (at.x + self.columns.end(), at.y + self.rows.end());
+        let mut all: Vec<(usize, Point, Point)> = Vec::new();
+        all.extend(
+            self.columns.lines().map(|(x, weight)| (weight, Point::new(at.x + x, at.y), Point::new(at.x + x, bottom))),
+        );
+        all.extend(
+            self.rows.lines().map(|(y, weight)| (weight, Point::new(at.x, at.y + y), Point::new(right, at.y + y))),
+        );
+        let heaviest = all.iter().map(|line| line.0).max().unwrap_or(0);
+        for weight in 0..=heaviest {
+            let chosen = all.iter().filter(|line| line.0 == weight);
+            let steps: Vec<Step> = chosen.flat_map(|(_, from, to)| [Step::Move(*from), Step::Line(*to)]).collect();
+            if !steps.is_empty() {
+                scene.path(&steps, None, Some(line_of(weight)));
+            }
+        }
+        border(scene, Frame::new(at.x, at.y, right - at.x, bottom - at.y), line_of(heaviest + 1));
+    }
+
+    /// The outlines of regions: lines between cells of different ones.
+    fn regions(&self, scene: &mut Scene, at: Point) {
+        let Some(paint) = self.outline else { return };
+        let (rows, columns) = (places(&self.rows), places(&self.columns));
+        let width = columns.len();
+        let region = |row: usize, column: usize| {
+            let inside = row < rows.len() && column < width;
+            if inside { self.tiles.get(row * width + column).map_or(0, |tile| tile.3) } else { 0 }
+        };
+        let mut steps: Vec<Step> = Vec::new();
+        let mut edge = |from: Point, to: Point| {
+            // A line that goes on makes no new piece.
+            match steps.last_mut() {
+                Some(Step::Line(end)) if *end == from => *end = to,
+                _ => steps.extend([Step::Move(from), Step::Line(to)]),
+            }
+        };
+        // Cells in the row above the first and to the left of the first column belong to no region.
+        for row in 0..=rows.len() {
+            for (column, (left, right)) in columns.iter().enumerate() {
+                let above = row.checked_sub(1).map_or(0, |above| region(above, column));
+                let y = rows.get(row).map_or_else(|| self.rows.end(), |(top, _)| *top);
+                if above != region(row, column) {
+                    edge(Point::new(at.x + left, at.y + y), Point::new(at.x + right, at.y + y));
+                }
+            }
+        }
+        for column in 0..=width {
+            for (row, (top, bottom)) in rows.iter().enumerate() {
+                let before = column.checked_sub(1).map_or(0, |before| region(row, before));
+                let x = columns.get(column).map_or_else(|| self.columns.end(), |(left, _)| *left);
+                if before != region(row, column) {
+                    edge(Point::new(at.x + x, at.y + top), Point::new(at.x + x, at.y + bottom));
+                }
+            }
+        }
+        if !steps.is_empty() {
+            scene.path(&steps, None, Some(Stroke::new(paint, theme::OUTLINE)));
+        }
+    }
+
+    fn ticks(&self, scene: &mut Scene, at: Point) {
+        let column_style = TextStyle::small().anchored(Anchor::Middle);
+        for level in 0..self.columns.levels() {
+            let y = at.y - (level as f64 + 0.5) * TICK_LINE;
+            for (x, tick) in self.columns.ticks(level) {
+                scene.text(Point::new(at.x + x, y), &tick.to_string(), column_style);
+            }
+        }
+        let row_style = TextStyle::small().anchored(Anchor::End);
+        let mut x = at.x;
+        for (level, width) in self.level_widths.iter().enumerate() {
+            for (y, tick) in self.rows.ticks(level) {
+                scene.text(Point::new(x - theme::STEP, at.y + y), &tick.to_string(), row_style);
+            }
+            x -= width;
+        }
+    }
+}
+
+/// Where the cells of a side begin and end, without gaps.
+fn places(side: &Side) -> Vec<(f64, f64)> {
+    let shown = side.shown.iter().enumerate().filter(|(_, position)| position.is_some());
+    shown.map(|(at, _)| (side.start(at), side.start(at + 1))).collect()
+}

@@ -1,0 +1,124 @@
+//! Why there is no picture.
+
+use std::error::Error;
+use std::fmt;
+
+use tilewright_layout::LayoutError;
+
+/// Why there is no picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DrawError {
+    /// The layout refuses it.
+    Layout(Box<LayoutError>),
+    /// A thread-value layout leads outside its tile.
+    Outside {
+        /// What does: a thread and a value.
+        thread: i64,
+        /// The value.
+        value: i64,
+        /// Where it leads.
+        offset: i64,
+        /// How many places the tile has.
+        size: i64,
+    },
+    /// Another number of modes than the picture has.
+    Rank {
+        /// What has them.
+        what: &'static str,
+        /// How many there are.
+        rank: usize,
+        /// How many the picture has.
+        wanted: &'static str,
+    },
+    /// More than a picture looks at.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        value: i64,
+        /// The most.
+        limit: i64,
+    },
+    /// A file name whose extension names no format.
+    Format {
+        /// The extension.
+        extension: String,
+    },
+    /// A format that this build leaves out.
+    NotBuilt {
+        /// The format.
+        format: &'static str,
+    },
+    /// Sizes that should agree and do not.
+    Size {
+        /// What has the first size.
+        what: &'static str,
+        /// The first size.
+        size: i64,
+        /// What has the second.
+        other: &'static str,
+        /// The second.
+        wanted: i64,
+    },
+}
+
+impl DrawError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            DrawError::Layout(error) => error.code(),
+            DrawError::Outside { .. } => "E0501",
+            DrawError::Rank { .. } => "E0502",
+            DrawError::TooLarge { .. } => "E0503",
+            DrawError::Format { .. } => "E0504",
+            DrawError::NotBuilt { .. } => "E0505",
+            DrawError::Size { .. } => "E0506",
+        }
+    }
+
+    /// What would settle it.
+    pub fn help(&self) -> String {
+        match self {
+            DrawError::Layout(error) => error.help().unwrap_or_default().to_string(),
+            DrawError::Outside { .. } => "give a larger tile, or the tile that the layout was made for".to_owned(),
+            DrawError::Rank { what, wanted, .. } => format!("give {what} with {wanted}"),
+            DrawError::TooLarge { .. } => "draw a part: a tile or a slice".to_owned(),
+            DrawError::Format { .. } => "end the name with .svg, .html, .png, .pdf, .tex or .txt".to_owned(),
+            DrawError::NotBuilt { format } => format!("build with the feature `{format}`, or write .svg"),
+            DrawError::Size { .. } => "give sizes that agree".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DrawError::Layout(error) => error.fmt(f),
+            DrawError::Outside { thread, value, offset, size } => {
+                write!(f, "thread {thread}, value {value} is at {offset}, outside the tile of {size} places")
+            }
+            DrawError::Rank { what, rank, wanted } => {
+                let modes = if *rank == 1 { "mode" } else { "modes" };
+                write!(f, "{what} has {rank} {modes}, and {wanted} are drawn")
+            }
+            DrawError::TooLarge { what, value, limit } => write!(f, "{what} is {value}, and at most {limit} is drawn"),
+            DrawError::Format { extension } if extension.is_empty() => {
+                f.write_str("the name of the file has no extension")
+            }
+            DrawError::Format { extension } => write!(f, "`.{extension}` is no format of pictures"),
+            DrawError::NotBuilt { format } => write!(f, "this build cannot write {format}"),
+            DrawError::Size { what, size, other, wanted } => {
+                write!(f, "{what} is {size}, but {other} is {wanted}")
+            }
+        }
+    }
+}
+
+impl Error for DrawError {}
+
+impl From<LayoutError> for DrawError {
+    fn from(error: LayoutError) -> DrawError {
+        DrawError::Layout(Box::new(error))
+    }
+}

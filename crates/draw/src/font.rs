@@ -1,0 +1,143 @@
+//! The fonts of PNG and PDF.
+//!
+//! Law: every character that [`crate::text_width`] can measure has a glyph; one that no font has is shown as the font's box. Figures have one
+//! width.
+
+use ttf_parser::{Face, GlyphId};
+
+#[cfg(feature = "png")]
+use {
+    crate::scene::{Point, Step},
+    ttf_parser::OutlineBuilder,
+};
+
+/// Which of the fonts a glyph is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    Regular,
+    Strong,
+    Symbols,
+}
+
+impl Weight {
+    pub(crate) const ALL: [Weight; 3] = [Weight::Regular, Weight::Strong, Weight::Symbols];
+
+    /// The font file.
+    pub(crate) fn bytes(self) -> &'static [u8] {
+        match self {
+            Weight::Regular => include_bytes!("fonts/Inter-Regular.ttf"),
+            Weight::Strong => include_bytes!("fonts/Inter-SemiBold.ttf"),
+            Weight::Symbols => include_bytes!("fonts/DejaVuSans-Symbols.ttf"),
+        }
+    }
+}
+
+/// The fonts, read.
+pub(crate) struct Fonts {
+    faces: [Option<Face<'static>>; 3],
+}
+
+/// A glyph in a line of text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Glyph {
+    pub font: Weight,
+    pub id: GlyphId,
+    #[cfg(feature = "pdf")]
+    pub character: char,
+    /// How far it is from the start of the line, for a size of 1.
+    pub x: f64,
+}
+
+impl Fonts {
+    pub(crate) fn new() -> Fonts {
+        Fonts { faces: Weight::ALL.map(|weight| Face::parse(weight.bytes(), 0).ok()) }
+    }
+
+    pub(crate) fn face(&self, weight: Weight) -> Option<&Face<'static>> {
+        let [regular, strong, symbols] = &self.faces;
+        match weight {
+            Weight::Regular => regular.as_ref(),
+            Weight::Strong => strong.as_ref(),
+            Weight::Symbols => symbols.as_ref(),
+        }
+    }
+
+    /// The glyphs of a line and its width, for a size of 1.
+    pub(crate) fn line(&self, text: &str, strong: bool) -> (Vec<Glyph>, f64) {
+        let weight = if strong { Weight::Strong } else { Weight::Regular };
+        let mut glyphs = Vec::with_capacity(text.len());
+        let mut x = 0.0;
+        for character in text.chars() {
+            let find = |font: Weight| Some((font, self.face(font)?.glyph_index(character)?));
+            let (font, id) = find(weight).or_else(|| find(Weight::Symbols)).unwrap_or((weight, GlyphId(0)));
+            glyphs.push(Glyph {
+                font,
+                id,
+                #[cfg(feature = "pdf")]
+                character,
+                x,
+            });
+            x += self.advance(font, id);
+        }
+        (glyphs, x)
+    }
+
+    pub(crate) fn advance(&self, font: Weight, id: GlyphId) -> f64 {
+        let Some(face) = self.face(font) else { return 0.0 };
+        f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em())
+    }
+
+    /// The outline of a glyph for a size of 1, y downward.
+    #[cfg(feature = "png")]
+    pub(crate) fn outline(&self, font: Weight, id: GlyphId) -> Vec<Step> {
+        let Some(face) = self.face(font) else { return Vec::new() };
+        let mut outline =
+            Outline { steps: Vec::new(), unit: 1.0 / f64::from(face.units_per_em()), at: Point::default() };
+        face.outline_glyph(id, &mut outline);
+        outline.steps
+    }
+}
+
+#[cfg(feature = "png")]
+struct Outline {
+    steps: Vec<Step>,
+    unit: f64,
+    at: Point,
+}
+
+#[cfg(feature = "png")]
+impl Outline {
+    fn point(&self, x: f32, y: f32) -> Point {
+        Point::new(f64::from(x) * self.unit, -f64::from(y) * self.unit)
+    }
+}
+
+#[cfg(feature = "png")]
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.at = self.point(x, y);
+        self.steps.push(Step::Move(self.at));
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.at = self.point(x, y);
+        self.steps.push(Step::Line(self.at));
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        // A quadratic curve is the cubic one whose controls lie two thirds of the way to its own.
+        let (from, control, to) = (self.at, self.point(x1, y1), self.point(x, y));
+        let toward = |a: Point| Point::new(a.x + (control.x - a.x) * 2.0 / 3.0, a.y + (control.y - a.y) * 2.0 / 3.0);
+        self.at = to;
+        self.steps.push(Step::Curve(toward(from), toward(to), to));
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.at = self.point(x, y);
+        self.steps.push(Step::Curve(self.point(x1, y1), self.point(x2, y2), self.at));
+    }
+
+    fn close(&mut self) {
+        self.steps.push(Step::Close);
+    }
+}

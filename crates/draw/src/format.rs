@@ -1,0 +1,90 @@
+//! Which file a picture becomes.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::error::DrawError;
+use crate::figure::Figure;
+use crate::terminal::{Colours, Window};
+use crate::theme::Theme;
+
+/// A format of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Scalable, for pages and documents.
+    Svg,
+    /// A web page on which threads can be isolated.
+    Html,
+    /// Pixels. Needs the feature `png`.
+    Png,
+    /// A page to print. Needs the feature `pdf`.
+    Pdf,
+    /// A LaTeX document of a TikZ picture.
+    Tikz,
+    /// Text, without colours.
+    Text,
+}
+
+impl Format {
+    /// The format that the extension of a file's name asks for.
+    ///
+    /// Errors: there is no such format.
+    ///
+    /// ```
+    /// use tilewright_draw::Format;
+    ///
+    /// assert_eq!(Format::of_file("tile.svg".as_ref()), Ok(Format::Svg));
+    /// assert_eq!(Format::of_file("tile.jpg".as_ref()).unwrap_err().code(), "E0504");
+    /// ```
+    pub fn of_file(name: &Path) -> Result<Format, DrawError> {
+        let extension = name.extension().map(|text| text.to_string_lossy().to_lowercase()).unwrap_or_default();
+        match extension.as_str() {
+            "svg" => Ok(Format::Svg),
+            "html" | "htm" => Ok(Format::Html),
+            "png" => Ok(Format::Png),
+            "pdf" => Ok(Format::Pdf),
+            "tex" | "tikz" => Ok(Format::Tikz),
+            "txt" => Ok(Format::Text),
+            _ => Err(DrawError::Format { extension }),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Format::Svg => "SVG",
+            Format::Html => "HTML",
+            Format::Png => "PNG",
+            Format::Pdf => "PDF",
+            Format::Tikz => "TikZ",
+            Format::Text => "text",
+        })
+    }
+}
+
+impl Figure<'_> {
+    /// The figure as the bytes of a file; `scale` is the pixels of a PNG to a CSS pixel.
+    ///
+    /// Errors: the format is left out of this build.
+    pub fn file(&self, format: Format, theme: Theme, scale: f64) -> Result<Vec<u8>, DrawError> {
+        Ok(match format {
+            Format::Svg => self.svg(theme).into_bytes(),
+            Format::Html => self.html(theme).into_bytes(),
+            Format::Tikz => self.tikz(theme).into_bytes(),
+            Format::Text => {
+                let window = Window { columns: 160, rows: 128 };
+                self.picture(window, Colours::None).text(0, Colours::None, theme.mode()).into_bytes()
+            }
+            #[cfg(feature = "png")]
+            Format::Png => self.png(theme, scale),
+            #[cfg(feature = "pdf")]
+            Format::Pdf => self.pdf(theme),
+            #[allow(unreachable_patterns)]
+            other => {
+                let _ = scale;
+                return Err(DrawError::NotBuilt { format: if other == Format::Pdf { "pdf" } else { "png" } });
+            }
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! The kinds of pictures: what each shows of which layouts.
+//!
+//! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn from what a layout is expected to be.
+
+mod fragments;
+mod memory;
+mod offsets;
+mod selection;
+mod swizzling;
+mod tiling;
+
+pub use fragments::{copy, mma, thread_value};
+pub use memory::memory;
+pub use offsets::{offsets, side_by_side};
+pub use selection::{slices, tiles};
+pub use swizzling::{Banks, swizzle};
+pub use tiling::{Division, Multiplication, divide, product};
+
+use crate::theme::Palette;
+
+/// What a cell of a grid says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Label {
+    /// The value of the layout.
+    #[default]
+    Offset,
+    /// The coordinate of the cell.
+    Coordinate,
+    /// The index of the cell.
+    Index,
+    /// Nothing.
+    Nothing,
+}
+
+/// How the cells of a grid are filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Shade {
+    /// Eight greys, by the offset modulo eight.
+    #[default]
+    Grey,
+    /// From the least to the greatest offset.
+    Heat,
+    /// A colour of the palette for each offset modulo 32: the bank of a 4-byte element.
+    Palette,
+    /// Not at all.
+    Plain,
+}
+
+/// Where a picture is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Medium {
+    /// On a page or screen of pixels. Large grids become images.
+    #[default]
+    Page,
+    /// In a terminal. Large grids are cut.
+    Terminal,
+}
+
+/// How pictures are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Style {
+    /// What cells say.
+    pub label: Label,
+    /// How grids of offsets are filled.
+    pub shade: Shade,
+    /// How threads, tiles and banks are told apart.
+    pub palette: Palette,
+    /// Where it is looked at.
+    pub medium: Medium,
+}
+
+/// How many indices of a layout a picture looks at that must see all of them.
+pub const MAX_INDICES: i64 = 1 << 24;

@@ -1,0 +1,198 @@
+//! Threads and values: who holds what.
+//!
+//! Law: a thread-value layout sends (thread, value) to a place in a tile, counted first mode fastest. Its picture is the tile; the cell of a
+//! place says which thread holds it as which of its values. Where several do, the first is shown, in the order of indices, and the cell says how
+//! many more there are; what nobody holds is empty.
+
+use std::fmt::Write as _;
+
+use tilewright_layout::{Tree, crd2idx};
+
+use crate::arrange::fits;
+use crate::axis::Axis;
+use crate::error::DrawError;
+use crate::figure::{Body, Figure, Panel};
+use crate::grid::Grid;
+use crate::image::Image;
+use crate::map::{Map, Target};
+use crate::number::push_integer;
+use crate::pictures::{MAX_INDICES, Medium, Style};
+use crate::theme::{Paint, Palette};
+
+/// A place that a thread holds.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    thread: i64,
+    value: i64,
+    /// How many others hold it too.
+    others: u32,
+}
+
+/// Who holds the places of a tile.
+struct Owners {
+    places: Vec<Option<Owner>>,
+    threads: i64,
+    values: i64,
+}
+
+fn extent(mode: &Tree<i64>) -> i64 {
+    mode.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent))
+}
+
+impl Owners {
+    fn of(tv: &Map, tile: &Tree<i64>) -> Result<Owners, DrawError> {
+        let modes: Vec<Tree<i64>> = tv.shape().modes().collect();
+        let (threads, values) = match modes.as_slice() {
+            [threads] => (extent(threads), 1),
+            [threads, values] => (extent(threads), extent(values)),
+            _ => {
+                let what = "a thread-value layout";
+                return Err(DrawError::Rank { what, rank: modes.len(), wanted: "two, threads and values," });
+            }
+        };
+        let size = extent(tile);
+        for (what, value) in [("the number of places in the tile", size), ("the size of the layout", tv.size())] {
+            if value > MAX_INDICES {
+                return Err(DrawError::TooLarge { what, value, limit: MAX_INDICES });
+            }
+        }
+        let mut places: Vec<Option<Owner>> = vec![None; usize::try_from(size).unwrap_or(0)];
+        for index in 0..tv.size() {
+            let offset = match tv.value(index)? {
+                Target::Offset(offset) => offset,
+                Target::Coordinate(coordinate) => crd2idx(&coordinate, tile)?,
+            };
+            let (thread, value) = (index % threads, index / threads);
+            let place = usize::try_from(offset).ok().and_then(|offset| places.get_mut(offset));
+            match place {
+                Some(Some(owner)) => owner.others = owner.others.saturating_add(1),
+                Some(place) => *place = Some(Owner { thread, value, others: 0 }),
+                None => return Err(DrawError::Outside { thread, value, offset, size }),
+            }
+        }
+        Ok(Owners { places, threads, values })
+    }
+
+    fn at(&self, place: i64) -> Option<Owner> {
+        usize::try_from(place).ok().and_then(|place| self.places.get(place).copied().flatten())
+    }
+
+    fn paint(&self, owner: Owner, palette: Palette) -> Paint {
+        match palette {
+            Palette::Value => palette.paint(owner.value, self.values),
+            _ => palette.paint(owner.thread, self.threads),
+        }
+    }
+}
+
+/// The panel of one operand: rows are mode 0 of the tile, or mode 1 if it is turned.
+fn panel<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, turned: bool, style: Style) -> Result<Panel<'a>, DrawError> {
+    let owners = Owners::of(tv, tile)?;
+    let modes: Vec<Tree<i64>> = tile.modes().collect();
+    let (first, second) = match modes.as_slice() {
+        [] => (Axis::flat(1), Axis::flat(1)),
+        // A tile of one mode is a row.
+        [only] => (Axis::flat(1).unticked(), Axis::of(only)),
+        [first, second @ ..] => (Axis::of(first), Axis::of_modes(second)),
+    };
+    let height = first.len();
+    let place = move |row: i64, column: i64| if turned { column + height * row } else { row + height * column };
+    let (rows, columns) = if turned { (second, first) } else { (first, second) };
+    let sized = format!("{heading}  {} × {}", rows.len(), columns.len());
+    let heading = if heading.is_empty() { String::new() } else { sized };
+    let counts = format!("{} threads with {} values each", owners.threads, owners.values);
+    if !fits(rows.len(), columns.len()) && style.medium == Medium::Page {
+        return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(counts));
+    }
+    let fill = move |row: i64, column: i64, cell: &mut crate::grid::Cell| {
+        let Some(owner) = owners.at(place(row, column)) else {
+            cell.fill = Paint::Void;
+            return;
+        };
+        let Owner { thread, value, others } = owner;
+        cell.fill = owners.paint(owner, style.palette);
+        cell.link = u32::try_from(thread).ok();
+        if style.medium == Medium::Terminal {
+            push_integer(&mut cell.label, thread);
+            cell.label.push(':');
+            push_integer(&mut cell.label, value);
+            return;
+        }
+        cell.label.push('T');
+        push_integer(&mut cell.label, thread);
+        cell.second.push('V');
+        push_integer(&mut cell.second, value);
+        for (text, number) in [("thread ", thread), (", value ", value), (" at (", row), (",", column)] {
+            cell.title.push_str(text);
+            push_integer(&mut cell.title, number);
+        }
+        cell.title.push(')');
+        if others > 0 {
+            let _ = write!(cell.title, ", and {others} more");
+        }
+    };
+    Ok(Panel::new(heading, Body::Grid(Grid::new(rows, columns, fill))))
+}
+
+/// The image of a tile: a pixel for each place, or for the first of a block.
+fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i64) -> i64, style: Style) -> Body<'a> {
+    const MOST: i64 = 1024;
+    let block = |len: i64| (len + MOST - 1) / MOST;
+    let (down, right) = (block(rows.len()), block(columns.len()));
+    let pixel = |row: i64, column: i64| {
+        let owner = owners.at(place(row * down, column * right));
+        owner.map_or(Paint::Void, |owner| owners.paint(owner, style.palette))
+    };
+    let (height, width) = ((rows.len() + down - 1) / down, (columns.len() + right - 1) / right);
+    let pixels = (0..height).flat_map(|row| (0..width).map(move |column| (row, column)));
+    let pixels = pixels.map(|(row, column)| pixel(row, column)).collect();
+    Body::Image { image: Image::new(usize::try_from(width).unwrap_or(1), pixels), block: (down, right) }
+}
+
+/// A thread-value layout over its tile: each cell says which thread holds it as which value.
+///
+/// The modes of `tv` are threads and values; `tile` is the shape that its offsets count, or that its coordinates are in.
+///
+/// Errors: the layout leads outside the tile, has other than one or two modes, or either has more than [`crate::MAX_INDICES`] places.
+///
+/// ```
+/// use tilewright_draw::{Map, Style, Theme, thread_value};
+/// use tilewright_layout::Layout;
+///
+/// // The accumulator of mma.m16n8: 32 threads, four values each.
+/// let c: Layout = "((4,8),(2,2)):((32,1),(16,8))".parse().unwrap();
+/// let tile = "(16,8)".parse().unwrap();
+/// let figure = thread_value("C", &Map::from(&c), &tile, Style::default()).unwrap();
+/// let svg = figure.svg(Theme::Auto);
+/// assert!(svg.contains("thread 31, value 3 at (15,7)"));
+/// ```
+pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
+    Ok(Figure::row([panel(heading, tv, tile, false, style)?]))
+}
+
+/// The two sides of a copy: who reads which place of the source, and who writes which place of the target, with the same colours.
+///
+/// Errors: as [`thread_value`].
+pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
+    let from = Figure::row([panel("source", source, tile, false, style)?]);
+    Ok(from.followed_by(Figure::row([panel("target", target, tile, false, style)?])))
+}
+
+/// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the bottom left, C (m by n) at the bottom right,
+/// so that the axes they share are aligned.
+///
+/// `operands` are the thread-value layouts of A over `(m,k)`, B over `(n,k)` and C over `(m,n)`, as CuTe's; `extents` are m, n and k.
+///
+/// Errors: as [`thread_value`]; an extent is not positive.
+pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<Figure<'a>, DrawError> {
+    let [a, b, c] = operands;
+    let [m, n, k] = extents;
+    let tile = |rows: i64, columns: i64| {
+        let shape = Tree::flat([rows, columns])?;
+        tilewright_layout::Layout::compact(&shape).map(|layout| layout.shape())
+    };
+    let top = panel("B", b, &tile(n, k)?, true, style)?;
+    let left = panel("A", a, &tile(m, k)?, false, style)?;
+    let right = panel("C", c, &tile(m, n)?, false, style)?;
+    Ok(Figure { table: vec![vec![None, Some(top)], vec![Some(left), Some(right)]], ..Figure::default() })
+}

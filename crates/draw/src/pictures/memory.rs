@@ -1,0 +1,117 @@
+//! The image of a layout over a line of memory.
+//!
+//! Law: the cell of an address says which index has it. Addresses that no index has are gaps; those that several have are overlaps, and say how many.
+//! The line is broken into rows; it begins at the least offset, or at 0 if that is higher.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use crate::axis::Axis;
+use crate::error::DrawError;
+use crate::figure::{Figure, Legend, Panel};
+use crate::map::Map;
+use crate::number::push_integer;
+use crate::pictures::{MAX_INDICES, Medium, Style};
+use crate::theme::{Paint, Palette};
+
+/// How many addresses are drawn at most; what lies beyond is said.
+const MAX_ADDRESSES: i64 = 4096;
+
+/// A layout over memory: each address with the index that has it, gaps and overlaps; `width` addresses to a row.
+///
+/// Errors: the layout refuses an index; its values are coordinates; the width is not positive or more than 1024.
+///
+/// ```
+/// use tilewright_draw::{Map, Style, Theme, memory};
+/// use tilewright_layout::Layout;
+///
+/// // Two columns of four, two apart: addresses 4 and 5 are a gap.
+/// let padded: Layout = "(4,2):(1,6)".parse().unwrap();
+/// let figure = memory("padded", &Map::from(&padded), 16, Style::default()).unwrap();
+/// assert!(figure.caption.starts_with("8 indices at 8 of 10 addresses: 2 in gaps, none shared"));
+/// ```
+pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<Figure<'a>, DrawError> {
+    if !(1..=1024).contains(&width) {
+        let (what, other) = ("the number of addresses to a row", "the most");
+        return Err(DrawError::Size { what, size: width, other, wanted: 1024 });
+    }
+    if map.size() > MAX_INDICES {
+        return Err(DrawError::TooLarge { what: "the size of the layout", value: map.size(), limit: MAX_INDICES });
+    }
+    // The first index at each address, and how many there are.
+    let mut held: HashMap<i64, (i64, u32)> = HashMap::new();
+    for index in 0..map.size() {
+        let (_, count) = held.entry(map.at(index)?).or_insert((index, 0));
+        *count = count.saturating_add(1);
+    }
+    let least = held.keys().copied().min().unwrap_or(0);
+    let most = held.keys().copied().max().unwrap_or(0);
+    let begin = least.min(0);
+    let begin = begin.checked_sub(begin.rem_euclid(width)).unwrap_or(begin);
+    let span = i128::from(most) - i128::from(least.min(0)) + 1;
+    let shared = held.values().filter(|(_, count)| *count > 1).count();
+    let distinct = i128::try_from(held.len()).unwrap_or(0);
+    let gaps = span - distinct;
+    let count = |number: i128| if number == 0 { "none".to_owned() } else { number.to_string() };
+    let mut caption = format!(
+        "{} indices at {distinct} of {span} addresses: {} in gaps, {} shared by several.",
+        map.size(),
+        count(gaps),
+        count(i128::try_from(shared).unwrap_or(0))
+    );
+    let limit = if style.medium == Medium::Terminal { MAX_ADDRESSES / 4 } else { MAX_ADDRESSES };
+    let needed = i64::try_from(i128::from(most) - i128::from(begin) + 1).unwrap_or(i64::MAX);
+    let drawn = needed.min(limit);
+    if drawn < needed {
+        let _ = write!(caption, " The first {drawn} are drawn.");
+    }
+    let rows = (drawn + width - 1) / width;
+    let columns = width.min(needed);
+    let size = map.size();
+    let colour = move |index: i64| match style.palette {
+        Palette::Distinct => Paint::heat(index, 0, size.saturating_mul(2)),
+        palette => palette.paint(index, size),
+    };
+    let shown = held;
+    let row_axis = Axis::flat(rows).counted_by(width).shifted_by(begin);
+    let panel = Panel::grid(heading, row_axis, Axis::flat(columns), move |row, column, cell| {
+        let address = begin.saturating_add(row.saturating_mul(width)).saturating_add(column);
+        let page = style.medium == Medium::Page;
+        if page {
+            cell.title.push_str("address ");
+            push_integer(&mut cell.title, address);
+        }
+        match shown.get(&address) {
+            // Before the first and past the last there is nothing.
+            None if address > most || address < least.min(0) => {}
+            None => {
+                cell.fill = Paint::Void;
+                if !page {
+                    cell.label.push('·');
+                }
+            }
+            Some((index, 1)) => {
+                cell.fill = colour(*index);
+                push_integer(&mut cell.label, *index);
+                if page {
+                    let _ = write!(cell.title, ": index {index}");
+                }
+            }
+            Some((index, count)) => {
+                cell.fill = Paint::Warn;
+                let _ = write!(cell.label, "×{count}");
+                if page {
+                    let _ = write!(cell.title, ": index {index} and {} more", count - 1);
+                }
+            }
+        }
+    });
+    let mut names = vec![(colour(size / 2), "the index at an address".to_owned())];
+    if gaps > 0 {
+        names.push((Paint::Void, "gap".to_owned()));
+    }
+    if shared > 0 {
+        names.push((Paint::Warn, "an address of several indices".to_owned()));
+    }
+    Ok(Figure::row([panel]).captioned(caption).explained(Legend::Names(names)))
+}

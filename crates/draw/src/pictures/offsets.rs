@@ -1,0 +1,324 @@
+//! Grids of offsets.
+//!
+//! Law: the cell in row `i` and column `j` shows the value of the layout at `(i, j)`. Rank 1 is one row; modes 2 and 3 give a grid for each of
+//! their indices, mode 2 to the right and mode 3 downward; further modes join mode 3. A grid of more cells than a page holds becomes an image
+//! with a pixel for each cell, or for the mean of a block.
+
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use tilewright_layout::Tree;
+
+use crate::arrange::{MAX_CELLS, fits};
+use crate::axis::Axis;
+use crate::error::DrawError;
+use crate::figure::{Body, Figure, Legend, Panel};
+use crate::grid::{Cell, Grid};
+use crate::image::Image;
+use crate::map::{Map, Target};
+use crate::number::push_integer;
+use crate::pictures::{Label, Medium, Shade, Style};
+use crate::theme::Paint;
+
+/// How many grids of a layout of rank 3 or more are drawn.
+const MAX_SLABS: i64 = 64;
+/// An image has at most so many pixels a side, and both sides of what becomes one are at least `LEAST_IMAGE` long.
+const MAX_PIXELS: i64 = 512;
+const LEAST_IMAGE: i64 = 32;
+/// So many places of a block, in each direction, make its mean.
+const SAMPLES: i64 = 4;
+
+/// A layout as a grid of what its cells say, or several grids.
+///
+/// ```
+/// use tilewright_draw::{Map, Style, Theme, offsets};
+/// use tilewright_layout::Layout;
+///
+/// let layout: Layout = "((2,2),(2,4)):((1,4),(2,8))".parse().unwrap();
+/// let figure = offsets("L", &Map::from(&layout), Style::default()).unwrap();
+/// assert!(figure.svg(Theme::Auto).contains(">31</text>"));
+/// ```
+///
+/// Errors: none today; refusals of the layout show in its cells.
+pub fn offsets<'a>(heading: &str, map: &Map, style: Style) -> Result<Figure<'a>, DrawError> {
+    tinted(heading, map, style, None)
+}
+
+/// What is pointed out about the cell of an index.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// Its fill, in place of that of its offset.
+    pub fill: Paint,
+    /// The region that it is part of; 0 is none.
+    pub region: u32,
+    /// Whether it may be overlooked.
+    pub faint: bool,
+}
+
+/// The mark of each index.
+pub(crate) type Tint = Rc<dyn Fn(i64) -> Mark>;
+
+/// As [`offsets`], with cells filled and outlined by what is pointed out.
+pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>) -> Result<Figure<'a>, DrawError> {
+    let modes: Vec<Tree<i64>> = map.shape().modes().collect();
+    let size = |mode: &Tree<i64>| mode.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
+    let (rows, columns, slow) = match modes.as_slice() {
+        [] => (Axis::flat(1), Axis::flat(1), &[][..]),
+        [only] => (Axis::flat(1).unticked(), Axis::of(only), &[][..]),
+        [rows, columns, slow @ ..] => (Axis::of(rows), Axis::of(columns), slow),
+    };
+    let (height, width) = (rows.len(), columns.len());
+    let area = height.saturating_mul(width).max(1);
+    let across = slow.first().map_or(1, size);
+    let slabs = map.size().checked_div(area).unwrap_or(1).max(1);
+    let down = slabs.checked_div(across).unwrap_or(1).max(1);
+    let bounds = match (style.shade, style.medium) {
+        (Shade::Heat, _) => Some(bounds(map)),
+        _ => None,
+    };
+    // Whole rows of slabs, as many as there is room for.
+    let room = (2 * MAX_CELLS / area).clamp(1, MAX_SLABS);
+    let shown_across = across.min(room);
+    let shown_down = down.min((room / shown_across).max(1));
+    let mut table = Vec::new();
+    let mut heated = bounds.is_some();
+    for far in 0..shown_down {
+        let mut row = Vec::new();
+        for near in 0..shown_across {
+            let start = (near + across * far).saturating_mul(area);
+            let mut name = slab_name(slow, near, far);
+            let large = !fits(height, width) && height.min(width) >= LEAST_IMAGE && style.medium == Medium::Page;
+            let body = if large {
+                heated |= tint.is_none();
+                image(map, start, (height, width), tint.as_deref())
+            } else {
+                let map = map.clone();
+                let names = Names::of(&modes, style, [near, far]);
+                let fill = Filling { style, bounds, tint: tint.clone() };
+                let grid = Grid::new(rows.clone(), columns.clone(), move |i, j, cell| {
+                    fill.cell(&map, start + i + height * j, cell, &|out| names.push(out, i, j));
+                });
+                Body::Grid(if tint.is_some() { grid.outlined(Paint::Border) } else { grid })
+            };
+            let note = match &body {
+                Body::Image { block: (1, 1), .. } => format!("{height} × {width}, a pixel for each offset"),
+                Body::Image { block: (down, right), .. } => {
+                    format!("{height} × {width}, a pixel for the mean offset of {down} × {right}")
+                }
+                _ => String::new(),
+            };
+            if slow.is_empty() {
+                name = heading.to_owned();
+            } else if !heading.is_empty() && far == 0 {
+                name = format!("{}\n{name}", if near == 0 { heading } else { "" });
+            }
+            row.push(Some(Panel::new(name, body).noted(note)));
+        }
+        table.push(row);
+    }
+    let mut figure = Figure { table, ..Figure::default() };
+    let drawn = shown_across * shown_down;
+    if drawn < slabs {
+        figure.caption = format!("The first {drawn} of {slabs} grids");
+    }
+    if heated {
+        let (least, greatest) = bounds.unwrap_or_else(|| self::bounds(map));
+        figure.legend = Some(Legend::Ramp(least.to_string(), greatest.to_string()));
+    }
+    Ok(figure)
+}
+
+/// Several layouts as grids side by side, each with its heading.
+///
+/// Errors: as [`offsets`].
+pub fn side_by_side<'a>(maps: &[(String, Map)], style: Style) -> Result<Figure<'a>, DrawError> {
+    let mut all = Figure::default();
+    for (heading, map) in maps {
+        all = all.beside(offsets(heading, map, style)?);
+    }
+    Ok(all)
+}
+
+/// Which indices of modes 2 and later one of several grids shows.
+fn slab_name(slow: &[Tree<i64>], near: i64, far: i64) -> String {
+    match slow {
+        [] => String::new(),
+        [_] => format!("k = {near}"),
+        [_, _] => format!("k = {near}, l = {far}"),
+        _ => format!("k = {near}, rest = {far}"),
+    }
+}
+
+/// The least and the greatest offset, of all indices or, of very many, of those that each leaf alone reaches.
+fn bounds(map: &Map) -> (i64, i64) {
+    match map.layout() {
+        Some(layout) => layout.leaves().iter().fold((0, 0), |(least, greatest): (i64, i64), leaf| {
+            let reach = leaf.stride.saturating_mul(leaf.extent - 1);
+            (least.saturating_add(reach.min(0)), greatest.saturating_add(reach.max(0)))
+        }),
+        None => {
+            // A prime step visits all residues; a part of a very large map gives its range nearly.
+            let step = (map.size() / (1 << 20)).max(1) | 1;
+            let indices = (0..map.size()).step_by(usize::try_from(step).unwrap_or(1));
+            let offsets = indices.chain([map.size() - 1]).filter_map(|index| map.at(index).ok());
+            offsets.fold(None, |range: Option<(i64, i64)>, offset| {
+                Some(range.map_or((offset, offset), |(least, most)| (least.min(offset), most.max(offset))))
+            })
+        }
+        .unwrap_or((0, 0)),
+    }
+}
+
+/// The image of a slab: a pixel for each cell, or for each block of cells.
+fn image<'a>(map: &Map, start: i64, (height, width): (i64, i64), tint: Option<&dyn Fn(i64) -> Mark>) -> Body<'a> {
+    let (least, greatest) = bounds(map);
+    let block = |side: i64| (side + MAX_PIXELS - 1) / MAX_PIXELS;
+    let (down, right) = (block(height), block(width));
+    let (rows, columns) = ((height + down - 1) / down, (width + right - 1) / right);
+    let mean = |row: i64, column: i64| {
+        if let Some(tint) = tint {
+            return tint(start + row * down + height * column * right).fill;
+        }
+        let (mut sum, mut count) = (0_i128, 0_i128);
+        for i in samples(row * down, down, height) {
+            for j in samples(column * right, right, width) {
+                if let Ok(offset) = map.at(start + i + height * j) {
+                    (sum, count) = (sum + i128::from(offset), count + 1);
+                }
+            }
+        }
+        let mean = sum.checked_div(count).and_then(|mean| i64::try_from(mean).ok());
+        mean.map_or(Paint::Void, |mean| Paint::heat(mean, least, greatest))
+    };
+    let pixels = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let pixels = pixels.map(|(row, column)| mean(row, column)).collect();
+    Body::Image { image: Image::new(usize::try_from(columns).unwrap_or(1), pixels), block: (down, right) }
+}
+
+/// At most [`SAMPLES`] places of a block, spread over it, inside the side.
+fn samples(begin: i64, block: i64, side: i64) -> impl Iterator<Item = i64> {
+    let count = block.min(SAMPLES);
+    (0..count).map(move |at| begin + at * block / count).filter(move |at| *at < side)
+}
+
+/// The coordinates of cells in words, prepared side by side: `(` row `,` column and the rest `)`.
+struct Names {
+    rows: Vec<String>,
+    columns: Vec<String>,
+}
+
+impl Names {
+    fn of(modes: &[Tree<i64>], style: Style, far: [i64; 2]) -> Names {
+        let none = Names { rows: Vec::new(), columns: Vec::new() };
+        let length = |mode: &Tree<i64>| Axis::of(mode).len();
+        if style.medium == Medium::Terminal && style.label != Label::Coordinate {
+            return none;
+        }
+        let named = |mode: &Tree<i64>| -> Vec<String> {
+            (0..length(mode)).map(|at| coordinate_in(mode, at).to_string()).collect()
+        };
+        let rest = |names: &mut Vec<String>| {
+            // Only the index of a slab is known of modes 2 and later.
+            for name in names {
+                for (mode, at) in modes.iter().skip(2).zip(far) {
+                    let _ = write!(name, ",{}", coordinate_in(mode, at));
+                }
+                name.push(')');
+            }
+        };
+        match modes {
+            [only] if length(only) <= MAX_CELLS => {
+                let bare = only.is_leaf() || only.rank() == 1;
+                let columns =
+                    named(only).into_iter().map(|name| if bare { format!("({name})") } else { name }).collect();
+                Names { rows: vec![String::new()], columns }
+            }
+            [rows, columns, ..] if length(rows) <= MAX_CELLS && length(columns) <= MAX_CELLS => {
+                let mut columns = named(columns);
+                rest(&mut columns);
+                Names { rows: named(rows).into_iter().map(|name| format!("({name},")).collect(), columns }
+            }
+            _ => none,
+        }
+    }
+
+    fn push(&self, out: &mut String, row: i64, column: i64) {
+        for (names, at) in [(&self.rows, row), (&self.columns, column)] {
+            if let Some(name) = usize::try_from(at).ok().and_then(|at| names.get(at)) {
+                out.push_str(name);
+            }
+        }
+    }
+}
+
+/// The coordinate of an index of a mode, nested as the mode is.
+fn coordinate_in(mode: &Tree<i64>, index: i64) -> Tree<i64> {
+    let mut rest = index;
+    mode.map(|extent| {
+        let here = rest.checked_rem(*extent).unwrap_or(0);
+        rest = rest.checked_div(*extent).unwrap_or(0);
+        here
+    })
+}
+
+/// How cells become what they show.
+#[derive(Clone)]
+struct Filling {
+    style: Style,
+    bounds: Option<(i64, i64)>,
+    tint: Option<Tint>,
+}
+
+impl Filling {
+    fn cell(&self, map: &Map, index: i64, cell: &mut Cell, name: &dyn Fn(&mut String)) {
+        let value = match map.value(index) {
+            Ok(value) => value,
+            Err(error) => {
+                cell.label.push('?');
+                let _ = write!(cell.title, "{error}");
+                cell.fill = Paint::Warn;
+                return;
+            }
+        };
+        match (&self.tint, &value) {
+            (Some(tint), _) => {
+                let mark = tint(index);
+                (cell.fill, cell.region, cell.faint) = (mark.fill, mark.region, mark.faint);
+            }
+            (None, Target::Offset(offset)) => {
+                cell.fill = match (self.style.shade, self.bounds) {
+                    (Shade::Heat, Some((least, greatest))) => Paint::heat(*offset, least, greatest),
+                    (Shade::Grey, _) => Paint::grey(*offset),
+                    (Shade::Palette, _) => self.style.palette.paint(*offset, 32),
+                    _ => Paint::Paper,
+                };
+            }
+            (None, Target::Coordinate(_)) => {}
+        }
+        if self.style.medium == Medium::Page {
+            name(&mut cell.title);
+            cell.title.push_str(" → ");
+            push_target(&mut cell.title, &value);
+        }
+        // Without fills, what is not pointed out is left blank.
+        if cell.faint && self.style.medium == Medium::Terminal {
+            cell.label.push('·');
+            return;
+        }
+        match self.style.label {
+            Label::Offset => push_target(&mut cell.label, &value),
+            Label::Coordinate => name(&mut cell.label),
+            Label::Index => push_integer(&mut cell.label, index),
+            Label::Nothing => {}
+        }
+    }
+}
+
+fn push_target(out: &mut String, value: &Target) {
+    match value {
+        Target::Offset(offset) => push_integer(out, *offset),
+        Target::Coordinate(tree) => {
+            let _ = write!(out, "{tree}");
+        }
+    }
+}

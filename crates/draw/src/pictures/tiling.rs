@@ -1,0 +1,208 @@
+//! Division and product: what goes in, and what comes out, with matching colours.
+//!
+//! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`, where `D` divides the compact layout of the input's
+//! shape. A cell of the result with index `c` shows the element of input index `D(c)`, so it has that index's tile's colour. A tiler that does not divide a
+//! mode reaches past its end; the modes of that compact layout are so far apart that this is never another element, and such a cell is pale.
+//!
+//! Law of product: the result puts a copy of the first operand at each index of the second; a cell has the colour of the copy to which its offset
+//! belongs, which is that of the cell in the picture of the second operand.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use tilewright_layout::{Layout, LayoutError, Tiler};
+
+use crate::error::DrawError;
+use crate::figure::Figure;
+use crate::map::Map;
+use crate::pictures::offsets::{Mark, Tint, tinted};
+use crate::pictures::selection::indices;
+use crate::pictures::{MAX_INDICES, Style};
+use crate::theme::Paint;
+
+/// A form of division.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Division {
+    /// `logical_divide`: mode by mode, tile and rest.
+    Logical,
+    /// `zipped_divide`: tiles, then rests.
+    Zipped,
+    /// `tiled_divide`: the tile, then each rest.
+    Tiled,
+    /// `flat_divide`: each mode of the tile, then each rest.
+    Flat,
+}
+
+impl Division {
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Division::Logical => "logical_divide",
+            Division::Zipped => "zipped_divide",
+            Division::Tiled => "tiled_divide",
+            Division::Flat => "flat_divide",
+        }
+    }
+
+    fn of(self, layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+        match self {
+            Division::Logical => layout.logical_divide(tiler),
+            Division::Zipped => layout.zipped_divide(tiler),
+            Division::Tiled => layout.tiled_divide(tiler),
+            Division::Flat => layout.flat_divide(tiler),
+        }
+    }
+}
+
+/// The number of the tile of each index of a layout of tiles and rests over indices.
+fn numbered(zipped: &Layout) -> Result<HashMap<i64, i64>, DrawError> {
+    if zipped.size() > MAX_INDICES {
+        return Err(DrawError::TooLarge { what: "the size of the result", value: zipped.size(), limit: MAX_INDICES });
+    }
+    let tile = zipped.mode(0).map_or(1, |mode| mode.size()).max(1);
+    let evaluator = zipped.evaluator();
+    let mut numbers = HashMap::new();
+    for index in 0..zipped.size() {
+        numbers.entry(evaluator.eval(index)?).or_insert(index / tile);
+    }
+    Ok(numbers)
+}
+
+/// The mark of a part, of `of`, to which an index belongs.
+fn mark(part: Option<i64>, of: i64, style: Style) -> Mark {
+    match part {
+        Some(part) => Mark {
+            fill: style.palette.paint(part, of),
+            region: u32::try_from(part.saturating_add(1)).unwrap_or(u32::MAX),
+            faint: false,
+        },
+        None => Mark::default(),
+    }
+}
+
+/// A division: the layout with its tiles, and the result, tile by tile in the same colours.
+///
+/// Errors: the division is refused; there are more than [`crate::MAX_INDICES`] indices.
+///
+/// ```
+/// use tilewright_draw::{Division, Style, Theme, divide};
+/// use tilewright_layout::{Layout, Tiler};
+///
+/// let matrix: Layout = "(4,6):(6,1)".parse().unwrap();
+/// let tiler: Tiler = "[2:1;3:1]".parse().unwrap();
+/// let figure = divide(&matrix, &tiler, Division::Zipped, Style::default()).unwrap();
+/// assert!(figure.svg(Theme::Light).contains("((2,3),(2,2)):((6,1),(12,3))"));
+/// ```
+pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: Division, style: Style) -> Result<Figure<'a>, DrawError> {
+    let input = Map::from(layout);
+    let result = form.of(layout, tiler)?;
+    let places = apart(&indices(&input)?, tiler)?;
+    let zipped = places.zipped_divide(tiler)?;
+    let of = zipped.mode(1).map_or(1, |mode| mode.size());
+    let numbers = Rc::new(numbered(&zipped)?);
+    let (place, traced) = (places.evaluator(), form.of(&places, tiler)?.evaluator());
+    let inside: HashSet<i64> = (0..layout.size()).map(|index| place.eval(index)).collect::<Result<_, _>>()?;
+    let known = Rc::clone(&numbers);
+    let before: Tint =
+        Rc::new(move |index| mark(place.eval(index).ok().and_then(|place| known.get(&place).copied()), of, style));
+    let after: Tint = Rc::new(move |index| match traced.eval(index) {
+        Ok(place) if inside.contains(&place) => mark(numbers.get(&place).copied(), of, style),
+        _ => Mark { fill: Paint::Void, region: 0, faint: true },
+    });
+    let left = tinted(&layout.to_string(), &input, style, Some(before))?;
+    let right = tinted(&result.to_string(), &Map::from(&result), style, Some(after))?;
+    let mut caption =
+        format!("{} by {tiler}: {of} tiles of {}; a colour is a tile", form.name(), zipped.size() / of.max(1));
+    if zipped.size() > layout.size() {
+        caption.push_str("; pale cells are past the end of a mode");
+    }
+    Ok(left.followed_by(right).captioned(caption))
+}
+
+/// The layout of a compact layout's shape whose modes are so far apart that what a tiler adds past the end of one is no element of
+/// another.
+fn apart(plain: &Layout, tiler: &Tiler) -> Result<Layout, DrawError> {
+    let covered = plain.logical_divide(tiler)?;
+    if covered.rank() != plain.rank() || covered.size() == plain.size() {
+        return Ok(plain.clone());
+    }
+    let overflow = || LayoutError::Overflow { op: "divide" };
+    let (mut step, mut modes) = (1_i64, Vec::new());
+    for (mode, wide) in plain.modes().zip(covered.modes()) {
+        let compact = Layout::compact(&mode.shape())?;
+        let stride = compact.stride().try_map(|stride| stride.checked_mul(step).ok_or_else(overflow))?;
+        modes.push(Layout::new(&mode.shape(), &stride)?);
+        step = step.checked_mul(wide.size().max(mode.size())).ok_or_else(overflow)?;
+    }
+    Ok(match modes.as_slice() {
+        // A layout of one mode goes on past its end.
+        [_] => plain.clone(),
+        _ => Layout::tuple(&modes)?,
+    })
+}
+
+/// A form of product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Multiplication {
+    /// `logical_product`: the first operand, then its copies.
+    Logical,
+    /// `blocked_product`: blocks in the arrangement of the second operand, mode by mode.
+    Blocked,
+    /// `raked_product`: the copies interleaved, mode by mode.
+    Raked,
+}
+
+impl Multiplication {
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Multiplication::Logical => "logical_product",
+            Multiplication::Blocked => "blocked_product",
+            Multiplication::Raked => "raked_product",
+        }
+    }
+
+    fn of(self, layout: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
+        match self {
+            Multiplication::Logical => layout.logical_product(&Tiler::from(tiler.clone())),
+            Multiplication::Blocked => layout.blocked_product(tiler),
+            Multiplication::Raked => layout.raked_product(tiler),
+        }
+    }
+}
+
+/// A product: the layout that is repeated, the layout of its copies, and the result in the colours of the copies.
+///
+/// Errors: the product is refused; there are more than [`crate::MAX_INDICES`] indices.
+///
+/// ```
+/// use tilewright_draw::{Multiplication, Style, Theme, product};
+/// use tilewright_layout::Layout;
+///
+/// let (block, copies): (Layout, Layout) = ("(2,2):(1,2)".parse().unwrap(), "(2,3):(3,1)".parse().unwrap());
+/// let figure = product(&block, &copies, Multiplication::Blocked, Style::default()).unwrap();
+/// assert_eq!(figure.panels().count(), 3);
+/// ```
+pub fn product<'a>(
+    layout: &Layout,
+    copies: &Layout,
+    form: Multiplication,
+    style: Style,
+) -> Result<Figure<'a>, DrawError> {
+    let result = form.of(layout, copies)?;
+    // Mode 0 of the logical form is the layout, mode 1 its copies; the copies are disjoint, so an offset tells its copy.
+    let logical = Multiplication::Logical.of(layout, copies)?;
+    let of = copies.size();
+    let numbers = numbered(&logical)?;
+    let result_map = Map::from(&result);
+    let offsets = result_map.clone();
+    let count: Tint = Rc::new(move |index| mark(Some(index), of, style));
+    let after: Tint =
+        Rc::new(move |index| mark(offsets.at(index).ok().and_then(|offset| numbers.get(&offset).copied()), of, style));
+    let plain = Style { shade: crate::pictures::Shade::Plain, ..style };
+    let block = tinted(&layout.to_string(), &Map::from(layout), plain, None)?;
+    let copies_part = tinted(&copies.to_string(), &Map::from(copies), style, Some(count))?;
+    let whole = tinted(&result.to_string(), &result_map, style, Some(after))?;
+    let caption = format!("{}: a colour is a copy of the first layout, numbered by the second", form.name());
+    Ok(block.beside(copies_part).followed_by(whole).captioned(caption))
+}

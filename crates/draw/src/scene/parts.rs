@@ -1,0 +1,261 @@
+//! What scenes are made of: places, lines, looks of text, tiles, steps of paths.
+
+use crate::theme::{self, Paint};
+
+/// A place.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Downward.
+    pub y: f64,
+}
+
+impl Point {
+    /// The place with these coordinates.
+    pub const fn new(x: f64, y: f64) -> Point {
+        Point { x, y }
+    }
+}
+
+/// A rectangle by its top left corner and its size.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Frame {
+    /// The left side.
+    pub x: f64,
+    /// The top.
+    pub y: f64,
+    /// The width.
+    pub width: f64,
+    /// The height.
+    pub height: f64,
+}
+
+impl Frame {
+    /// The rectangle with this corner and size.
+    pub const fn new(x: f64, y: f64, width: f64, height: f64) -> Frame {
+        Frame { x, y, width, height }
+    }
+
+    /// The middle.
+    pub fn middle(self) -> Point {
+        Point::new(self.x + self.width / 2.0, self.y + self.height / 2.0)
+    }
+
+    /// The least rectangle that holds both.
+    pub(super) fn with(self, other: Frame) -> Frame {
+        let (x, y) = (self.x.min(other.x), self.y.min(other.y));
+        let (right, bottom) =
+            ((self.x + self.width).max(other.x + other.width), (self.y + self.height).max(other.y + other.height));
+        Frame::new(x, y, right - x, bottom - y)
+    }
+}
+
+/// A line's role and width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stroke {
+    /// The role.
+    pub paint: Paint,
+    /// The width.
+    pub width: f64,
+    /// Whether it is broken into dashes.
+    pub dashed: bool,
+}
+
+impl Stroke {
+    /// A line.
+    pub const fn new(paint: Paint, width: f64) -> Stroke {
+        Stroke { paint, width, dashed: false }
+    }
+
+    /// The same line, dashed.
+    #[must_use]
+    pub const fn dashed(self) -> Stroke {
+        Stroke { dashed: true, ..self }
+    }
+}
+
+/// Which part of a text stands at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Anchor {
+    /// Its left end.
+    #[default]
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its right end.
+    End,
+}
+
+/// How a text looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TextStyle {
+    /// The role.
+    pub paint: Paint,
+    /// The size.
+    pub size: f64,
+    /// Whether it is heavier.
+    pub strong: bool,
+    /// Where its place is.
+    pub anchor: Anchor,
+}
+
+impl TextStyle {
+    /// Text that is read.
+    pub const fn plain() -> TextStyle {
+        TextStyle { paint: Paint::Ink, size: theme::TEXT, strong: false, anchor: Anchor::Start }
+    }
+
+    /// The heading of a part.
+    pub const fn heading() -> TextStyle {
+        TextStyle { strong: true, ..TextStyle::plain() }
+    }
+
+    /// The title of a picture.
+    pub const fn title() -> TextStyle {
+        TextStyle { size: theme::TITLE_TEXT, strong: true, ..TextStyle::plain() }
+    }
+
+    /// Ticks and remarks.
+    pub const fn small() -> TextStyle {
+        TextStyle { paint: Paint::Faint, size: theme::SMALL_TEXT, ..TextStyle::plain() }
+    }
+
+    /// Captions.
+    pub const fn caption() -> TextStyle {
+        TextStyle { paint: Paint::Faint, ..TextStyle::plain() }
+    }
+
+    /// The same, standing at its place in another way.
+    #[must_use]
+    pub const fn anchored(self, anchor: Anchor) -> TextStyle {
+        TextStyle { anchor, ..self }
+    }
+}
+
+/// A piece of the text of a scene.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Span {
+    /// Whether there is no text.
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// A rectangle with up to two lines of text in its middle: a cell of a grid, a node of a diagram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tile {
+    /// Where it is.
+    pub frame: Frame,
+    /// Its fill, which decides the colour of its text.
+    pub fill: Paint,
+    /// Its border, if it has one.
+    pub border: Option<Stroke>,
+    /// The radius of its corners.
+    pub radius: f64,
+    /// Whether its text may be overlooked.
+    pub faint: bool,
+    /// The size of its text; the second line is smaller.
+    pub size: f64,
+    /// What it belongs to: a thread that can be isolated.
+    pub link: Option<u32>,
+    /// The first line; set by [`crate::Scene::tile`].
+    pub label: Span,
+    /// The second line.
+    pub second: Span,
+    /// What is told when it is pointed at.
+    pub title: Span,
+}
+
+impl Tile {
+    /// A tile without border.
+    pub fn at(x: f64, y: f64, width: f64, height: f64) -> Tile {
+        Tile {
+            frame: Frame::new(x, y, width, height),
+            fill: Paint::Paper,
+            border: None,
+            radius: 0.0,
+            faint: false,
+            size: theme::CELL_TEXT,
+            link: None,
+            label: Span::default(),
+            second: Span::default(),
+            title: Span::default(),
+        }
+    }
+
+    /// With a fill.
+    #[must_use]
+    pub fn filled(self, fill: Paint) -> Tile {
+        Tile { fill, ..self }
+    }
+
+    /// With a border.
+    #[must_use]
+    pub fn bordered(self, border: Stroke) -> Tile {
+        Tile { border: Some(border), ..self }
+    }
+
+    /// With round corners.
+    #[must_use]
+    pub fn rounded(self, radius: f64) -> Tile {
+        Tile { radius, ..self }
+    }
+
+    /// Its lines of text: span, place and size.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Span, Point, f64)> {
+        let middle = self.frame.middle();
+        let small = self.size * theme::SMALL_TEXT / theme::CELL_TEXT;
+        let lines = match (self.label.is_empty(), self.second.is_empty()) {
+            (true, true) => [None, None],
+            (false, true) => [Some((self.label, middle, self.size)), None],
+            (true, false) => [Some((self.second, middle, small)), None],
+            (false, false) => [
+                Some((self.label, Point::new(middle.x, middle.y - 0.58 * self.size), self.size)),
+                Some((self.second, Point::new(middle.x, middle.y + 0.62 * self.size), small)),
+            ],
+        };
+        lines.into_iter().flatten()
+    }
+}
+
+/// A step of a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Begin here.
+    Move(Point),
+    /// A straight line to here.
+    Line(Point),
+    /// A cubic curve: two control points and its end.
+    Curve(Point, Point, Point),
+    /// A straight line back to where this piece began.
+    Close,
+}
+
+/// A rectangle with round corners as a path.
+#[cfg(any(feature = "png", feature = "pdf"))]
+pub(crate) fn rounded(frame: Frame, radius: f64) -> Vec<Step> {
+    let Frame { x, y, width, height } = frame;
+    let (right, bottom) = (x + width, y + height);
+    let r = radius.clamp(0.0, width.min(height) / 2.0);
+    // The control points of a quarter of a circle.
+    let k = r * 0.552_284_75;
+    let p = Point::new;
+    vec![
+        Step::Move(p(x + r, y)),
+        Step::Line(p(right - r, y)),
+        Step::Curve(p(right - r + k, y), p(right, y + r - k), p(right, y + r)),
+        Step::Line(p(right, bottom - r)),
+        Step::Curve(p(right, bottom - r + k), p(right - r + k, bottom), p(right - r, bottom)),
+        Step::Line(p(x + r, bottom)),
+        Step::Curve(p(x + r - k, bottom), p(x, bottom - r + k), p(x, bottom - r)),
+        Step::Line(p(x, y + r)),
+        Step::Curve(p(x, y + r - k), p(x + r - k, y), p(x + r, y)),
+        Step::Close,
+    ]
+}
