@@ -77,6 +77,34 @@ The ticks of a nested mode have a line for each leaf, and rules stand where a le
         all: bool,
     },
 
+    /// Draw layouts: as SVG, HTML, PNG, PDF, TikZ, or in the terminal.
+    #[command(after_help = "\
+Examples:
+  tilewright draw '(4,8):(8,1)' -o rows.svg
+  tilewright draw '(4,8):(8,1)' '(4,8):(1,4)' --title 'Row and column order' -o both.pdf
+  tilewright draw 'zipped_divide((8,8):(8,1), [2:1;4:1])'
+  tilewright draw 'S<3,3,3> o 0 o (8,64):(64,1)' --element-bits 16 -o swizzle.png
+  tilewright draw '((4,8),(2,2)):((32,1),(16,8))' --tile '(16,8)' -o c.html
+  tilewright draw SM80_16x8x16_F32F16F16F32_TN -o mma.svg
+  tilewright draw SM80_16x8x16_F32F16F16F32_TN --atoms '(2,2)' -o tiled.svg
+  tilewright draw SM75_U32x4_LDSM_N -o ldmatrix.svg
+  tilewright draw '(8,8):(8,1)' --slice '(2,_)' --slice '(_,5)'
+
+Several layouts stand side by side. An expression that divides or multiplies shows what goes in
+and what comes out; a swizzled layout is shown before and after, coloured by bank; with --tile a
+layout is read as (thread, value) to a place in the tile, two as the two sides of a copy, three as
+the operands A, B and C of a matrix product. --kind says it where that is not meant.
+
+The extension of FILE is the format: .svg, .html (a click isolates a thread), .png, .pdf, .tex or
+.txt; without -o the picture goes to the terminal. Large grids become images, or are cut.")]
+    Draw {
+        /// Expressions whose values are layouts, or the name of a matrix or copy instruction.
+        #[arg(required = true, value_name = "EXPRESSION")]
+        expressions: Vec<String>,
+        #[command(flatten)]
+        options: crate::draw::Options,
+    },
+
     /// Check an equality of two layouts, or the law of an operation, at every index.
     #[command(after_help = "\
 Examples:

@@ -8,7 +8,7 @@ use tilewright::{Environment, Value, evaluate};
 
 use crate::launch;
 use crate::law::{self, Verdict};
-use crate::map::Map;
+use crate::map;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
 
@@ -21,8 +21,8 @@ pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(),
         }
     }
     let [a, b] = values.as_slice() else { return Err(Failure::Usage("two expressions are needed".to_owned())) };
-    let functions = Map::of(a).is_some() || Map::of(b).is_some();
-    match (Map::of_operand(a), Map::of_operand(b)) {
+    let functions = map::of(a).is_some() || map::of(b).is_some();
+    match (map::of_operand(a), map::of_operand(b)) {
         (Some(left), Some(right)) if functions => {
             writeln!(terminal.out, "left:  {a}\nright: {b}")?;
             let verdict = law::same(&left, &right, "left(i) = right(i)");

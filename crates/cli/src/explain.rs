@@ -14,6 +14,7 @@ pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal
         return match explanation(&code)
             .or_else(|| tilewright::emit::explanation(&code))
             .or_else(|| tilewright::atoms::explanation(&code))
+            .or_else(|| tilewright::draw::explanation(&code))
         {
             Some(text) => Ok(terminal.out.write_all(page(text, terminal.colour).as_bytes())?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use tilewright::layout::Tiler;
 use tilewright::{Layout, Tree, Value};
 
-use crate::map::{Map, Point};
+use crate::map::{self, Map, Point};
 use tiling::{complement, divide, product, product_by_mode};
 
 /// How many indices are tested at most.
@@ -81,10 +81,10 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
     if let Value::Bool(holds) = value {
         return Some(predicate(operation, arguments, *holds));
     }
-    let result = Map::of(value)?;
+    let result = map::of(value)?;
     let first = arguments.first()?;
-    let a = Map::of_operand(first);
-    let b = arguments.get(1).and_then(Map::of_operand);
+    let a = map::of_operand(first);
+    let b = arguments.get(1).and_then(map::of_operand);
     match operation {
         "composition" | "composition_within" => composition(first, arguments.get(1)?, &result),
         "coalesce" | "coalesce_z" | "flatten" | "group" => Some(same(&a?, &result, "R(i) = A(i)")),
@@ -125,7 +125,7 @@ fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
     if holds {
         return Verdict { law, tested: 1, total: 1, failure: None };
     }
-    let operands: Vec<Map> = arguments.iter().filter_map(Map::of_operand).collect();
+    let operands: Vec<Map> = arguments.iter().filter_map(map::of_operand).collect();
     let seen = match (operation, operands.as_slice(), arguments) {
         ("equal" | "equivalent", [a, b], _) => same(a, b, "A(i) = B(i)").failure,
         ("is_injective" | "is_bijective" | "is_compact", _, [Value::Layout(layout)]) => {
@@ -160,7 +160,7 @@ pub fn same(a: &Map, b: &Map, law: &'static str) -> Verdict {
 /// `R(c) = A(B(c))`. A shape or a tiler as B composes by mode; a swizzle as A is read on all integers.
 fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
     let tiler = match b {
-        _ if Map::of(b).is_some() => return composed(a, &Map::of(b)?, result),
+        _ if map::of(b).is_some() => return composed(a, &map::of(b)?, result),
         _ => tiler_of(b)?,
     };
     let Value::Layout(a) = a else { return None };
@@ -188,7 +188,7 @@ fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
 
 fn composed(a: &Value, b: &Map, result: &Map) -> Option<Verdict> {
     let swizzle = if let Value::Swizzle(swizzle) = a { Some(*swizzle) } else { None };
-    let map = Map::of_operand(a);
+    let map = map::of_operand(a);
     if swizzle.is_none() && map.is_none() {
         return None;
     }

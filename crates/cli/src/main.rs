@@ -8,6 +8,7 @@ mod args;
 mod atoms;
 mod bench;
 mod check;
+mod draw;
 mod emit;
 mod eval;
 mod explain;
@@ -54,6 +55,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Show { expression, table, all }) => show::run(&expression, table, all, terminal),
         Some(Command::Check { expression, other: None }) => check::run_law(&expression, terminal),
         Some(Command::Check { expression, other: Some(other) }) => check::run_equal(&expression, &other, terminal),
+        Some(Command::Draw { expressions, options }) => draw::run(&expressions, &options, terminal),
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),

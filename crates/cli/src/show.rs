@@ -7,7 +7,7 @@ use tilewright::layout::Swizzle;
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
 use crate::map::{self, Map, Point};
-use crate::picture::{Axis, Cell, Paint, Window, grid, painted};
+use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
 use crate::terminal::{Failure, Terminal};
 
 /// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
@@ -34,7 +34,7 @@ pub fn drawable(value: Value) -> Value {
 pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
     let colour = terminal.colour;
     writeln!(terminal.out, "{}", painted(&value.to_string(), Paint::Strong, colour))?;
-    let map = match (value, Map::of(value)) {
+    let map = match (value, map::of(value)) {
         (_, Some(map)) => map,
         (Value::Swizzle(swizzle), None) => {
             return Ok(terminal.out.write_all(permutation(*swizzle, colour).as_bytes())?);
@@ -95,7 +95,7 @@ fn permutation(swizzle: Swizzle, colour: bool) -> String {
             (cell.to_string(), Paint::Hue(cell))
         });
         text.push_str(&format!("rows: {}; columns: {}; cells: the same after\n\n", field(read), field(flipped)));
-        text.push_str(&picture.text(0, colour));
+        text.push_str(&picture::text(&picture, 0, colour));
     }
     text
 }
@@ -115,7 +115,7 @@ fn grids(map: &Map, window: Window, colour: bool) -> String {
     let sizes: Vec<i64> = modes.iter().map(map::size).collect();
     let one = Axis::flat(1);
     match (modes.as_slice(), sizes.as_slice()) {
-        ([only], _) => grid(&one, &Axis::of(only), window, |_, column| cell(map, column)).text(0, colour),
+        ([only], _) => picture::text(&grid(&one, &Axis::of(only), window, |_, column| cell(map, column)), 0, colour),
         ([rows, columns, slow @ ..], [height, width, counts @ ..]) => {
             let (height, area) = (*height, height * width);
             let (rows, columns) = (Axis::of(rows), Axis::of(columns));
@@ -125,14 +125,14 @@ fn grids(map: &Map, window: Window, colour: bool) -> String {
             for slab in 0..shown {
                 text.push_str(&heading(slow, counts, slab, colour));
                 let at = |row, column| cell(map, row + height * column + area * slab);
-                text.push_str(&grid(&rows, &columns, window, at).text(0, colour));
+                text.push_str(&picture::text(&grid(&rows, &columns, window, at), 0, colour));
             }
             if shown < slabs {
                 text.push_str(&format!("… and {} more of {slabs} grids; --all draws them\n", slabs - shown));
             }
             text
         }
-        _ => grid(&one, &one, window, |_, _| cell(map, 0)).text(0, colour),
+        _ => picture::text(&grid(&one, &one, window, |_, _| cell(map, 0)), 0, colour),
     }
 }
 

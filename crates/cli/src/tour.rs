@@ -13,8 +13,8 @@ use std::io::Write as _;
 
 use tilewright::{Environment, Value, evaluate};
 
-use crate::map::Map;
-use crate::picture::{Paint, Picture, painted};
+use crate::map::{self, Map};
+use crate::picture::{Paint, Picture, painted, text};
 use crate::terminal::{Failure, Terminal};
 
 /// A step of the tour: its title, and what it says and does.
@@ -134,7 +134,7 @@ impl Tour {
     /// As [`Tour::define`], for a value that is a function of an index.
     fn layout(&mut self, name: &str, source: &str) -> Result<Map, Stop> {
         let value = self.define(name, source)?;
-        Map::of(&value).ok_or_else(|| Stop(format!("{name} is not a layout")))
+        map::of(&value).ok_or_else(|| Stop(format!("{name} is not a layout")))
     }
 
     /// The value of a name that an earlier step has shown.
@@ -144,7 +144,7 @@ impl Tour {
 
     /// As [`Tour::value`], for a function of an index.
     fn map(&mut self, name: &str) -> Result<Map, Stop> {
-        Map::of(&self.value(name)?).ok_or_else(|| Stop(format!("{name} is not a layout")))
+        map::of(&self.value(name)?).ok_or_else(|| Stop(format!("{name} is not a layout")))
     }
 
     /// Evaluates `source` to a number and shows it.
@@ -163,7 +163,7 @@ impl Tour {
     }
 
     fn picture(&mut self, picture: &Picture) {
-        self.text.push_str(&picture.text(2, self.colour));
+        self.text.push_str(&text(picture, 2, self.colour));
     }
 
     /// Records that `what` was tested at `count` places, and with what outcome.

@@ -68,6 +68,7 @@
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
 //! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
+//! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
@@ -76,10 +77,12 @@
 //! # Features
 //!
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
+//! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
 pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
+pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]

@@ -6,7 +6,7 @@
 use tilewright::Layout;
 use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, ThreadValue};
 
-use crate::picture::{Axis, Cell, Paint, Window, grid, painted};
+use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
 
 pub fn product(atom: &MmaAtom, window: Window, colour: bool) -> String {
     let ([m, n, k], types) = (atom.shape(), atom.types());
@@ -103,6 +103,7 @@ fn table(
             None => ("?".to_owned(), Paint::Bad),
         }
     };
-    text.push_str(&grid(&Axis::flat(rows), &Axis::flat(columns), window, cell).text(0, colour));
+    let picture = grid(&Axis::flat(rows), &Axis::flat(columns), window, cell);
+    text.push_str(&picture::text(&picture, 0, colour));
     text
 }

@@ -1,0 +1,52 @@
+//! `tilewright draw -o`: the extension is the format, and a file is written whole or not at all.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn drawn(arguments: &[&str], name: &str) -> (Output, PathBuf) {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_file(&file);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let output = command.arg("draw").args(arguments).arg("-o").arg(&file).output().unwrap();
+    (output, file)
+}
+
+#[test]
+fn every_extension_is_its_format() {
+    for (name, begin) in [
+        ("rows.svg", "<svg "),
+        ("rows.html", "<!DOCTYPE html>"),
+        ("rows.png", "\u{89}PNG"),
+        ("rows.pdf", "%PDF-"),
+        ("rows.tex", "% Rows"),
+        ("rows.txt", "Rows\n"),
+    ] {
+        let (output, file) = drawn(&["(4,8):(8,1)", "--title", "Rows"], name);
+        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+        let bytes = std::fs::read(file).unwrap();
+        let begin: Vec<u8> = begin.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        assert!(bytes.starts_with(&begin), "{name}");
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_no_file() {
+    for (arguments, name, status) in [
+        (["(4,8):(8,1)", "--kind", "mma"], "refused.svg", 2),
+        (["(4,8):(8,1)", "--tile", "(2,2)"], "outside.svg", 1),
+        (["(6,2):(1,7) o (3,2):(2,3)", "--theme", "dark"], "carries.svg", 1),
+        (["(4,8):(8,1)", "--theme", "dark"], "rows.gif", 1),
+    ] {
+        let (output, file) = drawn(&arguments, name);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {output:?}");
+        assert!(!output.stderr.is_empty() && !file.exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_file_says_what_it_is_of() {
+    let (_, file) = drawn(&["zipped_divide((8,8):(8,1), [2:1;4:1])", "--theme", "light"], "source.svg");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("<!-- zipped_divide((8,8):(8,1), [2:1;4:1]) -->"));
+    assert!(!text.contains("prefers-color-scheme"));
+}
