@@ -147,7 +147,8 @@ must show that every number on the way fits.")]
     #[command(after_help = "\
 Examples:
   tilewright bench copy
-  tilewright bench copy --size 256 --threads 1")]
+  tilewright bench copy --size 256 --threads 1
+  tilewright bench gemm --quick --atom 1     the second fastest instructions")]
     Bench {
         #[command(subcommand)]
         table: crate::bench::Table,
@@ -166,6 +167,21 @@ It is written beside its place and put there when it is complete.")]
     Relayout {
         #[command(flatten)]
         options: crate::relayout::Options,
+    },
+
+    /// Multiply matrices: print the tilings, check the result and time it.
+    #[command(after_help = "\
+Examples:
+  tilewright gemm --m 1023 --n 1025 --k 1027
+  tilewright gemm --type bf16 --threads 1
+  tilewright gemm --type f64 --a a.npy --b b.npy -o c.npy
+
+A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
+C is compared with sums in double precision, within the bound that any order of adding up
+keeps: at all places, or at evenly spaced ones where that would take long.")]
+    Gemm {
+        #[command(flatten)]
+        options: crate::gemm::Options,
     },
 
     /// Explain an error code, or how the value of an expression comes about.

@@ -1,6 +1,7 @@
 //! `tilewright bench`: tables of what is reached here, beside others that are installed.
 
 mod copy;
+mod gemm;
 
 use clap::Subcommand;
 use tilewright::tensor;
@@ -25,6 +26,22 @@ pub enum Table {
         #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..=1024))]
         threads: Vec<u16>,
     },
+
+    /// Products of matrices, in GFLOP/s: the best of some runs, on one thread and on two.
+    ///
+    /// `share` is that of the multiply-adds that the instructions of the atom were found to do in the same run. NumPy is asked if `python3` has it, the crates
+    /// `gemm` and `matrixmultiply` if there is a command `tilewright-peers`, which `cargo install --path bench` builds.
+    Gemm {
+        /// Fewer shapes.
+        #[arg(long)]
+        quick: bool,
+        /// Which micro-kernel: the number of the atom, the fastest first.
+        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+        atom: usize,
+        /// The seconds that each case takes at the least.
+        #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
+        seconds: f64,
+    },
 }
 
 pub fn run(table: &Table, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -33,6 +50,7 @@ pub fn run(table: &Table, terminal: &mut Terminal) -> Result<(), Failure> {
             let threads: Vec<usize> = threads.iter().copied().map(usize::from).collect();
             copy::run(usize::from(*size), *seconds, &threads, terminal)
         }
+        Table::Gemm { quick, atom, seconds } => gemm::run(*quick, *atom, *seconds, terminal),
     }
 }
 

@@ -12,12 +12,14 @@ mod draw;
 mod emit;
 mod eval;
 mod explain;
+mod gemm;
 mod json;
 mod launch;
 mod law;
 mod manual;
 mod map;
 mod picture;
+mod progress;
 mod relayout;
 mod repl;
 mod show;
@@ -59,6 +61,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
+        Some(Command::Gemm { options }) => gemm::run(&options, terminal),
         Some(Command::Explain { subject }) => explain::run(&subject, &mut Environment::new(), terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),

@@ -109,6 +109,39 @@ pub enum TensorError {
     },
     /// An instruction does not take it.
     Atom(Box<AtomError>),
+    /// E0440: an atom that stands for no micro-kernel for the types of a product.
+    NoKernel {
+        /// The name of the atom.
+        atom: Box<str>,
+        /// The names of those that do.
+        known: Vec<&'static str>,
+    },
+    /// E0441: an atom whose instructions this machine does not have.
+    Instructions {
+        /// The name of the atom.
+        atom: &'static str,
+    },
+    /// E0442: a tiled product that divides the terms of a sum among threads.
+    ThreadsAlongK {
+        /// The atom layout.
+        atoms: Box<str>,
+    },
+    /// E0443: an operand of a product that is no matrix.
+    NoMatrix {
+        /// A, B or C.
+        operand: char,
+        /// Its layout.
+        layout: Box<str>,
+    },
+    /// E0444: matrices whose extents do not make a product.
+    Product {
+        /// The extents of A, M and K.
+        a: [usize; 2],
+        /// Those of B, N and K.
+        b: [usize; 2],
+        /// Those of C, M and N.
+        c: [usize; 2],
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -130,6 +163,11 @@ impl TensorError {
             TensorError::Plan { .. } => "E0421",
             TensorError::Reduction { .. } => "E0422",
             TensorError::Atom(error) => error.code(),
+            TensorError::NoKernel { .. } => "E0440",
+            TensorError::Instructions { .. } => "E0441",
+            TensorError::ThreadsAlongK { .. } => "E0442",
+            TensorError::NoMatrix { .. } => "E0443",
+            TensorError::Product { .. } => "E0444",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -150,6 +188,18 @@ impl TensorError {
             TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
             TensorError::Plan { .. } => Some("make a plan of these layouts: Plan::new".into()),
             TensorError::Atom(error) => error.help(),
+            TensorError::NoKernel { known, .. } if !known.is_empty() => {
+                Some(format!("take one of {}", known.join(", ")))
+            }
+            TensorError::NoKernel { known, .. } if !known.is_empty() => {
+                Some(format!("take one of {}", known.join(", ")))
+            }
+            TensorError::Instructions { .. } => Some("cpu_atoms lists those that this machine has".into()),
+            TensorError::ThreadsAlongK { .. } => Some("arrange the atoms along M and N".into()),
+            TensorError::NoMatrix { .. } => Some("group the modes into two: group_modes".into()),
+            TensorError::Product { a: [m, k], b: [k_too, n], c } if k == k_too && [*m, *n] == *c => {
+                Some("B has modes (N,K): give its transpose".into())
+            }
             TensorError::Layout(error) => error.help(),
             _ => None,
         }
@@ -217,6 +267,18 @@ impl fmt::Display for TensorError {
                 write!(f, "the result has a mode of size {found} for which no mode is kept")
             }
             TensorError::Atom(error) => error.fmt(f),
+            TensorError::NoKernel { atom, .. } => write!(f, "no micro-kernel for these types is called {atom}"),
+            TensorError::Instructions { atom } => write!(f, "this machine does not have the instructions of {atom}"),
+            TensorError::ThreadsAlongK { atoms } => {
+                write!(f, "the atom layout {atoms} divides K among threads, whose sums nobody would add up")
+            }
+            TensorError::NoMatrix { operand, layout } => {
+                write!(f, "{operand} has not two modes, as a matrix does: {layout}")
+            }
+            TensorError::Product { a: [m, k], b: [n, b_k], c: [c_m, c_n] } => write!(
+                f,
+                "extents do not agree: A is (M,K) = ({m},{k}), B is (N,K) = ({n},{b_k}), and C is (M,N) = ({c_m},{c_n})"
+            ),
             TensorError::Layout(error) => error.fmt(f),
         }
     }

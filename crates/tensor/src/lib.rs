@@ -25,6 +25,7 @@ mod copy;
 mod error;
 mod explanation;
 mod fragment;
+mod gemm;
 mod instruction;
 mod memory;
 #[cfg(feature = "ndarray")]
@@ -50,6 +51,7 @@ pub use copy::{CopyOptions, Instructions, Plan, copy, fill};
 pub use error::TensorError;
 pub use explanation::explanation;
 pub use fragment::Fragmented;
+pub use gemm::{Numbers, Tilings, cpu_atoms, cpu_mma, cpu_mma_of, gemm, multiply_adds, tilings};
 pub use instruction::Instructed;
 pub use memory::ALIGNMENT;
 pub use offsets::{MAX_WALK, Offsets};

@@ -1,0 +1,231 @@
+//! `tilewright bench gemm`: products of matrices, in operations a second.
+
+use std::io::Write;
+use std::process::Command;
+use std::time::Instant;
+
+use tilewright::Layout;
+use tilewright::tensor::{self, Tensor, TensorView};
+
+use super::failed;
+use crate::gemm::{Number, Random, peak};
+use crate::progress::Progress;
+use crate::terminal::{Failure, Terminal};
+
+/// How an operand lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Rows one after another.
+    Rows,
+    /// Columns one after another.
+    Columns,
+    /// Tiles of 64 by 64, each by rows.
+    Tiles,
+}
+
+impl Form {
+    fn name(self) -> &'static str {
+        match self {
+            Form::Rows => "rows",
+            Form::Columns => "columns",
+            Form::Tiles => "tiles",
+        }
+    }
+}
+
+/// A product of the table: M, N and K, and how A and B lie. C lies by rows.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    extents: [usize; 3],
+    forms: [Form; 2],
+}
+
+const fn case(m: usize, n: usize, k: usize, a: Form, b: Form) -> Case {
+    Case { extents: [m, n, k], forms: [a, b] }
+}
+
+const CASES: [Case; 15] = {
+    use Form::{Columns, Rows, Tiles};
+    [
+        case(64, 64, 64, Rows, Rows),
+        case(96, 96, 96, Rows, Rows),
+        case(128, 128, 128, Rows, Rows),
+        case(128, 128, 128, Columns, Columns),
+        case(256, 256, 256, Rows, Rows),
+        case(512, 512, 512, Rows, Rows),
+        case(512, 512, 512, Columns, Rows),
+        case(1024, 1024, 1024, Rows, Rows),
+        case(1024, 1024, 1024, Rows, Columns),
+        case(1024, 1024, 1024, Tiles, Tiles),
+        case(1023, 1025, 1027, Rows, Rows),
+        case(8192, 64, 512, Rows, Rows),
+        case(64, 8192, 512, Rows, Rows),
+        case(2048, 2048, 2048, Rows, Rows),
+        case(4096, 4096, 4096, Rows, Rows),
+    ]
+};
+
+/// Prints the table.
+pub fn run(quick: bool, atom: usize, seconds: f64, terminal: &mut Terminal) -> Result<(), Failure> {
+    let cases = if quick { CASES.get(..8).unwrap_or(&CASES) } else { &CASES };
+    for threads in [1, 2] {
+        table::<f32>("f32", cases, threads, atom, seconds, terminal)?;
+        table::<f64>("f64", cases, threads, atom, seconds, terminal)?;
+    }
+    Ok(())
+}
+
+/// Who else multiplies, in the order of the columns.
+const PEERS: [&str; 3] = ["gemm", "matrixmultiply", "numpy"];
+
+/// A layout of `(rows, columns)`.
+fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
+    let text = match form {
+        Form::Rows => format!("({rows},{columns}):({columns},1)"),
+        Form::Columns => format!("({rows},{columns}):(1,{rows})"),
+        Form::Tiles => format!("((64,{}),(64,{})):((64,{}),(1,4096))", rows / 64, columns / 64, 64 * columns),
+    };
+    text.parse().map_err(|error: tilewright::LayoutError| Failure::Usage(error.to_string()))
+}
+
+/// The table of one type and one number of threads.
+fn table<S: Number<Sum = S> + crate::gemm::Sum>(
+    kind: &str,
+    cases: &[Case],
+    threads: usize,
+    atom: usize,
+    least: f64,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let atoms = tensor::cpu_atoms::<S>().map_err(failed)?;
+    let Some(atom) = atoms.get(atom) else {
+        return Err(Failure::Usage(format!("there are {} atoms for {kind} here", atoms.len())));
+    };
+    let mma = tensor::cpu_mma_of(atom.clone(), threads).map_err(failed)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::Usage(error.to_string()))?;
+    writeln!(terminal.out, "{kind}, {threads} thread{}, {}", if threads == 1 { "" } else { "s" }, atom.name())?;
+    write!(terminal.out, "{:>18} {:>16} {:>10} {:>6}", "M x N x K", "A, B", "tilewright", "share")?;
+    for peer in PEERS {
+        write!(terminal.out, " {peer:>14}")?;
+    }
+    writeln!(terminal.out)?;
+    terminal.out.flush()?;
+    // The logarithms of our rate over that of the best of the others.
+    let mut ratios = Vec::new();
+    let mut progress = Progress::new("measuring", cases.len() as u64);
+    for case in cases {
+        let ([m, n, k], [a_form, b_form]) = (case.extents, case.forms);
+        let work = 2.0 * (m * n * k) as f64;
+        let mut random = Random(1);
+        let a = Tensor::from_fn(layout(a_form, m, k)?, |_| S::random(&mut random)).map_err(failed)?;
+        let b = Tensor::from_fn(layout(b_form, k, n)?, |_| S::random(&mut random)).map_err(failed)?;
+        // The library's B is (N,K).
+        let transposed = b.layout().select(&[1, 0]).map_err(|error| failed(error.into()))?;
+        let b_view = TensorView::new(b.as_slice(), transposed).map_err(failed)?;
+        let mut c = Tensor::zeroed(layout(Form::Rows, m, n)?).map_err(failed)?;
+        let mut c_view = c.view_mut();
+        let (Some(one), Some(zero)) = (S::factor(1.0), S::factor(0.0)) else {
+            return Err(Failure::Usage("one and zero".into()));
+        };
+
+        // Runs of some milliseconds, or one product where that takes longer.
+        let inner = (2e8 / work).ceil().max(1.0);
+        let limit = peak::<S>(atom, threads);
+        let mut outcome = Ok(());
+        let seconds = pool.install(|| {
+            let begin = Instant::now();
+            let (mut best, mut runs) = (f64::INFINITY, 0);
+            while runs < 3 || begin.elapsed().as_secs_f64() < least {
+                let start = Instant::now();
+                for _ in 0..inner as usize {
+                    outcome = tensor::gemm(&mma, one, &a.view(), &b_view, zero, &mut c_view);
+                }
+                best = start.elapsed().as_secs_f64().min(best);
+                runs += 1;
+            }
+            best
+        });
+        outcome.map_err(failed)?;
+        let ours = inner * work / seconds;
+        let others = if case.forms.contains(&Form::Tiles) { Vec::new() } else { peers(kind, threads, case, least) };
+
+        progress.hide();
+        let forms = format!("{}, {}", a_form.name(), b_form.name());
+        write!(
+            terminal.out,
+            "{:>18} {forms:>16} {:>10.1} {:>6.2}",
+            format!("{m} x {n} x {k}"),
+            ours / 1e9,
+            ours / limit
+        )?;
+        for peer in PEERS {
+            match others.iter().find(|(name, _)| name == peer) {
+                Some((_, rate)) => write!(terminal.out, " {:>14.1}", rate / 1e9)?,
+                None => write!(terminal.out, " {:>14}", "-")?,
+            }
+        }
+        writeln!(terminal.out)?;
+        terminal.out.flush()?;
+        let best = others.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        if best > 0.0 {
+            ratios.push((ours / best).ln());
+        }
+        progress.step(1);
+    }
+    progress.end();
+    if !ratios.is_empty() {
+        let mean = (ratios.iter().sum::<f64>() / ratios.len() as f64).exp();
+        writeln!(terminal.out, "our rate over that of the best other, in geometric mean: {mean:.2}")?;
+    }
+    writeln!(terminal.out)?;
+    Ok(())
+}
+
+/// The rates of those that are installed.
+fn peers(kind: &str, threads: usize, case: &Case, least: f64) -> Vec<(String, f64)> {
+    let ([m, n, k], forms) = (case.extents.map(|extent| extent.to_string()), case.forms.map(Form::name));
+    let (threads, least) = (threads.to_string(), least.to_string());
+    let [a, b] = forms;
+    let mut crates = Command::new("tilewright-peers");
+    crates.args(["gemm", kind, &threads, &least, &m, &n, &k, a, b]);
+    let mut numpy = Command::new("python3");
+    numpy.args(["-c", NUMPY, kind, &least, &m, &n, &k, a, b]);
+    for name in ["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"] {
+        numpy.env(name, &threads);
+    }
+    let mut rates = Vec::new();
+    for command in [&mut crates, &mut numpy] {
+        let Ok(output) = command.output() else { continue };
+        let text = String::from_utf8_lossy(&output.stdout);
+        for line in text.lines() {
+            if let Some((name, rate)) = line.split_once(' ')
+                && let Ok(rate) = rate.parse()
+            {
+                rates.push((name.into(), rate));
+            }
+        }
+    }
+    rates
+}
+
+/// What NumPy is asked: the best of some runs, in operations a second.
+const NUMPY: &str = "\
+import sys, time, numpy
+kind, least, m, n, k, a, b = sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:6]), *sys.argv[6:8]
+order = {'rows': 'C', 'columns': 'F'}
+random = numpy.random.default_rng(1)
+A = numpy.asarray(random.random((m, k)), kind, order[a])
+B = numpy.asarray(random.random((k, n)), kind, order[b])
+C = numpy.empty((m, n), kind)
+work = 2 * m * n * k
+inner = max(1, int(-(-2e8 // work)))
+begin, best, runs = time.perf_counter(), 1e9, 0
+while runs < 3 or time.perf_counter() - begin < least:
+    start = time.perf_counter()
+    for _ in range(inner):
+        numpy.matmul(A, B, out=C)
+    best = min(best, time.perf_counter() - start)
+    runs += 1
+print('numpy', inner * work / best)
+";

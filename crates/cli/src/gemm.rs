@@ -1,0 +1,383 @@
+//! `tilewright gemm`: a product of matrices, checked and timed.
+//!
+//! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the library's B is the transpose, under a layout.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use half::{bf16, f16};
+use tilewright::Layout;
+use tilewright::tensor::{self, Numbers, Tensor, TensorView, npy};
+
+use crate::progress::Progress;
+use crate::terminal::{Failure, Terminal};
+
+/// What is multiplied, and how.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Rows of A and of C.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    m: Option<u32>,
+    /// Columns of B and of C.
+    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u32).range(1..))]
+    n: Option<u32>,
+    /// Columns of A and rows of B.
+    #[arg(long, value_name = "TERMS", value_parser = clap::value_parser!(u32).range(1..))]
+    k: Option<u32>,
+    /// The type of the numbers; halves are added up in f32, bytes in i32.
+    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
+    kind: Kind,
+    /// How many threads may take part; 0 for one a core.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    threads: usize,
+    /// The factor of the product.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    alpha: f64,
+    /// The factor of what C held, which is random numbers.
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    beta: f64,
+    /// A, from an `.npy` file; random numbers where there is none.
+    #[arg(long, value_name = "FILE")]
+    a: Option<PathBuf>,
+    /// B, from an `.npy` file; random numbers where there is none.
+    #[arg(long, value_name = "FILE")]
+    b: Option<PathBuf>,
+    /// Where C is written, as an `.npy` file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The micro-kernel, by the name of its atom; the fastest where none is given.
+    #[arg(long, value_name = "NAME")]
+    atom: Option<String>,
+    /// How often the product is computed; the best time counts.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+}
+
+/// The types that can be multiplied.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    F32,
+    F64,
+    F16,
+    Bf16,
+    I8,
+}
+
+/// A type of numbers as the command sees it.
+pub trait Number: Numbers<Sum: Sum> {
+    /// A small random number.
+    fn random(random: &mut Random) -> Self;
+    /// Its value.
+    fn value(self) -> f64;
+    /// The tensor in a file.
+    fn read(path: &Path) -> Result<Tensor<Self>, Failure>;
+}
+
+/// A type of sums as the command sees it.
+pub trait Sum: npy::Element {
+    /// Half of the distance from 1 to the next number; 0 where arithmetic is exact.
+    const UNIT: f64;
+    /// A factor that was typed; none where it is no number of this type.
+    fn factor(value: f64) -> Option<Self>;
+    /// Its value.
+    fn number(self) -> f64;
+    /// How far it is from a value.
+    fn off(self, value: f64) -> f64;
+}
+
+macro_rules! numbers {
+    ($($type:ident as $file:expr, $random:expr, $value:expr;)*) => {$(
+        impl Number for $type {
+            fn random(random: &mut Random) -> $type {
+                $random(random)
+            }
+            fn value(self) -> f64 {
+                $value(self)
+            }
+            fn read(path: &Path) -> Result<Tensor<$type>, Failure> {
+                $file(path)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    f32 as from_file, |random: &mut Random| random.real() as f32, f64::from;
+    f64 as from_file, Random::real, f64::from;
+    f16 as from_file, |random: &mut Random| f16::from_f64(random.real()), f16::to_f64;
+    bf16 as no_file, |random: &mut Random| bf16::from_f64(random.real()), bf16::to_f64;
+    i8 as from_file, |random: &mut Random| random.next() as i8, f64::from;
+}
+
+fn from_file<T: npy::Element>(path: &Path) -> Result<Tensor<T>, Failure> {
+    npy::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+}
+
+fn no_file(path: &Path) -> Result<Tensor<bf16>, Failure> {
+    Err(Failure::Usage(format!("{}: NumPy files have no bf16", path.display())))
+}
+
+impl Sum for f32 {
+    const UNIT: f64 = f32::EPSILON as f64 / 2.0;
+    fn factor(value: f64) -> Option<f32> {
+        Some(value as f32)
+    }
+    fn number(self) -> f64 {
+        f64::from(self)
+    }
+    fn off(self, value: f64) -> f64 {
+        (f64::from(self) - value).abs()
+    }
+}
+
+impl Sum for f64 {
+    const UNIT: f64 = f64::EPSILON / 2.0;
+    fn factor(value: f64) -> Option<f64> {
+        Some(value)
+    }
+    fn number(self) -> f64 {
+        self
+    }
+    fn off(self, value: f64) -> f64 {
+        (self - value).abs()
+    }
+}
+
+impl Sum for i32 {
+    const UNIT: f64 = 0.0;
+    fn factor(value: f64) -> Option<i32> {
+        let factor = value as i32;
+        (f64::from(factor) == value).then_some(factor)
+    }
+    fn number(self) -> f64 {
+        f64::from(self)
+    }
+    fn off(self, value: f64) -> f64 {
+        // Integers are taken modulo 2^32.
+        f64::from(self.wrapping_sub((value % 4_294_967_296.0) as i64 as i32)).abs()
+    }
+}
+
+/// Numbers that look random, the same each time (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Between -1 and 1.
+    pub fn real(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    match options.kind {
+        Kind::F32 => multiply::<f32>(options, terminal),
+        Kind::F64 => multiply::<f64>(options, terminal),
+        Kind::F16 => multiply::<f16>(options, terminal),
+        Kind::Bf16 => multiply::<bf16>(options, terminal),
+        Kind::I8 => multiply::<i8>(options, terminal),
+    }
+}
+
+/// A refusal of the library, as a message.
+fn refused(error: impl Into<tensor::TensorError>) -> Failure {
+    let error = error.into();
+    let help = error.help().map_or(String::new(), |help| format!("\nhelp: {help}"));
+    Failure::Usage(format!("[{}] {error}{help}", error.code()))
+}
+
+/// A matrix from a file, or of random numbers, row after row.
+fn matrix<S: Number>(
+    name: char,
+    path: Option<&Path>,
+    wanted: [Option<u32>; 2],
+    random: &mut Random,
+) -> Result<Tensor<S>, Failure> {
+    let tensor = match path {
+        Some(path) => S::read(path)?,
+        None => {
+            let [rows, columns] = wanted.map(|extent| extent.unwrap_or(1024));
+            let layout = layout(&format!("({rows},{columns}):({columns},1)"))?;
+            Tensor::from_fn(layout, |_| S::random(random)).map_err(refused)?
+        }
+    };
+    let found = extents(&tensor);
+    match found {
+        Some(found)
+            if found
+                .iter()
+                .zip(wanted)
+                .all(|(found, wanted)| wanted.is_none_or(|wanted| *found == i64::from(wanted))) =>
+        {
+            Ok(tensor)
+        }
+        Some([rows, columns]) => {
+            let [r, c] = wanted.map(|extent| extent.map_or("any".into(), |extent| extent.to_string()));
+            Err(Failure::Usage(format!("{name} is {rows} x {columns}, where {r} x {c} is expected")))
+        }
+        None => Err(Failure::Usage(format!("{name} has shape {}, which is no matrix", tensor.shape()))),
+    }
+}
+
+fn layout(text: &str) -> Result<Layout, Failure> {
+    text.parse().map_err(|error| refused(tensor::TensorError::Layout(error)))
+}
+
+/// The extents of a matrix; none of what is no matrix.
+fn extents<S>(tensor: &Tensor<S>) -> Option<[i64; 2]> {
+    match tensor.shape().leaves() {
+        [rows, columns] if tensor.rank() == 2 => Some([*rows, *columns]),
+        _ => None,
+    }
+}
+
+/// The least of the times that some runs say they took, in seconds.
+fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..runs {
+        best = best.min(run());
+        progress.step(1);
+    }
+    best
+}
+
+/// What the instructions of an atom can do on so many threads at the most, in multiplications and additions a second: the best of some runs.
+pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom, threads: usize) -> f64 {
+    let once = || {
+        let start = Instant::now();
+        let multiplications = tensor::multiply_adds::<S>(atom, 20_000).unwrap_or(0);
+        2.0 * multiplications as f64 / start.elapsed().as_secs_f64()
+    };
+    (0..20).map(|_| once()).fold(0.0, f64::max) * threads as f64
+}
+
+fn multiply<S: Number>(options: &Options, terminal: &mut Terminal) -> Result<(), Failure>
+where
+    S::Sum: Sum,
+{
+    let mut random = Random(1);
+    let a: Tensor<S> = matrix('A', options.a.as_deref(), [options.m, options.k], &mut random)?;
+    let [m, k] = extents(&a).unwrap_or([1, 1]);
+    let b: Tensor<S> = matrix('B', options.b.as_deref(), [u32::try_from(k).ok(), options.n], &mut random)?;
+    let n = extents(&b).map_or(1, |[_, n]| n);
+    let (Some(alpha), Some(beta)) = (S::Sum::factor(options.alpha), S::Sum::factor(options.beta)) else {
+        return Err(Failure::Usage("alpha and beta are numbers of the type of the sums".into()));
+    };
+    let old = Tensor::from_fn(layout(&format!("({m},{n}):({n},1)"))?, |_| {
+        S::Sum::factor(if S::Sum::UNIT > 0.0 { random.real() } else { f64::from(random.next() as i16) }).unwrap_or(beta)
+    });
+    let old = old.map_err(refused)?;
+    let mut c = old.try_clone().map_err(refused)?;
+
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        threads => threads,
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::Usage(format!("{threads} threads: {error}")))?;
+    let atoms = tensor::cpu_atoms::<S>().map_err(refused)?;
+    let known = || atoms.iter().map(|atom| atom.name()).collect::<Vec<_>>().join(", ");
+    let atom = match &options.atom {
+        None => atoms.first(),
+        Some(name) => atoms.iter().find(|atom| atom.name().eq_ignore_ascii_case(name)),
+    };
+    let atom = atom.ok_or_else(|| Failure::Usage(format!("no such atom for this type here; there are {}", known())))?;
+    let mma = tensor::cpu_mma_of(atom.clone(), threads).map_err(refused)?;
+
+    // The library's B is (N,K).
+    let transposed = b.layout().select(&[1, 0]).map_err(|error| refused(tensor::TensorError::Layout(error)))?;
+    let b_view = TensorView::new(b.as_slice(), transposed).map_err(refused)?;
+    let tilings = tensor::tilings(&mma, &a.view(), &b_view, &mut c.view_mut()).map_err(refused)?;
+    writeln!(terminal.out, "atom     {}, {threads} thread{}", atom.name(), if threads == 1 { "" } else { "s" })?;
+    writeln!(terminal.out, "{tilings}")?;
+    terminal.out.flush()?;
+
+    let peak = peak::<S>(atom, threads);
+    let mut progress = Progress::new("multiplying", u64::from(options.repeat));
+    let mut outcome = Ok(());
+    let seconds = best_time(options.repeat, &mut progress, || {
+        // Where C counts, each run begins with what it was.
+        c.as_mut_slice().copy_from_slice(old.as_slice());
+        let start = Instant::now();
+        outcome = pool.install(|| tensor::gemm(&mma, alpha, &a.view(), &b_view, beta, &mut c.view_mut()));
+        start.elapsed().as_secs_f64()
+    });
+    progress.end();
+    outcome.map_err(refused)?;
+    let verdict = verified(&a, &b, &c, &old, [alpha, beta])?;
+    writeln!(terminal.out, "{verdict}")?;
+    let rate = 2.0 * m as f64 * n as f64 * k as f64 / seconds;
+    writeln!(
+        terminal.out,
+        "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
+        seconds * 1e3,
+        rate / 1e9,
+        rate / peak,
+        peak / 1e9
+    )?;
+    if let Some(path) = &options.output {
+        npy::write(path, &c.view()).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// The most multiplications that are spent on checking a product.
+const CHECKED: i64 = 1 << 27;
+
+/// Compares C, at all places or at evenly spaced ones, with sums in double precision, within the bound that every order of summation keeps.
+fn verified<S: Number>(
+    a: &Tensor<S>,
+    b: &Tensor<S>,
+    c: &Tensor<S::Sum>,
+    old: &Tensor<S::Sum>,
+    [alpha, beta]: [S::Sum; 2],
+) -> Result<String, Failure>
+where
+    S::Sum: Sum,
+{
+    let (Some([m, k]), Some([_, n])) = (extents(a), extents(b)) else {
+        return Err(Failure::Usage("no matrices".into()));
+    };
+    let places = (CHECKED / k).clamp(1, m * n);
+    let step = m * n / places;
+    let terms = (k + 3) as f64 * S::Sum::UNIT;
+    let (alpha, beta) = (alpha.number(), beta.number());
+    let mut worst: f64 = 0.0;
+    let mut progress = Progress::new("verifying", places as u64);
+    for place in (0..m * n).step_by(step as usize) {
+        let (i, j) = (place % m, place / m);
+        let (mut sum, mut size) = (0.0, 0.0);
+        for t in 0..k {
+            let product = a.get([i, t]).map_err(refused)?.value() * b.get([t, j]).map_err(refused)?.value();
+            sum += product;
+            size += product.abs();
+        }
+        let before = if beta == 0.0 { 0.0 } else { beta * old.get([i, j]).map_err(refused)?.number() };
+        let (sum, size) = (alpha * sum + before, alpha.abs() * size + before.abs());
+        let found = *c.get([i, j]).map_err(refused)?;
+        let (off, bound) = (found.off(sum), 1.5 * terms / (1.0 - terms) * size);
+        if off.is_nan() && sum.is_nan() {
+            continue;
+        }
+        if off.is_nan() || off > bound {
+            progress.end();
+            let message = format!("C({i},{j}) is {}, but should be {sum}, give or take {bound}", found.number());
+            return Err(Failure::Usage(message));
+        }
+        worst = worst.max(if off == 0.0 { 0.0 } else { off / bound });
+        progress.step(1);
+    }
+    progress.end();
+    let checked = (m * n - 1) / step + 1;
+    let how = if S::Sum::UNIT > 0.0 { format!("off by {worst:.3} of the bound at the most") } else { "exact".into() };
+    Ok(format!("verified {checked} of {} places, {how}", m * n))
+}

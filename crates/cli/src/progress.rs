@@ -1,0 +1,55 @@
+//! How far long work has come: a bar on standard error, if that is a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// The width of the bar.
+const WIDTH: usize = 30;
+/// Work that is over sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Steps of some work that have been done.
+pub struct Progress {
+    what: &'static str,
+    done: u64,
+    all: u64,
+    shown: bool,
+    /// When the bar is drawn next; none where nobody looks.
+    next: Option<Instant>,
+}
+
+impl Progress {
+    pub fn new(what: &'static str, all: u64) -> Progress {
+        let watched = std::io::stderr().is_terminal();
+        Progress { what, done: 0, all: all.max(1), shown: false, next: watched.then(|| Instant::now() + PATIENCE) }
+    }
+
+    /// So many steps more.
+    pub fn step(&mut self, steps: u64) {
+        self.done = self.done.saturating_add(steps).min(self.all);
+        let Some(next) = self.next else { return };
+        let now = Instant::now();
+        if now < next {
+            return;
+        }
+        let full = (WIDTH as u64 * self.done / self.all) as usize;
+        let bar = format!("{}{}", "#".repeat(full), " ".repeat(WIDTH - full));
+        // Nothing can be told to a reader who is gone.
+        let _ = write!(std::io::stderr(), "\r{} [{bar}] {:3} %", self.what, 100 * self.done / self.all);
+        (self.shown, self.next) = (true, Some(now + Duration::from_millis(100)));
+    }
+
+    /// Takes the bar away until the next step.
+    pub fn hide(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+        self.shown = false;
+    }
+
+    /// Takes the bar away.
+    pub fn end(&mut self) {
+        self.hide();
+        self.next = None;
+    }
+}

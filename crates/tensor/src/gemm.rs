@@ -1,0 +1,231 @@
+//! Products of matrices.
+//!
+//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what `alpha * (sum over k of A(i,k) * B(j,k)) + beta * C(i,j)` was, for all `i < M`
+//! and `j < N`; nothing else changes. As with all matrix instructions, B has modes `(N,K)`. With `beta = 0` the old C is not looked at: what is no number
+//! there does not survive. With `alpha = 0` A and B are still multiplied.
+//!
+//! Sums of floating-point numbers are taken in an order of our own, so they differ from the exact ones by rounding: of a product of `k`
+//! terms by at most `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)` at each place, where `gamma(n) = n*u / (1 - n*u)` and `u` is half of the distance from 1 to the next number
+//! (Higham, "Accuracy and Stability of Numerical Algorithms", 3.5), overflow and underflow apart. Integers are exact modulo `2^32`: what fits into 32 bits is right.
+//!
+//! The numbers may lie anywhere: each matrix is a view of two modes, nested or not, under any layout. See `blocking` for the tilings, `kernel` for what computes, `route` for
+//! which atom stands for which micro-kernel.
+//!
+//! # Memory
+//!
+//! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most 480 KiB and a slice), the offsets of their rows,
+//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Products below about a million multiplications whose operands can be read
+//! where they lie need none.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod blocking;
+mod element;
+mod kernel;
+mod line;
+mod pack;
+mod portable;
+mod product;
+mod route;
+mod tasks;
+mod tile;
+mod tilings;
+mod workspace;
+
+use tilewright_atoms::{MmaAtom, TiledMma};
+use tilewright_layout::{Layout, Tiler};
+
+use crate::error::TensorError;
+use crate::offsets::Offsets;
+use crate::view::{TensorView, TensorViewMut};
+use line::Line;
+use product::{Factor, Places, Target};
+pub use route::Numbers;
+use route::{Request, Route};
+pub use tilings::{Tilings, tilings};
+
+/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of `(M,N)` (the last modes of A and B are summed over).
+///
+/// The atom of `mma` says which micro-kernel computes, see [`cpu_atoms`], and its threads how many threads may take part, besides which there must be a `rayon` pool that has them.
+/// What is computed depends on neither, but for the order in which sums are rounded. A permutation of `mma` changes nothing.
+/// See the top of this module's source for the bound on the error and the memory that is used.
+///
+/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or for one whose instructions this machine does not have
+/// ([`TensorError::Instructions`]); threads along K ([`TensorError::ThreadsAlongK`]); an operand that has not two modes ([`TensorError::NoMatrix`]); extents that do not agree
+/// ([`TensorError::Product`]).
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{Tensor, cpu_mma, gemm};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A by rows, B by columns, and C in tiles of 2 by 2.
+/// let a = Tensor::from_fn("(4,3):(3,1)".parse::<Layout>()?, |index| index as f64)?;
+/// let b = Tensor::from_fn("(2,3):(1,2)".parse::<Layout>()?, |index| index as f64)?;
+/// let mut c = Tensor::filled("((2,2),2):((1,4),2)".parse::<Layout>()?, f64::NAN)?;
+/// gemm(&cpu_mma::<f64>(1)?, 1.0, &a.view(), &b.view(), 0.0, &mut c.view_mut())?;
+///
+/// // Row 1 of A is (1,5,9), row 1 of B (1,3,5): with A(i,k) = i + 4k and B(j,k) = j + 2k.
+/// assert_eq!(c.get([1, 1])?, &(1.0 * 1.0 + 5.0 * 3.0 + 9.0 * 5.0));
+/// # Ok(())
+/// # }
+/// ```
+pub fn gemm<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
+    mma: &TiledMma,
+    alpha: S::Sum,
+    a: &TensorView<'_, S, LA>,
+    b: &TensorView<'_, S, LB>,
+    beta: S::Sum,
+    c: &mut TensorViewMut<'_, S::Sum, LC>,
+) -> Result<(), TensorError> {
+    requested(mma, [alpha, beta], a, b, c, |route, request| {
+        #[allow(unsafe_code)]
+        // SAFETY: `requested` has asked whether the instructions are there.
+        unsafe {
+            (route.run)(request);
+        }
+    })
+}
+
+/// Makes a request of the operands of a product, if they fit each other, and gives it to the route that the atom names.
+#[inline]
+fn requested<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
+    mma: &TiledMma,
+    [alpha, beta]: [S::Sum; 2],
+    a: &TensorView<'_, S, LA>,
+    b: &TensorView<'_, S, LB>,
+    c: &mut TensorViewMut<'_, S::Sum, LC>,
+    use_it: impl FnOnce(&'static Route<S>, Request<'_, S, S::Sum>) -> R,
+) -> Result<R, TensorError> {
+    let route = route::<S>(mma.atom())?;
+    if mma.atom_layout().size() > 1 && mma.atom_layout().mode(2).is_some_and(|along| along.size() > 1) {
+        return Err(TensorError::ThreadsAlongK { atoms: mma.atom_layout().to_string().into() });
+    }
+    let to = c.as_mut_ptr();
+    let (a_at, b_at, c_at) = (function(a.layout(), 'A')?, function(b.layout(), 'B')?, function(c.layout(), 'C')?);
+    let (a_places, [m, k]) = places(a.layout(), &a_at)?;
+    let (b_places, [n, b_k]) = places(b.layout(), &b_at)?;
+    let (c_places, [c_m, c_n]) = places(c.layout(), &c_at)?;
+    if b_k != k || c_m != m || c_n != n {
+        return Err(TensorError::Product { a: [m, k], b: [n, b_k], c: [c_m, c_n] });
+    }
+    let mut request = Request {
+        extents: [m, n, k],
+        alpha,
+        beta,
+        a: Factor { from: a.as_ptr(), places: a_places },
+        b: Factor { from: b.as_ptr(), places: b_places },
+        c: Target { to, places: c_places },
+        threads: usize::try_from(mma.threads()).unwrap_or(usize::MAX),
+        turned: false,
+    };
+    request.turn();
+    Ok(use_it(route, request))
+}
+
+/// The route that an atom names, if its instructions are there.
+fn route<S: Numbers>(atom: &MmaAtom) -> Result<&'static Route<S>, TensorError> {
+    let Some(route) = S::ROUTES.iter().find(|route| route.name == atom.name()) else {
+        let known = S::ROUTES.iter().map(|route| route.name).collect();
+        return Err(TensorError::NoKernel { atom: atom.name().into(), known });
+    };
+    if !(route.available)() {
+        return Err(TensorError::Instructions { atom: route.name });
+    }
+    Ok(route)
+}
+
+/// The offset at a row and a column of a layout of two modes.
+fn function<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usize) -> isize + Sync, TensorError> {
+    if layout.rank() != 2 {
+        return Err(TensorError::NoMatrix { operand, layout: layout.to_string().into() });
+    }
+    let rows = match layout.leaves() {
+        Some(_) => 0,
+        None => layout.shape().mode(0).map_or(1, |rows| rows.leaves().iter().product()),
+    };
+    // Every index of the layout has an offset; what the first one has stands for those that do not occur.
+    let first = layout.offset(0)?;
+    Ok(move |row: usize, column: usize| layout.offset(row as i64 + rows * column as i64).unwrap_or(first) as isize)
+}
+
+/// Where the elements of a matrix lie, and its extents.
+#[inline]
+fn places<'a>(
+    layout: &impl Offsets,
+    function: &'a (impl Fn(usize, usize) -> isize + Sync),
+) -> Result<(Places<'a>, [usize; 2]), TensorError> {
+    if let Some((rows, columns)) = Line::pair(layout) {
+        let extents = [rows.extent(), columns.extent()];
+        return Ok((Places::Lines(rows, columns), extents));
+    }
+    let shape = layout.shape();
+    let extent = |mode: usize| shape.mode(mode).map_or(1, |mode| mode.leaves().iter().product::<i64>()) as usize;
+    Ok((Places::Each(function), [extent(0), extent(1)]))
+}
+
+/// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The last one is there on every machine.
+///
+/// ```
+/// use tilewright_tensor::cpu_atoms;
+///
+/// let portable = cpu_atoms::<f32>()?.pop().expect("one that is always there");
+/// assert_eq!(portable.name(), "PORTABLE_8x4x1_F32F32F32F32");
+/// # Ok::<(), tilewright_tensor::TensorError>(())
+/// ```
+///
+/// Errors: none that is known; the atoms are checked as any others are.
+pub fn cpu_atoms<S: Numbers>() -> Result<Vec<MmaAtom>, TensorError> {
+    let routes = S::ROUTES.iter().filter(|route| (route.available)());
+    routes.map(|route| Ok(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?)).collect()
+}
+
+/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as many as the `rayon` pool has.
+///
+/// ```
+/// use tilewright_tensor::cpu_mma;
+///
+/// let mma = cpu_mma::<f32>(2)?;
+/// assert_eq!(mma.threads(), 2);
+/// # Ok::<(), tilewright_tensor::TensorError>(())
+/// ```
+///
+/// Errors: as [`cpu_atoms`].
+pub fn cpu_mma<S: Numbers>(threads: usize) -> Result<TiledMma, TensorError> {
+    let mut best = S::ROUTES.iter().filter(|route| (route.available)());
+    let Some(route) = best.next() else {
+        return Err(TensorError::NoKernel { atom: "".into(), known: Vec::new() });
+    };
+    cpu_mma_of(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?, threads)
+}
+
+/// An atom on so many threads, as [`cpu_mma`] has it.
+///
+/// Errors: [`TensorError::Atom`] of [`TiledMma::new`].
+pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError> {
+    let threads = if threads == 0 { rayon::current_num_threads() } else { threads };
+    let layout = Layout::compact(&tilewright_layout::Tree::flat([1, i64::try_from(threads).unwrap_or(i64::MAX), 1])?)?;
+    let whole = Tiler::modes([])?;
+    Ok(TiledMma::new(atom, &layout, &whole)?)
+}
+
+/// Multiplies and adds in registers alone, with the instructions of an atom, and says how many multiplications that were: `steps` one after another in each of a number of chains.
+/// Divided by the time that it takes this is what the atom could do at the most.
+///
+/// Errors: as [`gemm`], of the atom.
+///
+/// ```
+/// use tilewright_tensor::{cpu_atoms, multiply_adds};
+///
+/// let atom = &cpu_atoms::<f32>()?[0];
+/// assert_eq!(multiply_adds::<f32>(atom, 100)?, 100 * multiply_adds::<f32>(atom, 1)?);
+/// # Ok::<(), tilewright_tensor::TensorError>(())
+/// ```
+pub fn multiply_adds<S: Numbers>(atom: &MmaAtom, steps: usize) -> Result<u64, TensorError> {
+    let route = route::<S>(atom)?;
+    #[allow(unsafe_code)]
+    // SAFETY: the instructions are there.
+    Ok(unsafe { (route.busy)(steps) })
+}

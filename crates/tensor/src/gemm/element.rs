@@ -1,0 +1,47 @@
+//! What elements of C can do.
+
+/// A number that products are added up in. Integers are taken modulo a power of two.
+pub trait Element: Copy + PartialEq + Default + Send + Sync {
+    /// The factor that changes nothing.
+    const ONE: Self;
+    /// `self + beta * old`.
+    fn plus(self, beta: Self, old: Self) -> Self;
+    /// `self * alpha`.
+    fn times(self, alpha: Self) -> Self;
+}
+
+impl Element for f32 {
+    const ONE: f32 = 1.0;
+    #[inline(always)]
+    fn plus(self, beta: f32, old: f32) -> f32 {
+        self + beta * old
+    }
+    #[inline(always)]
+    fn times(self, alpha: f32) -> f32 {
+        self * alpha
+    }
+}
+
+impl Element for f64 {
+    const ONE: f64 = 1.0;
+    #[inline(always)]
+    fn plus(self, beta: f64, old: f64) -> f64 {
+        self + beta * old
+    }
+    #[inline(always)]
+    fn times(self, alpha: f64) -> f64 {
+        self * alpha
+    }
+}
+
+impl Element for i32 {
+    const ONE: i32 = 1;
+    #[inline(always)]
+    fn plus(self, beta: i32, old: i32) -> i32 {
+        self.wrapping_add(beta.wrapping_mul(old))
+    }
+    #[inline(always)]
+    fn times(self, alpha: i32) -> i32 {
+        self.wrapping_mul(alpha)
+    }
+}

@@ -1,0 +1,97 @@
+//! Offsets along one dimension of an operand.
+//!
+//! **Law.** An integer layout of `(rows, columns)` is additive over its modes: `offset(i, j) = rows(i) + columns(j)`. A [`Line`] is one of the two
+//! functions, coalesced. A map that is not additive, such as a swizzled layout, is asked for every offset instead.
+
+use tilewright_layout::Leaf;
+
+use crate::offsets::Offsets;
+
+/// The offsets along one dimension: those of a coalesced layout.
+#[derive(Debug, Clone)]
+pub struct Line {
+    extent: usize,
+    /// The first leaf.
+    inner: usize,
+    stride: isize,
+    /// The others.
+    outer: Vec<(usize, isize)>,
+}
+
+impl Line {
+    /// The offsets of one leaf.
+    #[inline]
+    fn leaf(leaf: &Leaf) -> Option<Line> {
+        let (extent, stride) = (usize::try_from(leaf.extent).ok()?, isize::try_from(leaf.stride).ok()?);
+        Some(Line { extent, inner: extent, stride, outer: Vec::new() })
+    }
+
+    /// The offsets of the leaves of a mode. None where an extent or a stride is no size of this machine.
+    fn new(mode: &[Leaf]) -> Option<Line> {
+        let mut line = Line { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
+        for leaf in mode.iter().filter(|leaf| leaf.extent > 1) {
+            let (extent, stride) = (usize::try_from(leaf.extent).ok()?, isize::try_from(leaf.stride).ok()?);
+            let (last, step) =
+                line.outer.last_mut().map_or((&mut line.inner, line.stride), |(last, step)| (last, *step));
+            if line.extent == 1 {
+                (line.inner, line.stride) = (extent, stride);
+            } else if isize::try_from(*last).ok()?.checked_mul(step) == Some(stride) {
+                *last = last.checked_mul(extent)?;
+            } else {
+                line.outer.push((extent, stride));
+            }
+            line.extent = line.extent.checked_mul(extent)?;
+        }
+        Some(line)
+    }
+
+    /// The lines of the two modes of a layout. None where its offsets are not the sums of two lines.
+    #[inline]
+    pub fn pair(layout: &impl Offsets) -> Option<(Line, Line)> {
+        if let Some([row, column]) = layout.flat_leaves() {
+            return Some((Line::leaf(row)?, Line::leaf(column)?));
+        }
+        // Of the nodes in preorder, a leaf is 0 and a tuple the number of nodes under it, itself included.
+        let (leaves, profile) = (layout.leaves()?, layout.profile());
+        let first = profile.nodes().get(1..)?;
+        let nodes = first.get(..usize::from(*first.first()?).max(1))?;
+        let (rows, columns) = leaves.split_at_checked(nodes.iter().filter(|node| **node == 0).count())?;
+        Some((Line::new(rows)?, Line::new(columns)?))
+    }
+
+    /// The number of positions.
+    #[inline]
+    pub fn extent(&self) -> usize {
+        self.extent
+    }
+
+    /// The one stride of all steps, if there is one; `unmoved` along a dimension of one position.
+    #[inline]
+    pub fn stride(&self, unmoved: isize) -> Option<isize> {
+        if self.extent == 1 {
+            return Some(unmoved);
+        }
+        self.outer.is_empty().then_some(self.stride)
+    }
+
+    /// Writes the offsets of the positions from `first` on, all of them positions of the dimension.
+    pub fn fill(&self, first: usize, offsets: &mut [isize]) {
+        let (mut at, mut rest) = (first, offsets);
+        while !rest.is_empty() {
+            // A run within the first leaf; what lies above it is counted once for each run.
+            let (digit, mut above) = (at % self.inner, at / self.inner);
+            let mut offset = self.stride * digit as isize;
+            for (extent, stride) in &self.outer {
+                offset += stride * (above % extent) as isize;
+                above /= extent;
+            }
+            let (run, others) = rest.split_at_mut((self.inner - digit).min(rest.len()));
+            for place in run.iter_mut() {
+                *place = offset;
+                offset = offset.wrapping_add(self.stride);
+            }
+            at += run.len();
+            rest = others;
+        }
+    }
+}

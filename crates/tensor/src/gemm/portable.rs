@@ -1,0 +1,103 @@
+//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a kind has.
+//!
+//! Reason for unsafe code: they read and write where the others do.
+#![allow(unsafe_code)]
+
+use super::element::Element;
+use super::kernel::{CHAINS, Kernels, Run, Tile, nothing};
+
+/// The rows of a tile.
+const ROWS: usize = 8;
+
+/// The micro-kernels for one type: 8x4, whose sums take half of sixteen registers of 16 bytes in single precision.
+macro_rules! kernels {
+    ($(#[$doc:meta])* $name:ident, $element:ty) => {
+        $(#[$doc])*
+        pub(super) static $name: Kernels<$element, $element> = Kernels {
+            lanes: ROWS,
+            group: 1,
+            extra: 0,
+            below: nothing,
+            busy: busy::<$element>,
+            packed: &[&const { table::<$element, false, false>() }],
+            strided: &[&const { table::<$element, true, false>() }],
+            edge: &[&const { table::<$element, true, true>() }],
+        };
+    };
+}
+
+kernels!(
+    /// Single precision.
+    SINGLE,
+    f32
+);
+kernels!(
+    /// Double precision.
+    DOUBLE,
+    f64
+);
+kernels!(
+    /// Numbers of 32 bits.
+    INTEGERS,
+    i32
+);
+
+const fn table<T: Element, const STRIDED: bool, const EDGE: bool>() -> [Run<T, T>; 4] {
+    [
+        kernel::<T, 1, STRIDED, EDGE>,
+        kernel::<T, 2, STRIDED, EDGE>,
+        kernel::<T, 3, STRIDED, EDGE>,
+        kernel::<T, 4, STRIDED, EDGE>,
+    ]
+}
+
+#[allow(clippy::needless_range_loop)]
+unsafe fn kernel<T: Element, const N: usize, const STRIDED: bool, const EDGE: bool>(tile: &Tile<T, T>) {
+    let mut sums = [[T::default(); ROWS]; N];
+    let (mut a, mut b) = (tile.a, tile.b);
+    let b_column = if STRIDED { tile.b_column } else { 1 };
+    for _ in 0..tile.k {
+        let mut rows = [T::default(); ROWS];
+        // SAFETY: these are the words that the law of the micro-kernel names.
+        unsafe {
+            if EDGE {
+                for i in 0..tile.rows.min(ROWS) {
+                    rows[i] = *a.add(i);
+                }
+            } else {
+                rows = a.cast::<[T; ROWS]>().read_unaligned();
+            }
+            for j in 0..N {
+                let column = *b.offset(j as isize * b_column);
+                for i in 0..ROWS {
+                    sums[j][i] = sums[j][i].plus(rows[i], column);
+                }
+            }
+        }
+        a = a.wrapping_offset(tile.a_step);
+        b = b.wrapping_offset(tile.b_step);
+    }
+    for j in 0..N {
+        for i in 0..tile.rows.min(ROWS) {
+            // SAFETY: as above.
+            unsafe {
+                let place = tile.c.offset(j as isize * tile.c_column).add(i);
+                let value = sums[j][i].times(tile.alpha);
+                *place = if tile.beta == T::default() { value } else { value.plus(tile.beta, *place) };
+            }
+        }
+    }
+}
+
+/// As for the other micro-kernels, in chains of [`ROWS`] numbers each.
+unsafe fn busy<T: Element>(steps: usize) -> usize {
+    let factor = std::hint::black_box([T::default(); ROWS]);
+    let mut sums = [[T::default(); ROWS]; CHAINS / 2];
+    for _ in 0..steps {
+        for sum in &mut sums {
+            *sum = std::array::from_fn(|i| sum[i].plus(factor[i], factor[i]));
+        }
+    }
+    std::hint::black_box(sums);
+    steps * ROWS * (CHAINS / 2)
+}

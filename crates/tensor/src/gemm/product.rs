@@ -1,0 +1,441 @@
+//! The loops around the micro-kernels.
+//!
+//! **Law.** `C(i,j) = alpha * sum over k of A(i,k) * B(j,k) + beta * C(i,j)`. The tasks of a product write disjoint parts of C; within a task K
+//! is divided last, so that the first part of a sum is added to `beta * C` and the others to what is there.
+//!
+//! An operand that the micro-kernel can read where it lies is not packed if it is read only a few times.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::blocking::{Blocking, tile};
+use super::element::Element;
+use super::kernel::Kernels;
+use super::line::Line;
+use super::pack::Pack;
+use super::tasks::tasks;
+use super::tile::{Slices, TileProduct};
+use super::workspace::{Room, Workspace};
+
+/// Where the elements of a matrix lie.
+pub enum Places<'a> {
+    /// At the sum of the offsets of the row and of the column.
+    Lines(Line, Line),
+    /// Where a function of row and column says.
+    Each(&'a (dyn Fn(usize, usize) -> isize + Sync)),
+}
+
+/// A factor, rows along M or N, columns along K.
+pub struct Factor<'a, S> {
+    /// What offset 0 means. *Invariant*: every offset of the places leads to a number that may be read, from any thread.
+    pub from: *const S,
+    pub places: Places<'a>,
+}
+
+/// The matrix that is written.
+pub struct Target<'a, C> {
+    /// What offset 0 means. *Invariant*: every offset of the places leads to an element that nobody else uses, and different places to
+    /// different elements.
+    pub to: *mut C,
+    pub places: Places<'a>,
+}
+
+/// A product that is ready to be computed.
+pub struct Product<'a, S, W: 'static, C: 'static> {
+    /// M, N and K.
+    pub extents: [usize; 3],
+    pub alpha: C,
+    pub beta: C,
+    pub a: Factor<'a, S>,
+    pub b: Factor<'a, S>,
+    pub c: Target<'a, C>,
+    pub kernels: &'static Kernels<W, C>,
+    pub pack_a: Pack<S, W>,
+    pub pack_b: Pack<S, W>,
+    /// Whether words are numbers as they are, so that micro-kernels can read operands where they lie.
+    pub same: bool,
+}
+
+// SAFETY: tasks read the factors, and write disjoint parts of the target, which by its invariant nobody else uses.
+unsafe impl<S, W, C> Sync for Product<'_, S, W, C> {}
+
+/// The most multiplications of a product that is computed without packing, if that is possible.
+const SMALL: usize = 1 << 20;
+
+/// The most bytes of a slice of A that is to stay in the first cache.
+const SLICE: usize = 26 << 10;
+
+/// The steps along K that are packed at once, of all slices: whole words, and whole squares of them.
+const DEEP: usize = 64;
+
+/// How a product is divided.
+pub struct Plan {
+    pub blocking: Blocking,
+    /// The rows and columns of a task.
+    pub task: [usize; 2],
+    /// The strides along the rows and along K of a factor that is read where it lies.
+    pub a: Option<[isize; 2]>,
+    pub b: Option<[isize; 2]>,
+    /// Where the panel of B, the block of A, gathered numbers and offsets begin in the workspace of a thread.
+    parts: [usize; 4],
+    /// The number of offsets.
+    offsets: usize,
+    /// The bytes of the workspace of a thread.
+    pub bytes: usize,
+    /// The numbers in a word, and the rows of words below a packed slice of B.
+    pub group: usize,
+    pub extra: usize,
+}
+
+/// How often a factor is read where it lies, at the most, in slices.
+const READ_IN_PLACE: usize = 12;
+
+impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
+    /// Computes the product with so many threads at the most.
+    pub fn run(&self, threads: usize) {
+        if self.small() {
+            return;
+        }
+        let [m, n, _] = self.extents;
+        let plan = self.plan(threads);
+        let [rows, columns] = plan.task;
+        let across = m.div_ceil(rows);
+        let tasks = across * n.div_ceil(columns);
+        let task = |number: usize| {
+            let (i, j) = (number % across * rows, number / across * columns);
+            self.task(&plan, i..(i + rows).min(m), j..(j + columns).min(n));
+        };
+        if tasks == 1 || threads == 1 {
+            return (0..tasks).for_each(task);
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= tasks {
+                    break;
+                }
+                task(number);
+            }
+        };
+        // This thread works too, so that only the others need to be woken.
+        rayon::in_place_scope(|scope| {
+            for _ in 1..threads.min(tasks) {
+                scope.spawn(|_| work());
+            }
+            work();
+        });
+    }
+
+    /// How the product is divided, for so many threads at the most.
+    pub fn plan(&self, threads: usize) -> Plan {
+        let blocking = Blocking::new(self.kernels, self.extents);
+        let [rows, columns] = tasks(self.extents, &blocking, threads);
+        let Blocking { mr, nr, mc, nc, kc } = blocking;
+        // In place where a word is a number, there is one stride each way, and few slices of the other factor pass.
+        let a = self.in_place(&self.a.places, columns.div_ceil(nr)).filter(|[row, _]| *row == 1);
+        let b = self.in_place(&self.b.places, rows.div_ceil(mr));
+        let blocking =
+            Blocking { mc: mc.min(rows.next_multiple_of(mr)), nc: nc.min(columns.next_multiple_of(nr)), ..blocking };
+        let Blocking { mc, nc, .. } = blocking;
+        let depth = kc.min(self.extents[2]);
+        let words = depth.div_ceil(self.kernels.group);
+        let gathers = [&self.a.places, &self.b.places].iter().any(|places| matches!(places, Places::Each(_)));
+        let mut room = Room::default();
+        let b_at = room.of::<W>(if b.is_some() { 0 } else { nc * (words + self.kernels.extra) });
+        let a_at = room.of::<W>(if a.is_some() { 0 } else { mc * words });
+        let gathered_at = room.of::<S>(if gathers { mr.max(nr) * depth } else { 0 });
+        let offsets = mc + nc + depth;
+        let offsets_at = room.of::<isize>(offsets);
+        let parts = [b_at, a_at, gathered_at, offsets_at];
+        Plan {
+            blocking,
+            task: [rows, columns],
+            a,
+            b,
+            parts,
+            offsets,
+            bytes: room.bytes,
+            group: self.kernels.group,
+            extra: self.kernels.extra,
+        }
+    }
+
+    /// Computes a product that is over before packing would pay, if all three matrices can be used where they lie.
+    #[inline]
+    fn small(&self) -> bool {
+        let [m, n, k] = self.extents;
+        if !self.same || m.saturating_mul(n).saturating_mul(k) > SMALL {
+            return false;
+        }
+        let (Places::Lines(a_rows, a_steps), Places::Lines(b_rows, b_steps), Places::Lines(down, across)) =
+            (&self.a.places, &self.b.places, &self.c.places)
+        else {
+            return false;
+        };
+        let (Some(1), Some(a_step), Some(b_row), Some(b_step), Some(1), Some(stride)) = (
+            a_rows.stride(1),
+            a_steps.stride(0),
+            b_rows.stride(1),
+            b_steps.stride(0),
+            down.stride(1),
+            across.stride(0),
+        ) else {
+            return false;
+        };
+        let lanes = self.kernels.lanes;
+        let [vectors, nr] = tile(self.kernels, m.div_ceil(lanes), n, k);
+        let mr = lanes * vectors;
+        let a = Slices { from: self.a.from.cast(), slice: mr as isize, step: a_step, row: 1 };
+        let b = Slices { from: self.b.from.cast(), slice: b_row * nr as isize, step: b_step, row: b_row };
+        self.tiles([mr, nr], [m, n], [a, b], k, true, |i, j, tile| {
+            let to = self.c.to.wrapping_offset(i as isize + stride * j as isize);
+            // SAFETY: the tile is one of C, and its slices lie in the factors.
+            unsafe { tile.write(to, stride, self.alpha, self.beta) }
+        });
+        true
+    }
+
+    /// A part of C, on one thread.
+    fn task(&self, plan: &Plan, rows: Range<usize>, columns: Range<usize>) {
+        let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
+        let group = self.kernels.group;
+        let extra = self.kernels.extra;
+        let (a_strides, b_strides) = (plan.a, plan.b);
+        let direct = match &self.c.places {
+            Places::Lines(down, across) => (down.stride(1) == Some(1)).then(|| across.stride(0)).flatten(),
+            Places::Each(_) => None,
+        };
+        let workspace = Workspace::take(plan.bytes);
+        let [b_at, a_at, gathered_at, offsets_at] = plan.parts.map(|at| workspace.start().wrapping_add(at));
+        let (b_to, a_to, scratch) = (b_at.cast::<W>(), a_at.cast::<W>(), gathered_at.cast::<S>());
+        // SAFETY: the plan has room for so many offsets, which are initialised here.
+        let offsets = unsafe {
+            offsets_at.cast::<isize>().write_bytes(0, plan.offsets);
+            std::slice::from_raw_parts_mut(offsets_at.cast::<isize>(), plan.offsets)
+        };
+        let (down, offsets) = offsets.split_at_mut(mc);
+        let (across, steps) = offsets.split_at_mut(nc);
+
+        for columns in parts(columns, nc) {
+            for depth in parts(0..self.extents[2], kc) {
+                let beta = if depth.start == 0 { self.beta } else { C::ONE };
+                let words = depth.len().div_ceil(group);
+                let b = match b_strides {
+                    Some([row, step]) => {
+                        let offset = row * columns.start as isize + step * depth.start as isize;
+                        Slices { from: self.b.from.wrapping_offset(offset).cast(), slice: row * nr as isize, step, row }
+                    }
+                    None => {
+                        let into = Packed { width: nr, words: words + extra, pack: self.pack_b, to: b_to, scratch };
+                        // SAFETY: there is room for `nc` by `kc`.
+                        unsafe { self.packed(&self.b, columns.clone(), depth.clone(), into, across, steps) }
+                    }
+                };
+                for rows in parts(rows.clone(), mc) {
+                    let a = match a_strides {
+                        Some([row, step]) => {
+                            let offset = row * rows.start as isize + step * depth.start as isize;
+                            Slices { from: self.a.from.wrapping_offset(offset).cast(), slice: mr as isize, step, row }
+                        }
+                        None => {
+                            let into = Packed { width: mr, words, pack: self.pack_a, to: a_to, scratch };
+                            // SAFETY: there is room for `mc` by `kc`.
+                            unsafe { self.packed(&self.a, rows.clone(), depth.clone(), into, down, steps) }
+                        }
+                    };
+                    let edge = a_strides.is_some();
+                    match (&self.c.places, direct) {
+                        (_, Some(stride)) => {
+                            let offset = rows.start as isize + stride * columns.start as isize;
+                            let to = self.c.to.wrapping_offset(offset);
+                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
+                                let to = to.wrapping_offset(i as isize + stride * j as isize);
+                                // SAFETY: the tile is one of C, and its slices were packed or lie in the factors.
+                                unsafe { tile.write(to, stride, self.alpha, beta) }
+                            });
+                        }
+                        (Places::Lines(row_line, column_line), None) => {
+                            let (Some(down), Some(across)) =
+                                (down.get_mut(..rows.len()), across.get_mut(..columns.len()))
+                            else {
+                                continue;
+                            };
+                            row_line.fill(rows.start, down);
+                            column_line.fill(columns.start, across);
+                            let (down, across) = (&*down, &*across);
+                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
+                                let (Some(down), Some(across)) =
+                                    (down.get(i..i + tile.rows), across.get(j..j + tile.columns))
+                                else {
+                                    return;
+                                };
+                                // SAFETY: as above.
+                                unsafe { tile.write_along(self.c.to, down, across, self.alpha, beta) }
+                            });
+                        }
+                        (Places::Each(at), None) => {
+                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
+                                let place = |r: usize, c: usize| at(rows.start + i + r, columns.start + j + c);
+                                // SAFETY: as above.
+                                unsafe { tile.scatter(self.c.to, place, self.alpha, beta) }
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        workspace.keep();
+    }
+
+    /// The strides along the rows and along K of a factor that is read where it lies: there is one each way, and not many slices of the other factor pass.
+    fn in_place(&self, places: &Places<'_>, passes: usize) -> Option<[isize; 2]> {
+        match places {
+            Places::Lines(rows, steps) if self.same && passes <= READ_IN_PLACE => {
+                Some([rows.stride(1)?, steps.stride(0)?])
+            }
+            _ => None,
+        }
+    }
+
+    /// Packs some rows of a factor, at some depth, and says how to read it.
+    ///
+    /// # Safety
+    ///
+    /// `into.to` has room for the rows, made up to whole slices, times `into.words`; `into.scratch` for one slice in numbers where the factor is gathered.
+    unsafe fn packed(
+        &self,
+        factor: &Factor<'_, S>,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        into: Packed<S, W>,
+        offsets: &mut [isize],
+        steps: &mut [isize],
+    ) -> Slices<W> {
+        let Packed { width, words, pack, to, scratch } = into;
+        let slices = Slices { from: to, slice: (width * words) as isize, step: width as isize, row: 1 };
+        match &factor.places {
+            Places::Lines(down, along) => {
+                let (Some(offsets), Some(steps)) = (offsets.get_mut(..rows.len()), steps.get_mut(..depth.len())) else {
+                    return slices;
+                };
+                down.fill(rows.start, offsets);
+                along.fill(depth.start, steps);
+                // Some steps of all slices, then the next: memory is read in longer pieces.
+                for (part, steps) in steps.chunks(DEEP).enumerate() {
+                    let first = part * DEEP / self.kernels.group * width;
+                    for (number, rows) in offsets.chunks(width).enumerate() {
+                        // SAFETY: the invariant of the factor, and the caller's.
+                        unsafe { pack(factor.from, rows, steps, width, to.add(number * width * words + first)) };
+                    }
+                }
+                if words > depth.len().div_ceil(self.kernels.group) {
+                    for number in 0..offsets.len().div_ceil(width) {
+                        // SAFETY: the slices have been packed, and have room for the words below them.
+                        unsafe { (self.kernels.below)(to.add(number * width * words), width, words - 1) };
+                    }
+                }
+            }
+            Places::Each(at) => {
+                for (number, first) in rows.clone().step_by(width).enumerate() {
+                    let height = width.min(rows.end - first);
+                    for (t, step) in depth.clone().enumerate() {
+                        for r in 0..height {
+                            // SAFETY: the invariant of the factor; there is room for a slice.
+                            unsafe {
+                                scratch.add(t * width + r).write(*factor.from.wrapping_offset(at(first + r, step)));
+                            }
+                        }
+                    }
+                    let (Some(offsets), Some(steps)) = (offsets.get_mut(..height), steps.get_mut(..depth.len())) else {
+                        return slices;
+                    };
+                    for (r, offset) in offsets.iter_mut().enumerate() {
+                        *offset = r as isize;
+                    }
+                    for (t, step) in steps.iter_mut().enumerate() {
+                        *step = (t * width) as isize;
+                    }
+                    let to = to.wrapping_add(number * width * words);
+                    // SAFETY: the numbers have just been written.
+                    unsafe { pack(scratch, offsets, steps, width, to) };
+                    if words > depth.len().div_ceil(self.kernels.group) {
+                        // SAFETY: the slice has been packed, and has room for the words below it.
+                        unsafe { (self.kernels.below)(to, width, words - 1) };
+                    }
+                }
+            }
+        }
+        slices
+    }
+
+    /// Gives each tile of a part of C to `write`, with its first row and column.
+    #[inline]
+    fn tiles(
+        &self,
+        [mr, nr]: [usize; 2],
+        [rows, columns]: [usize; 2],
+        [a, b]: [Slices<W>; 2],
+        words: usize,
+        edge: bool,
+        mut write: impl FnMut(usize, usize, &TileProduct<W, C>),
+    ) {
+        let kernels = self.kernels;
+        let lanes = kernels.lanes;
+        let a_slices = a;
+        let mut one = |i: usize, j: usize, a: *const W, b_from: *const W| {
+            let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
+            let table = if edge && rows & (lanes - 1) != 0 {
+                kernels.edge
+            } else if b.row == 1 {
+                kernels.packed
+            } else {
+                kernels.strided
+            };
+            let run = table.get((rows - 1) / lanes).and_then(|table| table.get(columns - 1));
+            debug_assert!(run.is_some(), "the invariant of the kernels");
+            if let Some(run) = run {
+                let (a, b) = (Slices { from: a, ..a_slices }, Slices { from: b_from, ..b });
+                write(i, j, &TileProduct { run: *run, a, b, rows, columns, words });
+            }
+        };
+        // A slice of A that fits into the first cache stays there while all slices of B pass; otherwise a slice of B stays, and A passes.
+        if mr * words * size_of::<W>() <= SLICE {
+            let mut a_from = a.from;
+            for i in (0..rows).step_by(mr) {
+                let mut b_from = b.from;
+                for j in (0..columns).step_by(nr) {
+                    one(i, j, a_from, b_from);
+                    b_from = b_from.wrapping_offset(b.slice);
+                }
+                a_from = a_from.wrapping_offset(a.slice);
+            }
+            return;
+        }
+        let mut b_from = b.from;
+        for j in (0..columns).step_by(nr) {
+            let mut a_from = a.from;
+            for i in (0..rows).step_by(mr) {
+                one(i, j, a_from, b_from);
+                a_from = a_from.wrapping_offset(a.slice);
+            }
+            b_from = b_from.wrapping_offset(b.slice);
+        }
+    }
+}
+
+/// Where a factor is packed to: slices of a width, of so many rows of words each.
+struct Packed<S, W> {
+    width: usize,
+    words: usize,
+    pack: Pack<S, W>,
+    to: *mut W,
+    scratch: *mut S,
+}
+
+/// Parts of a range, all but the last of one length.
+fn parts(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(length.max(1)).map(move |first| first..(first + length).min(end))
+}

@@ -1,0 +1,35 @@
+//! How the threads divide C.
+//!
+//! **Law.** Tasks are the tiles of C under one tiler; each is computed by one thread, from the factors, without a word to the others.
+
+use super::blocking::Blocking;
+
+/// Below this many products a second thread costs more than it brings.
+const LEAST: usize = 1 << 20;
+/// From this many products a thread, tasks are smaller than a thread's share, so that a thread that was held up leaves work to others.
+const AMPLE: usize = 1 << 29;
+/// What packing a number costs, in products.
+const PACKING: usize = 16;
+
+/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most.
+pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize) -> [usize; 2] {
+    let work = m.saturating_mul(n).saturating_mul(k);
+    let wanted = threads.min(work / LEAST);
+    if wanted <= 1 {
+        return [m, n];
+    }
+    let wanted = if work / wanted >= AMPLE { wanted.saturating_mul(4) } else { wanted };
+    let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
+    let cost = |rows: usize, columns: usize| {
+        let tasks = m.div_ceil(rows) * n.div_ceil(columns);
+        // Every thread takes as many tasks as the busiest, and packs a part of both factors for each.
+        let turns = tasks.div_ceil(threads);
+        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING * (rows + columns)))
+    };
+    let divisions = (1..=wanted.min(tall)).map(|down| {
+        let rows = blocking.mr * tall.div_ceil(down);
+        let columns = blocking.nr * wide.div_ceil((wanted / down).clamp(1, wide));
+        [rows.min(m), columns.min(n)]
+    });
+    divisions.min_by_key(|[rows, columns]| cost(*rows, *columns)).unwrap_or([m, n])
+}

@@ -1,0 +1,114 @@
+//! The tilings that a product runs under, to be looked at.
+
+use std::fmt;
+
+use tilewright_atoms::TiledMma;
+use tilewright_layout::{Layout, Tiler, Tree};
+
+use super::blocking::Blocking;
+use super::{Numbers, requested};
+use crate::error::TensorError;
+use crate::offsets::Offsets;
+use crate::view::{TensorView, TensorViewMut};
+
+/// The tilers by which a product is divided, from the outside in, and how packed factors lie.
+///
+/// Where C lies row after row, the product is turned: A and B are exchanged, and M and N with them. The tilers are those of the turned product.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tilings {
+    /// Whether A and B are exchanged.
+    pub turned: bool,
+    /// M, N and K.
+    pub extents: [i64; 3],
+    /// Of C, `(M,N)`: what a thread computes at a time.
+    pub task: Tiler,
+    /// Of B, `(N,K)`: what is packed at a time.
+    pub panel: Tiler,
+    /// Of A, `(M,K)`: what is packed at a time.
+    pub block: Tiler,
+    /// Of C, `(M,N)`: what the micro-kernel computes at a time.
+    pub tile: Tiler,
+    /// Where the numbers of a packed block of A lie, slice after slice; none if A is read where it lies.
+    pub packed_a: Option<Layout>,
+    /// As for A.
+    pub packed_b: Option<Layout>,
+    /// The bytes of the workspace of each thread.
+    pub workspace: usize,
+}
+
+/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands, unless it is so small that it is not divided among threads and blocks at all: then only the tile counts.
+///
+/// Errors: as [`gemm`](crate::gemm).
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{Tensor, cpu_atoms, cpu_mma_of, tilings};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let square: Layout = "(512,512):(1,512)".parse()?;
+/// let a = Tensor::filled(square.clone(), 1_f32)?;
+/// let b = Tensor::filled(square.clone(), 1_f32)?;
+/// let mut c = Tensor::filled(square, 0_f32)?;
+/// let portable = cpu_atoms::<f32>()?.pop().expect("one that is always there");
+/// let chosen = tilings(&cpu_mma_of(portable, 1)?, &a.view(), &b.view(), &mut c.view_mut())?;
+/// assert_eq!(chosen.tile.to_string(), "[8:1;4:1]");
+/// assert_eq!(chosen.task.to_string(), "[512:1;512:1]");
+/// # Ok(())
+/// # }
+/// ```
+pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
+    mma: &TiledMma,
+    a: &TensorView<'_, S, LA>,
+    b: &TensorView<'_, S, LB>,
+    c: &mut TensorViewMut<'_, S::Sum, LC>,
+) -> Result<Tilings, TensorError> {
+    requested(mma, [S::Sum::default(); 2], a, b, c, |route, request| {
+        let (extents, turned) = (request.extents, request.turned);
+        let plan = (route.plan)(request);
+        let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
+        let depth = kc.min(extents[2]);
+        let tiler = |extents: [usize; 2]| -> Result<Tiler, TensorError> {
+            Ok(Tiler::from_shape(&Tree::flat(extents.map(number))?)?)
+        };
+        let packed = |width: usize, rows: usize| -> Result<Layout, TensorError> {
+            let slices = rows.div_ceil(width);
+            let group = plan.group;
+            let words = depth.div_ceil(group);
+            let shape = format!("(({width},{slices}),({group},{words}))");
+            let stride = format!("(({group},{}),(1,{}))", width * words * group + plan.extra * group, group * width);
+            Ok(format!("{shape}:{stride}").parse::<Layout>()?)
+        };
+        Ok(Tilings {
+            turned,
+            extents: extents.map(number),
+            task: tiler(plan.task)?,
+            panel: tiler([nc, depth])?,
+            block: tiler([mc, depth])?,
+            tile: tiler([mr, nr])?,
+            packed_a: if plan.a.is_none() { Some(packed(mr, mc)?) } else { None },
+            packed_b: if plan.b.is_none() { Some(packed(nr, nc)?) } else { None },
+            workspace: plan.bytes,
+        })
+    })?
+}
+
+/// An extent. It was an `i64` before.
+fn number(extent: usize) -> i64 {
+    i64::try_from(extent).unwrap_or(i64::MAX)
+}
+
+impl fmt::Display for Tilings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [m, n, k] = self.extents;
+        let factors = if self.turned { ["B", "A"] } else { ["A", "B"] };
+        let lies = |packed: &Option<Layout>| {
+            packed.as_ref().map_or("read where it lies".into(), |layout| format!("packed {layout}"))
+        };
+        writeln!(f, "product  M={m} N={n} K={k}{}", if self.turned { ", A and B exchanged" } else { "" })?;
+        writeln!(f, "task     C by {}", self.task)?;
+        writeln!(f, "panel    {} by {}, {}", factors[1], self.panel, lies(&self.packed_b))?;
+        writeln!(f, "block    {} by {}, {}", factors[0], self.block, lies(&self.packed_a))?;
+        writeln!(f, "tile     C by {}", self.tile)?;
+        write!(f, "memory   {} bytes a thread", self.workspace)
+    }
+}
