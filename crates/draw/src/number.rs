@@ -2,52 +2,68 @@
 
 /// Appends an integer.
 pub(crate) fn push_integer(out: &mut String, value: i64) {
+    let mut digits = Digits::default();
+    digits.number(value.unsigned_abs());
     if value < 0 {
-        out.push('-');
+        digits.byte(b'-');
     }
-    push_digits(out, value.unsigned_abs());
+    digits.append(out);
 }
 
 /// Appends a length, rounded to hundredths, without zeros at the end. What is no number becomes 0.
 pub(crate) fn push_length(out: &mut String, value: f64) {
-    // A float becomes the nearest integer there is; no number becomes 0.
-    let hundredths = (value * 100.0).round() as i64;
-    if hundredths < 0 {
-        out.push('-');
-    }
-    let hundredths = hundredths.unsigned_abs();
-    push_digits(out, hundredths / 100);
-    let rest = hundredths % 100;
+    // A float becomes the nearest integer toward zero; no number becomes 0.
+    let hundredths = (value.abs() * 100.0 + 0.5) as u64;
+    let mut digits = Digits::default();
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
     if rest > 0 {
-        out.push('.');
-        out.push(digit(rest / 10));
         if !rest.is_multiple_of(10) {
-            out.push(digit(rest % 10));
+            digits.number(rest % 10);
         }
+        digits.number(rest / 10);
+        digits.byte(b'.');
+    }
+    digits.number(whole);
+    if value < 0.0 && hundredths > 0 {
+        digits.byte(b'-');
+    }
+    digits.append(out);
+}
+
+/// A number as text, written from its end to its begin.
+struct Digits {
+    bytes: [u8; 26],
+    start: usize,
+}
+
+impl Default for Digits {
+    fn default() -> Digits {
+        Digits { bytes: [b'0'; 26], start: 26 }
     }
 }
 
-fn digit(value: u64) -> char {
-    char::from(b'0' + u8::try_from(value % 10).unwrap_or(0))
-}
-
-fn push_digits(out: &mut String, value: u64) {
-    if value < 10 {
-        out.push(digit(value));
-        return;
-    }
-    // From the last digit to the first; 20 hold any.
-    let mut digits = [b'0'; 20];
-    let (mut rest, mut start) = (value, digits.len());
-    for (place, slot) in digits.iter_mut().enumerate().rev() {
-        if rest == 0 {
-            break;
+impl Digits {
+    fn byte(&mut self, byte: u8) {
+        self.start = self.start.saturating_sub(1);
+        if let Some(slot) = self.bytes.get_mut(self.start) {
+            *slot = byte;
         }
-        *slot = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-        start = place;
     }
-    out.extend(digits.iter().skip(start).map(|byte| char::from(*byte)));
+
+    fn number(&mut self, mut value: u64) {
+        loop {
+            self.byte(b'0' + (value % 10) as u8);
+            value /= 10;
+            if value == 0 {
+                return;
+            }
+        }
+    }
+
+    fn append(&self, out: &mut String) {
+        let text = self.bytes.get(self.start..).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        out.push_str(text.unwrap_or("0"));
+    }
 }
 
 #[cfg(test)]

@@ -96,13 +96,13 @@ pub enum Palette {
 impl Palette {
     /// Every palette with its name.
     pub const ALL: [(&'static str, Palette); 7] = [
-        ("distinct", Palette::Distinct),
-        ("rainbow", Palette::Rainbow),
-        ("pastel", Palette::Pastel),
-        ("warp", Palette::Warp),
-        ("value", Palette::Value),
-        ("mono", Palette::Mono),
-        ("white", Palette::White),
+        (Palette::Distinct.name(), Palette::Distinct),
+        (Palette::Rainbow.name(), Palette::Rainbow),
+        (Palette::Pastel.name(), Palette::Pastel),
+        (Palette::Warp.name(), Palette::Warp),
+        (Palette::Value.name(), Palette::Value),
+        (Palette::Mono.name(), Palette::Mono),
+        (Palette::White.name(), Palette::White),
     ];
 
     /// The fill of number `index` out of `of`.
@@ -116,8 +116,16 @@ impl Palette {
         }
     }
 
-    fn name(self) -> &'static str {
-        Palette::ALL.iter().find(|(_, palette)| *palette == self).map_or("", |(name, _)| name)
+    const fn name(self) -> &'static str {
+        match self {
+            Palette::Distinct => "distinct",
+            Palette::Rainbow => "rainbow",
+            Palette::Pastel => "pastel",
+            Palette::Warp => "warp",
+            Palette::Value => "value",
+            Palette::Mono => "mono",
+            Palette::White => "white",
+        }
     }
 }
 
