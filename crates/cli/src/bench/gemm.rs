@@ -212,7 +212,7 @@ fn peers(kind: &str, threads: usize, case: &Case, least: f64) -> Vec<(String, f6
 /// What NumPy is asked: the best of some runs, in operations a second.
 const NUMPY: &str = "\
 import sys, time, numpy
-kind, least, m, n, k, a, b = sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:6]), *sys.argv[6:8]
+kind, least, m, n, k, a, b = {'f32': 'float32', 'f64': 'float64'}[sys.argv[1]], float(sys.argv[2]), *map(int, sys.argv[3:6]), *sys.argv[6:8]
 order = {'rows': 'C', 'columns': 'F'}
 random = numpy.random.default_rng(1)
 A = numpy.asarray(random.random((m, k)), kind, order[a])
