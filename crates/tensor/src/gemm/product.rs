@@ -88,6 +88,9 @@ pub struct Plan {
     pub extra: usize,
 }
 
+/// The bytes after which the places of a first-level cache repeat.
+const PAGE: usize = 4096;
+
 /// How often a factor is read where it lies, at the most, in slices.
 const READ_IN_PLACE: usize = 12;
 
@@ -289,11 +292,16 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         workspace.keep();
     }
 
-    /// The strides along the rows and along K of a factor that is read where it lies: there is one each way, and not many slices of the other factor pass.
+    /// The strides along the rows and along K of a factor that is read where it lies: there is one each way, which suits the cache, and not many slices of the other factor pass.
     fn in_place(&self, places: &Places<'_>, passes: usize) -> Option<[isize; 2]> {
         match places {
             Places::Lines(rows, steps) if self.same && passes <= READ_IN_PLACE => {
-                Some([rows.stride(1)?, steps.stride(0)?])
+                let strides = [rows.stride(1)?, steps.stride(0)?];
+                // Lines a page apart take the same few places of a cache, and push each other out.
+                let apart = |stride: &isize| {
+                    !stride.unsigned_abs().wrapping_mul(size_of::<S>()).is_multiple_of(PAGE) || *stride == 0
+                };
+                strides.iter().all(apart).then_some(strides)
             }
             _ => None,
         }
