@@ -306,29 +306,40 @@ unsafe fn turned<P: Packing>(
 ) {
     let whole = SQUARE * P::GROUP;
     for (square, steps) in steps.chunks(whole).enumerate() {
-        // SAFETY: as for the panel; a square is turned only if all its numbers are there, and side by side along K.
+        // SAFETY: as for the panel; a square is turned only if the numbers of its rows are there, and side by side along K.
         unsafe {
             let place = to.add(square * SQUARE * width);
-            if let (Ok(rows), [first, ..]) = (<&[isize; SQUARE]>::try_from(rows), steps)
+            if let ([.., last], [first, ..]) = (rows, steps)
                 && steps.len() == whole
                 && is_run(steps)
             {
-                if P::SAME {
-                    turn(&rows.map(|row| from.offset(row + first).cast()), place, width);
-                    continue;
-                }
+                // Where there are fewer rows, the last one stands for those that are missing.
+                let eight: [isize; SQUARE] = std::array::from_fn(|r| first + rows.get(r).unwrap_or(last));
                 let mut words = [[P::Word::default(); SQUARE]; SQUARE];
-                for (words, row) in words.iter_mut().zip(rows) {
-                    let numbers = from.offset(row + first);
-                    for (t, word) in words.iter_mut().enumerate() {
-                        let mut group = [P::Source::default(); 4];
-                        for (g, number) in group.iter_mut().take(P::GROUP).enumerate() {
-                            *number = *numbers.add(t * P::GROUP + g);
+                let mut lines: [*const P::Word; SQUARE] = eight.map(|offset| from.offset(offset).cast());
+                if !P::SAME {
+                    for ((words, line), offset) in words.iter_mut().zip(&mut lines).zip(eight) {
+                        for (t, word) in words.iter_mut().enumerate() {
+                            let mut group = [P::Source::default(); 4];
+                            for (g, number) in group.iter_mut().take(P::GROUP).enumerate() {
+                                *number = *from.offset(offset).add(t * P::GROUP + g);
+                            }
+                            *word = P::word(group);
                         }
-                        *word = P::word(group);
+                        *line = words.as_ptr();
                     }
                 }
-                turn(&words.each_ref().map(|row| row.as_ptr()), place, width);
+                if rows.len() == SQUARE {
+                    turn(&lines, place, width);
+                    continue;
+                }
+                let mut turned = [[P::Word::default(); SQUARE]; SQUARE];
+                turn(&lines, turned.as_mut_ptr().cast(), SQUARE);
+                for (t, words) in turned.iter().enumerate() {
+                    for (r, word) in words.iter().take(rows.len()).enumerate() {
+                        place.add(t * width + r).write(*word);
+                    }
+                }
                 continue;
             }
             for (t, group) in steps.chunks(P::GROUP).enumerate() {
