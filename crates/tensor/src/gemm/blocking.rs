@@ -18,9 +18,8 @@ use super::kernel::Kernels;
 const BLOCK_BYTES: usize = 480 << 10;
 /// The bytes of a packed panel of B.
 const PANEL_BYTES: usize = 4 << 20;
-/// The bytes of a slice of B of so many columns: a quarter of a first-level cache.
-const SLICE_BYTES: usize = 8 << 10;
-const WIDTH: usize = 8;
+/// The words of a sum that are added up at once: a slice of B of eight columns then takes a quarter of a first-level cache, or half in double precision.
+const DEPTH: usize = 256;
 
 /// What the beginning and the end of a tile take, in half cycles.
 const BEGINNING: usize = 100;
@@ -76,7 +75,7 @@ impl Blocking {
     pub(super) fn new<W, C>(kernels: &Kernels<W, C>, [m, n, k]: [usize; 3]) -> Blocking {
         let Kernels { lanes, group, .. } = *kernels;
         let bytes = size_of::<W>();
-        let kc = balanced(k, SLICE_BYTES / (WIDTH * bytes) * group, 4 * group);
+        let kc = balanced(k, DEPTH * group, 4 * group);
         let [vectors, nr] = tile(kernels, m.div_ceil(lanes), n, kc / group);
         let mr = lanes * vectors;
         let deep = kc.div_ceil(group) * bytes;
