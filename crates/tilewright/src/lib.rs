@@ -66,6 +66,7 @@
 //! * [`layout`](mod@layout): the algebra.
 //! * [`notation`]: the expression language of the command line, and its diagnostics.
 //! * [`layout!`] and [`tiler!`]: that language in the compiler.
+//! * [`analysis`]: bank conflicts, coalescing, footprints, and what would cost less.
 //! * [`atoms`]: matrix and copy instructions as thread-value layouts, tilings of them, shared-memory layouts and matrix descriptors.
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
@@ -80,6 +81,7 @@
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
 
+pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;

@@ -1,0 +1,240 @@
+//! Who wants which elements of a tile.
+//!
+//! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the tile, first mode fastest; a width of elements, which is so many
+//! of its values in a row; and a number of lanes that one instruction serves. Load or store `j` of a thread takes its values `j*v .. (j+1)*v`.
+//!
+//! `ldmatrix` and `stmatrix` are such accesses: each lane gives the address of one row of 16 bytes of a matrix of eight rows, 8, 16 or 32 lanes for one, two or four
+//! matrices. That the values of a row go to other lanes, transposed or not, does not concern the memory.
+
+use tilewright_layout::{Evaluator, Layout, LayoutError, Tree};
+
+use crate::error::AnalysisError;
+
+/// How many elements the accesses of one analysis may take.
+pub const MAX_ELEMENTS: i64 = 1 << 22;
+
+/// The lanes of a warp.
+const WARP: i64 = 32;
+
+/// Which elements of a tile each thread takes, and how wide its loads or stores are.
+#[derive(Debug, Clone)]
+pub struct Access {
+    name: String,
+    pattern: Layout,
+    evaluator: Evaluator,
+    bits: i64,
+    vector: i64,
+    lanes: i64,
+}
+
+impl Access {
+    /// The access of warps of 32 lanes by a thread-value layout `pattern`, `vector` elements of `bits` bits at a time.
+    ///
+    /// Mode 0 of `pattern` is the thread, the others are its values; its values are indices of the tile, first mode fastest.
+    ///
+    /// Errors: `vector` elements are not 1, 2, 4, 8, 16 or 32 bytes ([`AnalysisError::Width`]); a thread's values are no whole number of vectors
+    /// ([`AnalysisError::Shape`]); more than [`MAX_ELEMENTS`].
+    ///
+    /// ```
+    /// use tilewright_analysis::Access;
+    ///
+    /// // The operand A of an instruction for 16 x 16 halves: pairs of values lie along mode 1.
+    /// let a = "((4,8),(2,2,2)):((32,1),(16,8,128))".parse().unwrap();
+    /// let access = Access::new("A", &a, 16, 2).unwrap();
+    /// assert_eq!((access.threads(), access.instructions(), access.groups()), (32, 4, 1));
+    /// ```
+    pub fn new(name: &str, pattern: &Layout, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
+        let access = Access {
+            name: name.to_owned(),
+            pattern: pattern.clone(),
+            evaluator: pattern.evaluator(),
+            bits,
+            vector,
+            lanes: WARP,
+        };
+        let bytes = [1, 2, 4, 8, 16, 32];
+        let width = bits.checked_mul(vector).filter(|width| bits > 0 && vector > 0 && bytes.contains(&(width / 8)));
+        if width.is_none_or(|width| width % 8 != 0) {
+            return Err(AnalysisError::Width { bits, vector });
+        }
+        if pattern.size() > MAX_ELEMENTS {
+            let what = "the number of elements of an access";
+            return Err(AnalysisError::TooLarge { what, value: pattern.size(), limit: MAX_ELEMENTS });
+        }
+        if access.values() % vector != 0 {
+            let what = format!("a thread has {} values, which is no multiple of {vector}", access.values());
+            return Err(AnalysisError::Shape { shape: pattern.shape().to_string().into(), what: what.into() });
+        }
+        Ok(access)
+    }
+
+    /// The access that the tile itself describes: its mode 0 is the thread, the others are its values.
+    ///
+    /// Errors: as [`Access::new`].
+    pub fn thread_values(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
+        Access::new("threads and values", &Layout::compact(shape)?, bits, vector)
+    }
+
+    /// Row by row: lanes go along mode 1, each with `vector` elements there, then to the next row.
+    ///
+    /// Errors: as [`Access::new`]; a row is no whole number of vectors ([`AnalysisError::Shape`]).
+    ///
+    /// ```
+    /// use tilewright_analysis::Access;
+    ///
+    /// let access = Access::rows(&"(8,64)".parse().unwrap(), 16, 8).unwrap();
+    /// assert_eq!(access.pattern().to_string(), "((8,8),8):((64,1),8)");
+    /// ```
+    pub fn rows(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
+        let (rows, columns) = sides(shape)?;
+        let across = part(shape, "the extent of a row", columns, vector)?;
+        let pattern = line((across, rows), (vector.saturating_mul(rows), 1), vector, rows)?;
+        Access::new("rows", &pattern, bits, vector)
+    }
+
+    /// Column by column: lanes go along mode 0, each with `vector` elements there, then to the next column.
+    ///
+    /// Errors: as [`Access::new`]; a column is no whole number of vectors ([`AnalysisError::Shape`]).
+    pub fn columns(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
+        let (rows, columns) = sides(shape)?;
+        let down = part(shape, "the extent of a column", rows, vector)?;
+        let pattern = line((down, columns), (vector, rows), vector, 1)?;
+        Access::new("columns", &pattern, bits, vector)
+    }
+
+    /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their rows of 16 bytes lie along mode 1; with `transposed` along mode 0.
+    ///
+    /// Two matrices stand one after the other across their rows, four are a square of two by two, as operands of matrix products are read; where the tile is
+    /// only eight across, they go along the rows.
+    ///
+    /// Errors: the tile is no whole number of them, or `count` is none of 1, 2, 4 ([`AnalysisError::Shape`]); as [`Access::new`].
+    ///
+    /// ```
+    /// use tilewright_analysis::Access;
+    ///
+    /// let access = Access::matrices(&"(16,16)".parse().unwrap(), 16, 4, false).unwrap();
+    /// assert_eq!(access.pattern().to_string(), "((8,2,2,1,1),8):((1,8,128,16,256),16)");
+    /// ```
+    pub fn matrices(shape: &Tree<i64>, bits: i64, count: i64, transposed: bool) -> Result<Access, AnalysisError> {
+        let (rows, columns) = sides(shape)?;
+        if ![1, 2, 4].contains(&count) {
+            let what = format!("{count} matrices are no instruction: 1, 2 or 4 are");
+            return Err(AnalysisError::Shape { shape: shape.to_string().into(), what: what.into() });
+        }
+        let unit = match bits {
+            1..=128 if 128 % bits == 0 => 128 / bits,
+            _ => return Err(AnalysisError::Width { bits, vector: 1 }),
+        };
+        // Across the rows of a matrix, and along them: extent of the tile, and step of its index.
+        let ((across, step), (along, run)) =
+            if transposed { ((columns, rows), (rows, 1)) } else { ((rows, 1), (columns, rows)) };
+        let high = part(shape, "the extent across the rows of matrices", across, 8)?;
+        let wide = part(shape, "the extent along the rows of matrices", along, unit)?;
+        let fits = |(a, b): &(i64, i64)| high % a == 0 && wide % b == 0;
+        let square = if count == 4 { (2, 2) } else { (count, 1) };
+        let Some((a, b)) = [square, (1, count), (count, 1)].into_iter().find(fits) else {
+            let what = format!("its {high} by {wide} matrices of 8 rows are no whole number of {count}");
+            return Err(AnalysisError::Shape { shape: shape.to_string().into(), what: what.into() });
+        };
+        let threads = Layout::new(
+            &Tree::flat([8, a, b, high / a, wide / b])?,
+            &Tree::flat([step, times(8, step)?, times(unit, run)?, times(8 * a, step)?, times(unit * b, run)?])?,
+        )?;
+        let pattern = Layout::tuple([&threads, &Layout::mode_of(unit, run)?])?;
+        let name = format!("ldmatrix.x{count}{}", if transposed { ".trans" } else { "" });
+        Ok(Access { lanes: 8 * count, ..Access::new(&name, &pattern, bits, unit)? })
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Access {
+        Access { name: name.to_owned(), ..self }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// From (thread, value) to the index of an element.
+    pub fn pattern(&self) -> &Layout {
+        &self.pattern
+    }
+
+    /// The bits of an element.
+    pub fn bits(&self) -> i64 {
+        self.bits
+    }
+
+    /// The elements of one load or store.
+    pub fn vector(&self) -> i64 {
+        self.vector
+    }
+
+    /// The bytes of one load or store.
+    pub fn bytes(&self) -> i64 {
+        // Checked when it was made.
+        self.bits * self.vector / 8
+    }
+
+    /// The lanes that one instruction serves.
+    pub fn lanes(&self) -> i64 {
+        self.lanes
+    }
+
+    /// The number of threads.
+    pub fn threads(&self) -> i64 {
+        self.pattern.mode(0).map_or(1, |mode| mode.size())
+    }
+
+    /// The values of a thread.
+    pub fn values(&self) -> i64 {
+        self.pattern.size() / self.threads().max(1)
+    }
+
+    /// The loads or stores of a thread.
+    pub fn instructions(&self) -> i64 {
+        self.values() / self.vector
+    }
+
+    /// The groups of lanes.
+    pub fn groups(&self) -> i64 {
+        (self.threads() + self.lanes - 1) / self.lanes
+    }
+
+    /// The index, in the tile, of a value of a thread.
+    pub(crate) fn index(&self, thread: i64, value: i64) -> Result<i64, LayoutError> {
+        self.evaluator.eval(thread + self.threads() * value)
+    }
+}
+
+/// Rows and columns of a tile: mode 0, and all others together. A single mode is one row.
+fn sides(shape: &Tree<i64>) -> Result<(i64, i64), AnalysisError> {
+    let size = shape.product()?;
+    let rows = match shape.mode(0) {
+        Some(mode) if shape.rank() > 1 => mode.product()?,
+        _ => 1,
+    };
+    Ok((rows, size / rows.max(1)))
+}
+
+/// How many parts of `by` an extent has.
+fn part(shape: &Tree<i64>, what: &str, extent: i64, by: i64) -> Result<i64, AnalysisError> {
+    match extent.checked_rem(by) {
+        Some(0) if by > 0 => Ok(extent / by),
+        _ => {
+            let what = format!("{what} is {extent}, which is no multiple of {by}");
+            Err(AnalysisError::Shape { shape: shape.to_string().into(), what: what.into() })
+        }
+    }
+}
+
+fn times(a: i64, b: i64) -> Result<i64, AnalysisError> {
+    a.checked_mul(b).ok_or(AnalysisError::Layout(LayoutError::Overflow { op: "access" }))
+}
+
+/// Threads in two modes, and `vector` values `run` apart.
+fn line(extents: (i64, i64), steps: (i64, i64), vector: i64, run: i64) -> Result<Layout, AnalysisError> {
+    let threads = Layout::new(&Tree::flat([extents.0, extents.1])?, &Tree::flat([steps.0, steps.1])?)?;
+    Ok(Layout::tuple([&threads, &Layout::mode_of(vector, run)?])?)
+}

@@ -1,0 +1,365 @@
+//! Bank conflicts of shared memory.
+//!
+//! Law: the word at byte `a` is in bank `floor(a / w) mod n`, for `n` banks of `w` bytes. Lanes are served in phases of `n * w / bytes`, at most all of them, where
+//! `bytes` is what each takes; in a phase, a bank gives one word after another, each to all lanes that want it. So a phase takes
+//!
+//! ```text
+//! degree = max over banks of the number of different words wanted of it        (wavefronts)
+//! ideal  = ceil(number of different words / n)
+//! ```
+
+use crate::access::Access;
+use crate::error::AnalysisError;
+use crate::storage::Storage;
+use crate::units::{Number, Units, Visit, with_units};
+use tilewright_layout::LayoutError;
+
+/// The banks of a shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Banks {
+    count: i64,
+    bytes: i64,
+}
+
+impl Banks {
+    /// 32 banks of 4 bytes, as NVIDIA's GPUs have them.
+    pub const NVIDIA: Banks = Banks { count: 32, bytes: 4 };
+
+    /// So many banks, each so many bytes wide.
+    ///
+    /// Errors: one of them is no power of two between 1 and 1024 ([`AnalysisError::Memory`]).
+    pub fn new(count: i64, bytes: i64) -> Result<Banks, AnalysisError> {
+        for (what, value) in [("the number of banks", count), ("the bytes of a bank", bytes)] {
+            if !(1..=1024).contains(&value) || value.count_ones() != 1 {
+                return Err(AnalysisError::Memory { what, value, wanted: "a power of two up to 1024" });
+            }
+        }
+        Ok(Banks { count, bytes })
+    }
+
+    /// How many banks there are.
+    pub fn count(self) -> i64 {
+        self.count
+    }
+
+    /// The bytes of a word of a bank.
+    pub fn bytes(self) -> i64 {
+        self.bytes
+    }
+
+    /// The bytes of one word of every bank: what a phase can bring at most.
+    pub fn line(self) -> i64 {
+        self.count * self.bytes
+    }
+
+    /// The lanes of a phase, where each takes so many bytes.
+    ///
+    /// ```
+    /// use tilewright_analysis::Banks;
+    ///
+    /// assert_eq!([2, 4, 8, 16].map(|bytes| Banks::NVIDIA.phase(bytes, 32)), [32, 32, 16, 8]);
+    /// ```
+    pub fn phase(self, bytes: i64, lanes: i64) -> i64 {
+        (self.line() / bytes.max(1)).clamp(1, lanes.max(1))
+    }
+}
+
+/// What one phase costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Phase {
+    /// The group of lanes: the warp.
+    pub group: i64,
+    /// Which of the loads or stores of its threads.
+    pub instruction: i64,
+    /// The first lane, counted within the group.
+    pub first: i64,
+    /// How many lanes there are.
+    pub lanes: i64,
+    /// How many different words are wanted.
+    pub words: i64,
+    /// How many different words the busiest bank is asked for: the wavefronts.
+    pub degree: i64,
+    /// How many wavefronts as many words need at least.
+    pub ideal: i64,
+}
+
+/// What an access to shared memory costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BankReport {
+    phases: Vec<Phase>,
+}
+
+impl BankReport {
+    /// The phases, group by group, in each instruction by instruction.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// The wavefronts of all phases.
+    pub fn wavefronts(&self) -> i64 {
+        self.phases.iter().map(|phase| phase.degree).sum()
+    }
+
+    /// The wavefronts that as many words would take if each phase had them in different banks.
+    pub fn ideal(&self) -> i64 {
+        self.phases.iter().map(|phase| phase.ideal).sum()
+    }
+
+    /// The degree of the worst phase: 1 if no two lanes ever wait for each other.
+    pub fn degree(&self) -> i64 {
+        self.phases.iter().map(|phase| phase.degree).max().unwrap_or(0)
+    }
+
+    /// Whether no phase takes more wavefronts than it must.
+    pub fn is_conflict_free(&self) -> bool {
+        self.phases.iter().all(|phase| phase.degree <= phase.ideal)
+    }
+
+    /// The number of the phase with the most wavefronts, the first of them.
+    pub fn worst(&self) -> usize {
+        let worse = |a: &(usize, &Phase), b: &(usize, &Phase)| a.1.degree.cmp(&b.1.degree).then(b.0.cmp(&a.0));
+        self.phases.iter().enumerate().max_by(worse).map_or(0, |(number, _)| number)
+    }
+
+    /// How many phases have each degree, the least first.
+    pub fn degrees(&self) -> Vec<(i64, usize)> {
+        let mut degrees: Vec<i64> = self.phases.iter().map(|phase| phase.degree).collect();
+        degrees.sort_unstable();
+        let runs = degrees.chunk_by(|a, b| a == b);
+        runs.filter_map(|run| Some((*run.first()?, run.len()))).collect()
+    }
+}
+
+/// That a lane wants a word of a bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hit {
+    /// The bank.
+    pub bank: i64,
+    /// Which of the lines of [`PhaseHits::lines`].
+    pub line: usize,
+    /// The lane, counted within its group.
+    pub lane: i64,
+}
+
+/// Who wants what in one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseHits {
+    /// The phase.
+    pub phase: Phase,
+    /// The lines of memory that are touched, each as its first byte; numbers in order.
+    pub lines: Vec<Box<str>>,
+    /// Who wants which word, by bank, line and lane.
+    pub hits: Vec<Hit>,
+}
+
+/// Lanes that want different words of one bank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// The bank.
+    pub bank: i64,
+    /// For each word the line that it is in, and the lanes that want it.
+    pub words: Vec<(usize, Vec<i64>)>,
+}
+
+impl PhaseHits {
+    /// The banks of which several words are wanted.
+    pub fn collisions(&self) -> Vec<Collision> {
+        let banks = self.hits.chunk_by(|a, b| a.bank == b.bank);
+        let collisions = banks.filter_map(|hits| {
+            let words = hits.chunk_by(|a, b| a.line == b.line);
+            let words: Vec<_> = words
+                .filter_map(|word| Some((word.first()?.line, word.iter().map(|hit| hit.lane).collect())))
+                .collect();
+            Some(Collision { bank: hits.first()?.bank, words }).filter(|collision| collision.words.len() > 1)
+        });
+        collisions.collect()
+    }
+}
+
+/// What an access to a tile in shared memory costs, phase by phase.
+///
+/// Errors: a lane's elements do not lie side by side ([`AnalysisError::Split`]) or not at a multiple of their number ([`AnalysisError::Misaligned`]); a lane takes more than 16 bytes, or
+/// more than a line of all banks ([`AnalysisError::Memory`]); an index outside the tile; a bank that is not known before launch ([`AnalysisError::Open`]).
+///
+/// ```
+/// use tilewright_analysis::{Access, Banks, Storage, bank_conflicts};
+/// use tilewright_layout::Layout;
+///
+/// // A column of a row-major matrix of floats: 32 rows of 128 bytes, one bank.
+/// let tile: Layout = "(32,32):(32,1)".parse().unwrap();
+/// let columns = Access::columns(&tile.shape(), 32, 1).unwrap();
+/// let report = bank_conflicts(&Storage::from(&tile), &columns, Banks::NVIDIA).unwrap();
+/// assert_eq!((report.degree(), report.wavefronts(), report.ideal()), (32, 1024, 32));
+/// ```
+pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Result<BankReport, AnalysisError> {
+    check(access, banks)?;
+    with_units(storage, access, Count { banks })
+}
+
+/// Who wants which word in one phase of an access: phase `number` of [`BankReport::phases`].
+///
+/// Errors: as [`bank_conflicts`]; there is no such phase.
+///
+/// ```
+/// use tilewright_analysis::{Access, Banks, Storage, phase_hits};
+/// use tilewright_layout::Layout;
+///
+/// let tile: Layout = "(2,64):(64,1)".parse().unwrap(); // two rows of 128 bytes
+/// let access = Access::thread_values(&tile.shape(), 16, 2).unwrap();
+/// let hits = phase_hits(&Storage::from(&tile), &access, Banks::NVIDIA, 0).unwrap();
+/// let collisions = hits.collisions();
+/// assert_eq!((collisions[0].bank, collisions[0].words.clone()), (0, vec![(0, vec![0]), (1, vec![1])]));
+/// ```
+pub fn phase_hits(storage: &Storage, access: &Access, banks: Banks, number: usize) -> Result<PhaseHits, AnalysisError> {
+    check(access, banks)?;
+    with_units(storage, access, Hits { banks, number })
+}
+
+fn check(access: &Access, banks: Banks) -> Result<(), AnalysisError> {
+    let most = banks.line().min(16);
+    if access.bytes() > most {
+        let wanted = "at most 16, and no more than a line of all banks";
+        return Err(AnalysisError::Memory { what: "the bytes that a lane takes", value: access.bytes(), wanted });
+    }
+    Ok(())
+}
+
+/// The phases of an access, without what they cost.
+fn phases(access: &Access, banks: Banks) -> impl Iterator<Item = Phase> {
+    let (lanes, threads, step) = (access.lanes(), access.threads(), banks.phase(access.bytes(), access.lanes()));
+    let instructions = access.instructions();
+    (0..access.groups()).flat_map(move |group| {
+        let here = lanes.min(threads - group * lanes);
+        (0..instructions).flat_map(move |instruction| {
+            (0..(here + step - 1) / step).map(move |part| {
+                let first = part * step;
+                let lanes = step.min(here - first);
+                Phase { group, instruction, first, lanes, words: 0, degree: 0, ideal: 0 }
+            })
+        })
+    })
+}
+
+/// The words that each bank is asked for in a phase, by their lines.
+struct Words<N> {
+    banks: Vec<Vec<N>>,
+}
+
+impl<N: Number> Words<N> {
+    fn new(banks: Banks) -> Words<N> {
+        Words { banks: (0..banks.count).map(|_| Vec::new()).collect() }
+    }
+
+    /// Hands each word that lanes of a phase want to `take`: lane, bank, line.
+    fn each<F: Fn(i64) -> Result<N, LayoutError>>(
+        units: &Units<'_, F>,
+        banks: Banks,
+        phase: &Phase,
+        mut take: impl FnMut(i64, i64, N) -> Result<(), AnalysisError>,
+    ) -> Result<(), AnalysisError> {
+        let bytes = units.access.bytes();
+        let words = (bytes / banks.bytes).max(1);
+        for lane in phase.first..phase.first + phase.lanes {
+            let thread = phase.group * units.access.lanes() + lane;
+            let unit = units.unit(thread, phase.instruction)?;
+            let (line, place) = units.line(&unit, banks.line() / bytes, thread, phase.instruction)?;
+            let bank = place * bytes / banks.bytes;
+            for word in 1..words {
+                take(lane, bank + word, line.clone())?;
+            }
+            take(lane, bank, line)?;
+        }
+        Ok(())
+    }
+}
+
+struct Count {
+    banks: Banks,
+}
+
+impl Visit for Count {
+    type Output = Result<BankReport, AnalysisError>;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
+        let mut words = Words::<N>::new(self.banks);
+        let mut all: Vec<Phase> = phases(units.access, self.banks).collect();
+        for phase in &mut all {
+            words.banks.iter_mut().for_each(Vec::clear);
+            let (group, instruction) = (phase.group, phase.instruction);
+            let start = group * units.access.lanes();
+            Words::each(&units, self.banks, phase, |lane, bank, line| {
+                let Some(known) = usize::try_from(bank).ok().and_then(|bank| words.banks.get_mut(bank)) else {
+                    return Ok(());
+                };
+                for other in known.iter() {
+                    if units.same(other, &line, start + lane, instruction)? {
+                        return Ok(());
+                    }
+                }
+                known.push(line);
+                Ok(())
+            })?;
+            let counts = words.banks.iter().map(|lines| lines.len() as i64);
+            phase.words = counts.clone().sum();
+            phase.degree = counts.max().unwrap_or(0);
+            phase.ideal = (phase.words + self.banks.count - 1) / self.banks.count;
+        }
+        Ok(BankReport { phases: all })
+    }
+}
+
+struct Hits {
+    banks: Banks,
+    number: usize,
+}
+
+impl Visit for Hits {
+    type Output = Result<PhaseHits, AnalysisError>;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
+        let Some(mut phase) = phases(units.access, self.banks).nth(self.number) else {
+            let value = i64::try_from(self.number).unwrap_or(i64::MAX);
+            return Err(AnalysisError::Memory { what: "the phase", value, wanted: "one that the access has" });
+        };
+        let mut lines: Vec<N> = Vec::new();
+        let mut hits = Vec::new();
+        let start = phase.group * units.access.lanes();
+        Words::each(&units, self.banks, &phase, |lane, bank, line| {
+            for (number, known) in lines.iter().enumerate() {
+                if units.same(known, &line, start + lane, phase.instruction)? {
+                    hits.push(Hit { bank, line: number, lane });
+                    return Ok(());
+                }
+            }
+            hits.push(Hit { bank, line: lines.len(), lane });
+            lines.push(line);
+            Ok(())
+        })?;
+        // Numbers in order; what becomes known at launch stays as it was met.
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        if lines.iter().all(|line| line.known().is_some()) {
+            order.sort_by_key(|at| lines.get(*at).and_then(|line| line.known()));
+        }
+        let mut rank = vec![0; lines.len()];
+        for (new, old) in order.iter().enumerate() {
+            if let Some(place) = rank.get_mut(*old) {
+                *place = new;
+            }
+        }
+        for hit in &mut hits {
+            hit.line = rank.get(hit.line).copied().unwrap_or(0);
+        }
+        hits.sort_unstable();
+        hits.dedup();
+        let words = hits.chunk_by(|a, b| (a.bank, a.line) == (b.bank, b.line)).count() as i64;
+        let degrees = hits.chunk_by(|a, b| a.bank == b.bank);
+        phase.degree = degrees.map(|bank| bank.chunk_by(|a, b| a.line == b.line).count() as i64).max().unwrap_or(0);
+        phase.words = words;
+        phase.ideal = (words + self.banks.count - 1) / self.banks.count;
+        let byte = |at: &usize| {
+            let line = lines.get(*at).and_then(|line| line.times(&N::from(self.banks.line())));
+            line.map_or_else(|| Box::from("?"), |byte| byte.to_string().into())
+        };
+        Ok(PhaseHits { phase, lines: order.iter().map(byte).collect(), hits })
+    }
+}

@@ -1,0 +1,173 @@
+//! Why there is no answer.
+//!
+//! As in the algebra, errors are data with a stable [code](AnalysisError::code); the sentence is made when one is printed.
+
+use std::error::Error;
+use std::fmt;
+
+use tilewright_layout::{Condition, Extent, LayoutError, Question};
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// E0601: elements that are no load or store together.
+    Width {
+        /// The bits of an element.
+        bits: i64,
+        /// How many there are.
+        vector: i64,
+    },
+    /// E0602: the elements of a load or store do not lie side by side.
+    Split {
+        /// The thread.
+        thread: i64,
+        /// The value that does not follow.
+        value: i64,
+        /// The offset of the first element.
+        start: Box<str>,
+        /// The offset of that value.
+        offset: Box<str>,
+        /// How many elements are taken together.
+        vector: i64,
+    },
+    /// E0603: a load or store does not begin at a multiple of its width.
+    Misaligned {
+        /// The thread.
+        thread: i64,
+        /// Its first value.
+        value: i64,
+        /// The offset of it.
+        offset: Box<str>,
+        /// How many elements are taken together.
+        vector: i64,
+    },
+    /// E0604: more than is looked at.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        value: i64,
+        /// The most.
+        limit: i64,
+    },
+    /// E0605: an access to an element that the tile does not have.
+    Outside {
+        /// The thread.
+        thread: i64,
+        /// The value.
+        value: i64,
+        /// The index.
+        index: i64,
+        /// How many elements the tile has.
+        size: i64,
+    },
+    /// E0606: a shape that an access, or an analysis, does not fit.
+    Shape {
+        /// The shape.
+        shape: Box<str>,
+        /// What is wrong with it.
+        what: Box<str>,
+    },
+    /// E0607: a number that this memory does not have.
+    Memory {
+        /// What it is.
+        what: &'static str,
+        /// The number.
+        value: i64,
+        /// What would do.
+        wanted: &'static str,
+    },
+    /// E0608: an answer that depends on a number that becomes known at launch.
+    Open {
+        /// The thread whose place is uncertain.
+        thread: i64,
+        /// The value.
+        value: i64,
+        /// What must be known.
+        question: Box<Question>,
+    },
+    /// An operation of the algebra refused.
+    Layout(LayoutError),
+}
+
+impl AnalysisError {
+    /// That it is not known whether `by` divides a number, or what the number is where `by` is 0.
+    pub(crate) fn of_question<N: Extent>(by: &N, number: &N, thread: i64, value: i64) -> AnalysisError {
+        let condition = if by.is_zero().proved() { Condition::Known } else { Condition::Divides };
+        let (left, right) = if by.is_zero().proved() { (number, by) } else { (by, number) };
+        AnalysisError::Open { thread, value, question: Box::new(N::question(condition, left, right)) }
+    }
+
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            AnalysisError::Width { .. } => "E0601",
+            AnalysisError::Split { .. } => "E0602",
+            AnalysisError::Misaligned { .. } => "E0603",
+            AnalysisError::TooLarge { .. } => "E0604",
+            AnalysisError::Outside { .. } => "E0605",
+            AnalysisError::Shape { .. } => "E0606",
+            AnalysisError::Memory { .. } => "E0607",
+            AnalysisError::Open { .. } => "E0608",
+            AnalysisError::Layout(error) => error.code(),
+        }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            AnalysisError::Width { .. } => "take a vector of 1, 2, 4, 8 or 16 bytes",
+            AnalysisError::Split { .. } => {
+                "take fewer elements at once, or let the values of a thread lie side by side"
+            }
+            AnalysisError::Misaligned { .. } => "take fewer elements at once, or pad rows to a multiple of the vector",
+            AnalysisError::TooLarge { .. } => "look at a part: a tile is enough, as the others behave alike",
+            AnalysisError::Outside { .. } => "the values of an access are indices of the tile, first mode fastest",
+            AnalysisError::Shape { .. } | AnalysisError::Memory { .. } => return None,
+            // The question says what to declare.
+            AnalysisError::Open { question, .. } if question.declaration.is_some() => return None,
+            AnalysisError::Open { .. } => "give the parameters divisors, `M{div=64}`, or a value",
+            AnalysisError::Layout(error) => return error.help(),
+        };
+        Some(help.to_owned())
+    }
+}
+
+impl From<LayoutError> for AnalysisError {
+    fn from(error: LayoutError) -> AnalysisError {
+        AnalysisError::Layout(error)
+    }
+}
+
+impl fmt::Display for AnalysisError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AnalysisError::Width { bits, vector } => {
+                write!(f, "{vector} elements of {bits} bits are no load or store")
+            }
+            AnalysisError::Split { thread, value, start, offset, vector } => write!(
+                f,
+                "thread {thread} takes {vector} elements from offset {start} on, but its value {value} is at {offset}"
+            ),
+            AnalysisError::Misaligned { thread, value, offset, vector } => write!(
+                f,
+                "thread {thread} takes {vector} elements from value {value} on, at offset {offset}, which is no multiple of {vector}"
+            ),
+            AnalysisError::TooLarge { what, value, limit } => {
+                write!(f, "{what} is {value}, and at most {limit} are looked at")
+            }
+            AnalysisError::Outside { thread, value, index, size } => {
+                write!(f, "thread {thread}, value {value} is element {index} of a tile that has {size}")
+            }
+            AnalysisError::Shape { shape, what } => write!(f, "shape {shape}: {what}"),
+            AnalysisError::Memory { what, value, wanted } => write!(f, "{what} is {value}, but must be {wanted}"),
+            AnalysisError::Open { thread, value, question } => {
+                write!(f, "where thread {thread} finds value {value} is not known before launch: {question}")
+            }
+            AnalysisError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for AnalysisError {}

@@ -1,0 +1,258 @@
+//! What an access to global memory costs.
+//!
+//! Law: a request moves the sectors of 32 bytes that its lanes touch, in lines of 128; its efficiency is
+//!
+//! ```text
+//! efficiency = different bytes asked for / (32 * sectors)
+//! ```
+//!
+//! As many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of a thread is the greatest power of two of its values, up to 16 bytes, such that all
+//! of its vectors lie side by side and begin at a multiple of their number.
+
+use tilewright_layout::{Extent, LayoutError};
+
+use crate::access::Access;
+use crate::error::AnalysisError;
+use crate::storage::Storage;
+use crate::units::{Number, Units, Visit, with_units};
+
+/// The bytes of a sector.
+pub const SECTOR_BYTES: i64 = 32;
+/// The bytes of a cache line.
+pub const LINE_BYTES: i64 = 128;
+
+/// What one request costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// The group of lanes: the warp.
+    pub group: i64,
+    /// Which of the loads or stores of its threads.
+    pub instruction: i64,
+    /// How many lanes there are.
+    pub lanes: i64,
+    /// How many different bytes are asked for.
+    pub bytes: i64,
+    /// How many sectors are touched.
+    pub sectors: i64,
+    /// How many lines are touched.
+    pub lines: i64,
+}
+
+impl Request {
+    /// The bytes that all lanes ask for, those that several want counted for each.
+    pub fn asked(&self, access: &Access) -> i64 {
+        self.lanes * access.bytes()
+    }
+
+    /// How many sectors as many bytes need at least.
+    pub fn ideal(&self) -> i64 {
+        (self.bytes + SECTOR_BYTES - 1) / SECTOR_BYTES
+    }
+
+    /// The part of the moved bytes that was asked for, from 0 to 1.
+    pub fn efficiency(&self) -> f64 {
+        ratio(self.bytes, self.sectors * SECTOR_BYTES)
+    }
+}
+
+fn ratio(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+}
+
+/// What an access to global memory costs, request by request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GlobalReport {
+    requests: Vec<Request>,
+}
+
+impl GlobalReport {
+    /// The requests, group by group, in each instruction by instruction.
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    /// The sectors of all requests.
+    pub fn sectors(&self) -> i64 {
+        self.requests.iter().map(|request| request.sectors).sum()
+    }
+
+    /// The least sectors that as many bytes need.
+    pub fn ideal(&self) -> i64 {
+        self.requests.iter().map(Request::ideal).sum()
+    }
+
+    /// The lines of all requests.
+    pub fn lines(&self) -> i64 {
+        self.requests.iter().map(|request| request.lines).sum()
+    }
+
+    /// The different bytes of each request, added up.
+    pub fn bytes(&self) -> i64 {
+        self.requests.iter().map(|request| request.bytes).sum()
+    }
+
+    /// The part of the moved bytes that was asked for, from 0 to 1.
+    pub fn efficiency(&self) -> f64 {
+        ratio(self.bytes(), self.sectors() * SECTOR_BYTES)
+    }
+
+    /// The number of the request with the least efficiency, the first of them.
+    pub fn worst(&self) -> usize {
+        // Compared as fractions: exact.
+        let worse = |a: &Request, b: &Request| (a.bytes * b.sectors).cmp(&(b.bytes * a.sectors));
+        let numbered = self.requests.iter().enumerate();
+        numbered.min_by(|a, b| worse(a.1, b.1).then(a.0.cmp(&b.0))).map_or(0, |(number, _)| number)
+    }
+}
+
+/// What an access to a tile in global memory costs, request by request.
+///
+/// Errors: as [`crate::bank_conflicts`], but for banks.
+///
+/// ```
+/// use tilewright_analysis::{Access, Storage, global_access};
+/// use tilewright_layout::Layout;
+///
+/// let matrix: Layout = "(32,64):(64,1)".parse().unwrap();
+/// let storage = Storage::from(&matrix);
+/// let rows = Access::rows(&matrix.shape(), 32, 1).unwrap();
+/// assert_eq!(global_access(&storage, &rows).unwrap().efficiency(), 1.0);
+/// let columns = Access::columns(&matrix.shape(), 32, 1).unwrap();
+/// assert_eq!(global_access(&storage, &columns).unwrap().efficiency(), 0.125); // 4 of 32 bytes
+/// ```
+pub fn global_access(storage: &Storage, access: &Access) -> Result<GlobalReport, AnalysisError> {
+    with_units(storage, access, Count)
+}
+
+struct Count;
+
+impl Visit for Count {
+    type Output = Result<GlobalReport, AnalysisError>;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
+        let access = units.access;
+        let (bytes, lanes, threads) = (access.bytes(), access.lanes(), access.threads());
+        let mut requests = Vec::new();
+        let (mut seen, mut sectors, mut lines): (Vec<N>, Vec<N>, Vec<N>) = Default::default();
+        for group in 0..access.groups() {
+            let first = group * lanes;
+            let here = lanes.min(threads - first);
+            for instruction in 0..access.instructions() {
+                seen.clear();
+                sectors.clear();
+                lines.clear();
+                for thread in first..first + here {
+                    let add = |all: &mut Vec<N>, new: N| {
+                        // Neighbours are often the same.
+                        for known in all.iter().rev() {
+                            if units.same(known, &new, thread, instruction)? {
+                                return Ok::<_, AnalysisError>(());
+                            }
+                        }
+                        all.push(new);
+                        Ok(())
+                    };
+                    let unit = units.unit(thread, instruction)?;
+                    let (sector, _) = units.line(&unit, SECTOR_BYTES / bytes, thread, instruction)?;
+                    let (line, _) = units.line(&sector, LINE_BYTES / SECTOR_BYTES, thread, instruction)?;
+                    add(&mut seen, unit)?;
+                    add(&mut sectors, sector)?;
+                    add(&mut lines, line)?;
+                }
+                requests.push(Request {
+                    group,
+                    instruction,
+                    lanes: here,
+                    bytes: seen.len() as i64 * bytes,
+                    sectors: sectors.len() as i64,
+                    lines: lines.len() as i64,
+                });
+            }
+        }
+        Ok(GlobalReport { requests })
+    }
+}
+
+/// How wide the loads and stores of threads can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Widths {
+    /// For each thread the elements of its widest load or store.
+    pub threads: Vec<i64>,
+    /// The most bytes, a power of two, at multiples of which all of these begin; none where all begin at byte 0.
+    pub alignment: Option<i64>,
+}
+
+impl Widths {
+    /// The elements of the widest load or store that all threads can do.
+    pub fn all(&self) -> i64 {
+        self.threads.iter().copied().min().unwrap_or(1)
+    }
+}
+
+/// The widest loads or stores with which threads can take their values, up to 16 bytes; the width of `access` itself does not matter.
+///
+/// For numbers known at launch, what is proved for all their values.
+///
+/// Errors: as the layout's own; an index outside the tile.
+///
+/// ```
+/// use tilewright_analysis::{Access, Storage, widths};
+/// use tilewright_layout::Layout;
+///
+/// let rows: Layout = "(32,12):(12,1)".parse().unwrap(); // rows of 12 halves begin at multiples of 8 bytes
+/// let access = Access::thread_values(&rows.shape(), 16, 1).unwrap();
+/// let widths = widths(&Storage::from(&rows), &access).unwrap();
+/// assert_eq!((widths.all(), widths.alignment), (4, Some(8)));
+/// ```
+pub fn widths(storage: &Storage, access: &Access) -> Result<Widths, AnalysisError> {
+    with_units(storage, access, Widest)
+}
+
+struct Widest;
+
+impl Visit for Widest {
+    type Output = Result<Widths, AnalysisError>;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
+        let access = units.access;
+        let most = lowest_bit(access.values()).min(floor_power(128 / access.bits()));
+        let mut threads = Vec::new();
+        // A divisor of all offsets at which vectors begin.
+        let mut common = 0_i64;
+        for thread in 0..access.threads() {
+            let mut widest = most;
+            let mut before: Option<N> = None;
+            let mut starts = N::zero();
+            for value in 0..access.values() {
+                let offset = units.offset(thread, value)?;
+                let next = before.as_ref().and_then(|before| before.plus(&N::one()));
+                if value > 0 && !next.is_some_and(|next| next.same(&offset).proved()) {
+                    widest = widest.min(lowest_bit(value));
+                }
+                if value % widest == 0 {
+                    starts = N::from(offset.shared_divisor(&starts).known().unwrap_or(1));
+                    widest = widest.min(lowest_bit(starts.known().unwrap_or(1)));
+                }
+                before = Some(offset);
+            }
+            let start = starts.known().unwrap_or(1);
+            common = start.shared_divisor(&common);
+            threads.push(widest);
+        }
+        let alignment = match common {
+            0 => None,
+            common => Some(lowest_bit(common.saturating_mul(access.bits())).max(8) / 8),
+        };
+        Ok(Widths { threads, alignment })
+    }
+}
+
+/// The greatest power of two that divides a number; more than any width for 0.
+fn lowest_bit(number: i64) -> i64 {
+    1_i64.checked_shl(number.trailing_zeros()).filter(|bit| *bit > 0).unwrap_or(1 << 62)
+}
+
+/// The greatest power of two up to a number; 1 below.
+fn floor_power(number: i64) -> i64 {
+    1 << number.max(1).ilog2()
+}

@@ -1,0 +1,144 @@
+//! What a lane takes at once: a unit.
+//!
+//! Law: a load or store of `v` elements takes offsets `o, o+1, .., o+v-1` with `v` dividing `o`: the unit `o / v`. Memory is made of units of each width, so everything that is
+//! counted, words of banks and sectors, is a quotient of the number of a unit. Numbers may become known at launch; then quotient and
+//! remainder are proved, or the question is handed back.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Condition, Extent, LayoutError, Truth};
+
+use crate::access::Access;
+use crate::error::AnalysisError;
+use crate::storage::{Kind, Storage, xor_at};
+
+/// A number of units or elements.
+pub(crate) trait Number: Extent {
+    /// A stride of the storage that `by` is not known to divide: what makes an offset uncertain.
+    fn culprit(storage: &Storage, by: i64) -> Option<Self>;
+}
+
+impl Number for i64 {
+    fn culprit(_: &Storage, _: i64) -> Option<i64> {
+        None
+    }
+}
+
+impl Number for Expr {
+    fn culprit(storage: &Storage, by: i64) -> Option<Expr> {
+        let leaves = match storage.kind() {
+            Kind::Launch(layout) => layout.leaves(),
+            Kind::LaunchComposed(map) => map.inner().leaves(),
+            _ => return None,
+        };
+        let open = |stride: &&Expr| stride.known().is_none() && Expr::from(by).divides(stride) == Truth::Open;
+        leaves.iter().map(|leaf| &leaf.stride).find(open).cloned()
+    }
+}
+
+/// What an analysis does with the units of a storage, whichever kind of number they are.
+pub(crate) trait Visit {
+    type Output;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output;
+}
+
+/// The units that an access takes of a storage.
+pub(crate) struct Units<'a, F> {
+    pub storage: &'a Storage,
+    pub access: &'a Access,
+    offset: F,
+}
+
+/// Hands the units of a storage to an analysis.
+pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, analysis: V) -> V::Output {
+    match storage.kind() {
+        Kind::Layout(pair) => analysis.visit::<i64>(Units { storage, access, offset: |i| pair.1.eval(i) }),
+        Kind::Composed(map) => analysis.visit::<i64>(Units { storage, access, offset: |i| map.eval(&i) }),
+        Kind::Xor(layout) => analysis.visit::<i64>(Units { storage, access, offset: |i| xor_at(layout, i) }),
+        Kind::Launch(layout) => {
+            analysis.visit::<Expr>(Units { storage, access, offset: |i| layout.eval(&Expr::from(i)) })
+        }
+        Kind::LaunchComposed(map) => {
+            analysis.visit::<Expr>(Units { storage, access, offset: |i| map.eval(&Expr::from(i)) })
+        }
+    }
+}
+
+impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
+    /// The offset of a value of a thread.
+    pub(crate) fn offset(&self, thread: i64, value: i64) -> Result<N, AnalysisError> {
+        let index = self.access.index(thread, value)?;
+        if !(0..self.storage.size()).contains(&index) {
+            return Err(AnalysisError::Outside { thread, value, index, size: self.storage.size() });
+        }
+        Ok((self.offset)(index)?)
+    }
+
+    /// The unit that an instruction of a thread takes.
+    pub(crate) fn unit(&self, thread: i64, instruction: i64) -> Result<N, AnalysisError> {
+        let vector = self.access.vector();
+        let first = instruction * vector;
+        let start = self.offset(thread, first)?;
+        for value in 1..vector {
+            let offset = self.offset(thread, first + value)?;
+            let wanted = start.plus(&N::from(value)).ok_or(LayoutError::Overflow { op: "access" })?;
+            match offset.same(&wanted) {
+                Truth::Proved => {}
+                Truth::Refuted => {
+                    let (start, offset) = (start.to_string().into(), offset.to_string().into());
+                    let split = (thread, first + value);
+                    return Err(AnalysisError::Split { thread: split.0, value: split.1, start, offset, vector });
+                }
+                Truth::Open => {
+                    let question = Box::new(N::question(Condition::Equal, &offset, &wanted));
+                    return Err(AnalysisError::Open { thread, value: first + value, question });
+                }
+            }
+        }
+        if vector == 1 {
+            return Ok(start);
+        }
+        match start.divide(&N::from(vector)) {
+            Some((unit, rest)) if rest.is_zero().proved() => Ok(unit),
+            Some((_, rest)) if rest.known().is_some() => {
+                let offset = start.to_string().into();
+                Err(AnalysisError::Misaligned { thread, value: first, offset, vector })
+            }
+            _ => Err(self.open(thread, first, vector, &start)),
+        }
+    }
+
+    /// The line of `per` units in which a unit lies, and its place there.
+    pub(crate) fn line(&self, unit: &N, per: i64, thread: i64, instruction: i64) -> Result<(N, i64), AnalysisError> {
+        let value = instruction * self.access.vector();
+        let open = || self.open(thread, value, per * self.access.vector(), unit);
+        let (line, rest) = unit.divide(&N::from(per)).ok_or_else(open)?;
+        match rest.known() {
+            Some(rest) if rest >= 0 => Ok((line, rest)),
+            // Division truncates; lines below zero begin below.
+            Some(rest) => {
+                let below = line.minus(&N::one()).ok_or(LayoutError::Overflow { op: "access" })?;
+                Ok((below, rest + per))
+            }
+            None => Err(open()),
+        }
+    }
+
+    /// Whether two lines are one.
+    pub(crate) fn same(&self, a: &N, b: &N, thread: i64, instruction: i64) -> Result<bool, AnalysisError> {
+        match a.same(b) {
+            Truth::Proved => Ok(true),
+            Truth::Refuted => Ok(false),
+            Truth::Open => {
+                let question = Box::new(N::question(Condition::Equal, a, b));
+                Err(AnalysisError::Open { thread, value: instruction * self.access.vector(), question })
+            }
+        }
+    }
+
+    /// That it is not known where a thread reads: because of a stride that `by` may not divide.
+    fn open(&self, thread: i64, value: i64, by: i64, number: &N) -> AnalysisError {
+        let culprit = N::culprit(self.storage, by);
+        AnalysisError::of_question(&N::from(by), culprit.as_ref().unwrap_or(number), thread, value)
+    }
+}
