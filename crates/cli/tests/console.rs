@@ -1,4 +1,4 @@
-//! Every console block of the documents and of `tests/cmd` prints what it says.
+//! Every console block of the documents, of the book and of `tests/cmd` prints what it says.
 //!
 //! `TRYCMD=overwrite cargo test -p tilewright-cli --test console` writes down what is printed now.
 
@@ -9,5 +9,6 @@ fn console_blocks() {
         .env("NO_COLOR", "1")
         .case("../../*.md")
         .case("../../docs/*.md")
+        .case("../../docs/book/src/*.md")
         .case("tests/cmd/*.md");
 }

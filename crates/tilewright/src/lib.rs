@@ -136,3 +136,14 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../ARCHITECTURE.md")]
 pub struct Architecture;
+
+/// The code blocks of the book, run as tests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/book/src/getting-started.md")]
+    pub struct GettingStarted;
+    #[doc = include_str!("../../../docs/book/src/tensors.md")]
+    pub struct Tensors;
+    #[doc = include_str!("../../../docs/book/src/atoms.md")]
+    pub struct Atoms;
+}

@@ -1,0 +1,119 @@
+//! The book holds together: a picture is what the command above it draws, every page is in the summary, every link leads somewhere.
+//!
+//! `TRYCMD=overwrite cargo test -p tilewright-cli --test book` draws the pictures anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src")
+}
+
+/// The pages, by name.
+fn pages() -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(source()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            pages.push((name, fs::read_to_string(path).unwrap()));
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// The commands of a page's `sh` blocks that write pictures: their arguments, and the names of the pictures.
+fn commands(page: &str) -> Vec<(Vec<String>, String)> {
+    let mut commands = Vec::new();
+    let mut block = None;
+    for line in page.lines() {
+        if let Some(fence) = line.strip_prefix("```") {
+            block = if block.is_some() { None } else { Some(fence) };
+        } else if block == Some("sh") && line.starts_with("tilewright ") && line.contains(" -o pictures/") {
+            let mut arguments = words(line).split_off(1);
+            let at = arguments.iter().position(|word| word == "-o").unwrap();
+            let file = arguments.split_off(at).swap_remove(1);
+            commands.push((arguments, file.strip_prefix("pictures/").unwrap().to_owned()));
+        }
+    }
+    commands
+}
+
+/// The words of a shell's line; single quotes keep what is inside together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    assert!(!quoted, "{line}");
+    words
+}
+
+/// The targets of a page's links and images, outside of code.
+fn links(page: &str) -> Vec<&str> {
+    let mut links = Vec::new();
+    let mut code = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            code = !code;
+        } else if !code {
+            links.extend(line.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+        }
+    }
+    links
+}
+
+#[test]
+fn pictures_are_what_their_commands_draw() {
+    let overwrite = std::env::var_os("TRYCMD").is_some_and(|value| value == "overwrite");
+    let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("book");
+    fs::create_dir_all(&scratch).unwrap();
+    let mut drawn = BTreeSet::new();
+    for (name, page) in pages() {
+        for (arguments, file) in commands(&page) {
+            assert!(drawn.insert(file.clone()), "{name} draws {file} again");
+            assert!(links(&page).contains(&format!("pictures/{file}").as_str()), "{name} does not show {file}");
+            let made = scratch.join(&file);
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+            let output = command.args(&arguments).arg("-o").arg(&made).output().unwrap();
+            assert!(output.status.success() && output.stderr.is_empty(), "{name}: {arguments:?}: {output:?}");
+            let (made, kept) = (fs::read(made).unwrap(), source().join("pictures").join(&file));
+            if overwrite {
+                fs::write(kept, made).unwrap();
+            } else {
+                let current = fs::read(kept).is_ok_and(|kept| kept == made);
+                assert!(current, "{file} of {name} is not what its command draws; TRYCMD=overwrite draws it anew");
+            }
+        }
+    }
+    let kept: BTreeSet<String> = fs::read_dir(source().join("pictures"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(kept, drawn, "pictures that are kept, and those that a page draws");
+}
+
+#[test]
+fn every_page_is_in_the_summary_and_every_link_leads_somewhere() {
+    let pages = pages();
+    let summary = &pages.iter().find(|(name, _)| name == "SUMMARY.md").unwrap().1;
+    let listed: BTreeSet<&str> = links(summary).into_iter().collect();
+    let written: BTreeSet<&str> =
+        pages.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "SUMMARY.md").collect();
+    assert_eq!(listed, written);
+    for (name, page) in &pages {
+        for link in links(page) {
+            let file = link.split('#').next().unwrap();
+            let found = link.starts_with("https://") || file.is_empty() || source().join(file).exists();
+            assert!(found, "{name} links to {link}");
+        }
+    }
+}
