@@ -17,6 +17,7 @@ pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal
             .or_else(|| tilewright::draw::explanation(&code))
             .or_else(|| tilewright::tensor::explanation(&code))
             .or_else(|| tilewright::analysis::explanation(&code))
+            .or_else(|| tilewright::morphism::explanation(&code))
         {
             Some(text) => Ok(terminal.out.write_all(page(text, terminal.colour).as_bytes())?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),

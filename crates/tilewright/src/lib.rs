@@ -71,6 +71,7 @@
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
+//! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
 //! The types used most are also here, at the root.
@@ -89,6 +90,7 @@ pub use tilewright_emit as emit;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
+pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 pub use tilewright_tensor as tensor;
 
