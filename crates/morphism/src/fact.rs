@@ -67,7 +67,7 @@ impl Fact {
     }
 
     /// The blocks, in order.
-    pub fn blocks(&self) -> impl ExactSizeIterator<Item = &[i64]> + Clone + '_ {
+    pub fn blocks(&self) -> impl Iterator<Item = &[i64]> + Clone + '_ {
         let starts = core::iter::once(&0).chain(&self.ends);
         let range = move |(start, end): (&usize, &usize)| self.domain.get(*start..*end).unwrap_or_default();
         self.ends.iter().zip(starts).map(move |(end, start)| range((start, end)))
