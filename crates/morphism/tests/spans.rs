@@ -6,7 +6,7 @@ use random::{Random, same, value};
 use tilewright_layout::Tree;
 use tilewright_morphism::{Backward, Cospan, MutualRefinement, Ref, Span, TupleMorphism, standard_representation};
 
-const CASES: u64 = 100_000;
+const CASES: u64 = 40_000;
 
 /// A refinement that ends at a tuple.
 fn finer(random: &mut Random, tuple: &[i64]) -> Ref {
@@ -102,7 +102,7 @@ fn composition_of_layouts_is_a_span_an_inclusion_and_a_cospan() {
             assert_eq!(both.realise(index).unwrap(), value(&weak, index));
         }
     }
-    assert!(found > 20_000, "{found}");
+    assert!(found > 8_000, "{found}");
 }
 
 #[test]
