@@ -123,9 +123,12 @@ fn main() -> ExitCode {
     let steps = |text: &str| text.parse::<Layout<Coordinate>>().expect("the cases are layouts");
     let identity = steps("(6,2):(1@0,1@1)");
     let large_identity = steps("((8,16),(64,2),(1,2)):((1@0@0,1@1@0),(1@0@1,1@1@1),(1@0@2,1@1@2))");
+    // As many modes that do not merge as the identity has.
+    let apart = layout("((8,16),(64,2),(1,2)):((4,512),(128,65536),(0,262144))");
     let transpose = steps("(2,4):(1@1,1@0)");
     let large_steps = steps("((4,4),(2,16)):((1@0,4@0),(16@0,1@1))");
     run.case("compose (6,2):(1@0,1@1) o (4,3):(3,1)", || black_box(&identity).compose(black_box(&b)));
+    run.case("compose large, no modes of which merge", || black_box(&apart).compose(black_box(&large_b)));
     run.case("compose large identity", || black_box(&large_identity).compose(black_box(&large_b)));
     run.case("compose (6,2):(8,2) o (2,4):(1@1,1@0)", || black_box(&a).compose(black_box(&transpose)));
     run.case("compose large o steps", || black_box(&large_a).compose(black_box(&large_steps)));

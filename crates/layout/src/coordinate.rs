@@ -251,7 +251,15 @@ impl<N: Extent> Coordinate<N> {
         Coordinate { first, second, more: if more.is_empty() { None } else { Some(more.into_boxed_slice()) } }
     }
 
-    /// Both sums merged: `both` of two scales at the same path.
+    /// Adds `count` times a sum of several terms.
+    #[cold]
+    #[inline(never)]
+    fn add_sum(&mut self, count: &N, sum: &Coordinate<N>) -> Option<()> {
+        *self = self.plus(&sum.times(count)?)?;
+        Some(())
+    }
+
+    /// Both sums merged, scales at the same path added.
     fn merged(&self, other: &Coordinate<N>) -> Option<Coordinate<N>> {
         let (mut left, mut right) = (self.terms().peekable(), other.terms().peekable());
         let mut terms: Terms<N> = SmallVec::new();
@@ -439,6 +447,28 @@ impl<N: Extent> Stride for Coordinate<N> {
             }
         }
         Some(Coordinate::of_terms(terms))
+    }
+
+    #[inline]
+    fn add_times(&mut self, count: &N, step: &Coordinate<N>) -> Option<()> {
+        if !step.second.is_none() {
+            return self.add_sum(count, step);
+        }
+        let Term { path, scale } = &step.first;
+        let scale = scale.times(count)?;
+        if scale.is_zero().proved() {
+            return Some(());
+        }
+        if self.first.is_none() {
+            (self.first.path, self.first.scale) = (*path, scale);
+            return Some(());
+        }
+        if self.second.is_none() && self.first.path < *path {
+            (self.second.path, self.second.scale) = (*path, scale);
+            return Some(());
+        }
+        *self = self.plus(&Coordinate { first: Term { path: *path, scale }, second: Term::none(), more: None })?;
+        Some(())
     }
 
     #[inline]

@@ -380,10 +380,11 @@ pub(crate) fn eval_given<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent, many:
     let (mut rest, mut value) = (index.clone(), D::zero());
     for leaf in front {
         let (quotient, digit) = rest.divide_given(&leaf.extent, &[many])?;
-        value = value.plus(&leaf.stride.times(&digit)?)?;
+        value.add_times(&digit, &leaf.stride)?;
         rest = quotient;
     }
-    value.plus(&last.stride.times(&rest)?)
+    value.add_times(&rest, &last.stride)?;
+    Some(value)
 }
 
 /// The running products of the extents: the index distance of one step in each leaf, and the size at the end.

@@ -77,6 +77,15 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
     /// `count * self`.
     fn times(&self, count: &Self::Extent) -> Option<Self>;
 
+    /// Adds `count * step` to this; what this is when that is not representable is not said.
+    ///
+    /// Kinds whose values are large do it in place.
+    #[inline(always)]
+    fn add_times(&mut self, count: &Self::Extent, step: &Self) -> Option<()> {
+        *self = self.plus(&step.times(count)?)?;
+        Some(())
+    }
+
     /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, reads as one longer mode of steps
     /// `self`: the merge test of `coalesce`.
     ///
@@ -384,10 +393,11 @@ fn eval_by_division<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent) -> Option<
     let mut value = D::zero();
     for leaf in front {
         let (quotient, digit) = rest.divide(&leaf.extent)?;
-        value = value.plus(&leaf.stride.times(&digit)?)?;
+        value.add_times(&digit, &leaf.stride)?;
         rest = quotient;
     }
-    value.plus(&last.stride.times(&rest)?)
+    value.add_times(&rest, &last.stride)?;
+    Some(value)
 }
 
 #[cold]

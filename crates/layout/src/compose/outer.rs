@@ -91,13 +91,14 @@ impl<D: Stride> Outer<D> {
         let mut fits = true;
         for level in &mut self.levels {
             let (quotient, digit) = rest.divide_given(&level.extent, &[extent])?;
-            value = value.plus(&level.stride.times(&digit)?)?;
+            value.add_times(&digit, &level.stride)?;
             part = part.plus(&begin.times(&digit)?)?;
             level.part = part.clone();
             fits &= level.takes(last, extent);
             (rest, begin) = (quotient, level.end.clone());
         }
-        Some((value.plus(&self.last.times(&rest)?)?, fits))
+        value.add_times(&rest, &self.last)?;
+        Some((value, fits))
     }
 
     /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the last one number `last`.
@@ -125,10 +126,11 @@ impl<D: Stride> Outer<D> {
         let (mut value, mut rest) = (D::zero(), index.clone());
         for level in &self.levels {
             let (quotient, digit) = rest.divide(&level.extent)?;
-            value = value.plus(&level.stride.times(&digit)?)?;
+            value.add_times(&digit, &level.stride)?;
             rest = quotient;
         }
-        value.plus(&self.last.times(&rest)?)
+        value.add_times(&rest, &self.last)?;
+        Some(value)
     }
 }
 

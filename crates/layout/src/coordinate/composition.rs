@@ -27,11 +27,11 @@ use smallvec::SmallVec;
 use super::{Coordinate, ModePath};
 use crate::compose::{OP, compose_parts, stays_within};
 use crate::divide::write_parts;
-use crate::error::LayoutError;
+use crate::error::{LayoutError, Limit};
 use crate::inner::Inner;
 use crate::layout::{Layout, Leaf, eval_leaves};
 use crate::number::{Extent, Stride, Truth};
-use crate::profile::{LEAF, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
+use crate::profile::{LEAF, MAX_NODES, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
 use crate::shape::product;
 use crate::tiler::Pairs;
 use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
@@ -84,6 +84,37 @@ fn component<N: Extent>(b: TreeRef<'_, Leaf<Coordinate<N>>>, path: ModePath) -> 
     b.leaves.iter().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) }).collect()
 }
 
+/// Appends `A o B` where every step of `B` is in one leaf of `A`: a leaf goes on past its end, so it is a line, and `t:k@p` after `s:d` is `t:k*d`.
+/// Whether this is so; if not, nothing is appended.
+fn compose_lines<D: Stride>(
+    a: TreeRef<'_, Leaf<D>>,
+    b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
+    nodes: &mut Nodes,
+    leaves: &mut Leaves<Leaf<D>>,
+) -> Result<bool, LayoutError> {
+    let before = leaves.len();
+    for leaf in b.leaves {
+        let mut line = Leaf { extent: leaf.extent.clone(), stride: D::zero() };
+        if moves(leaf) {
+            let step = leaf.stride.term().and_then(|(path, scale)| match mode_at(a, path)?.leaves {
+                [only] => Some((scale, &only.stride)),
+                _ => None,
+            });
+            let Some((scale, stride)) = step else {
+                leaves.truncate(before);
+                return Ok(false);
+            };
+            line.stride.add_times(scale, stride).ok_or_else(|| LayoutError::overflow(OP))?;
+        }
+        leaves.push(line);
+    }
+    nodes.extend_from_slice(b.profile.nodes());
+    if nodes.len() > MAX_NODES {
+        return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: nodes.len() });
+    }
+    Ok(true)
+}
+
 /// Appends `A o B` to a tree that is being written.
 fn compose_into<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
@@ -91,6 +122,9 @@ fn compose_into<D: Stride>(
     nodes: &mut Nodes,
     leaves: &mut Leaves<Leaf<D>>,
 ) -> Result<(), LayoutError> {
+    if D::DISTRIBUTES && compose_lines(a, b, nodes, leaves)? {
+        return Ok(());
+    }
     let Some(groups) = groups(a, b)? else { return compose_terms(a, b, nodes, leaves) };
     // What each leaf of B becomes: a range of the leaves in `pool`.
     let mut pool: Leaves<Leaf<D>> = Leaves::new();
