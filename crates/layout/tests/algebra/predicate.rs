@@ -1,10 +1,8 @@
 //! Predicates against their definitions, by listing the values.
 
-mod random;
-
 use std::collections::BTreeSet;
 
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{Layout, LayoutError, MAX_CASES, MAX_IMAGE};
 
 fn layout(text: &str) -> Layout {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, OuterMap, Tree};
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 
 fn values(map: &Composed) -> Vec<i64> {
     (0..map.size()).map(|index| map.eval(&index).unwrap()).collect()

@@ -3,9 +3,7 @@
 //! Random expressions are built twice, as expressions and as functions of the parameters on plain numbers, and compared at
 //! admissible values.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::symbolic::{Declarations, Expr, Facts, Parameter, Symbolic, Values};
 use tilewright_layout::{Extent, Stride, Truth};
 

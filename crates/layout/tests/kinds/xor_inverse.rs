@@ -1,10 +1,8 @@
 //! Inverses, complements, conversions and predicates of layouts with XOR strides, against the definition, at every index.
 
-mod random;
-
 use std::collections::{BTreeSet, HashMap};
 
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{BitMatrix, Layout, LayoutError, Leaf, Tiler, Tree, Xor};
 
 /// `i * d`: the XOR of `d` shifted by each bit of `i`.

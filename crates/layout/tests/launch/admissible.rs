@@ -4,11 +4,9 @@
 //! agrees with all of them. Where the question is refused, a fact that is named settles it; and how often one is refused that has the same answer
 //! for all tried values is counted and limited.
 
-mod random;
-
 use std::collections::BTreeMap;
 
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::symbolic::{Declarations, Expr, Symbolic, Values};
 use tilewright_layout::{
     Composed, Coordinate, Layout, LayoutError, ModePath, Swizzle, Tree, Truth, common_coarsening, common_refinement,

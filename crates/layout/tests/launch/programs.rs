@@ -4,13 +4,13 @@
 //! function of the layout that the numbers give, at every index, and that satisfies the definition of the last operation. Where they
 //! refuse although the numbers give a layout for all tried values, the program is counted; the share is printed and limited.
 
-mod oracle;
-mod programs;
-mod random;
+mod generator;
+mod program;
 
-use oracle::{Flat, composite_exists, value};
-use programs::{AsIs, Generator, Program, parameters};
-use random::Random;
+use crate::oracle::{Flat, composite_exists, value};
+use crate::random::Random;
+use generator::{Generator, parameters};
+use program::{AsIs, Program};
 use std::collections::BTreeMap;
 
 use tilewright_layout::symbolic::{Declarations, Expr, Symbolic, Values};

@@ -2,9 +2,7 @@
 
 use tilewright_layout::{BitMatrix, Composed, LayoutError, LinearLayout};
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 
 /// A map of up to three inputs and two outputs.
 fn any(random: &mut Random) -> LinearLayout {

@@ -2,9 +2,7 @@
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tree, max_common_vector};
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 
 fn composed(text: &str) -> Composed {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

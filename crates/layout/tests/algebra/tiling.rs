@@ -4,11 +4,9 @@
 //! the tile's image on the number line, one at the first free place after another, and a composite exists when `A(B(c))`, evaluated at
 //! every coordinate, is the sum of layout functions.
 
-mod oracle;
-
 use std::collections::HashSet;
 
-use oracle::{Flat, composite_exists, value};
+use crate::oracle::{Flat, composite_exists, value};
 use tilewright_layout::{Layout, LayoutError, Tiler, Tree};
 
 fn layout(text: &str) -> Layout {

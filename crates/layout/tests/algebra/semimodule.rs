@@ -4,12 +4,10 @@
 //! with the two integer layouts of its components, at every index, on all layouts of a bounded set; and whether a composite or a sum
 //! exists, with the integer layout in which a pair `(x, y)` is the number `x + K*y`, for a `K` beyond every `x`.
 
-mod oracle;
-
 use std::collections::HashMap;
 use std::fmt;
 
-use oracle::{Flat, composite_exists};
+use crate::oracle::{Flat, composite_exists};
 use tilewright_layout::{Coord, Layout, Leaf, Profile, Slot, Stride, Tiler, Tree, Truth};
 
 /// A step in the plane.

@@ -1,9 +1,7 @@
 //! Law: a static layout has the value of the run-time layout with the same shape and strides, at every index and coordinate,
 //! inside the domain and outside, and none exactly where that layout refuses. Both are compared with the definition in 128 bits.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{Composed, Layout, Leaf, StaticComposed, StaticLayout, StaticTiler, Swizzle, Tiler, Tree};
 
 /// What `layout!` computes from a layout, at run time.

@@ -2,9 +2,7 @@
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, OuterMap, Swizzle, Tree};
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 
 fn composed(text: &str) -> Composed {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -5,9 +5,7 @@
 //! index; where there is none, it is the refusal. What is answered elsewhere stands in a comment: "C++" is CuTe's C++ library, with
 //! static integers unless run-time ("dynamic") ones are named; "pycute" is the Python reimplementation beside it.
 
-mod oracle;
-
-use oracle::{Flat, composite_exists, value};
+use crate::oracle::{Flat, composite_exists, value};
 use tilewright_layout::{
     Layout, LayoutError, Tiler, Tree, compact_order, crd2crd, crd2idx, domain_distribute, idx2crd,
 };

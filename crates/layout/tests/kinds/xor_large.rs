@@ -1,8 +1,6 @@
 //! Layouts with XOR strides too large to list: powers of two are never refused, and what no search can decide is an error, not work without end.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{Layout, Leaf, Tiler, Tree, Xor};
 
 /// `L(i)` for extents that are powers of two, bit by bit.

@@ -2,9 +2,7 @@
 
 use tilewright_layout::{BitMatrix, LayoutError};
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 
 /// Every matrix of up to three inputs and up to three outputs.
 fn small() -> Vec<BitMatrix> {

@@ -1,8 +1,6 @@
 //! XOR layouts among maps of numbers: as composed layouts, after them and before them, against the values at every index.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{Composed, Layout, LayoutError, OuterMap, Xor};
 
 fn pick<'a>(random: &mut Random, of: &[&'a str]) -> &'a str {

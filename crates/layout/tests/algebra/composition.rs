@@ -4,11 +4,8 @@
 //! layout over B's modes has that function. `exhaustive` walks every pair of two bounded sets; a tenth of it runs by default,
 //! the whole with `TILEWRIGHT_EXHAUSTIVE=1` (see CONTRIBUTING).
 
-mod oracle;
-mod random;
-
-use oracle::{Flat, composite_exists, value};
-use random::Random;
+use crate::oracle::{Flat, composite_exists, value};
+use crate::random::Random;
 use tilewright_layout::{Layout, LayoutError};
 
 fn text(flat: &[(i64, i64)]) -> String {

@@ -1,8 +1,6 @@
 //! Named cases of layouts that are known at launch: what other libraries get wrong or refuse, and what must not be answered.
 
-mod oracle;
-
-use oracle::{Flat, composite_exists, value};
+use crate::oracle::{Flat, composite_exists, value};
 use tilewright_layout::symbolic::{Declarations, Expr, Symbolic, Values};
 use tilewright_layout::{Layout, LayoutError, Tiler, Tree, increment};
 

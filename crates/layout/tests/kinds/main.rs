@@ -1,0 +1,22 @@
+//! Layouts of other kinds than integers: coordinates, XOR, bits, swizzles, composed ones and those of compile time.
+
+mod bit_matrix;
+mod composed;
+mod composed_algebra;
+mod composed_bits;
+mod composed_kinds;
+mod composed_pairs;
+mod coordinate;
+mod coordinate_text;
+mod coordinates;
+mod descriptor;
+mod linear;
+#[path = "../random/mod.rs"]
+mod random;
+mod static_layout;
+mod swizzle;
+mod swizzle_algebra;
+mod xor;
+mod xor_inverse;
+mod xor_large;
+mod xor_maps;
