@@ -99,8 +99,12 @@ pub(crate) fn no_magnitude<N: Extent>(op: &'static str, stride: &N) -> LayoutErr
 /// How the gaps between modes are filled.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Filling {
+    /// No offset is left out.
     Whole,
+    /// Disjoint, with holes.
     Holes,
+    /// The same, read on all integers: where a last mode of one position has none after it, the gap before it goes on instead.
+    Copies,
 }
 
 impl<N: Extent> Layout<N> {
@@ -164,6 +168,12 @@ impl<N: Extent> Layout<N> {
     pub fn weak_complement_open(&self) -> Result<Layout<N>, LayoutError> {
         fill("weak_complement", self, Filling::Holes, None)
     }
+
+    /// A layout with the function of the open weak complement on all integers: what copies of a block are arranged by.
+    #[inline]
+    pub(crate) fn copies(&self) -> Result<Layout<N>, LayoutError> {
+        fill("weak_complement", self, Filling::Copies, None)
+    }
 }
 
 pub(crate) fn fill<N: Extent>(
@@ -193,7 +203,7 @@ pub(crate) fn fill<N: Extent>(
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
         let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;
         let whole = hole.is_zero().proved();
-        let fits = whole || (filling == Filling::Holes && gap.is_zero().refuted());
+        let fits = whole || (filling != Filling::Whole && gap.is_zero().refuted());
         if !fits {
             return Err(refuse(op, layout, filling, &modes, number, &covered));
         }
@@ -213,6 +223,7 @@ pub(crate) fn fill<N: Extent>(
         covered = stride.times(extent).ok_or_else(overflow)?;
     }
     if let Some(extent) = vanishing
+        && filling != Filling::Copies
         && !target.is_some_and(|target| covered.divides(target).proved())
     {
         return Err(LayoutError::open(op, Condition::Less, &N::one(), extent));
@@ -277,6 +288,6 @@ fn refuse<N: Extent>(
 fn refusal(filling: Filling, chain: Chain) -> LayoutError {
     match filling {
         Filling::Whole => LayoutError::NotChain(Box::new(chain)),
-        Filling::Holes => LayoutError::Overlap(Box::new(chain)),
+        Filling::Holes | Filling::Copies => LayoutError::Overlap(Box::new(chain)),
     }
 }

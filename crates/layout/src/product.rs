@@ -32,7 +32,7 @@ pub trait Blocks: Stride {
 impl<N: Extent> Blocks for N {
     #[inline]
     fn copies(block: &Layout<N>) -> Result<Layout<N>, LayoutError> {
-        block.weak_complement_open()
+        block.copies()
     }
 }
 
