@@ -90,10 +90,11 @@ Examples:
   tilewright draw SM75_U32x4_LDSM_N -o ldmatrix.svg
   tilewright draw '(8,8):(8,1)' --slice '(2,_)' --slice '(_,5)'
 
-Several layouts stand side by side. An expression that divides or multiplies shows what goes in
-and what comes out; a swizzled layout is shown before and after, coloured by bank; with --tile a
-layout is read as (thread, value) to a place in the tile, two as the two sides of a copy, three as
-the operands A, B and C of a matrix product. --kind says it where that is not meant.
+Several layouts stand side by side. An expression that composes, complements, divides or
+multiplies shows what goes in and what comes out; a swizzled layout is shown before and after,
+coloured by bank; with --tile a layout is read as (thread, value) to a place in the tile, two as
+the two sides of a copy, three as the operands A, B and C of a matrix product. --kind says it
+where that is not meant: --kind offsets draws the result alone.
 
 The extension of FILE is the format: .svg, .html (a click isolates a thread), .png, .pdf, .tex or
 .txt; without -o the picture goes to the terminal. Large grids become images, or are cut.")]
@@ -184,15 +185,20 @@ keeps: at all places, or at evenly spaced ones where that would take long.")]
         options: crate::gemm::Options,
     },
 
-    /// Explain an error code, or how the value of an expression comes about.
+    /// Explain an error code, or how the value of an expression comes about, with pictures.
     #[command(after_help = "\
 Examples:
   tilewright explain E0107
-  tilewright explain 'logical_divide((4,6):(1,4), [2:1;3:1])'")]
+  tilewright explain 'logical_divide((4,6):(1,4), [2:1;3:1])'
+  tilewright explain '(6,2):(8,2) o (4,3):(3,1)' -o composition.html
+  tilewright explain '(6,2):(1,7) o (3,2):(2,3)'      why there is none
+  tilewright explain 'A = ((2,2),8):((1,4),8); A((1,0),3)'
+
+Each line is an expression over the lines before it. What cannot be drawn is told without a
+picture; what is refused is told as far as it goes.")]
     Explain {
-        /// An error code such as E0107, or an expression.
-        #[arg(value_name = "CODE|EXPRESSION", allow_hyphen_values = true)]
-        subject: String,
+        #[command(flatten)]
+        options: crate::explain::Options,
     },
 
     /// List the functions of the expression language, or describe one.

@@ -95,8 +95,9 @@ enum Kind {
     Memory,
 }
 
+/// Light, dark, or what the reader prefers.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum ThemeName {
+pub(crate) enum ThemeName {
     Auto,
     Light,
     Dark,
@@ -147,7 +148,13 @@ impl Options {
     }
 
     fn theme(&self) -> Theme {
-        match self.theme {
+        self.theme.into()
+    }
+}
+
+impl From<ThemeName> for Theme {
+    fn from(name: ThemeName) -> Theme {
+        match name {
             ThemeName::Auto => Theme::Auto,
             ThemeName::Light => Theme::Light,
             ThemeName::Dark => Theme::Dark,
@@ -156,7 +163,7 @@ impl Options {
 }
 
 /// Why there is no figure: the picture refuses, or the command was not used as it should be.
-enum Stop {
+pub(crate) enum Stop {
     Refused { code: &'static str, message: String, help: String },
     Failed(Failure),
 }
@@ -403,7 +410,7 @@ fn one(
         (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
         (Kind::Swizzle, other) => Err(usage(format!("a {} has no swizzle", other.kind()))),
-        (Kind::Auto, _) => match read.call.as_ref().map(|call| tiling(call, style)) {
+        (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
             Some(Ok(Some(figure))) => Ok(figure),
             Some(Err(stop)) => Err(stop),
             _ => Ok(draw::offsets(text, &map_of(value)?, style)?),
@@ -412,12 +419,27 @@ fn one(
     }
 }
 
-fn swizzles(map: &Composed) -> bool {
+pub(crate) fn swizzles(map: &Composed) -> bool {
     matches!(map.outer(), OuterMap::Swizzle(_) | OuterMap::Bits(_))
 }
 
+/// The picture of a composition, complement, division or product of layouts, if the call is one.
+fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
+    match (call.function, call.arguments.as_slice()) {
+        ("composition" | "composition_within", [a, Value::Layout(b)]) => {
+            let figure = plain(a).map(|a| draw::composition(&a, b, style));
+            Ok(figure.transpose()?)
+        }
+        ("complement" | "weak_complement", [a, _]) => {
+            let (Some(a), Some(rest)) = (plain(a), plain(&call.value)) else { return Ok(None) };
+            Ok(Some(draw::filled(&a, &rest, style)?))
+        }
+        _ => tiling(call, style),
+    }
+}
+
 /// The picture of a division or product of layouts, if the call is one.
-fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
+pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
     let [first, second] = call.arguments.as_slice() else { return Ok(None) };
     let (Some(layout), Some(tiler)) = (plain(first), second.to_tiler()) else { return Ok(None) };
     let divisions = [Division::Logical, Division::Zipped, Division::Tiled, Division::Flat];
@@ -432,7 +454,7 @@ fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
 }
 
 /// The layout that a value is; a shape is its compact layout.
-fn plain(value: &Value) -> Option<Layout> {
+pub(crate) fn plain(value: &Value) -> Option<Layout> {
     match value {
         Value::Layout(layout) => Some(layout.clone()),
         Value::Tree(shape) => Layout::compact(shape).ok(),

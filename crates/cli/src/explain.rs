@@ -1,14 +1,44 @@
 //! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about, what there is to call.
 
 use std::io::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use tilewright::Environment;
-use tilewright::notation::{Function, derive, explanation, functions};
+use tilewright::notation::{Function, explanation, functions};
 
+use crate::derivation;
+use crate::draw::ThemeName;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
 
-pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
+/// What is explained, and how.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// An error code such as E0107, or an expression.
+    #[arg(value_name = "CODE|EXPRESSION", allow_hyphen_values = true)]
+    subject: String,
+    /// The web page to write about an expression; without it the explanation goes to the terminal.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Light, dark, or what the reader prefers.
+    #[arg(long, value_enum, default_value = "auto")]
+    theme: ThemeName,
+    /// Formulas only, without pictures.
+    #[arg(long)]
+    brief: bool,
+}
+
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let environment = &mut Environment::new();
+    match &options.output {
+        Some(file) => derivation::write(&options.subject, file, options.theme.into(), environment, terminal),
+        None => tell(&options.subject, options.brief, environment, terminal),
+    }
+}
+
+/// Explains an error code, or an expression in an environment.
+pub fn tell(subject: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
         return match explanation(&code)
@@ -23,13 +53,7 @@ pub fn run(subject: &str, environment: &mut Environment, terminal: &mut Terminal
             None => Err(Failure::Usage(format!("there is no error code {code}"))),
         };
     }
-    match derive(subject, environment) {
-        Ok(derivation) => {
-            let text = derivation.to_string();
-            Ok(writeln!(terminal.out, "{}", text.trim_end())?)
-        }
-        Err(diagnostic) => Err(terminal.report(&diagnostic, subject)),
-    }
+    derivation::tell(subject, brief, environment, terminal)
 }
 
 /// A page as it reads on a terminal: the heading strong, code indented instead of fenced.

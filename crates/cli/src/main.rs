@@ -8,6 +8,7 @@ mod args;
 mod atoms;
 mod bench;
 mod check;
+mod derivation;
 mod draw;
 mod emit;
 mod eval;
@@ -30,7 +31,6 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use tilewright::Environment;
 
 use args::{Args, Command};
 use terminal::{Failure, Terminal};
@@ -62,7 +62,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
-        Some(Command::Explain { subject }) => explain::run(&subject, &mut Environment::new(), terminal),
+        Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),

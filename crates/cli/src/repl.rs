@@ -154,7 +154,7 @@ impl Session {
                     terminal.report(&diagnostic, source);
                 }
             },
-            Request::Explain(subject) => match explain::run(subject, &mut self.environment, terminal) {
+            Request::Explain(subject) => match explain::tell(subject, false, &mut self.environment, terminal) {
                 Err(Failure::Usage(message)) => terminal.message(&format!("{message}\n")),
                 Err(Failure::Io(error)) => return Err(Failure::Io(error)),
                 Err(Failure::Refused) | Ok(()) => {}

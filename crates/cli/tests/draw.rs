@@ -50,3 +50,25 @@ fn the_file_says_what_it_is_of() {
     assert!(text.contains("<!-- zipped_divide((8,8):(8,1), [2:1;4:1]) -->"));
     assert!(!text.contains("prefers-color-scheme"));
 }
+
+#[test]
+fn an_explanation_is_one_page_of_formulas_and_pictures() {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explained.html");
+    for (expression, status, told, pictures) in [
+        ("(6,2):(8,2) o (4,3):(3,1)", 0, "R0 = A o B[0] = (2,2):(24,2)", 2),
+        ("(6,2):(1,7) o (3,2):(2,3)", 1, "the modes alone: A(4) + A(3) = 4 + 3 = 7", 2),
+        ("zipped_divide((4,6):(6,1), [2:1;3:1])", 0, "R = zipped_divide(A, T) = ", 1),
+        ("gcd(12, 18)", 0, "R = 6", 0),
+        ("4:1 o", 1, "error[E02", 0),
+    ] {
+        let _ = std::fs::remove_file(&file);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+        let output = command.arg("explain").arg(expression).arg("-o").arg(&file).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        assert!(output.stdout.is_empty() && output.stderr.is_empty() == (status == 0), "{output:?}");
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(page.contains(told) && page.ends_with("</html>\n"), "{expression}");
+        assert_eq!(page.matches("<svg ").count(), pictures, "{expression}");
+        assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count(), "{expression}");
+    }
+}

@@ -70,9 +70,15 @@ impl Figure<'_> {
             let parts = || row.iter().flatten();
             let above = most(&mut parts().map(|part| part.above));
             let height = most(&mut parts().map(|part| part.height + part.below));
+            let mut before = f64::INFINITY;
             for (part, left) in row.iter().zip(&lefts) {
                 if let Some(part) = part {
-                    part.draw(&mut scene, Point::new(*left, top + above), gap);
+                    let at = Point::new(*left, top + above);
+                    part.draw(&mut scene, at);
+                    if part.follows {
+                        part.arrow(&mut scene, at, gap, before.min(part.height));
+                    }
+                    before = part.height;
                 }
             }
             top += above + height + theme::SPACE;
@@ -182,7 +188,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// Draws it with the top left corner of its body at a place.
-    fn draw(&self, scene: &mut Scene, at: Point, gap: f64) {
+    fn draw(&self, scene: &mut Scene, at: Point) {
         for (line, text) in self.heading.iter().enumerate() {
             let style = if line == 0 { TextStyle::heading() } else { TextStyle::plain() };
             let y = at.y - self.above + (line as f64 + 0.5) * TEXT_LINE;
@@ -215,12 +221,14 @@ impl<'a> Drawn<'a> {
             let y = at.y + self.height + theme::STEP + (line as f64 + 0.5) * TEXT_LINE;
             scene.text(Point::new(at.x, y), text, TextStyle { size: 10.5, ..TextStyle::caption() });
         }
-        if self.follows {
-            let y = at.y + self.height / 2.0;
-            let tip = at.x - self.left - theme::STEP;
-            let stroke = Stroke::new(Paint::Faint, 1.5);
-            scene.arrow(&[Point::new(tip - gap + 2.0 * theme::STEP, y), Point::new(tip, y)], stroke);
-        }
+    }
+
+    /// Draws the arrow that leads to it, beside the middle of what stands on both sides of it.
+    fn arrow(&self, scene: &mut Scene, at: Point, gap: f64, height: f64) {
+        let y = at.y + height / 2.0;
+        let tip = at.x - self.left - theme::STEP;
+        let stroke = Stroke::new(Paint::Faint, 1.5);
+        scene.arrow(&[Point::new(tip - gap + 2.0 * theme::STEP, y), Point::new(tip, y)], stroke);
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Axis {
     unit: i64,
     begin: i64,
     ticked: bool,
+    /// What the positions are called, where they are not counted.
+    names: Vec<String>,
 }
 
 impl Axis {
@@ -27,12 +29,25 @@ impl Axis {
     /// ```
     pub fn of(mode: &Tree<i64>) -> Axis {
         let extents: Vec<i64> = mode.leaves().iter().copied().filter(|extent| *extent > 1).collect();
-        if extents.is_empty() { Axis::flat(1) } else { Axis { extents, unit: 1, begin: 0, ticked: true } }
+        if extents.is_empty() { Axis::flat(1) } else { Axis { extents, ..Axis::flat(1) } }
     }
 
     /// A side without hierarchy.
     pub fn flat(extent: i64) -> Axis {
-        Axis { extents: vec![extent.max(1)], unit: 1, begin: 0, ticked: true }
+        Axis { extents: vec![extent.max(1)], unit: 1, begin: 0, ticked: true, names: Vec::new() }
+    }
+
+    /// A side whose positions have names.
+    ///
+    /// ```
+    /// use tilewright_draw::Axis;
+    ///
+    /// let axis = Axis::named(["B(c)", "A(B(c))"]);
+    /// assert_eq!((axis.len(), axis.tick_text(1, 0).as_str()), (2, "A(B(c))"));
+    /// ```
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Axis {
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        Axis { names: names.clone(), ..Axis::flat(i64::try_from(names.len()).unwrap_or(1)) }
     }
 
     /// The side of the modes of a shape one after another, the first fastest.
@@ -52,6 +67,19 @@ impl Axis {
     #[must_use]
     pub fn shifted_by(self, begin: i64) -> Axis {
         Axis { begin, ..self }
+    }
+
+    /// The same side with another number of positions: its slowest leaf ends earlier or goes on, the faster ones repeat as before. Where it ends
+    /// within a faster leaf it has no hierarchy.
+    #[must_use]
+    pub(crate) fn cut_to(self, len: i64) -> Axis {
+        let run = self.run(self.levels().saturating_sub(1));
+        let mut extents = self.extents;
+        match extents.last_mut() {
+            Some(last) if len >= run && len % run == 0 => *last = len / run,
+            _ => extents = vec![len.max(1)],
+        }
+        Axis { extents, ..Axis::flat(1) }
     }
 
     /// The same side without ticks.
@@ -94,6 +122,22 @@ impl Axis {
             _ => here,
         };
         if level == 0 { digit.saturating_mul(self.unit).saturating_add(self.begin) } else { digit }
+    }
+
+    /// What stands beside a position for one leaf: its tick, or its name.
+    pub fn tick_text(&self, position: i64, level: usize) -> String {
+        let name = usize::try_from(position).ok().and_then(|at| self.names.get(at));
+        name.filter(|_| level == 0).cloned().unwrap_or_else(|| self.tick(position, level).to_string())
+    }
+
+    /// The positions whose ticks of a leaf may be the widest.
+    pub(crate) fn widest(&self, level: usize) -> Vec<i64> {
+        let last = self.len() - 1;
+        match self.names.len() {
+            // The slowest leaf ends at the last position, each other at its own last index; the first may be shifted.
+            0 => vec![0, (self.run(level + 1) - 1).min(last), last],
+            _ => (0..=last).collect(),
+        }
     }
 
     /// How many positions a step of a leaf takes.

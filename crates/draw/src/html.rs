@@ -4,9 +4,10 @@
 //! it below; another click, or Escape, brings the rest back; the arrow keys go from thread to thread.
 
 use crate::document::Document;
+use crate::page::head;
 use crate::scene::Scene;
-use crate::svg::{push_escaped, svg};
-use crate::theme::{self, Mode, Paint, Theme};
+use crate::svg::svg;
+use crate::theme::{Mode, Paint, Theme};
 
 const SCRIPT: &str = "\
 const picture=document.querySelector('svg.tilewright'),told=document.getElementById('told');
@@ -48,10 +49,7 @@ show(null);
 pub fn html(scene: &Scene, document: &Document) -> String {
     let picture = svg(scene, document);
     let mut page = String::with_capacity(picture.len() + 4096);
-    page.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>");
-    push_escaped(&mut page, if document.title.is_empty() { "Layouts" } else { &document.title });
-    page.push_str("</title>\n<style>\n");
+    head(&mut page, document);
     let ground = |mode: Mode| {
         let (paper, ink) = (Paint::Paper.rgb(mode).hex(), Paint::Faint.rgb(mode).hex());
         format!("body{{background:#{paper};color:#{ink}}}")
@@ -60,10 +58,8 @@ pub fn html(scene: &Scene, document: &Document) -> String {
     if document.theme == Theme::Auto {
         page.push_str(&format!("\n@media(prefers-color-scheme:dark){{{}}}", ground(Mode::Dark)));
     }
-    page.push_str("\nbody{margin:16px;font-family:");
-    page.push_str(theme::FONTS);
     page.push_str(
-        ";font-size:14px;line-height:1.5}\n#told{margin:0 16px 16px;min-height:3em;max-width:72em}\n\
+        "\nbody{margin:16px;font-size:14px;line-height:1.5}\n#told{margin:0 16px 16px;min-height:3em;max-width:72em}\n\
          .tilewright [data-t]{cursor:pointer}\n.tilewright.isolating [data-t]:not(.on){opacity:.12}\n</style>\n</head>\n<body>\n",
     );
     page.push_str(&picture);

@@ -18,6 +18,8 @@
 //! | [`copy`] | who reads what, and who writes what |
 //! | [`mma`] | the operands of a matrix product, an instruction's or a tiled one's |
 //! | [`swizzle`] | offsets before and after, coloured by bank |
+//! | [`composition`], [`composition_by_mode`], [`over_indices`] | what B picks out of A, and where it goes wrong |
+//! | [`filled`] | a layout over memory, and the copies that its complement adds |
 //! | [`divide`], [`product`] | what goes in and what comes out, tile by tile in the same colours |
 //! | [`slices`], [`tiles`] | parts, pointed out |
 //! | [`memory`] | the image over memory, with gaps and overlaps |
@@ -34,6 +36,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A [`Page`] puts words, formulas and figures into one HTML file.
 //!
 //! A scene knows nothing of layouts, so diagrams of nodes, arrows and nesting trees ([`Scene::nesting`]) are drawn by the same formats:
 //! build a [`Scene`] and give it to [`Figure::of_scene`].
@@ -61,6 +65,7 @@ mod map;
 mod measure;
 mod nesting;
 mod number;
+mod page;
 #[cfg(feature = "pdf")]
 mod pdf;
 mod pictures;
@@ -86,11 +91,12 @@ pub use image::Image;
 pub use map::{Map, Target};
 pub use measure::text_width;
 pub use nesting::Side;
+pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, copy, divide, memory, mma, offsets,
-    product, side_by_side, slices, swizzle, thread_value, tiles,
+    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, composition, composition_by_mode, copy,
+    divide, filled, memory, mma, offsets, over_indices, product, side_by_side, slices, swizzle, thread_value, tiles,
 };
 #[cfg(feature = "png")]
 pub use raster::png;

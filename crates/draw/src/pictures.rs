@@ -2,6 +2,8 @@
 //!
 //! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn from what a layout is expected to be.
 
+mod composition;
+mod filling;
 mod fragments;
 mod memory;
 mod offsets;
@@ -9,6 +11,8 @@ mod selection;
 mod swizzling;
 mod tiling;
 
+pub use composition::{composition, composition_by_mode, over_indices};
+pub use filling::filled;
 pub use fragments::{copy, mma, thread_value};
 pub use memory::memory;
 pub use offsets::{offsets, side_by_side};

@@ -1,36 +1,53 @@
-//! Derivations: how the value of an expression comes about.
+//! Derivations: how the value of an expression comes about, or why there is none.
 //!
 //! Law: a derivation is a program of the language. Each step is an expression over the arguments and the steps before it,
-//! evaluated as any other, and the last step has the value of the call that is derived.
+//! evaluated as any other, and the last step has the value of the call that is derived. Where the call is refused the steps go
+//! as far as they exist, and end in the numbers that show the case.
+
+mod plan;
 
 use std::fmt;
 
-use tilewright_layout::Tiler;
+use tilewright_layout::{Layout, LayoutError};
 
-use crate::arguments::is_map;
 use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Environment, Evaluator, evaluate, run};
+use crate::eval::{Environment, Evaluator, bind, evaluate, prepare};
 use crate::functions;
-use crate::reading::tiler_of;
-use crate::value::Value;
+use crate::value::{Value, tuple_of};
+
+use plan::{APPLIED, Plan, plan};
 
 /// One line of a derivation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// How far it is indented.
     pub indent: usize,
     /// What it says.
     pub text: String,
+    /// What it is about.
+    pub about: About,
 }
 
-/// The steps by which the value of an expression comes about, and the value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a line of a derivation is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum About {
+    /// An operation on these arguments: a function by its name, `composition` for `A o B`, or `apply` for `A(c)`. Its formula is the line; the lines
+    /// about it follow, indented by one more.
+    Operation(&'static str, Vec<Value>),
+    /// A value with a name.
+    Value(String, Box<Value>),
+    /// Nothing but what it says.
+    Words,
+}
+
+/// The steps by which the value of an expression comes about, and the value or why there is none.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Derivation {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The value.
-    pub value: Value,
+    /// The value, or what is wrong.
+    pub value: Result<Value, Diagnostic>,
 }
 
 impl fmt::Display for Derivation {
@@ -54,14 +71,12 @@ pub struct Call {
 }
 
 /// Evaluates a program and tells how its value comes about: the defining formula of the last call with each intermediate
-/// value, and likewise for the calls among its arguments.
-///
-/// Errors: as [`evaluate`].
+/// value, and likewise for the calls among its arguments. Where a call is refused, its steps are told as far as they go.
 ///
 /// ```
 /// use tilewright_notation::{Environment, derive};
 ///
-/// let derivation = derive("logical_divide((4,6):(1,4), 4:2)", &mut Environment::new()).unwrap();
+/// let derivation = derive("logical_divide((4,6):(1,4), 4:2)", &mut Environment::new());
 /// assert_eq!(
 ///     derivation.to_string(),
 ///     "\
@@ -74,16 +89,34 @@ pub struct Call {
 ///   R = A o D = (4,(2,3)):(2,(1,8))
 /// "
 /// );
+///
+/// let refused = derive("(6,2):(1,7) o (3,2):(2,3)", &mut Environment::new());
+/// assert_eq!(refused.value.unwrap_err().code, "E0107");
+/// assert_eq!(refused.steps.last().unwrap().text, "the modes alone: A(4) + A(3) = 4 + 3 = 7");
 /// ```
-pub fn derive(source: &str, env: &mut Environment) -> Result<Derivation, Diagnostic> {
-    let mut program = Program::default();
-    let value = run(source, &mut program, env)?;
+pub fn derive(source: &str, env: &mut Environment) -> Derivation {
     let mut steps = Vec::new();
-    if let Some(last) = program.statements.last() {
+    let value = derived(source, env, &mut steps);
+    Derivation { steps, value }
+}
+
+fn derived(source: &str, env: &mut Environment, steps: &mut Vec<Step>) -> Result<Value, Diagnostic> {
+    let mut program = Program::default();
+    prepare(source, &mut program, env)?;
+    let mut last = None;
+    for (at, statement) in program.statements.iter().enumerate() {
         let deriver = Deriver { evaluator: Evaluator { source, program: &program, env } };
-        deriver.node(last.value, &value, 0, &mut steps)?;
+        let value = deriver.evaluator.value(statement.value);
+        match &value {
+            Ok(value) if at + 1 == program.statements.len() => deriver.node(statement.value, value, 0, steps)?,
+            Ok(_) => {}
+            Err(_) => deriver.refused(statement.value, steps)?,
+        }
+        let value = value?;
+        bind(source, statement, &value, env);
+        last = Some(value);
     }
-    Ok(Derivation { steps, value })
+    last.ok_or_else(|| Diagnostic::nothing(source))
 }
 
 /// Evaluates a program; if its last statement is a call or a composition, says which, with the values of the arguments.
@@ -100,10 +133,16 @@ pub fn derive(source: &str, env: &mut Environment) -> Result<Derivation, Diagnos
 /// ```
 pub fn call(source: &str, env: &mut Environment) -> Result<Option<Call>, Diagnostic> {
     let mut program = Program::default();
-    let value = run(source, &mut program, env)?;
-    let Some(last) = program.statements.last() else { return Ok(None) };
-    let deriver = Deriver { evaluator: Evaluator { source, program: &program, env } };
-    Ok(deriver.called(last.value)?.map(|(function, _, arguments)| Call { function, arguments, value }))
+    prepare(source, &mut program, env)?;
+    let mut called = Err(Diagnostic::nothing(source));
+    for statement in &program.statements {
+        let deriver = Deriver { evaluator: Evaluator { source, program: &program, env } };
+        let value = deriver.evaluator.value(statement.value)?;
+        let call = deriver.called(statement.value)?;
+        bind(source, statement, &value, env);
+        called = Ok(call.map(|call| Call { function: call.function, arguments: call.values, value }));
+    }
+    called
 }
 
 struct Deriver<'a> {
@@ -111,11 +150,19 @@ struct Deriver<'a> {
 }
 
 /// A call in the text: the function, the nodes of its arguments and their values.
-type Called = (&'static str, Vec<NodeId>, Vec<Value>);
+struct Called {
+    function: &'static str,
+    nodes: Vec<NodeId>,
+    values: Vec<Value>,
+}
 
 impl Deriver<'_> {
     fn nodes(&self, items: List) -> Vec<NodeId> {
         self.evaluator.program.list(items).to_vec()
+    }
+
+    fn values(&self, nodes: &[NodeId]) -> Result<Vec<Value>, Diagnostic> {
+        nodes.iter().map(|id| self.evaluator.value(*id)).collect()
     }
 
     /// The function that a node calls, if it calls one.
@@ -133,229 +180,223 @@ impl Deriver<'_> {
             },
             _ => return Ok(None),
         };
-        let values = nodes.iter().map(|id| self.evaluator.value(*id)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some((function, nodes, values)))
+        let values = self.values(&nodes)?;
+        Ok(Some(Called { function, nodes, values }))
     }
 
-    fn node(&self, id: NodeId, value: &Value, indent: usize, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
-        let Some((function, nodes, values)) = self.called(id)? else {
-            let text = self.evaluator.text(self.evaluator.program.span(id));
-            let written = value.to_string();
-            let text = if text == written { written } else { format!("{text} = {written}") };
-            steps.push(Step { indent, text });
-            return Ok(());
+    /// The map and the coordinate, if a node applies one to the other.
+    fn applied(&self, id: NodeId) -> Result<Option<Called>, Diagnostic> {
+        let (map, nodes) = match self.evaluator.program.node(id) {
+            Node::Call { name, arguments } => match self.evaluator.env.get(self.evaluator.text(name.span())) {
+                Some(map) => (map.clone(), self.nodes(arguments)),
+                None => return Ok(None),
+            },
+            Node::Apply { target, arguments } => (self.evaluator.value(target)?, self.nodes(arguments)),
+            _ => return Ok(None),
         };
-        let plan = plan(function, &values);
-        let list = |items: &[String]| items.join(", ");
-        let shown = format!("{function}({})", list(&plan.names));
-        steps.push(Step { indent, text: format!("{shown} {}", plan.formula) });
-        let mut env = Environment::new();
-        for ((name, value), id) in plan.names.iter().zip(&values).zip(&nodes) {
-            env.bind(name.as_str(), value.clone());
-            steps.push(Step { indent: indent + 1, text: format!("{name} = {value}") });
+        let mut coordinates = self.values(&nodes)?;
+        let coordinate = match coordinates.as_slice() {
+            [_] => coordinates.pop(),
+            _ => tuple_of(coordinates, false).ok(),
+        };
+        Ok(coordinate.map(|coordinate| Called { function: APPLIED, nodes: Vec::new(), values: vec![map, coordinate] }))
+    }
+
+    /// The steps to the value of a node.
+    fn node(&self, id: NodeId, value: &Value, indent: usize, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
+        let called = match self.called(id)? {
+            None => self.applied(id)?,
+            called => called,
+        };
+        match called {
+            Some(called) => self.operation(&called, Some(value), indent, steps),
+            None => {
+                let text = self.evaluator.text(self.evaluator.program.span(id));
+                let written = value.to_string();
+                let about = About::Value(text.to_owned(), Box::new(value.clone()));
+                let text = if text == written { written } else { format!("{text} = {written}") };
+                steps.push(Step { indent, text, about });
+                Ok(())
+            }
+        }
+    }
+
+    /// The steps of the innermost call within a node that is refused, as far as they go.
+    fn refused(&self, id: NodeId, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
+        let operands = match self.evaluator.program.node(id) {
+            Node::Call { arguments, .. } => self.nodes(arguments),
+            Node::Apply { target, arguments } => [vec![target], self.nodes(arguments)].concat(),
+            Node::Compose { items } | Node::Tiler { items } | Node::Tuple { items, .. } => self.nodes(items),
+            Node::Index { target, .. } => vec![target],
+            _ => return Ok(()),
+        };
+        match operands.into_iter().find(|operand| self.is_refused(*operand)) {
+            Some(operand) => self.refused(operand, steps),
+            None => match self.called(id)? {
+                Some(called) => self.operation(&called, None, 0, steps),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// The steps of a call: its formula, its arguments, what leads to its value, and what can be seen in it.
+    ///
+    /// It calls itself for arguments that are calls, as deep as the text nests, so what needs room on the stack is done elsewhere.
+    fn operation(
+        &self,
+        called: &Called,
+        value: Option<&Value>,
+        indent: usize,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Diagnostic> {
+        let plan = formula(called, indent, steps);
+        for (position, (name, value)) in plan.names.iter().zip(&called.values).enumerate() {
+            steps.push(named(name, None, value, indent + 1));
             // How an argument comes about that is itself a call.
-            if self.called(*id)?.is_some() {
+            if let Some(id) = called.nodes.get(position)
+                && self.is_call(*id)
+            {
                 self.node(*id, value, indent + 2, steps)?;
             }
         }
-        for (name, expression) in &plan.steps {
-            // A step may be refused where the whole is not: by mode, or past the end. It is left out then.
-            if let Ok(value) = evaluate(expression, &mut env) {
-                steps.push(Step { indent: indent + 1, text: format!("{name} = {expression} = {value}") });
-                env.bind(name.as_str(), value);
-            }
-        }
-        if plan.steps.is_empty() {
-            steps.push(Step { indent: indent + 1, text: format!("R = {value}") });
-        }
+        conclusion(called, &plan, value, indent + 1, steps);
         Ok(())
     }
+
+    #[inline(never)]
+    fn is_call(&self, id: NodeId) -> bool {
+        matches!(self.called(id), Ok(Some(_)))
+    }
+
+    #[inline(never)]
+    fn is_refused(&self, id: NodeId) -> bool {
+        self.evaluator.value(id).is_err()
+    }
 }
 
-/// How a call is derived: names for its arguments, its defining formula, and named expressions.
-struct Plan {
-    names: Vec<String>,
-    formula: String,
-    steps: Vec<(String, String)>,
+/// The line of a value that has a name, and what it is besides.
+#[inline(never)]
+fn named(name: &str, from: Option<String>, value: &Value, indent: usize) -> Step {
+    let from = from.map_or_else(String::new, |from| format!("{from} = "));
+    let about = About::Value(name.to_owned(), Box::new(value.clone()));
+    Step { indent, text: format!("{name} = {from}{value}"), about }
 }
 
-fn plan(function: &str, values: &[Value]) -> Plan {
-    let form = |names: &[&str], formula: &str, steps: &[(&str, &str)]| Plan {
-        names: names.iter().map(|name| name.to_string()).collect(),
-        formula: formula.to_string(),
-        steps: steps.iter().map(|(name, step)| (name.to_string(), step.to_string())).collect(),
+/// The line with the formula of a call, and how the call is derived.
+#[inline(never)]
+fn formula(called: &Called, indent: usize, steps: &mut Vec<Step>) -> Plan {
+    let plan = plan(called.function, &called.values);
+    let shown = match called.function {
+        APPLIED => "A(c)".to_owned(),
+        function => format!("{function}({})", plan.names.join(", ")),
     };
-    let second_is_layout = values.get(1).is_some_and(is_map);
-    match (function, values.len()) {
-        ("logical_divide", _) if second_is_layout => form(
-            &["A", "T"],
-            "= A o (T, complement(T, size(A)))",
-            &[("N", "size(A)"), ("C", "complement(T, N)"), ("D", "make_layout(T, C)"), ("R", "A o D")],
-        ),
-        ("logical_divide", _) => by_mode("A", "T", values, "divides each mode by its tile", "logical_divide"),
-        ("zipped_divide", _) => form(
-            &["A", "T"],
-            "is logical_divide(A, T) with the tiles gathered in mode 0 and the rests in mode 1",
-            &[("D", "logical_divide(A, T)"), ("R", "zipped_divide(A, T)")],
-        ),
-        ("tiled_divide", _) => form(
-            &["A", "T"],
-            "is zipped_divide(A, T) with the rests side by side: ((tiles),rest,rest,...)",
-            &[("D", "logical_divide(A, T)"), ("Z", "zipped_divide(A, T)"), ("R", "tiled_divide(A, T)")],
-        ),
-        ("flat_divide", _) => form(
-            &["A", "T"],
-            "is zipped_divide(A, T) with all modes side by side: (tile,tile,...,rest,rest,...)",
-            &[("D", "logical_divide(A, T)"), ("Z", "zipped_divide(A, T)"), ("R", "flat_divide(A, T)")],
-        ),
-        ("logical_product", _) if second_is_layout => form(
-            &["A", "B"],
-            "= (A, A* o B), where A* is the weak complement of A, open at the end",
-            &[("C", "weak_complement(A)"), ("K", "C o B"), ("R", "make_layout(A, K)")],
-        ),
-        ("logical_product", _) => by_mode("A", "B", values, "multiplies each mode by its own", "logical_product"),
-        ("zipped_product", _) => form(
-            &["A", "B"],
-            "is logical_product(A, B) with the blocks gathered in mode 0 and the copies in mode 1",
-            &[("P", "logical_product(A, B)"), ("R", "zipped_product(A, B)")],
-        ),
-        ("tiled_product", _) => form(
-            &["A", "B"],
-            "is zipped_product(A, B) with the copies side by side: ((blocks),copies,copies,...)",
-            &[("P", "zipped_product(A, B)"), ("R", "tiled_product(A, B)")],
-        ),
-        ("flat_product", _) => form(
-            &["A", "B"],
-            "is zipped_product(A, B) with all modes side by side",
-            &[("P", "zipped_product(A, B)"), ("R", "flat_product(A, B)")],
-        ),
-        ("blocked_product", _) => form(
-            &["A", "B"],
-            "pairs mode i of A with mode i of A* o B: ((block,copies),...)",
-            &[("C", "weak_complement(A)"), ("K", "C o B"), ("R", "blocked_product(A, B)")],
-        ),
-        ("raked_product", _) => form(
-            &["A", "B"],
-            "pairs mode i of A* o B with mode i of A: ((copies,block),...)",
-            &[("C", "weak_complement(A)"), ("K", "C o B"), ("R", "raked_product(A, B)")],
-        ),
-        ("tile_to_shape", 2) => form(
-            &["A", "S"],
-            "= blocked_product(A, the compact layout of how many blocks cover each mode of S)",
-            &[
-                ("E", "product_each(shape(A))"),
-                ("K", "ceil_div(S, E)"),
-                ("L", "make_layout(K)"),
-                ("R", "tile_to_shape(A, S)"),
-            ],
-        ),
-        ("tile_to_shape", _) => form(
-            &["A", "S", "order"],
-            "= blocked_product(A, the layout, in this order, of how many blocks cover each mode of S)",
-            &[
-                ("E", "product_each(shape(A))"),
-                ("K", "ceil_div(S, E)"),
-                ("L", "make_ordered_layout(K, order)"),
-                ("R", "tile_to_shape(A, S, order)"),
-            ],
-        ),
-        ("composition", _) if second_is_layout => {
-            let rank = match values.get(1) {
-                Some(Value::Layout(b)) => b.rank(),
-                _ => 0,
-            };
-            let mut plan = form(&["A", "B"], "is the R with R(c) = A(B(c)), B being applied first", &[]);
-            if rank > 1 {
-                let modes = (0..rank).map(|mode| (format!("R{mode}"), format!("A o B[{mode}]")));
-                plan.steps.extend(modes);
-            }
-            plan.steps.push(("R".to_string(), "A o B".to_string()));
-            plan
-        }
-        ("composition", _) => by_mode("A", "T", values, "composes each mode with its own", "composition"),
-        ("composition_within", _) => form(
-            &["A", "B"],
-            "is A o B, where every B(c) is an index of A",
-            &[("N", "size(A)"), ("M", "cosize(B)"), ("R", "A o B")],
-        ),
-        ("complement", 2) => form(
-            &["A", "M"],
-            "is the sorted R such that (A, R) reaches every offset below M once",
-            &[
-                ("F", "filter(A)"),
-                ("R", "complement(A, M)"),
-                ("D", "make_layout(F, R)"),
-                ("whole", "is_bijective(D)"),
-                ("N", "size(D)"),
-            ],
-        ),
-        ("complement", _) => form(
-            &["A"],
-            "is the sorted R such that (A, R) reaches every offset once; its last mode is open",
-            &[("F", "filter(A)"), ("R", "complement(A)")],
-        ),
-        ("weak_complement", 2) => form(
-            &["A", "M"],
-            "is a sorted R such that (A, R) reaches no offset twice; offsets below M may be left out",
-            &[("F", "filter(A)"), ("R", "weak_complement(A, M)"), ("once", "is_injective(make_layout(F, R))")],
-        ),
-        ("right_inverse", _) => form(
-            &["A"],
-            "is the largest R with A(R(i)) = i",
-            &[("R", "right_inverse(A)"), ("A(R(i))", "coalesce(A o R)")],
-        ),
-        ("left_inverse", _) => {
-            form(&["A"], "is an R with A(R(A(k))) = A(k)", &[("R", "left_inverse(A)"), ("R(A(k))", "R o A")])
-        }
-        ("coalesce", 1) => form(
-            &["A"],
-            "is the same function with the fewest modes: s:d before t:(s*d) is one mode of extent s*t",
-            &[("F", "flatten(A)"), ("R", "coalesce(A)"), ("same", "equivalent(A, R)")],
-        ),
-        ("filter", 1) => form(&["A"], "= coalesce(filter_zeros(A))", &[("F", "filter_zeros(A)"), ("R", "coalesce(F)")]),
-        ("layout_add", _) => form(
-            &["A", "B"],
-            "is the R with R(i) = A(i) + B(i), on the modes G that neither of the two splits",
-            &[
-                ("G", "greatest_common_domain(coalesce(A), coalesce(B))"),
-                ("AG", "A o G"),
-                ("BG", "B o G"),
-                ("R", "layout_add(A, B)"),
-            ],
-        ),
-        ("size", 1) => form(&["A"], "= product(shape(A))", &[("S", "shape(A)"), ("R", "product(S)")]),
-        ("slice", _) => {
-            form(&["A", "c"], "keeps the modes where c has _", &[("rest", "dice(A, c)"), ("R", "slice(A, c)")])
-        }
-        ("crd2idx", 2) if second_is_layout => form(
-            &["c", "A"],
-            "= inner_product(natural coordinate of c, stride(A))",
-            &[("k", "idx2crd(c, shape(A))"), ("D", "stride(A)"), ("R", "inner_product(k, D)")],
-        ),
-        (name, count) => {
-            let names = match count {
-                0 | 1 => vec!["A".to_string()],
-                _ => "ABCDEFGHIJKLMN".chars().take(count).map(String::from).collect(),
-            };
-            let summary = functions::find(name).map_or("", |function| function.summary);
-            Plan { names, formula: format!("is {summary}"), steps: Vec::new() }
-        }
-    }
+    let about = About::Operation(called.function, called.values.clone());
+    steps.push(Step { indent, text: format!("{shown} {}", plan.formula), about });
+    plan
 }
 
-/// A division, product or composition that goes mode by mode.
-fn by_mode(first: &str, second: &str, values: &[Value], what: &str, function: &str) -> Plan {
-    let names = vec![first.to_string(), second.to_string()];
-    let mut steps = Vec::new();
-    if let Some(Ok(Tiler::Modes(modes))) = values.get(1).and_then(tiler_of) {
-        for (mode, item) in modes.items().iter().enumerate() {
-            let expression = match item {
-                Tiler::Keep => format!("{first}[{mode}]"),
-                item => format!("{function}({first}[{mode}], {item})"),
-            };
-            steps.push((format!("R{mode}"), expression));
+/// What leads from the arguments to the value, and what can be seen in it.
+#[inline(never)]
+fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize, steps: &mut Vec<Step>) {
+    let mut env = Environment::new();
+    for (name, value) in plan.names.iter().zip(&called.values) {
+        env.bind(name.as_str(), value.clone());
+    }
+    for (name, expression) in &plan.steps {
+        // A step may be refused where the whole is not: by mode, or past the end. It is left out then.
+        if let Ok(value) = evaluate(expression, &mut env) {
+            let sum = if expression == "inner_product(k, D)" { written_sum(&env) } else { None };
+            steps.push(named(name, Some(sum.unwrap_or_else(|| expression.clone())), &value, indent));
+            env.bind(name.as_str(), value);
         }
     }
-    steps.push(("R".to_string(), format!("{function}({first}, {second})")));
-    Plan { names, formula: what.to_string(), steps }
+    if let (true, Some(value)) = (plan.steps.is_empty(), value) {
+        steps.push(named("R", None, value, indent));
+    }
+    let remarks = match (value, called.function, called.values.as_slice()) {
+        (Some(Value::Layout(rest)), "complement", _) => filled(rest),
+        (None, "composition", [Value::Layout(a), Value::Layout(b)]) => disproof(a, b),
+        _ => Vec::new(),
+    };
+    steps.extend(remarks.into_iter().map(|text| Step { indent, text, about: About::Words }));
+}
+
+/// `2*8 + 3*1`: the sum of the products of the numbers of `k` and `D`.
+fn written_sum(env: &Environment) -> Option<String> {
+    let leaves = |value: &Value| match value {
+        Value::Int(number) => Some(vec![*number]),
+        Value::Tree(tree) => Some(tree.leaves().to_vec()),
+        _ => None,
+    };
+    let (coordinate, stride) = (leaves(env.get("k")?)?, leaves(env.get("D")?)?);
+    let products = coordinate.iter().zip(&stride).map(|(index, step)| format!("{index}*{step}"));
+    Some(products.collect::<Vec<_>>().join(" + "))
+}
+
+/// How a complement fills the gaps, mode by mode: below the stride of one all is full, by the modes before it.
+fn filled(rest: &Layout) -> Vec<String> {
+    let modes = rest.leaves().iter().filter(|leaf| leaf.extent > 1);
+    let told = modes.filter_map(|leaf| {
+        let (extent, stride) = (leaf.extent, leaf.stride);
+        let end = extent.checked_mul(stride)?;
+        Some(format!("{extent}:{stride} repeats what fills [0,{stride}) {extent} times: [0,{end}) is full"))
+    });
+    told.collect()
+}
+
+/// The numbers that show why there is no composition.
+fn disproof(a: &Layout, b: &Layout) -> Vec<String> {
+    let at = |index: i64| a.eval(&index).map_or_else(|_| "?".to_owned(), |value| value.to_string());
+    match a.compose(b) {
+        Err(LayoutError::Carry(carry)) => {
+            let parts: Vec<(i64, i64)> = (carry.coordinate().iter().zip(b.leaves().iter()))
+                .filter(|(index, _)| **index != 0)
+                .map(|(index, leaf)| (*index, leaf.stride))
+                .collect();
+            let listed = |text: &dyn Fn(i64, i64) -> String| {
+                parts.iter().map(|(index, stride)| text(*index, *stride)).collect::<Vec<_>>().join(" + ")
+            };
+            let index =
+                parts.iter().fold(0_i64, |sum, (index, stride)| sum.saturating_add(index.saturating_mul(*stride)));
+            let coordinate: Vec<String> = carry.coordinate().iter().map(i64::to_string).collect();
+            let steps = listed(&|index, stride| format!("{index}*{stride}"));
+            let alone = listed(&|index, stride| format!("A({})", index.saturating_mul(stride)));
+            let values = listed(&|index, stride| at(index.saturating_mul(stride)));
+            let total = parts.iter().try_fold(0_i64, |total, (index, stride)| {
+                total.checked_add(a.eval(&index.checked_mul(*stride)?).ok()?)
+            });
+            // A mode that carries by itself is no sum of values of A, but of its runs.
+            let told = total.is_some_and(|total| total.to_string() == carry.sum.to_string());
+            let modes =
+                if told { format!("the modes alone: {alone} = {values}") } else { "the modes alone".to_owned() };
+            vec![
+                format!(
+                    "at c = ({}): B(c) = {steps} = {index}, and A({index}) = {}",
+                    coordinate.join(","),
+                    carry.value
+                ),
+                format!("{modes} = {}", carry.sum),
+            ]
+        }
+        Err(LayoutError::Uneven(uneven)) => {
+            const SHOWN: i64 = 12;
+            let run = |extent: i64, stride: i64| {
+                let values: Vec<String> = (0..extent.min(SHOWN)).map(|step| at(step.saturating_mul(stride))).collect();
+                format!("{}{}", values.join(", "), if extent > SHOWN { ", .." } else { "" })
+            };
+            let mode = &uneven.mode;
+            let mut told =
+                vec![format!("{}:{} alone has the values {}", mode.extent, mode.stride, run(mode.extent, mode.stride))];
+            if uneven.left != mode.extent {
+                let (left, stride) = (uneven.left, uneven.stride);
+                told.push(format!("after its first runs {left}:{stride} is left, with {}", run(left, stride)));
+            }
+            told.push(format!(
+                "the steps are equal for {} positions, which does not divide {}",
+                uneven.run, uneven.left
+            ));
+            told
+        }
+        _ => Vec::new(),
+    }
 }

@@ -43,6 +43,11 @@ impl Diagnostic {
         Diagnostic { code, message: message.into(), span, labels: Vec::new(), help: None }
     }
 
+    /// That a program holds no statement.
+    pub(crate) fn nothing(source: &str) -> Diagnostic {
+        Diagnostic::new("E0212", 0..source.len(), "there is nothing to evaluate")
+    }
+
     /// The diagnostic as a failure.
     #[cold]
     #[inline(never)]

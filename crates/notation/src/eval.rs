@@ -10,7 +10,7 @@ use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 use tilewright_layout::{BitMatrix, Extent, Layout, LayoutError, ModePath, Stride, Swizzle, Tiler, Tree, Xor};
 
 use crate::arguments::{Arguments, Fault, is_map};
-use crate::ast::{List, Name, Node, NodeId, Operator, Program};
+use crate::ast::{List, Name, Node, NodeId, Operator, Program, Statement};
 use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
@@ -86,18 +86,27 @@ pub fn evaluate(source: &str, env: &mut Environment) -> Result<Value, Diagnostic
 
 /// As [`evaluate`], in the memory of an earlier program.
 pub(crate) fn run(source: &str, program: &mut Program, env: &mut Environment) -> Result<Value, Diagnostic> {
-    parse(source, program).map_err(|error| *error)?;
-    declare(source, program, env)?;
+    prepare(source, program, env)?;
     let mut last = None;
     for statement in &program.statements {
         let value = Evaluator { source, program, env }.value(statement.value)?;
-        if let Some(name) = statement.name {
-            let text = source.get(name.span()).unwrap_or("");
-            env.bind(text, value.clone());
-        }
+        bind(source, statement, &value, env);
         last = Some(value);
     }
-    last.ok_or_else(|| Diagnostic::new("E0212", 0..source.len(), "there is nothing to evaluate"))
+    last.ok_or_else(|| Diagnostic::nothing(source))
+}
+
+/// Reads a program and gathers its parameters.
+pub(crate) fn prepare(source: &str, program: &mut Program, env: &mut Environment) -> Result<(), Diagnostic> {
+    parse(source, program).map_err(|error| *error)?;
+    declare(source, program, env)
+}
+
+/// Binds the name of a statement, if it has one, to its value.
+pub(crate) fn bind(source: &str, statement: &Statement, value: &Value, env: &mut Environment) {
+    if let Some(name) = statement.name {
+        env.bind(source.get(name.span()).unwrap_or(""), value.clone());
+    }
 }
 
 /// Gathers the parameters of a program, the names that nothing is bound to where a number may stand, and what is said about them: facts

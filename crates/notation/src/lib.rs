@@ -35,7 +35,7 @@ mod suggest;
 mod value;
 
 pub use batch::run_batch;
-pub use derive::{Call, Derivation, Step, call, derive};
+pub use derive::{About, Call, Derivation, Step, call, derive};
 pub use diagnostic::Diagnostic;
 pub use eval::{Environment, evaluate};
 pub use explain::{codes, explanation};

@@ -46,16 +46,16 @@ impl Side {
     }
 
     /// The ticks of a level: the middle of each run of positions with one tick, and the tick.
-    fn ticks(&self, level: usize) -> Vec<(f64, i64)> {
+    fn ticks(&self, level: usize) -> Vec<(f64, String)> {
         let run = self.axis.run(level);
-        let mut ticks: Vec<(f64, f64, i64, i64)> = Vec::new();
+        let mut ticks: Vec<(f64, f64, i64, String)> = Vec::new();
         for (at, position) in self.shown.iter().enumerate() {
             let Some(position) = position else { continue };
             let group = position.checked_div(run).unwrap_or(0);
             let (start, end) = (self.start(at), self.start(at + 1));
             match ticks.last_mut() {
                 Some((_, last, known, _)) if *known == group && *last == start => *last = end,
-                _ => ticks.push((start, end, group, self.axis.tick(*position, level))),
+                _ => ticks.push((start, end, group, self.axis.tick_text(*position, level))),
             }
         }
         ticks.into_iter().map(|(start, end, _, tick)| ((start + end) / 2.0, tick)).collect()
@@ -115,7 +115,7 @@ impl Cells {
         let rows = Side::new(&grid.rows, rows, height);
         let columns = Side::new(&grid.columns, columns, width);
         let level_widths = (0..rows.levels()).map(|level| {
-            let texts = rows.ticks(level).into_iter().map(|(_, tick)| tick.to_string());
+            let texts = rows.ticks(level).into_iter().map(|(_, tick)| tick);
             texts.map(|text| text_width(&text, theme::SMALL_TEXT, false)).fold(0.0, f64::max) + theme::STEP + 2.0
         });
         let level_widths = level_widths.collect();
@@ -240,14 +240,14 @@ impl Cells {
         for level in 0..self.columns.levels() {
             let y = at.y - (level as f64 + 0.5) * TICK_LINE;
             for (x, tick) in self.columns.ticks(level) {
-                scene.text(Point::new(at.x + x, y), &tick.to_string(), column_style);
+                scene.text(Point::new(at.x + x, y), &tick, column_style);
             }
         }
         let row_style = TextStyle::small().anchored(Anchor::End);
         let mut x = at.x;
         for (level, width) in self.level_widths.iter().enumerate() {
             for (y, tick) in self.rows.ticks(level) {
-                scene.text(Point::new(x - theme::STEP, at.y + y), &tick.to_string(), row_style);
+                scene.text(Point::new(x - theme::STEP, at.y + y), &tick, row_style);
             }
             x -= width;
         }

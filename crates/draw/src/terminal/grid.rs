@@ -89,12 +89,8 @@ struct TickColumns<'a> {
 
 impl<'a> TickColumns<'a> {
     fn new(axis: &'a Axis) -> TickColumns<'a> {
-        let last = axis.len() - 1;
         let widest = |level: usize| {
-            // The slowest leaf ends at the last position, each other at its own last index; the first may be shifted.
-            let ends =
-                [0, (axis.run(level + 1) - 1).min(last), last].map(|at| width_of(&axis.tick(at, level).to_string()));
-            ends.into_iter().max().unwrap_or(1)
+            axis.widest(level).into_iter().map(|at| width_of(&axis.tick_text(at, level))).max().unwrap_or(1)
         };
         let widths = (0..axis.levels()).map(widest).collect();
         TickColumns { axis, widths }
@@ -111,9 +107,9 @@ impl<'a> TickColumns<'a> {
         let old = before.map(|before| self.axis.ticks(before));
         let mut text = String::new();
         for level in (0..ticks.len()).rev() {
-            let (tick, width) = (ticks.get(level), self.widths.get(level).copied().unwrap_or(1));
+            let width = self.widths.get(level).copied().unwrap_or(1);
             let same = level > 0 && old.as_ref().is_some_and(|old| old.get(level..) == ticks.get(level..));
-            let shown = if same { String::new() } else { tick.map(ToString::to_string).unwrap_or_default() };
+            let shown = if same { String::new() } else { self.axis.tick_text(row, level) };
             text.push_str(&format!("{shown:>width$} "));
         }
         text
