@@ -25,6 +25,9 @@ pub struct Access {
     bits: i64,
     vector: i64,
     lanes: i64,
+    threads: i64,
+    values: i64,
+    fixed: bool,
 }
 
 impl Access {
@@ -44,6 +47,7 @@ impl Access {
     /// assert_eq!((access.threads(), access.instructions(), access.groups()), (32, 4, 1));
     /// ```
     pub fn new(name: &str, pattern: &Layout, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
+        let threads = pattern.mode(0).map_or(1, |mode| mode.size()).max(1);
         let access = Access {
             name: name.to_owned(),
             pattern: pattern.clone(),
@@ -51,6 +55,9 @@ impl Access {
             bits,
             vector,
             lanes: WARP,
+            threads,
+            values: pattern.size() / threads,
+            fixed: false,
         };
         let bytes = [1, 2, 4, 8, 16, 32];
         let width = bits.checked_mul(vector).filter(|width| bits > 0 && vector > 0 && bytes.contains(&(width / 8)));
@@ -142,13 +149,24 @@ impl Access {
         )?;
         let pattern = Layout::tuple([&threads, &Layout::mode_of(unit, run)?])?;
         let name = format!("ldmatrix.x{count}{}", if transposed { ".trans" } else { "" });
-        Ok(Access { lanes: 8 * count, ..Access::new(&name, &pattern, bits, unit)? })
+        Ok(Access { lanes: 8 * count, fixed: true, ..Access::new(&name, &pattern, bits, unit)? })
     }
 
     /// The same under another name.
     #[must_use]
     pub fn named(self, name: &str) -> Access {
         Access { name: name.to_owned(), ..self }
+    }
+
+    /// The same threads, each with other values.
+    pub(crate) fn with_pattern(&self, pattern: &Layout) -> Result<Access, AnalysisError> {
+        let changed = Access::new(&self.name, pattern, self.bits, self.vector)?;
+        Ok(Access { lanes: self.lanes, ..changed })
+    }
+
+    /// Whether the instruction says which lane takes what.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     /// What it is called.
@@ -184,12 +202,12 @@ impl Access {
 
     /// The number of threads.
     pub fn threads(&self) -> i64 {
-        self.pattern.mode(0).map_or(1, |mode| mode.size())
+        self.threads
     }
 
     /// The values of a thread.
     pub fn values(&self) -> i64 {
-        self.pattern.size() / self.threads().max(1)
+        self.values
     }
 
     /// The loads or stores of a thread.
@@ -203,6 +221,7 @@ impl Access {
     }
 
     /// The index, in the tile, of a value of a thread.
+    #[inline]
     pub(crate) fn index(&self, thread: i64, value: i64) -> Result<i64, LayoutError> {
         self.evaluator.eval(thread + self.threads() * value)
     }

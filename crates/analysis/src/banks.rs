@@ -11,7 +11,7 @@
 use crate::access::Access;
 use crate::error::AnalysisError;
 use crate::storage::Storage;
-use crate::units::{Number, Units, Visit, with_units};
+use crate::units::{Lines, Number, Units, Visit, with_units};
 use tilewright_layout::LayoutError;
 
 /// The banks of a shared memory.
@@ -193,7 +193,7 @@ impl PhaseHits {
 /// ```
 pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Result<BankReport, AnalysisError> {
     check(access, banks)?;
-    with_units(storage, access, Count { banks })
+    with_units(storage, access, banks.line(), Count { banks })
 }
 
 /// Who wants which word in one phase of an access: phase `number` of [`BankReport::phases`].
@@ -212,7 +212,7 @@ pub fn bank_conflicts(storage: &Storage, access: &Access, banks: Banks) -> Resul
 /// ```
 pub fn phase_hits(storage: &Storage, access: &Access, banks: Banks, number: usize) -> Result<PhaseHits, AnalysisError> {
     check(access, banks)?;
-    with_units(storage, access, Hits { banks, number })
+    with_units(storage, access, banks.line(), Hits { banks, number })
 }
 
 fn check(access: &Access, banks: Banks) -> Result<(), AnalysisError> {
@@ -321,31 +321,15 @@ impl Visit for Hits {
             let value = i64::try_from(self.number).unwrap_or(i64::MAX);
             return Err(AnalysisError::Memory { what: "the phase", value, wanted: "one that the access has" });
         };
-        let mut lines: Vec<N> = Vec::new();
+        let mut lines = Lines::new();
         let mut hits = Vec::new();
         let start = phase.group * units.access.lanes();
         Words::each(&units, self.banks, &phase, |lane, bank, line| {
-            for (number, known) in lines.iter().enumerate() {
-                if units.same(known, &line, start + lane, phase.instruction)? {
-                    hits.push(Hit { bank, line: number, lane });
-                    return Ok(());
-                }
-            }
-            hits.push(Hit { bank, line: lines.len(), lane });
-            lines.push(line);
+            let line = lines.number(line, |a, b| units.same(a, b, start + lane, phase.instruction))?;
+            hits.push(Hit { bank, line, lane });
             Ok(())
         })?;
-        // Numbers in order; what becomes known at launch stays as it was met.
-        let mut order: Vec<usize> = (0..lines.len()).collect();
-        if lines.iter().all(|line| line.known().is_some()) {
-            order.sort_by_key(|at| lines.get(*at).and_then(|line| line.known()));
-        }
-        let mut rank = vec![0; lines.len()];
-        for (new, old) in order.iter().enumerate() {
-            if let Some(place) = rank.get_mut(*old) {
-                *place = new;
-            }
-        }
+        let (rank, lines) = lines.in_order(self.banks.line());
         for hit in &mut hits {
             hit.line = rank.get(hit.line).copied().unwrap_or(0);
         }
@@ -356,10 +340,6 @@ impl Visit for Hits {
         phase.degree = degrees.map(|bank| bank.chunk_by(|a, b| a.line == b.line).count() as i64).max().unwrap_or(0);
         phase.words = words;
         phase.ideal = (words + self.banks.count - 1) / self.banks.count;
-        let byte = |at: &usize| {
-            let line = lines.get(*at).and_then(|line| line.times(&N::from(self.banks.line())));
-            line.map_or_else(|| Box::from("?"), |byte| byte.to_string().into())
-        };
-        Ok(PhaseHits { phase, lines: order.iter().map(byte).collect(), hits })
+        Ok(PhaseHits { phase, lines, hits })
     }
 }

@@ -87,6 +87,15 @@ pub enum AnalysisError {
         /// What must be known.
         question: Box<Question>,
     },
+    /// E0609: a layout that is no permutation of its indices.
+    NotPermutation {
+        /// The layout.
+        layout: Box<str>,
+        /// What is wrong with it, in words.
+        what: &'static str,
+        /// At which offset.
+        offset: i64,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -110,6 +119,7 @@ impl AnalysisError {
             AnalysisError::Shape { .. } => "E0606",
             AnalysisError::Memory { .. } => "E0607",
             AnalysisError::Open { .. } => "E0608",
+            AnalysisError::NotPermutation { .. } => "E0609",
             AnalysisError::Layout(error) => error.code(),
         }
     }
@@ -124,7 +134,9 @@ impl AnalysisError {
             AnalysisError::Misaligned { .. } => "take fewer elements at once, or pad rows to a multiple of the vector",
             AnalysisError::TooLarge { .. } => "look at a part: a tile is enough, as the others behave alike",
             AnalysisError::Outside { .. } => "the values of an access are indices of the tile, first mode fastest",
-            AnalysisError::Shape { .. } | AnalysisError::Memory { .. } => return None,
+            AnalysisError::Shape { .. } | AnalysisError::Memory { .. } | AnalysisError::NotPermutation { .. } => {
+                return None;
+            }
             // The question says what to declare.
             AnalysisError::Open { question, .. } if question.declaration.is_some() => return None,
             AnalysisError::Open { .. } => "give the parameters divisors, `M{div=64}`, or a value",
@@ -164,6 +176,9 @@ impl fmt::Display for AnalysisError {
             AnalysisError::Memory { what, value, wanted } => write!(f, "{what} is {value}, but must be {wanted}"),
             AnalysisError::Open { thread, value, question } => {
                 write!(f, "where thread {thread} finds value {value} is not known before launch: {question}")
+            }
+            AnalysisError::NotPermutation { layout, what, offset } => {
+                write!(f, "{layout} is no permutation: it {what} {offset}")
             }
             AnalysisError::Layout(error) => error.fmt(f),
         }

@@ -20,6 +20,7 @@ const PAGES: &[(&str, &str)] = &[
     ("E0606", include_str!("explanations/E0606.md")),
     ("E0607", include_str!("explanations/E0607.md")),
     ("E0608", include_str!("explanations/E0608.md")),
+    ("E0609", include_str!("explanations/E0609.md")),
 ];
 
 #[cfg(test)]

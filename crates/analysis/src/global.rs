@@ -14,7 +14,7 @@ use tilewright_layout::{Extent, LayoutError};
 use crate::access::Access;
 use crate::error::AnalysisError;
 use crate::storage::Storage;
-use crate::units::{Number, Units, Visit, with_units};
+use crate::units::{Lines, Number, Units, Visit, with_units};
 
 /// The bytes of a sector.
 pub const SECTOR_BYTES: i64 = 32;
@@ -121,7 +121,7 @@ impl GlobalReport {
 /// assert_eq!(global_access(&storage, &columns).unwrap().efficiency(), 0.125); // 4 of 32 bytes
 /// ```
 pub fn global_access(storage: &Storage, access: &Access) -> Result<GlobalReport, AnalysisError> {
-    with_units(storage, access, Count)
+    with_units(storage, access, LINE_BYTES, Count)
 }
 
 struct Count;
@@ -173,6 +173,75 @@ impl Visit for Count {
     }
 }
 
+/// Which bytes a lane takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Taken {
+    /// The lane, counted within its group.
+    pub lane: i64,
+    /// Which of the lines of [`RequestUnits::lines`].
+    pub line: usize,
+    /// The first byte, counted from the start of the line.
+    pub byte: i64,
+}
+
+/// Who takes what in one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestUnits {
+    /// The lines of 128 bytes that are touched, each as its first byte; numbers in order.
+    pub lines: Vec<Box<str>>,
+    /// What each lane takes, lane by lane.
+    pub units: Vec<Taken>,
+}
+
+/// Who takes what in one request of an access: request `number` of [`GlobalReport::requests`].
+///
+/// Errors: as [`global_access`]; there is no such request.
+///
+/// ```
+/// use tilewright_analysis::{Access, Storage, request_units};
+/// use tilewright_layout::Layout;
+///
+/// let columns: Layout = "(4,64):(64,1)".parse().unwrap(); // rows of 256 bytes
+/// let access = Access::columns(&columns.shape(), 32, 1).unwrap();
+/// let first = request_units(&Storage::from(&columns), &access, 0).unwrap();
+/// assert_eq!((&*first.lines[1], first.units[9].byte), ("256", 8)); // lane 9 has row 1 of column 2
+/// ```
+pub fn request_units(storage: &Storage, access: &Access, number: usize) -> Result<RequestUnits, AnalysisError> {
+    with_units(storage, access, LINE_BYTES, Listed { number })
+}
+
+struct Listed {
+    number: usize,
+}
+
+impl Visit for Listed {
+    type Output = Result<RequestUnits, AnalysisError>;
+
+    fn visit<N: Number>(self, units: Units<'_, impl Fn(i64) -> Result<N, LayoutError>>) -> Self::Output {
+        let access = units.access;
+        let number = i64::try_from(self.number).unwrap_or(i64::MAX);
+        let (group, instruction) = (number / access.instructions(), number % access.instructions());
+        if group >= access.groups() {
+            let wanted = "one that the access has";
+            return Err(AnalysisError::Memory { what: "the request", value: number, wanted });
+        }
+        let first = group * access.lanes();
+        let mut lines = Lines::new();
+        let mut taken = Vec::new();
+        for thread in first..access.threads().min(first + access.lanes()) {
+            let unit = units.unit(thread, instruction)?;
+            let (line, place) = units.line(&unit, LINE_BYTES / access.bytes(), thread, instruction)?;
+            let line = lines.number(line, |a, b| units.same(a, b, thread, instruction))?;
+            taken.push(Taken { lane: thread - first, line, byte: place * access.bytes() });
+        }
+        let (rank, lines) = lines.in_order(LINE_BYTES);
+        for unit in &mut taken {
+            unit.line = rank.get(unit.line).copied().unwrap_or(0);
+        }
+        Ok(RequestUnits { lines, units: taken })
+    }
+}
+
 /// How wide the loads and stores of threads can be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widths {
@@ -205,7 +274,7 @@ impl Widths {
 /// assert_eq!((widths.all(), widths.alignment), (4, Some(8)));
 /// ```
 pub fn widths(storage: &Storage, access: &Access) -> Result<Widths, AnalysisError> {
-    with_units(storage, access, Widest)
+    with_units(storage, access, LINE_BYTES, Widest)
 }
 
 struct Widest;

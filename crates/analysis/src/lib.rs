@@ -19,9 +19,12 @@
 //!   different words wanted of the busiest bank, its *degree*; and no arrangement of the same words takes fewer than their number divided by that of the banks.
 //! * **Global memory** ([`global_access`]). It moves sectors of 32 bytes, four to a line of 128. A request costs the sectors that its lanes
 //!   touch, and its efficiency is the part of their bytes that somebody asked for.
+//! * **What a layout covers** ([`footprint()`]): its span, gaps, repeats and runs; as a [`permutation()`], its cycles; and how much moves from one layout to another ([`distance`]).
 //! * **A lane** takes 1, 2, 4, 8 or 16 bytes that lie side by side, at a multiple of their number. What would not is refused, never rounded.
 //!
 //! Offset 0 is taken to be aligned to 128 bytes, as shared memory and allocations of global memory are.
+//!
+//! [`suggest()`] turns the question round: which change of the layout makes accesses cost least, and why nothing is better.
 //!
 //! # Answers
 //!
@@ -48,13 +51,19 @@ mod access;
 mod banks;
 mod error;
 mod explanation;
+mod footprint;
 mod global;
 mod storage;
+mod suggest;
 mod units;
 
 pub use access::{Access, MAX_ELEMENTS};
 pub use banks::{BankReport, Banks, Collision, Hit, Phase, PhaseHits, bank_conflicts, phase_hits};
 pub use error::AnalysisError;
 pub use explanation::explanation;
-pub use global::{GlobalReport, LINE_BYTES, Request, SECTOR_BYTES, Widths, global_access, widths};
+pub use footprint::{Distance, Footprint, Permutation, distance, footprint, permutation};
+pub use global::{
+    GlobalReport, LINE_BYTES, Request, RequestUnits, SECTOR_BYTES, Taken, Widths, global_access, request_units, widths,
+};
 pub use storage::Storage;
+pub use suggest::{Advice, MAX_SEARCHED, Proof, Remedy, Suggestion, suggest};

@@ -46,20 +46,22 @@ pub(crate) trait Visit {
 pub(crate) struct Units<'a, F> {
     pub storage: &'a Storage,
     pub access: &'a Access,
+    /// The bytes of a line: what must be known of every stride.
+    bytes: i64,
     offset: F,
 }
 
-/// Hands the units of a storage to an analysis.
-pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, analysis: V) -> V::Output {
+/// Hands the units of a storage, whose lines have so many bytes, to an analysis.
+pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, bytes: i64, analysis: V) -> V::Output {
     match storage.kind() {
-        Kind::Layout(pair) => analysis.visit::<i64>(Units { storage, access, offset: |i| pair.1.eval(i) }),
-        Kind::Composed(map) => analysis.visit::<i64>(Units { storage, access, offset: |i| map.eval(&i) }),
-        Kind::Xor(layout) => analysis.visit::<i64>(Units { storage, access, offset: |i| xor_at(layout, i) }),
+        Kind::Layout(pair) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| pair.1.eval(i) }),
+        Kind::Composed(map) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| map.eval(&i) }),
+        Kind::Xor(layout) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| xor_at(layout, i) }),
         Kind::Launch(layout) => {
-            analysis.visit::<Expr>(Units { storage, access, offset: |i| layout.eval(&Expr::from(i)) })
+            analysis.visit::<Expr>(Units { storage, access, bytes, offset: |i| layout.eval(&Expr::from(i)) })
         }
         Kind::LaunchComposed(map) => {
-            analysis.visit::<Expr>(Units { storage, access, offset: |i| map.eval(&Expr::from(i)) })
+            analysis.visit::<Expr>(Units { storage, access, bytes, offset: |i| map.eval(&Expr::from(i)) })
         }
     }
 }
@@ -138,7 +140,52 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
 
     /// That it is not known where a thread reads: because of a stride that `by` may not divide.
     fn open(&self, thread: i64, value: i64, by: i64, number: &N) -> AnalysisError {
-        let culprit = N::culprit(self.storage, by);
-        AnalysisError::of_question(&N::from(by), culprit.as_ref().unwrap_or(number), thread, value)
+        // Of the two, that of a line says all that is missing.
+        let whole = (self.bytes * 8 / self.access.bits()).max(by);
+        match N::culprit(self.storage, whole) {
+            Some(stride) => AnalysisError::of_question(&N::from(whole), &stride, thread, value),
+            None => AnalysisError::of_question(&N::from(by), number, thread, value),
+        }
+    }
+}
+
+/// Lines as they are met.
+pub(crate) struct Lines<N>(Vec<N>);
+
+impl<N: Number> Lines<N> {
+    pub(crate) fn new() -> Lines<N> {
+        Lines(Vec::new())
+    }
+
+    /// The number of a line.
+    pub(crate) fn number(
+        &mut self,
+        line: N,
+        same: impl Fn(&N, &N) -> Result<bool, AnalysisError>,
+    ) -> Result<usize, AnalysisError> {
+        for (number, known) in self.0.iter().enumerate() {
+            if same(known, &line)? {
+                return Ok(number);
+            }
+        }
+        self.0.push(line);
+        Ok(self.0.len() - 1)
+    }
+
+    /// The rank of each line, and the first byte of each in order of rank. What becomes known at launch stays as it was met.
+    pub(crate) fn in_order(&self, bytes: i64) -> (Vec<usize>, Vec<Box<str>>) {
+        let mut order: Vec<(usize, &N)> = self.0.iter().enumerate().collect();
+        if self.0.iter().all(|line| line.known().is_some()) {
+            order.sort_by_key(|(_, line)| line.known());
+        }
+        let mut rank = vec![0; order.len()];
+        for (new, (old, _)) in order.iter().enumerate() {
+            if let Some(place) = rank.get_mut(*old) {
+                *place = new;
+            }
+        }
+        let byte =
+            |line: &N| line.times(&N::from(bytes)).map_or_else(|| Box::from("?"), |byte| byte.to_string().into());
+        (rank, order.iter().map(|(_, line)| byte(line)).collect())
     }
 }

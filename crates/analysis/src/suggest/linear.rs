@@ -1,0 +1,245 @@
+//! The best linear map over bits.
+//!
+//! # Law
+//!
+//! Let the offsets of an access be linear over the bits of the thread's number. The lanes of a phase are then a translate of the span `W` of the offsets of the lowest `k` bits, and all
+//! phases cost the same: a bijective map `F` of offsets, linear over bits, sends `2^d` different words to `2^r` banks, each `2^(d-r)` times, for
+//!
+//! ```text
+//! d = rank of W, above the bits of a word or vector
+//! r = rank of F(W) on the bits that decide a bank
+//! ```
+//!
+//! Let `F` keep units of `2^g` elements whole, which are the widest vectors, and words. Only the rows of `F` that decide a bank matter, a matrix `P` over the bits from `g` on; and of it only its kernel:
+//! multiplied from the left by an invertible matrix it costs the same. So it is enough to try those `P` in which each column is a sum of columns before it or the next unit vector. They are
+//! tried column by column. What is not decided yet can raise each rank by one for each dimension of `W` that is not spanned yet; a branch that does no better even so is left.
+//!
+//! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`, in their own places where they can be.
+
+use tilewright_layout::{BitMatrix, Composed, LayoutError};
+
+use super::{Problem, Proof, Remedy, Suggestion};
+use crate::access::Access;
+use crate::error::AnalysisError;
+
+/// How many branches are tried.
+const MAX_BRANCHES: usize = 1 << 18;
+
+/// Where the bits of a thread's number lead.
+pub(super) struct Bits {
+    /// The offset of each bit.
+    pub threads: Vec<u64>,
+    /// How many of them are the lanes of a phase.
+    pub lanes: usize,
+    /// The bits of an offset below a word of a bank, or a vector if that is wider.
+    pub slot: u32,
+}
+
+impl Bits {
+    /// The bits of an access; none where it is not linear.
+    pub fn of(problem: &Problem<'_>, access: &Access) -> Option<Bits> {
+        let (storage, pattern) =
+            (BitMatrix::of_layout(problem.layout).ok()?, BitMatrix::of_layout(access.pattern()).ok()?);
+        let count = access.threads().trailing_zeros() as usize;
+        let index = pattern.columns().get(..count)?;
+        if index.iter().any(|index| index >> storage.inputs() != 0) {
+            return None;
+        }
+        let phase = problem.banks.phase(access.bytes(), access.lanes());
+        let slot = (access.bytes().max(problem.banks.bytes()) * 8 / problem.bits).max(1).trailing_zeros();
+        let lanes = (phase.trailing_zeros() as usize).min(count);
+        Some(Bits { threads: index.iter().map(|index| storage.apply(*index)).collect(), lanes, slot })
+    }
+}
+
+/// Vectors over bits, reduced: each has a highest bit that the others do not have as theirs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Basis(Vec<u64>);
+
+impl Basis {
+    fn reduced(&self, mut vector: u64) -> u64 {
+        for known in &self.0 {
+            vector = vector.min(vector ^ known);
+        }
+        vector
+    }
+
+    /// Whether a vector is a sum of these.
+    pub fn contains(&self, vector: u64) -> bool {
+        self.reduced(vector) == 0
+    }
+
+    /// Adds a vector, if it is not a sum of these.
+    pub fn add(&mut self, vector: u64) -> bool {
+        let vector = self.reduced(vector);
+        if vector != 0 {
+            let place = self.0.partition_point(|known| *known > vector);
+            self.0.insert(place, vector);
+        }
+        vector != 0
+    }
+
+    fn rank(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+/// What one access asks of a map.
+struct Wanted {
+    /// The words, from the slot on, as a basis in which the highest bits are decided last.
+    words: Vec<u64>,
+    /// The bits below a unit that decide a bank too.
+    low: u32,
+    /// The bits that decide a bank.
+    slots: u32,
+    /// The number of phases.
+    phases: i64,
+}
+
+impl Problem<'_> {
+    /// The best linear map, if it takes fewer wavefronts than `most`; none where layout and accesses are not linear.
+    pub(super) fn linear(&self, most: i64) -> Result<Option<Suggestion>, AnalysisError> {
+        let (line, word) = (self.line(), (self.banks.bytes() * 8 / self.bits).max(1).trailing_zeros());
+        let unit = self.vector.trailing_zeros().max(word);
+        // Within one line nothing collides, and columns are numbers of 32 bits.
+        if self.width <= line || unit >= line || self.width - unit > 32 {
+            return Ok(None);
+        }
+        let mut wanted = Vec::new();
+        for (access, report) in self.accesses.iter().zip(&self.reports) {
+            let Some(bits) = Bits::of(self, access) else { return Ok(None) };
+            let mut basis = Basis::default();
+            for offset in bits.threads.iter().take(bits.lanes) {
+                basis.add(offset >> bits.slot);
+            }
+            // Each has its highest bit to itself: what is decided up to a bit are those below it.
+            let mut words = basis.0;
+            words.reverse();
+            let phases = report.phases().len() as i64;
+            wanted.push(Wanted { words, low: unit.saturating_sub(bits.slot), slots: line - bits.slot, phases });
+        }
+        let mut search = Search {
+            wanted: &wanted,
+            rows: line - unit,
+            width: self.width - unit,
+            bound: self.bound,
+            best: most,
+            columns: Vec::new(),
+            found: None,
+            branches: 0,
+        };
+        let complete = search.run(0) || search.best == self.bound;
+        let (best, found) = (search.best, search.found);
+        let Some(columns) = found else { return Ok(None) };
+        let matrix = whole(&columns, line - unit, unit)?;
+        let layout = Composed::new(matrix.clone(), 0, self.layout.clone())?;
+        let proof = match (best == self.bound, complete) {
+            (true, _) => Proof::Bound,
+            (_, true) => Proof::Exhausted,
+            _ => Proof::Open,
+        };
+        self.suggestion(Remedy::Linear(matrix), layout, proof).map(Some)
+    }
+}
+
+struct Search<'a> {
+    wanted: &'a [Wanted],
+    rows: u32,
+    width: u32,
+    bound: i64,
+    /// The wavefronts of the best map so far.
+    best: i64,
+    columns: Vec<u64>,
+    found: Option<Vec<u64>>,
+    branches: usize,
+}
+
+impl Search<'_> {
+    /// Tries every column from here on; whether all were tried.
+    fn run(&mut self, rank: u32) -> bool {
+        if self.branches >= MAX_BRANCHES {
+            return false;
+        }
+        self.branches += 1;
+        let left = self.width - self.columns.len() as u32;
+        // The matrix must have full rank in the end.
+        if rank + left < self.rows || self.cost() >= self.best {
+            return true;
+        }
+        if left == 0 {
+            self.best = self.cost();
+            self.found = Some(self.columns.clone());
+            return true;
+        }
+        let new = (rank < self.rows).then_some(1_u64 << rank);
+        for column in new.into_iter().chain(0..1_u64 << rank) {
+            self.columns.push(column);
+            let complete = self.run(rank + u32::from(Some(column) == new));
+            self.columns.pop();
+            if self.best == self.bound {
+                return true;
+            }
+            if !complete {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The fewest wavefronts that the columns so far allow.
+    fn cost(&self) -> i64 {
+        let decided = self.columns.len() as u32;
+        let costs = self.wanted.iter().map(|wanted| {
+            let mut banks = Basis::default();
+            let (mut open, low) = (0, (1_u64 << wanted.low) - 1);
+            for word in &wanted.words {
+                let high = word >> wanted.low;
+                if high >> decided != 0 {
+                    open += 1;
+                    continue;
+                }
+                let columns = self.columns.iter().enumerate().filter(|(bit, _)| high >> bit & 1 != 0);
+                let image = columns.fold(0, |sum, (_, column)| sum ^ column);
+                banks.add(image << wanted.low | word & low);
+            }
+            let rank = (banks.rank() + open).min(wanted.slots);
+            let words = wanted.words.len() as u32;
+            // At most 2^32 lanes to a phase.
+            wanted.phases << words.saturating_sub(rank)
+        });
+        costs.sum()
+    }
+}
+
+/// The bijective map of offsets whose rows from `unit` on are those of `columns`, and which keeps the bits below.
+fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError> {
+    let width = columns.len() as u32;
+    // Rows that can be combined so that the bits of a bank keep their places, are.
+    let square = columns.get(..rows as usize).and_then(|columns| {
+        let square = BitMatrix::new(rows as usize, columns.iter().copied()).ok()?;
+        square.inverse().ok()
+    });
+    let columns: Vec<u64> = match &square {
+        Some(inverse) => columns.iter().map(|column| inverse.apply(*column)).collect(),
+        None => columns.to_vec(),
+    };
+    let mut basis = Basis::default();
+    let pivots: Vec<bool> = columns.iter().map(|column| basis.add(*column)).collect();
+    // Other bits go to the places above those of a bank: their own, where no other has it.
+    let mut free: Vec<u32> = (rows..width).collect();
+    let mut images = columns.clone();
+    let others = || (0..width).zip(&pivots).filter(|(_, pivot)| !**pivot).map(|(bit, _)| bit);
+    for bit in others().filter(|bit| *bit >= rows) {
+        free.retain(|place| *place != bit);
+        if let Some(image) = images.get_mut(bit as usize) {
+            *image |= 1 << bit;
+        }
+    }
+    for (bit, place) in others().filter(|bit| *bit < rows).zip(free) {
+        if let Some(image) = images.get_mut(bit as usize) {
+            *image |= 1 << place;
+        }
+    }
+    let low = (0..unit).map(|bit| 1_u64 << bit);
+    BitMatrix::new((width + unit) as usize, low.chain(images.iter().map(|image| image << unit)))
+}

@@ -1,0 +1,69 @@
+//! A better order of threads.
+//!
+//! Law: in a linear access the threads of a phase are the lowest `k` bits of the thread's number. Which bits of the number these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the rank `d`
+//! of the words that its bits lead to and the rank `r` of their banks. Banks are a matroid on the bits: taking, in order, each bit that leads to a bank independent of those before gives the
+//! greatest rank that there is, and the first bits that have it.
+
+use tilewright_layout::{Composed, Layout, Tree};
+
+use super::linear::{Basis, Bits};
+use super::{Problem, Proof, Remedy, Suggestion};
+use crate::banks::bank_conflicts;
+use crate::error::AnalysisError;
+use crate::storage::Storage;
+
+impl Problem<'_> {
+    /// The best order of the threads of an access, if one is better than that which it has.
+    pub(super) fn threads(&self, number: usize) -> Result<Option<Suggestion>, AnalysisError> {
+        let (Some(access), Some(before)) = (self.accesses.get(number), self.reports.get(number)) else {
+            return Ok(None);
+        };
+        let Some(bits) = Bits::of(self, access).filter(|_| !access.is_fixed() && !before.is_conflict_free()) else {
+            return Ok(None);
+        };
+        let (slot, line) = (bits.slot, self.line());
+        let mask = (1_u64 << line) - 1;
+        let (mut banks, mut words) = (Basis::default(), Basis::default());
+        let mut chosen: Vec<usize> = Vec::new();
+        for (bit, offset) in bits.threads.iter().enumerate() {
+            if chosen.len() < bits.lanes && banks.add((offset & mask) >> slot) {
+                words.add(offset >> slot);
+                chosen.push(bit);
+            }
+        }
+        // Then those that want words of others, then any.
+        for share in [true, false] {
+            for (bit, offset) in bits.threads.iter().enumerate() {
+                let old = words.contains(offset >> slot);
+                if chosen.len() < bits.lanes && !chosen.contains(&bit) && (old || !share) {
+                    words.add(offset >> slot);
+                    chosen.push(bit);
+                }
+            }
+        }
+        chosen.sort_unstable();
+        let rest = (0..bits.threads.len()).filter(|bit| !chosen.contains(bit));
+        let order: Vec<usize> = chosen.iter().copied().chain(rest).collect();
+        let steps = order.iter().map(|bit| access.index(1_i64 << bit, 0)).collect::<Result<Vec<_>, _>>()?;
+        let threads = Layout::new(&Tree::flat(steps.iter().map(|_| 2))?, &Tree::flat(steps.iter().copied())?)?;
+        let values: Vec<Layout> = access.pattern().modes().skip(1).collect();
+        let values = match values.as_slice() {
+            [] => Layout::unit(),
+            [only] => only.clone(),
+            several => Layout::tuple(several)?,
+        };
+        let pattern = Layout::tuple([&threads.coalesce()?, &values])?;
+        let changed = access.with_pattern(&pattern)?;
+        let report = bank_conflicts(&Storage::from(self.layout), &changed, self.banks)?;
+        if report.wavefronts() >= before.wavefronts() {
+            return Ok(None);
+        }
+        let proof = if report.is_conflict_free() { Proof::Bound } else { Proof::Open };
+        let mut reports = self.reports.clone();
+        if let Some(place) = reports.get_mut(number) {
+            *place = report;
+        }
+        let remedy = Remedy::Threads { access: number, pattern };
+        Ok(Some(Suggestion { remedy, layout: Composed::from(self.layout), reports, extra: 0, proof }))
+    }
+}

@@ -1,0 +1,240 @@
+//! What is suggested, against counting every candidate, and against the swizzles that are known to be best.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tilewright_analysis::{Access, Banks, Proof, Remedy, Suggestion, suggest};
+use tilewright_atoms::SwizzleMode;
+use tilewright_layout::{Layout, Swizzle};
+
+/// The wavefronts of an access whose lanes begin at the offsets `starts`, in elements, in phases of `lanes`.
+fn counted(starts: &[i64], lanes: usize, bits: i64, vector: i64, banks: (i64, i64)) -> i64 {
+    let phases = starts.chunks(lanes).map(|phase| {
+        let mut words: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        for start in phase {
+            for byte in start * bits / 8..(start + vector) * bits / 8 {
+                let word = byte / banks.1;
+                words.entry(word % banks.0).or_default().insert(word);
+            }
+        }
+        words.values().map(|words| words.len() as i64).max().unwrap_or(0)
+    });
+    phases.sum()
+}
+
+/// The first offset of each load, phase after phase.
+fn starts(layout: &Layout, access: &Access) -> Vec<i64> {
+    let (mut all, threads) = (Vec::new(), access.threads());
+    for group in (0..threads).step_by(access.lanes() as usize) {
+        for instruction in 0..access.instructions() {
+            for thread in group..threads.min(group + access.lanes()) {
+                let index = access.pattern().eval(&(thread + threads * instruction * access.vector())).unwrap();
+                all.push(layout.eval(&index).unwrap());
+            }
+        }
+    }
+    all
+}
+
+fn cost(layout: &Layout, accesses: &[Access], banks: (i64, i64), map: impl Fn(i64) -> i64) -> i64 {
+    let costs = accesses.iter().map(|access| {
+        let starts: Vec<i64> = starts(layout, access).into_iter().map(&map).collect();
+        let lanes = (banks.0 * banks.1 / access.bytes()).clamp(1, access.lanes()) as usize;
+        counted(&starts, lanes, access.bits(), access.vector(), banks)
+    });
+    costs.sum()
+}
+
+fn swizzled(suggestions: &[Suggestion]) -> Option<(&Suggestion, Swizzle)> {
+    suggestions.iter().find_map(|found| match found.remedy {
+        Remedy::Swizzle(swizzle) => Some((found, swizzle)),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_swizzles_of_hopper_are_recovered() {
+    for bits in [8, 16, 32] {
+        let modes = [(128, SwizzleMode::Bytes128), (64, SwizzleMode::Bytes64), (32, SwizzleMode::Bytes32)];
+        for (bytes, mode) in modes {
+            let row = bytes * 8 / bits;
+            // K-major: rows of so many bytes, one after another; MN-major: columns.
+            for (text, transposed) in
+                [(format!("(64,{row}):({row},1)"), false), (format!("({row},64):(1,{row})"), true)]
+            {
+                let tile: Layout = text.parse().unwrap();
+                let shape = tile.shape();
+                let write = match transposed {
+                    false => Access::rows(&shape, bits, 128 / bits).unwrap(),
+                    true => Access::columns(&shape, bits, 128 / bits).unwrap(),
+                };
+                let read = Access::matrices(&shape, bits, 4, transposed).unwrap();
+                let advice = suggest(&tile, &[write, read], Banks::NVIDIA).unwrap();
+                let (found, swizzle) = swizzled(&advice.suggestions).unwrap();
+                assert_eq!(swizzle, mode.swizzle(bits).unwrap(), "{text}, {bits} bits");
+                assert_eq!((found.proof, found.extra), (Proof::Bound, 0));
+                assert!(found.reports.iter().all(|report| report.is_conflict_free()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_transpose_through_shared_memory_has_its_swizzle_and_its_padding() {
+    let tile: Layout = "(32,32):(32,1)".parse().unwrap();
+    let (rows, columns) = (Access::rows(&tile.shape(), 32, 1).unwrap(), Access::columns(&tile.shape(), 32, 1).unwrap());
+    let advice = suggest(&tile, &[rows, columns], Banks::NVIDIA).unwrap();
+    assert_eq!((advice.wavefronts(), advice.ideal()), (32 + 1024, 64));
+    assert_eq!(swizzled(&advice.suggestions).unwrap().1.to_string(), "S<5,0,5>");
+    let padding = advice.suggestions.iter().find(|found| matches!(found.remedy, Remedy::Padding { .. })).unwrap();
+    assert_eq!(padding.remedy, Remedy::Padding { stride: 32, elements: 1 });
+    assert_eq!((padding.text().as_str(), padding.extra), ("(32,32):(33,1)", 31));
+    // For the columns alone, lanes may go along the rows instead.
+    let threads =
+        advice.suggestions.iter().find(|found| matches!(found.remedy, Remedy::Threads { access: 1, .. })).unwrap();
+    assert_eq!((threads.wavefronts(), threads.proof), (64, Proof::Bound));
+    // Nothing to gain, nothing suggested.
+    let rows = Access::rows(&tile.shape(), 32, 1).unwrap();
+    assert!(suggest(&tile, &[rows], Banks::NVIDIA).unwrap().suggestions.is_empty());
+}
+
+#[test]
+fn no_swizzle_and_no_padding_is_better_than_the_one_suggested() {
+    let banks = (8, 4);
+    let memory = Banks::new(banks.0, banks.1).unwrap();
+    let cases = [
+        ("(16,16):(16,1)", 32),
+        ("(8,12):(12,1)", 32),
+        ("(16,16):(1,16)", 16),
+        ("((4,4),(2,8)):((32,2),(1,8))", 16),
+        ("(32,8):(8,1)", 64),
+        ("(12,10):(10,1)", 8),
+        ("(16,32):(40,1)", 8),
+    ];
+    for (text, bits) in cases {
+        let layout: Layout = text.parse().unwrap();
+        for (a, b) in [(1, 1), (2, 1), (4, 1)] {
+            let read = Access::rows(&layout.shape(), bits, a);
+            let write = Access::columns(&layout.shape(), bits, b);
+            let (Ok(read), Ok(write)) = (read, write) else { continue };
+            let accesses = [read, write];
+            let Ok(advice) = suggest(&layout, &accesses, memory) else { continue };
+            let before = cost(&layout, &accesses, banks, |x| x);
+            assert_eq!(advice.wavefronts(), before, "{text}");
+            let best = |suggestion: Option<&Suggestion>| suggestion.map_or(before, Suggestion::wavefronts);
+            // All swizzles within the bits of an offset that keep vectors whole.
+            let width = 64 - i64::from(layout.range().unwrap().1.leading_zeros());
+            let mut least = before;
+            for base in 0..width {
+                for count in 1..width {
+                    for shift in -width..=width {
+                        let Ok(swizzle) = Swizzle::new(count, base, shift) else { continue };
+                        let whole = (1 << base) % accesses[0].vector().max(accesses[1].vector()) == 0;
+                        if whole && base + count + shift.abs() <= width {
+                            least = least.min(cost(&layout, &accesses, banks, |x| swizzle.apply(x)));
+                        }
+                    }
+                }
+            }
+            let found = swizzled(&advice.suggestions).map(|(found, _)| found);
+            // Where the least is reached already, nothing is searched.
+            if advice.wavefronts() > advice.ideal() {
+                assert_eq!(best(found), least, "{text}, {bits} bits, {a} and {b}: {:?}", found.map(|f| &f.remedy));
+            }
+            for suggestion in &advice.suggestions {
+                assert!(suggestion.wavefronts() < before, "{text}");
+                if let Remedy::Padding { stride, elements } = suggestion.remedy {
+                    let padded = cost(&layout, &accesses, banks, |x| x + x / stride * elements);
+                    assert_eq!(suggestion.wavefronts(), padded, "{text}");
+                    for more in 1..3 * banks.0 * banks.1 * 8 / bits {
+                        if more % a == 0 && more % b == 0 && stride % a == 0 && stride % b == 0 {
+                            assert!(
+                                cost(&layout, &accesses, banks, |x| x + x / stride * more) >= padded,
+                                "{text} + {more}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The value of a matrix whose columns are given.
+fn product(columns: &[u64], x: i64) -> i64 {
+    columns.iter().enumerate().filter(|(bit, _)| x >> bit & 1 != 0).fold(0, |sum, (_, column)| sum ^ *column as i64)
+}
+
+#[test]
+fn no_linear_map_is_better_than_the_one_suggested() {
+    // Four banks: two rows decide; offsets of at most six bits, all matrices of two rows and full rank are counted.
+    let (banks, memory) = ((4, 4), Banks::new(4, 4).unwrap());
+    let mut found_better = 0;
+    let orders = [
+        "((2,2,2),(2,2,2)):((1,2,4),(8,16,32))",
+        "((2,2,2),(2,2,2)):((8,1,32),(2,16,4))",
+        "(4,8):(8,1)",
+        "(8,4):(1,8)",
+    ];
+    for text in orders {
+        let layout: Layout = text.parse().unwrap();
+        let width = layout.size().trailing_zeros();
+        let size = layout.size();
+        // Threads in several orders of the bits of an index.
+        let patterns = [
+            format!("{size}:1"),
+            format!("(4,{}):({},1)", size / 4, size / 4),
+            format!("(2,{},2):({},2,1)", size / 4, size / 2),
+        ];
+        let usable = patterns.iter().map(|pattern| {
+            let flat: Layout = pattern.parse().unwrap();
+            let threads = Layout::tuple([&flat, &Layout::unit()]).unwrap();
+            Access::new(pattern, &threads, 32, 1).unwrap()
+        });
+        let accesses: Vec<Access> = usable.collect();
+        for chosen in [vec![0], vec![1], vec![0, 1], vec![1, 2], vec![0, 1, 2]] {
+            let accesses: Vec<Access> = chosen.iter().map(|at| accesses[*at].clone()).collect();
+            let advice = suggest(&layout, &accesses, memory).unwrap();
+            let before = cost(&layout, &accesses, banks, |x| x);
+            let mut least = before;
+            for rows in 0..1_u64 << (2 * width) {
+                let columns: Vec<u64> = (0..width).map(|bit| rows >> (2 * bit) & 3).collect();
+                // Of rank 2: two different columns that are not 0.
+                let full = columns.iter().filter(|column| **column != 0).collect::<BTreeSet<_>>().len() > 1;
+                if full {
+                    // The bank is what the rows say; above it the offset itself tells words apart.
+                    let map = |x: i64| x << 2 | product(&columns, x);
+                    least = least.min(cost(&layout, &accesses, banks, map));
+                }
+            }
+            let best = advice
+                .suggestions
+                .iter()
+                .filter(|found| matches!(found.remedy, Remedy::Swizzle(_) | Remedy::Linear(_)));
+            let reached = best.map(Suggestion::wavefronts).min().unwrap_or(before);
+            assert_eq!(reached, least, "{text}, {chosen:?}");
+            for suggestion in &advice.suggestions {
+                if let Remedy::Linear(matrix) = &suggestion.remedy {
+                    found_better += 1;
+                    assert!(matrix.is_bijective());
+                    let again = cost(&layout, &accesses, banks, |x| product(matrix.columns(), x));
+                    assert_eq!(again, suggestion.wavefronts(), "{matrix}");
+                    assert_ne!(suggestion.proof, Proof::Open);
+                }
+            }
+        }
+    }
+    assert!(found_better > 0);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let layout: Layout = "(32,32):(32,1)".parse().unwrap();
+    let access = |bits| Access::rows(&layout.shape(), bits, 1).unwrap();
+    assert_eq!(suggest(&layout, &[access(32), access(16)], Banks::NVIDIA).unwrap_err().code(), "E0607");
+    let backward: Layout = "(32,32):(-32,1)".parse().unwrap();
+    assert_eq!(suggest(&backward, &[access(32)], Banks::NVIDIA).unwrap_err().code(), "E0607");
+    let large: Layout = "(1024,1024):(1024,1)".parse().unwrap();
+    let rows = Access::rows(&large.shape(), 32, 1).unwrap();
+    assert_eq!(suggest(&large, &[rows], Banks::NVIDIA).unwrap_err().code(), "E0604");
+    assert!(suggest(&layout, &[], Banks::NVIDIA).unwrap().suggestions.is_empty());
+}
