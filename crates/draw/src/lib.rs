@@ -20,6 +20,7 @@
 //! | [`swizzle`] | offsets before and after, coloured by bank |
 //! | [`composition`], [`composition_by_mode`], [`over_indices`] | what B picks out of A, and where it goes wrong |
 //! | [`filled`] | a layout over memory, and the copies that its complement adds |
+//! | [`request`] | which lanes touch which words or banks, line by line |
 //! | [`divide`], [`product`] | what goes in and what comes out, tile by tile in the same colours |
 //! | [`slices`], [`tiles`] | parts, pointed out |
 //! | [`memory`] | the image over memory, with gaps and overlaps |
@@ -95,8 +96,8 @@ pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, composition, composition_by_mode, copy,
-    divide, filled, memory, mma, offsets, over_indices, product, side_by_side, slices, swizzle, thread_value, tiles,
+    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, composition, composition_by_mode, copy,
+    divide, filled, memory, mma, offsets, over_indices, product, request, side_by_side, slices, swizzle, thread_value, tiles,
 };
 #[cfg(feature = "png")]
 pub use raster::png;
