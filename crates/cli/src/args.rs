@@ -106,6 +106,93 @@ The extension of FILE is the format: .svg, .html (a click isolates a thread), .p
         options: crate::draw::Options,
     },
 
+    /// Count the bank conflicts of an access to a tile in shared memory.
+    #[command(after_help = "\
+Examples:
+  tilewright banks '(8,64):(64,1)' --width 16 --vector 8
+  tilewright banks 'S<3,3,3> o 0 o (8,64):(64,1)' --width 16 --vector 8
+  tilewright banks '(32,32):(32,1)' --width 32 --access rows --access columns
+  tilewright banks 'S<3,3,3> o 0 o (128,64):(64,1)' --width 16 --access ldmatrix.x4
+  tilewright banks '(64,64):(64,1)' --width 16 --vector 2 --access '((4,8),2):((128,1),64)'
+  tilewright banks '(8,64):(M{div=64},1)' --width 16 --vector 8
+  tilewright banks '(32,32):(32,1)' --width 32 --access columns -o columns.svg
+
+An access is `threads` (mode 0 of the layout is the thread, the rest its values; the default), `rows` or
+`columns` (lanes go along a row or down a column), `ldmatrix.x1`, `.x2` or `.x4`, also `stmatrix` and with
+`.trans` (rows of 16 bytes along mode 0), or a layout from (thread, value) to the index of an element.
+`rows:8` takes 8 elements at a time, whatever --vector says.
+
+A request is served in phases: 32 lanes of up to 4 bytes, 16 of 8, 8 of 16. A phase takes as many
+wavefronts as there are different words wanted of one bank; lanes that want the same word share it.")]
+    Banks {
+        /// An expression whose value is a layout of elements in shared memory.
+        #[arg(allow_hyphen_values = true)]
+        layout: String,
+        #[command(flatten)]
+        options: crate::analysis::banks::Options,
+    },
+
+    /// Count the sectors and cache lines of an access to global memory.
+    #[command(after_help = "\
+Examples:
+  tilewright access '(32,64):(64,1)' --width 32 --access rows --access columns
+  tilewright access '(32,8):(8,1)' --width 16
+  tilewright access '(128,64):(512,1)' --width 16 --access rows:8 -o rows.svg
+  tilewright access '(1024,512):(512,1)' --width 16 --access rows:8 --box '(128,64)' --shared '(128,64):(64,1)'
+
+Accesses are written as for `tilewright banks`. A request moves the sectors of 32 bytes that its lanes
+touch, four to a line of 128; its efficiency is the part of their bytes that somebody asked for. The
+widest load that the layout allows each thread is told besides.
+
+With --box, and --shared for how the box lies in shared memory, it is also told whether a bulk copy
+(TMA) can move it, or which rule it breaks.")]
+    Access {
+        /// An expression whose value is a layout of elements in global memory.
+        #[arg(allow_hyphen_values = true)]
+        layout: String,
+        #[command(flatten)]
+        options: crate::analysis::access::Options,
+    },
+
+    /// Find the swizzle, padding or order of threads with which accesses to shared memory cost less.
+    #[command(after_help = "\
+Examples:
+  tilewright suggest '(128,64):(64,1)' --width 16 --access rows:8 --access ldmatrix.x4
+  tilewright suggest '(32,32):(32,1)' --access rows --access columns
+  tilewright suggest '(64,32):(32,1)' --width 16 --access rows:8 --access ldmatrix.x4 --json
+  tilewright suggest '(32,32):(32,1)' --access columns -o before-and-after.svg
+
+Accesses are written as for `tilewright banks`; all of them are counted together. Each change is the
+best of its kind: every swizzle and every padding is counted, and linear maps over bits are searched
+with a bound. What is as good as the words wanted allow is said to be, as then nothing does better.")]
+    Suggest {
+        /// An expression whose value is a layout of elements in shared memory, without a swizzle.
+        #[arg(allow_hyphen_values = true)]
+        layout: String,
+        #[command(flatten)]
+        options: crate::analysis::suggest::Options,
+    },
+
+    /// Tell what a layout covers of memory, and how much must move to get to another.
+    #[command(after_help = "\
+Examples:
+  tilewright footprint '(4,3):(1,6)'
+  tilewright footprint --cycles '(3,4):(4,1)'
+  tilewright footprint '(8,8):(8,1)' 'S<3,0,3> o 0 o (8,8):(8,1)'
+
+Offsets count elements. A layout without gaps and repeats is a permutation of its indices, with cycles,
+an order and a parity.")]
+    Footprint {
+        /// An expression whose value is a layout.
+        #[arg(allow_hyphen_values = true)]
+        layout: String,
+        /// Another layout of the same elements.
+        #[arg(allow_hyphen_values = true)]
+        other: Option<String>,
+        #[command(flatten)]
+        options: crate::analysis::footprint::Options,
+    },
+
     /// Check an equality of two layouts, or the law of an operation, at every index.
     #[command(after_help = "\
 Examples:

@@ -179,31 +179,37 @@ fn nested<T: Number>(tree: &Tree<T>) -> String {
 }
 
 /// An object under construction.
-struct Object(String);
+pub struct Object(String);
 
 impl Object {
-    fn new() -> Object {
+    pub fn new() -> Object {
         Object(String::from("{"))
     }
 
-    fn raw(&mut self, name: &str, value: &str) {
+    pub fn raw(&mut self, name: &str, value: &str) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
         let _ = write!(self.0, "\"{name}\":{value}");
     }
 
-    fn text(&mut self, name: &str, value: &str) {
+    /// A field that is an array of what `items` write.
+    pub fn list(&mut self, name: &str, items: impl IntoIterator<Item = String>) {
+        let items: Vec<String> = items.into_iter().collect();
+        self.raw(name, &format!("[{}]", items.join(",")));
+    }
+
+    pub fn text(&mut self, name: &str, value: &str) {
         self.raw(name, &quoted(value));
     }
 
-    fn end(mut self) -> String {
+    pub fn end(mut self) -> String {
         self.0.push('}');
         self.0
     }
 }
 
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

@@ -4,6 +4,7 @@
 //! an error or a check fails, 2 if the command was not used as it should be. A reader that closes the pipe ends the
 //! command quietly.
 
+mod analysis;
 mod args;
 mod atoms;
 mod bench;
@@ -58,6 +59,12 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Check { expression, other: None }) => check::run_law(&expression, terminal),
         Some(Command::Check { expression, other: Some(other) }) => check::run_equal(&expression, &other, terminal),
         Some(Command::Draw { expressions, options }) => draw::run(&expressions, &options, terminal),
+        Some(Command::Banks { layout, options }) => analysis::banks::run(&layout, &options, terminal),
+        Some(Command::Access { layout, options }) => analysis::access::run(&layout, &options, terminal),
+        Some(Command::Suggest { layout, options }) => analysis::suggest::run(&layout, &options, terminal),
+        Some(Command::Footprint { layout, other, options }) => {
+            analysis::footprint::run(&layout, other.as_deref(), &options, terminal)
+        }
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),

@@ -1,0 +1,286 @@
+//! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of bulk copies.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tilewright::Layout;
+use tilewright::analysis::{
+    Access, GlobalReport, LINE_BYTES, RequestUnits, SECTOR_BYTES, Storage, Widths, global_access, request_units, widths,
+};
+use tilewright::atoms::{SwizzleMode, TensorMap};
+use tilewright::draw::{self, Figure, Style, Touch, Touched};
+
+use super::{Reader, Stop, ThemeName, access_json, access_text, count, save, strip, style, theme, told, usage};
+use crate::json::Object;
+use crate::picture::{Paint, painted};
+use crate::terminal::{Failure, Terminal};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The bits of an element.
+    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
+    width: i64,
+    /// The elements of one load or store.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=256))]
+    vector: i64,
+    /// Who takes which elements: see below. May be given again.
+    #[arg(long, value_name = "ACCESS")]
+    access: Vec<String>,
+    /// The request to show; the first of the worst ones if it is not given.
+    #[arg(long, value_name = "N")]
+    request: Option<usize>,
+    /// The shape of a box that a bulk copy moves.
+    #[arg(long = "box", value_name = "SHAPE")]
+    boxed: Option<String>,
+    /// How the box lies in shared memory, before the swizzle; row by row if it is not given.
+    #[arg(long, value_name = "LAYOUT", requires = "boxed")]
+    shared: Option<String>,
+    /// The swizzle of the bulk copy.
+    #[arg(long, value_enum, default_value = "none", requires = "boxed")]
+    swizzle: SwizzleName,
+    /// Print a JSON object for each access, on one line.
+    #[arg(long)]
+    json: bool,
+    /// Write a picture of the request to a file: .svg, .html, .png, .pdf, .tex or .txt.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Light, dark, or what the reader prefers, where the format can ask.
+    #[arg(long, value_enum, default_value = "auto")]
+    theme: ThemeName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SwizzleName {
+    None,
+    #[value(name = "32")]
+    Bytes32,
+    #[value(name = "64")]
+    Bytes64,
+    #[value(name = "128")]
+    Bytes128,
+}
+
+pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let done = analysed(layout, options, terminal);
+    told(done, options.json, terminal)
+}
+
+/// One access and what came out.
+struct Found {
+    access: Access,
+    report: GlobalReport,
+    widths: Widths,
+    number: usize,
+    units: RequestUnits,
+}
+
+fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
+    let mut reader = Reader::new(terminal);
+    let storage = reader.storage(layout)?;
+    let accesses = reader.accesses(&options.access, storage.shape(), options.width, options.vector)?;
+    let boxed = match &options.boxed {
+        Some(boxed) => Some(bulk(layout, boxed, options, &mut reader)?),
+        None => None,
+    };
+    let mut all = Vec::new();
+    for access in accesses {
+        let report = global_access(&storage, &access)?;
+        let number = options.request.unwrap_or_else(|| report.worst());
+        if number >= report.requests().len() {
+            return Err(usage(format!("there is no request {number}: {} are", report.requests().len())));
+        }
+        let units = request_units(&storage, &access, number)?;
+        let widths = widths(&storage, &access)?;
+        all.push(Found { access, report, widths, number, units });
+    }
+    if let Some(file) = &options.output {
+        let style = style(file);
+        let mut figures: Vec<Figure<'_>> = all.iter().map(|found| picture(found, style)).collect();
+        if let Some(first) = figures.first_mut() {
+            first.title = storage.text().to_owned();
+        }
+        return save(figures, file, theme(options.theme));
+    }
+    if options.json {
+        for found in &all {
+            writeln!(terminal.out, "{}", json(&storage, found, boxed.as_ref()))?;
+        }
+        return Ok(());
+    }
+    for (position, found) in all.iter().enumerate() {
+        if position > 0 {
+            writeln!(terminal.out)?;
+        }
+        let text = text(&storage, found, terminal);
+        terminal.out.write_all(text.as_bytes())?;
+    }
+    if let Some(map) = boxed {
+        writeln!(terminal.out, "\n{}", bulk_text(&map))?;
+    }
+    Ok(())
+}
+
+/// The bulk copy of boxes of a layout, if the hardware has it.
+fn bulk(layout: &str, boxed: &str, options: &Options, reader: &mut Reader<'_>) -> Result<TensorMap, Stop> {
+    let (global, shape) = (reader.layout(layout)?, reader.shape(boxed)?);
+    let shared = match &options.shared {
+        Some(shared) => reader.layout(shared)?,
+        None => Layout::row_major(&shape)?,
+    };
+    let swizzle = match options.swizzle {
+        SwizzleName::None => SwizzleMode::None,
+        SwizzleName::Bytes32 => SwizzleMode::Bytes32,
+        SwizzleName::Bytes64 => SwizzleMode::Bytes64,
+        SwizzleName::Bytes128 => SwizzleMode::Bytes128,
+    };
+    Ok(TensorMap::new(&global, &shape, &shared, options.width, swizzle)?)
+}
+
+fn bulk_text(map: &TensorMap) -> String {
+    let boxes: Vec<String> = map.dimensions().iter().map(|dimension| dimension.boxed.to_string()).collect();
+    format!("bulk copy: {} of a box of {} elements", count(map.copies(), "copy"), boxes.join(" x "))
+}
+
+fn percent(part: f64) -> String {
+    let tenths = (part * 1000.0).round() / 10.0;
+    format!("{tenths}%")
+}
+
+fn heading(found: &Found) -> String {
+    let Some(request) = found.report.requests().get(found.number) else { return String::new() };
+    format!(
+        "request {}: warp {}, load {}: {} in {}, {} asked for",
+        found.number,
+        request.group,
+        request.instruction,
+        count(request.sectors, "sector"),
+        count(request.lines, "line"),
+        count(request.bytes, "byte")
+    )
+}
+
+fn verdict(report: &GlobalReport) -> String {
+    let sectors = count(report.sectors(), "sector");
+    let efficiency = percent(report.efficiency());
+    if report.sectors() == report.ideal() {
+        format!("{sectors}, and no fewer would do: {efficiency} of their bytes are asked for")
+    } else {
+        format!("{sectors}, where {} would do: {efficiency} of their bytes are asked for", report.ideal())
+    }
+}
+
+fn text(storage: &Storage, found: &Found, terminal: &Terminal) -> String {
+    let Found { access, report, widths, .. } = found;
+    let colour = terminal.colour;
+    let good = if report.sectors() == report.ideal() { Paint::Good } else { Paint::Bad };
+    let mut text = format!("{}\n", painted(storage.text(), Paint::Strong, colour));
+    let mut line = |name: &str, what: &str| text.push_str(&format!("  {name:<10} {what}\n"));
+    line("elements", &format!("{} bits", access.bits()));
+    line("access", &access_text(access));
+    let requests = count(report.requests().len() as i64, "request");
+    line(
+        "requests",
+        &format!("{requests}: {} in {}", count(report.sectors(), "sector"), count(report.lines(), "line")),
+    );
+    line("widest", &widest(access, widths));
+    line("verdict", &painted(&verdict(report), good, colour));
+    text.push_str(&format!("\n  {}\n\n", heading(found)));
+    text.push_str(&strip(&found.units.lines, &touched(found), terminal.window()));
+    text
+}
+
+/// How wide loads can be.
+fn widest(access: &Access, widths: &Widths) -> String {
+    let all = widths.all();
+    let aligned = match widths.alignment {
+        Some(bytes) => format!("vectors begin at multiples of {}", count(bytes, "byte")),
+        None => "vectors begin at byte 0".to_owned(),
+    };
+    let best = widths.threads.iter().copied().max().unwrap_or(all);
+    let some = if best > all { format!(", {best} in some threads") } else { String::new() };
+    format!("{} ({}) at once{some}; {aligned}", count(all, "element"), count(all * access.bits() / 8, "byte"))
+}
+
+/// The lines and sectors that the lanes of the request touch.
+fn touched(found: &Found) -> Touched {
+    const WORD: i64 = 4;
+    let Found { access, units, .. } = found;
+    let known: Option<Vec<i64>> = units.lines.iter().map(|line| line.parse().ok()).collect();
+    let lines = known.unwrap_or_else(|| (0..units.lines.len() as i64).collect());
+    let touches = units.units.iter().flat_map(|unit| {
+        let words = unit.byte / WORD..(unit.byte + access.bytes() + WORD - 1) / WORD;
+        words.map(|column| Touch { line: unit.line, column, lane: unit.lane })
+    });
+    let (words, group) = (LINE_BYTES / WORD, SECTOR_BYTES / WORD);
+    Touched { lines, words, group, banks: false, touches: touches.collect() }
+}
+
+fn picture(found: &Found, style: Style) -> Figure<'static> {
+    let Found { access, report, .. } = found;
+    let mut figure = draw::request(&heading(found), &touched(found), style);
+    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
+        panel.note = format!("{}: {}", access_text(access), verdict(report));
+    }
+    figure
+        .captioned("Rows are lines of 128 bytes by their first byte, columns their words of 4 bytes, in sectors of 32.")
+        .of_source(access.pattern().to_string())
+}
+
+fn json(storage: &Storage, found: &Found, boxed: Option<&TensorMap>) -> String {
+    let Found { access, report, widths, number, units } = found;
+    let mut object = Object::new();
+    object.text("layout", storage.text());
+    object.raw("access", &access_json(access));
+    for (name, value) in [
+        ("requests", report.requests().len() as i64),
+        ("bytes", report.bytes()),
+        ("sectors", report.sectors()),
+        ("ideal", report.ideal()),
+        ("lines", report.lines()),
+        ("widest", widths.all()),
+    ] {
+        object.raw(name, &value.to_string());
+    }
+    object.raw("alignment", &widths.alignment.map_or("null".to_owned(), |bytes| bytes.to_string()));
+    object.raw("efficiency", &format!("{}", report.efficiency()));
+    if let Some(request) = report.requests().get(*number) {
+        let mut inner = Object::new();
+        inner.raw("number", &number.to_string());
+        for (name, value) in [
+            ("group", request.group),
+            ("instruction", request.instruction),
+            ("lanes", request.lanes),
+            ("bytes", request.bytes),
+            ("sectors", request.sectors),
+            ("lines", request.lines),
+        ] {
+            inner.raw(name, &value.to_string());
+        }
+        inner.list(
+            "starts",
+            units.lines.iter().map(|line| match line.parse::<i64>() {
+                Ok(byte) => byte.to_string(),
+                Err(_) => crate::json::quoted(line),
+            }),
+        );
+        inner.list("touches", units.units.iter().map(|unit| format!("[{},{},{}]", unit.lane, unit.line, unit.byte)));
+        object.raw("request", &inner.end());
+    }
+    if let Some(map) = boxed {
+        let mut inner = Object::new();
+        inner.list(
+            "dimensions",
+            map.dimensions().iter().map(|dimension| {
+                let mut object = Object::new();
+                object.raw("extent", &dimension.extent.to_string());
+                object.raw("stride", &dimension.stride.to_string());
+                object.raw("boxed", &dimension.boxed.to_string());
+                object.end()
+            }),
+        );
+        inner.raw("copies", &map.copies().to_string());
+        object.raw("bulk", &inner.end());
+    }
+    object.end()
+}

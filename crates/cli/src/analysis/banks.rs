@@ -1,0 +1,236 @@
+//! `tilewright banks`: conflicts of accesses to shared memory, phase by phase.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tilewright::analysis::{
+    Access, BankReport, Banks, Collision, Phase, PhaseHits, Storage, bank_conflicts, phase_hits,
+};
+use tilewright::draw::{self, Figure, Style, Touch, Touched};
+
+use super::{Reader, Stop, ThemeName, access_json, access_text, count, ranges, save, strip, style, theme, told, usage};
+use crate::json::Object;
+use crate::picture::{Paint, painted};
+use crate::terminal::{Failure, Terminal};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The bits of an element.
+    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
+    width: i64,
+    /// The elements of one load or store.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=128))]
+    vector: i64,
+    /// Who takes which elements: see below. May be given again.
+    #[arg(long, value_name = "ACCESS")]
+    access: Vec<String>,
+    /// How many banks there are.
+    #[arg(long, value_name = "N", default_value = "32")]
+    banks: i64,
+    /// The bytes of a word of a bank.
+    #[arg(long, value_name = "BYTES", default_value = "4")]
+    bank_bytes: i64,
+    /// The phase to show; the first of the worst ones if it is not given.
+    #[arg(long, value_name = "N")]
+    phase: Option<usize>,
+    /// Print a JSON object for each access, on one line.
+    #[arg(long)]
+    json: bool,
+    /// Write a picture of the phase to a file: .svg, .html, .png, .pdf, .tex or .txt.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Light, dark, or what the reader prefers, where the format can ask.
+    #[arg(long, value_enum, default_value = "auto")]
+    theme: ThemeName,
+}
+
+pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let done = analysed(layout, options, terminal);
+    told(done, options.json, terminal)
+}
+
+/// One access and what came out.
+pub struct Found {
+    pub access: Access,
+    pub report: BankReport,
+    pub number: usize,
+    pub hits: PhaseHits,
+}
+
+fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
+    let mut reader = Reader::new(terminal);
+    let storage = reader.storage(layout)?;
+    let accesses = reader.accesses(&options.access, storage.shape(), options.width, options.vector)?;
+    let banks = Banks::new(options.banks, options.bank_bytes)?;
+    let mut all = Vec::new();
+    for access in accesses {
+        let report = bank_conflicts(&storage, &access, banks)?;
+        let number = options.phase.unwrap_or_else(|| report.worst());
+        if number >= report.phases().len() {
+            return Err(usage(format!("there is no phase {number}: {} are", report.phases().len())));
+        }
+        let hits = phase_hits(&storage, &access, banks, number)?;
+        all.push(Found { access, report, number, hits });
+    }
+    if let Some(file) = &options.output {
+        let style = style(file);
+        let figures = all.iter().map(|found| picture(found, banks, style));
+        let mut figures: Vec<Figure<'_>> = figures.collect();
+        if let Some(first) = figures.first_mut() {
+            first.title = storage.text().to_owned();
+        }
+        return save(figures, file, theme(options.theme));
+    }
+    if options.json {
+        for found in &all {
+            writeln!(terminal.out, "{}", json(&storage, found, banks))?;
+        }
+        return Ok(());
+    }
+    for (position, found) in all.iter().enumerate() {
+        if position > 0 {
+            writeln!(terminal.out)?;
+        }
+        let text = text(&storage, found, banks, terminal);
+        terminal.out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The verdict in words.
+pub fn verdict(report: &BankReport) -> String {
+    let wavefronts = count(report.wavefronts(), "wavefront");
+    if report.is_conflict_free() {
+        return format!("no conflicts: {wavefronts}, and no fewer would do");
+    }
+    format!("{}-way conflicts: {wavefronts}, where {} would do", report.degree(), report.ideal())
+}
+
+fn phase_text(number: usize, phase: &Phase) -> String {
+    let lanes = if phase.lanes == 1 {
+        format!("lane {}", phase.first)
+    } else {
+        format!("lanes {}-{}", phase.first, phase.first + phase.lanes - 1)
+    };
+    format!(
+        "phase {number}: warp {}, load {}, {lanes}: {} for {}",
+        phase.group,
+        phase.instruction,
+        count(phase.degree, "wavefront"),
+        count(phase.words, "word")
+    )
+}
+
+fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> String {
+    let Found { access, report, number, hits } = found;
+    let colour = terminal.colour;
+    let good = if report.is_conflict_free() { Paint::Good } else { Paint::Bad };
+    let mut text = format!("{}\n", painted(storage.text(), Paint::Strong, colour));
+    let mut line = |name: &str, what: &str| text.push_str(&format!("  {name:<10} {what}\n"));
+    line("elements", &format!("{} bits, in {} banks of {} bytes", access.bits(), banks.count(), banks.bytes()));
+    line("access", &access_text(access));
+    let lanes = report.phases().first().map_or(0, |phase| phase.lanes);
+    let degrees: Vec<String> =
+        report.degrees().iter().map(|(degree, phases)| format!("{phases} of degree {degree}")).collect();
+    line("phases", &format!("{}, each of {}: {}", report.phases().len(), count(lanes, "lane"), degrees.join(", ")));
+    line("verdict", &painted(&verdict(report), good, colour));
+    text.push_str(&format!("\n  {}\n\n", phase_text(*number, &hits.phase)));
+    text.push_str(&strip(&hits.lines, &touched(hits, banks), terminal.window()));
+    let collisions = hits.collisions();
+    if !collisions.is_empty() {
+        text.push('\n');
+    }
+    for group in collisions.chunk_by(|a, b| lanes_of(a) == lanes_of(b) && a.bank + 1 == b.bank) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let banks = ranges(&(first.bank..=last.bank).collect::<Vec<_>>());
+        let waits: Vec<String> = lanes_of(first).iter().map(|lanes| ranges(lanes)).collect();
+        let plural = if first.bank == last.bank { "bank" } else { "banks" };
+        text.push_str(&format!("  {plural} {banks}: lanes {}\n", waits.join(" | ")));
+    }
+    text
+}
+
+fn lanes_of(collision: &Collision) -> Vec<&[i64]> {
+    collision.words.iter().map(|(_, lanes)| lanes.as_slice()).collect()
+}
+
+/// The lines and banks that the lanes of a phase touch.
+fn touched(hits: &PhaseHits, banks: Banks) -> Touched {
+    // Lines that become known at launch have numbers only.
+    let known: Option<Vec<i64>> = hits.lines.iter().map(|line| line.parse().ok()).collect();
+    let lines = known.unwrap_or_else(|| (0..hits.lines.len() as i64).collect());
+    let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
+    Touched { lines, words: banks.count(), group: banks.count(), banks: true, touches: touches.collect() }
+}
+
+pub fn picture(found: &Found, banks: Banks, style: Style) -> Figure<'static> {
+    let Found { access, report, number, hits } = found;
+    let mut figure = draw::request(&phase_text(*number, &hits.phase), &touched(hits, banks), style);
+    if let Some(Some(panel)) = figure.table.last_mut().and_then(|row| row.first_mut()) {
+        panel.note = format!("{}: {}", access_text(access), verdict(report));
+    }
+    figure
+        .captioned(
+            "Rows are lines of memory by their first byte, columns are banks; below, the words that each bank gives.",
+        )
+        .of_source(access.pattern().to_string())
+}
+
+fn json(storage: &Storage, found: &Found, banks: Banks) -> String {
+    let Found { access, report, number, hits } = found;
+    let mut object = Object::new();
+    object.text("layout", storage.text());
+    object.raw("access", &access_json(access));
+    for (name, value) in [
+        ("banks", banks.count()),
+        ("bank_bytes", banks.bytes()),
+        ("degree", report.degree()),
+        ("wavefronts", report.wavefronts()),
+        ("ideal", report.ideal()),
+    ] {
+        object.raw(name, &value.to_string());
+    }
+    object.raw("conflict_free", if report.is_conflict_free() { "true" } else { "false" });
+    object.raw("phases", &report.phases().len().to_string());
+    object.list("degrees", report.degrees().iter().map(|(degree, phases)| format!("[{degree},{phases}]")));
+    let mut phase = Object::new();
+    phase.raw("number", &number.to_string());
+    for (name, value) in [
+        ("group", hits.phase.group),
+        ("instruction", hits.phase.instruction),
+        ("first", hits.phase.first),
+        ("lanes", hits.phase.lanes),
+        ("words", hits.phase.words),
+        ("degree", hits.phase.degree),
+        ("ideal", hits.phase.ideal),
+    ] {
+        phase.raw(name, &value.to_string());
+    }
+    phase.list("lines", hits.lines.iter().map(|line| number_or_text(line)));
+    phase.list("hits", hits.hits.iter().map(|hit| format!("[{},{},{}]", hit.bank, hit.line, hit.lane)));
+    let collisions = hits.collisions();
+    phase.list(
+        "collisions",
+        collisions.iter().map(|collision| {
+            let mut object = Object::new();
+            object.raw("bank", &collision.bank.to_string());
+            let words = collision.words.iter().map(|(line, lanes)| {
+                let lanes: Vec<String> = lanes.iter().map(i64::to_string).collect();
+                format!("{{\"line\":{line},\"lanes\":[{}]}}", lanes.join(","))
+            });
+            object.list("words", words);
+            object.end()
+        }),
+    );
+    object.raw("phase", &phase.end());
+    object.end()
+}
+
+/// A line as a number, or as text where it is not known.
+fn number_or_text(line: &str) -> String {
+    match line.parse::<i64>() {
+        Ok(number) => number.to_string(),
+        Err(_) => crate::json::quoted(line),
+    }
+}
