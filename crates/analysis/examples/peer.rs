@@ -1,7 +1,7 @@
 //! Analyses that `scripts/peer-analysis` runs beside those of the Python package `tensor-layouts`: one line for each, with tabs between
 //!
 //! ```text
-//! what   layout   bytes of an element   elements at once   nanoseconds   degree of each warp, or its sectors and lines
+//! what   layout   bytes of an element   elements at once   nanoseconds   degree of each warp, or the lines of memory that it touches
 //! ```
 
 use std::time::Instant;
@@ -16,8 +16,8 @@ const CASES: [(&str, &str, i64, i64); 12] = [
     ("banks", "((128,64),1):((64,1),0)", 4, 1),
     ("banks", "S<5,0,5> o 0 o ((32,32),1):((32,1),0)", 4, 1),
     ("banks", "((64,32),1):((32,1),0)", 2, 1),
-    ("sectors", "((128,64),1):((64,1),0)", 4, 1),
-    ("sectors", "((64,128),1):((1,64),0)", 4, 1),
+    ("lines", "((128,64),1):((64,1),0)", 4, 1),
+    ("lines", "((64,128),1):((1,64),0)", 4, 1),
     ("footprint", "(128,64):(72,1)", 2, 1),
     // Several values at once, and wide elements: here the hardware has phases.
     ("banks", "(32,8):(8,1)", 2, 8),
@@ -42,12 +42,12 @@ fn main() -> Result<(), AnalysisError> {
             let access = Access::thread_values(storage.shape(), bytes * 8, vector)?;
             let list: Vec<String> = if what == "banks" {
                 let report = bank_conflicts(&storage, &access, Banks::NVIDIA)?;
-                // The wavefronts that a warp takes beyond the phases that it has.
+                // The worst phase of each warp.
                 let groups = report.phases().chunk_by(|a, b| a.group == b.group);
                 groups.map(|phases| phases.iter().map(|p| p.degree).max().unwrap_or(0).to_string()).collect()
             } else {
                 let report = global_access(&storage, &access)?;
-                report.requests().iter().map(|request| format!("{}/{}", request.sectors, request.lines)).collect()
+                report.requests().iter().map(|request| request.lines.to_string()).collect()
             };
             Ok(list.join(","))
         };

@@ -271,7 +271,8 @@ fn save(figures: Vec<Figure<'_>>, file: &Path, theme: Theme) -> Result<(), Stop>
 }
 
 /// The lines that lanes touch, a letter for each word: `0` to `9`, then `a` to `v`, is the lane that comes first.
-fn strip(lines: &[Box<str>], touched: &Touched, window: Window) -> String {
+fn strip(touched: &Touched, window: Window) -> String {
+    let lines = &touched.lines;
     let width = lines.iter().map(|line| line.len()).max().unwrap_or(0).max(4);
     let group = touched.group.max(1);
     let mut rows = vec![vec![None; usize::try_from(touched.words).unwrap_or(0)]; lines.len()];

@@ -96,8 +96,9 @@ pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, composition, composition_by_mode, copy,
-    divide, filled, memory, mma, offsets, over_indices, product, request, side_by_side, slices, swizzle, thread_value, tiles,
+    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, composition,
+    composition_by_mode, copy, divide, filled, memory, mma, offsets, over_indices, product, request, side_by_side,
+    slices, swizzle, thread_value, tiles,
 };
 #[cfg(feature = "png")]
 pub use raster::png;

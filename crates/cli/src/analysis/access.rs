@@ -186,7 +186,7 @@ fn text(storage: &Storage, found: &Found, terminal: &Terminal) -> String {
     line("widest", &widest(access, widths));
     line("verdict", &painted(&verdict(report), good, colour));
     text.push_str(&format!("\n  {}\n\n", heading(found)));
-    text.push_str(&strip(&found.units.lines, &touched(found), terminal.window()));
+    text.push_str(&strip(&touched(found), terminal.window()));
     text
 }
 
@@ -206,8 +206,7 @@ fn widest(access: &Access, widths: &Widths) -> String {
 fn touched(found: &Found) -> Touched {
     const WORD: i64 = 4;
     let Found { access, units, .. } = found;
-    let known: Option<Vec<i64>> = units.lines.iter().map(|line| line.parse().ok()).collect();
-    let lines = known.unwrap_or_else(|| (0..units.lines.len() as i64).collect());
+    let lines = units.lines.clone();
     let touches = units.units.iter().flat_map(|unit| {
         let words = unit.byte / WORD..(unit.byte + access.bytes() + WORD - 1) / WORD;
         words.map(|column| Touch { line: unit.line, column, lane: unit.lane })

@@ -136,7 +136,7 @@ fn text(storage: &Storage, found: &Found, banks: Banks, terminal: &Terminal) -> 
     line("phases", &format!("{}, each of {}: {}", report.phases().len(), count(lanes, "lane"), degrees.join(", ")));
     line("verdict", &painted(&verdict(report), good, colour));
     text.push_str(&format!("\n  {}\n\n", phase_text(*number, &hits.phase)));
-    text.push_str(&strip(&hits.lines, &touched(hits, banks), terminal.window()));
+    text.push_str(&strip(&touched(hits, banks), terminal.window()));
     let collisions = hits.collisions();
     if !collisions.is_empty() {
         text.push('\n');
@@ -157,9 +157,7 @@ fn lanes_of(collision: &Collision) -> Vec<&[i64]> {
 
 /// The lines and banks that the lanes of a phase touch.
 fn touched(hits: &PhaseHits, banks: Banks) -> Touched {
-    // Lines that become known at launch have numbers only.
-    let known: Option<Vec<i64>> = hits.lines.iter().map(|line| line.parse().ok()).collect();
-    let lines = known.unwrap_or_else(|| (0..hits.lines.len() as i64).collect());
+    let lines = hits.lines.clone();
     let touches = hits.hits.iter().map(|hit| Touch { line: hit.line, column: hit.bank, lane: hit.lane });
     Touched { lines, words: banks.count(), group: banks.count(), banks: true, touches: touches.collect() }
 }
