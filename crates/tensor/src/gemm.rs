@@ -13,7 +13,7 @@
 //!
 //! # Memory
 //!
-//! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most 480 KiB and a slice), the offsets of their rows,
+//! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most half of a second-level cache, or 2 MiB, and a slice), the offsets of their rows,
 //! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Products below about a million multiplications whose operands can be read
 //! where they lie need none.
 
@@ -22,6 +22,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blocking;
+mod caches;
 mod element;
 mod kernel;
 mod line;
@@ -29,6 +30,7 @@ mod pack;
 mod portable;
 mod product;
 mod route;
+mod source;
 mod tasks;
 mod tile;
 mod tilings;

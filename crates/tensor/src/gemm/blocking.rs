@@ -12,17 +12,18 @@
 //!
 //! Extents are balanced: where a dimension takes two tiles of at most 512, 600 is divided into two of about 300.
 
+use super::caches;
 use super::kernel::Kernels;
 
-/// The bytes of a packed block of A: about half of a second-level cache of a megabyte.
-const BLOCK_BYTES: usize = 480 << 10;
+/// The most bytes of a packed block of A, which is to take half of a second-level cache.
+const BLOCK_BYTES: usize = 2 << 20;
 /// The bytes of a packed panel of B.
 const PANEL_BYTES: usize = 4 << 20;
-/// The words of a sum that are added up at once: a slice of B of eight columns then takes a quarter of a first-level cache, or half in double precision.
-const DEPTH: usize = 256;
+/// The words of a sum that are added up at once: a slice of B of eight columns then takes a third of a first-level cache, or two thirds in double precision.
+const DEPTH: usize = 344;
 
-/// What the beginning and the end of a tile take, in half cycles.
-const BEGINNING: usize = 100;
+/// What the beginning and the end of a tile take, in quarters of a cycle.
+const BEGINNING: usize = 200;
 
 /// The blocking constants of one product, in rows, columns and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +49,9 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
 
 /// The vectors and columns of the tiles of a matrix of `vectors` by `columns`, each the sum of `steps` products.
 ///
-/// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, half a cycle for each
-/// vector and word that is loaded, and four cycles at least, until its sums can be added to again; and every tile begins and ends with work of its own.
+/// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, a quarter for each word that is
+/// loaded, three for each vector, which may come from the second cache, and four cycles at least, until its sums can be added to again; and every tile begins and ends
+/// with work of its own.
 #[inline]
 pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize, steps: usize) -> [usize; 2] {
     let highest = kernels.packed.len();
@@ -57,7 +59,7 @@ pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize
         let width = kernels.packed.get(vectors - 1).map_or(1, |columns| columns.len());
         return [vectors, balanced(columns, width, 1)];
     }
-    let time = |height: usize, width: usize| (height * width).max(height + width).max(8) * steps + BEGINNING;
+    let time = |height: usize, width: usize| (2 * height * width + 3 * height + width).max(16) * steps + BEGINNING;
     let all = |height: usize, width: usize| {
         let row = |height: usize| {
             let (whole, rest) = (columns / width, columns % width);
@@ -79,7 +81,7 @@ impl Blocking {
         let [vectors, nr] = tile(kernels, m.div_ceil(lanes), n, kc / group);
         let mr = lanes * vectors;
         let deep = kc.div_ceil(group) * bytes;
-        let mc = balanced(m, (BLOCK_BYTES / deep).max(mr), mr);
+        let mc = balanced(m, (BLOCK_BYTES.min(caches::second() / 2) / deep).max(mr), mr);
         let nc = balanced(n, (PANEL_BYTES / deep).max(nr), nr);
         Blocking { mr, nr, mc, nc, kc }
     }

@@ -180,11 +180,6 @@ macro_rules! micro_kernel {
                 let (mut a, mut b) = (tile.a, tile.b);
                 let (a_step, b_step) = (tile.a_step, tile.b_step);
                 let b_column = if STRIDED { tile.b_column } else { 1 };
-                for j in 0..N {
-                    for i in 0..M {
-                        prefetch(tile.c.wrapping_offset(j as isize * tile.c_column).wrapping_add(i * $lanes));
-                    }
-                }
                 macro_rules! step {
                     () => {
                         let mut rows = [zero(); M];
@@ -205,9 +200,21 @@ macro_rules! micro_kernel {
                         (a, b) = (a.wrapping_offset(a_step), b.wrapping_offset(b_step));
                     };
                 }
-                for _ in 0..tile.k / 2 {
-                    step!();
-                    step!();
+                // The tile of C is asked for column by column between the steps. All of it at once would keep the lines of A waiting.
+                let part = tile.k / (N + 2) / 2;
+                let mut pairs = tile.k / 2;
+                for j in 0..=N {
+                    if j < N {
+                        for i in 0..M {
+                            prefetch(tile.c.wrapping_offset(j as isize * tile.c_column).wrapping_add(i * $lanes));
+                        }
+                    }
+                    let now = if j < N { part } else { pairs };
+                    pairs -= now;
+                    for _ in 0..now {
+                        step!();
+                        step!();
+                    }
                 }
                 if !tile.k.is_multiple_of(2) {
                     step!();

@@ -14,6 +14,7 @@ use super::element::Element;
 use super::kernel::Kernels;
 use super::line::Line;
 use super::pack::Pack;
+use super::source::Source;
 use super::tasks::tasks;
 use super::tile::{Slices, TileProduct};
 use super::workspace::{Room, Workspace};
@@ -66,9 +67,6 @@ const SMALL: usize = 1 << 20;
 /// The most bytes of a slice of A that is to stay in the first cache.
 const SLICE: usize = 26 << 10;
 
-/// The steps along K that are packed at once, of all slices: whole words, and whole squares of them.
-const DEEP: usize = 64;
-
 /// How a product is divided.
 pub struct Plan {
     pub blocking: Blocking,
@@ -77,6 +75,10 @@ pub struct Plan {
     /// The strides along the rows and along K of a factor that is read where it lies.
     pub a: Option<[isize; 2]>,
     pub b: Option<[isize; 2]>,
+    /// Whether a slice of A stays in the first cache while those of B pass.
+    stays: bool,
+    /// Whether each packed slice of B takes the place of the one before.
+    alone: bool,
     /// Where the panel of B, the block of A, gathered numbers and offsets begin in the workspace of a thread.
     parts: [usize; 4],
     /// The number of offsets.
@@ -146,10 +148,13 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let words = depth.div_ceil(self.kernels.group);
         let gathers = [&self.a.places, &self.b.places].iter().any(|places| matches!(places, Places::Each(_)));
         let mut room = Room::default();
-        let b_at = room.of::<W>(if b.is_some() { 0 } else { nc * (words + self.kernels.extra) });
+        let stays = stays::<W>(mr, words);
+        let alone = rows <= mc && !stays;
+        let held = if alone { nr } else { nc };
+        let b_at = room.of::<W>(if b.is_some() { 0 } else { held * (words + self.kernels.extra) });
         let a_at = room.of::<W>(if a.is_some() { 0 } else { mc * words });
         let gathered_at = room.of::<S>(if gathers { mr.max(nr) * depth } else { 0 });
-        let offsets = mc + nc + depth;
+        let offsets = mc + nc + nr + 2 * depth;
         let offsets_at = room.of::<isize>(offsets);
         let parts = [b_at, a_at, gathered_at, offsets_at];
         Plan {
@@ -157,6 +162,8 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             task: [rows, columns],
             a,
             b,
+            stays,
+            alone,
             parts,
             offsets,
             bytes: room.bytes,
@@ -192,83 +199,113 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let mr = lanes * vectors;
         let a = Slices { from: self.a.from.cast(), slice: mr as isize, step: a_step, row: 1 };
         let b = Slices { from: self.b.from.cast(), slice: b_row * nr as isize, step: b_step, row: b_row };
-        self.tiles([mr, nr], [m, n], [a, b], k, true, |i, j, tile| {
-            let to = self.c.to.wrapping_offset(i as isize + stride * j as isize);
-            // SAFETY: the tile is one of C, and its slices lie in the factors.
-            unsafe { tile.write(to, stride, self.alpha, self.beta) }
-        });
+        let shape = Shape { tile: [mr, nr], extents: [m, n], words: k, edge: true, stays: stays::<W>(mr, k) };
+        self.tiles(
+            shape,
+            [a, b],
+            |_| {},
+            |i, j, tile| {
+                let to = self.c.to.wrapping_offset(i as isize + stride * j as isize);
+                // SAFETY: the tile is one of C, and its slices lie in the factors.
+                unsafe { tile.write(to, stride, self.alpha, self.beta) }
+            },
+        );
         true
     }
 
     /// A part of C, on one thread.
+    ///
+    /// A slice of B is packed just before the first block of A meets it, so that it is still in the first cache then; if there is no other block, the
+    /// next slice takes its place.
     fn task(&self, plan: &Plan, rows: Range<usize>, columns: Range<usize>) {
         let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
-        let group = self.kernels.group;
-        let extra = self.kernels.extra;
-        let (a_strides, b_strides) = (plan.a, plan.b);
         let direct = match &self.c.places {
             Places::Lines(down, across) => (down.stride(1) == Some(1)).then(|| across.stride(0)).flatten(),
             Places::Each(_) => None,
         };
         let workspace = Workspace::take(plan.bytes);
         let [b_at, a_at, gathered_at, offsets_at] = plan.parts.map(|at| workspace.start().wrapping_add(at));
-        let (b_to, a_to, scratch) = (b_at.cast::<W>(), a_at.cast::<W>(), gathered_at.cast::<S>());
+        let source = Source {
+            factor: &self.a,
+            kernels: self.kernels,
+            strides: plan.a,
+            width: mr,
+            extra: 0,
+            alone: false,
+            pack: self.pack_a,
+            to: a_at.cast::<W>(),
+            scratch: gathered_at.cast::<S>(),
+        };
+        let (a_source, b_source) = (
+            source,
+            Source {
+                factor: &self.b,
+                strides: plan.b,
+                width: nr,
+                extra: self.kernels.extra,
+                alone: plan.alone,
+                pack: self.pack_b,
+                to: b_at.cast::<W>(),
+                ..source
+            },
+        );
         // SAFETY: the plan has room for so many offsets, which are initialised here.
         let offsets = unsafe {
             offsets_at.cast::<isize>().write_bytes(0, plan.offsets);
             std::slice::from_raw_parts_mut(offsets_at.cast::<isize>(), plan.offsets)
         };
         let (down, offsets) = offsets.split_at_mut(mc);
-        let (across, steps) = offsets.split_at_mut(nc);
+        let (across, offsets) = offsets.split_at_mut(nc);
+        let (slice, offsets) = offsets.split_at_mut(nr);
+        let (a_steps, b_steps) = offsets.split_at_mut(offsets.len() / 2);
 
         for columns in parts(columns, nc) {
+            if let (Places::Lines(_, line), None, Some(across)) =
+                (&self.c.places, direct, across.get_mut(..columns.len()))
+            {
+                line.fill(columns.start, across);
+            }
             for depth in parts(0..self.extents[2], kc) {
                 let beta = if depth.start == 0 { self.beta } else { C::ONE };
-                let words = depth.len().div_ceil(group);
-                let b = match b_strides {
-                    Some([row, step]) => {
-                        let offset = row * columns.start as isize + step * depth.start as isize;
-                        Slices { from: self.b.from.wrapping_offset(offset).cast(), slice: row * nr as isize, step, row }
-                    }
-                    None => {
-                        let into = Packed { width: nr, words: words + extra, pack: self.pack_b, to: b_to, scratch };
-                        // SAFETY: there is room for `nc` by `kc`.
-                        unsafe { self.packed(&self.b, columns.clone(), depth.clone(), into, across, steps) }
-                    }
+                let words = depth.len().div_ceil(self.kernels.group);
+                let (Some(a_steps), Some(b_steps)) = (a_steps.get_mut(..depth.len()), b_steps.get_mut(..depth.len()))
+                else {
+                    continue;
                 };
-                for rows in parts(rows.clone(), mc) {
-                    let a = match a_strides {
-                        Some([row, step]) => {
-                            let offset = row * rows.start as isize + step * depth.start as isize;
-                            Slices { from: self.a.from.wrapping_offset(offset).cast(), slice: mr as isize, step, row }
-                        }
-                        None => {
-                            let into = Packed { width: mr, words, pack: self.pack_a, to: a_to, scratch };
-                            // SAFETY: there is room for `mc` by `kc`.
-                            unsafe { self.packed(&self.a, rows.clone(), depth.clone(), into, down, steps) }
+                a_source.steps(&depth, a_steps);
+                b_source.steps(&depth, b_steps);
+                let b = b_source.slices(columns.start, &depth);
+                for (number, part) in parts(rows.clone(), mc).enumerate() {
+                    // SAFETY: there is room for `mc` by `kc`.
+                    unsafe { a_source.fill(0, part.clone(), &depth, down, a_steps) };
+                    if let (Places::Lines(line, _), None, Some(down)) =
+                        (&self.c.places, direct, down.get_mut(..part.len()))
+                    {
+                        line.fill(part.start, down);
+                    }
+                    let shape = Shape {
+                        tile: [mr, nr],
+                        extents: [part.len(), columns.len()],
+                        words,
+                        edge: plan.a.is_some(),
+                        stays: plan.stays,
+                    };
+                    let ready = |j: usize| {
+                        if number == 0 {
+                            let first = columns.start + j;
+                            let some = first..(first + nr).min(columns.end);
+                            // SAFETY: there is room for `nc` by `kc`, or for one slice.
+                            unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                         }
                     };
-                    let edge = a_strides.is_some();
-                    match (&self.c.places, direct) {
-                        (_, Some(stride)) => {
-                            let offset = rows.start as isize + stride * columns.start as isize;
-                            let to = self.c.to.wrapping_offset(offset);
-                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
-                                let to = to.wrapping_offset(i as isize + stride * j as isize);
+                    self.tiles(shape, [a_source.slices(part.start, &depth), b], ready, |i, j, tile| {
+                        match (&self.c.places, direct) {
+                            (_, Some(stride)) => {
+                                let offset = (part.start + i) as isize + stride * (columns.start + j) as isize;
                                 // SAFETY: the tile is one of C, and its slices were packed or lie in the factors.
-                                unsafe { tile.write(to, stride, self.alpha, beta) }
-                            });
-                        }
-                        (Places::Lines(row_line, column_line), None) => {
-                            let (Some(down), Some(across)) =
-                                (down.get_mut(..rows.len()), across.get_mut(..columns.len()))
-                            else {
-                                continue;
-                            };
-                            row_line.fill(rows.start, down);
-                            column_line.fill(columns.start, across);
-                            let (down, across) = (&*down, &*across);
-                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
+                                unsafe { tile.write(self.c.to.wrapping_offset(offset), stride, self.alpha, beta) }
+                            }
+                            (Places::Lines(..), None) => {
                                 let (Some(down), Some(across)) =
                                     (down.get(i..i + tile.rows), across.get(j..j + tile.columns))
                                 else {
@@ -276,16 +313,14 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                                 };
                                 // SAFETY: as above.
                                 unsafe { tile.write_along(self.c.to, down, across, self.alpha, beta) }
-                            });
-                        }
-                        (Places::Each(at), None) => {
-                            self.tiles([mr, nr], [rows.len(), columns.len()], [a, b], words, edge, |i, j, tile| {
-                                let place = |r: usize, c: usize| at(rows.start + i + r, columns.start + j + c);
+                            }
+                            (Places::Each(at), None) => {
+                                let place = |r: usize, c: usize| at(part.start + i + r, columns.start + j + c);
                                 // SAFETY: as above.
                                 unsafe { tile.scatter(self.c.to, place, self.alpha, beta) }
-                            });
+                            }
                         }
-                    }
+                    });
                 }
             }
         }
@@ -307,92 +342,20 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         }
     }
 
-    /// Packs some rows of a factor, at some depth, and says how to read it.
-    ///
-    /// # Safety
-    ///
-    /// `into.to` has room for the rows, made up to whole slices, times `into.words`; `into.scratch` for one slice in numbers where the factor is gathered.
-    unsafe fn packed(
-        &self,
-        factor: &Factor<'_, S>,
-        rows: Range<usize>,
-        depth: Range<usize>,
-        into: Packed<S, W>,
-        offsets: &mut [isize],
-        steps: &mut [isize],
-    ) -> Slices<W> {
-        let Packed { width, words, pack, to, scratch } = into;
-        let slices = Slices { from: to, slice: (width * words) as isize, step: width as isize, row: 1 };
-        match &factor.places {
-            Places::Lines(down, along) => {
-                let (Some(offsets), Some(steps)) = (offsets.get_mut(..rows.len()), steps.get_mut(..depth.len())) else {
-                    return slices;
-                };
-                down.fill(rows.start, offsets);
-                along.fill(depth.start, steps);
-                // Some steps of all slices, then the next: memory is read in longer pieces.
-                for (part, steps) in steps.chunks(DEEP).enumerate() {
-                    let first = part * DEEP / self.kernels.group * width;
-                    for (number, rows) in offsets.chunks(width).enumerate() {
-                        // SAFETY: the invariant of the factor, and the caller's.
-                        unsafe { pack(factor.from, rows, steps, width, to.add(number * width * words + first)) };
-                    }
-                }
-                if words > depth.len().div_ceil(self.kernels.group) {
-                    for number in 0..offsets.len().div_ceil(width) {
-                        // SAFETY: the slices have been packed, and have room for the words below them.
-                        unsafe { (self.kernels.below)(to.add(number * width * words), width, words - 1) };
-                    }
-                }
-            }
-            Places::Each(at) => {
-                for (number, first) in rows.clone().step_by(width).enumerate() {
-                    let height = width.min(rows.end - first);
-                    for (t, step) in depth.clone().enumerate() {
-                        for r in 0..height {
-                            // SAFETY: the invariant of the factor; there is room for a slice.
-                            unsafe {
-                                scratch.add(t * width + r).write(*factor.from.wrapping_offset(at(first + r, step)));
-                            }
-                        }
-                    }
-                    let (Some(offsets), Some(steps)) = (offsets.get_mut(..height), steps.get_mut(..depth.len())) else {
-                        return slices;
-                    };
-                    for (r, offset) in offsets.iter_mut().enumerate() {
-                        *offset = r as isize;
-                    }
-                    for (t, step) in steps.iter_mut().enumerate() {
-                        *step = (t * width) as isize;
-                    }
-                    let to = to.wrapping_add(number * width * words);
-                    // SAFETY: the numbers have just been written.
-                    unsafe { pack(scratch, offsets, steps, width, to) };
-                    if words > depth.len().div_ceil(self.kernels.group) {
-                        // SAFETY: the slice has been packed, and has room for the words below it.
-                        unsafe { (self.kernels.below)(to, width, words - 1) };
-                    }
-                }
-            }
-        }
-        slices
-    }
-
-    /// Gives each tile of a part of C to `write`, with its first row and column.
+    /// Gives each tile of a part of C to `write`, with its first row and column; `ready` is told of the first column of a slice of B before the slice is read
+    /// for the first time.
     #[inline]
     fn tiles(
         &self,
-        [mr, nr]: [usize; 2],
-        [rows, columns]: [usize; 2],
+        shape: Shape,
         [a, b]: [Slices<W>; 2],
-        words: usize,
-        edge: bool,
+        mut ready: impl FnMut(usize),
         mut write: impl FnMut(usize, usize, &TileProduct<W, C>),
     ) {
         let kernels = self.kernels;
         let lanes = kernels.lanes;
-        let a_slices = a;
-        let mut one = |i: usize, j: usize, a: *const W, b_from: *const W| {
+        let Shape { tile: [mr, nr], extents: [rows, columns], words, edge, stays } = shape;
+        let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W| {
             let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
             let table = if edge && rows & (lanes - 1) != 0 {
                 kernels.edge
@@ -404,16 +367,18 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             let run = table.get((rows - 1) / lanes).and_then(|table| table.get(columns - 1));
             debug_assert!(run.is_some(), "the invariant of the kernels");
             if let Some(run) = run {
-                let (a, b) = (Slices { from: a, ..a_slices }, Slices { from: b_from, ..b });
+                let (a, b) = (Slices { from: a_from, ..a }, Slices { from: b_from, ..b });
                 write(i, j, &TileProduct { run: *run, a, b, rows, columns, words });
             }
         };
-        // A slice of A that fits into the first cache stays there while all slices of B pass; otherwise a slice of B stays, and A passes.
-        if mr * words * size_of::<W>() <= SLICE {
+        if stays {
             let mut a_from = a.from;
             for i in (0..rows).step_by(mr) {
                 let mut b_from = b.from;
                 for j in (0..columns).step_by(nr) {
+                    if i == 0 {
+                        ready(j);
+                    }
                     one(i, j, a_from, b_from);
                     b_from = b_from.wrapping_offset(b.slice);
                 }
@@ -423,6 +388,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         }
         let mut b_from = b.from;
         for j in (0..columns).step_by(nr) {
+            ready(j);
             let mut a_from = a.from;
             for i in (0..rows).step_by(mr) {
                 one(i, j, a_from, b_from);
@@ -433,13 +399,22 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     }
 }
 
-/// Where a factor is packed to: slices of a width, of so many rows of words each.
-struct Packed<S, W> {
-    width: usize,
+/// A part of C, and how it is divided into tiles.
+struct Shape {
+    /// The rows and columns of a tile, and of all tiles together.
+    tile: [usize; 2],
+    extents: [usize; 2],
+    /// The steps of each tile, in words.
     words: usize,
-    pack: Pack<S, W>,
-    to: *mut W,
-    scratch: *mut S,
+    /// Whether A is read no further than its rows.
+    edge: bool,
+    /// Whether a slice of A stays in the first cache while all slices of B pass. Otherwise a slice of B stays, and A passes.
+    stays: bool,
+}
+
+/// Whether a slice of A fits into the first cache while all slices of B pass.
+fn stays<W>(mr: usize, words: usize) -> bool {
+    mr * words * size_of::<W>() <= SLICE
 }
 
 /// Parts of a range, all but the last of one length.

@@ -6,8 +6,9 @@ use super::blocking::Blocking;
 
 /// Below this many products a second thread costs more than it brings.
 const LEAST: usize = 1 << 20;
-/// From this many products a thread, tasks are smaller than a thread's share, so that a thread that was held up leaves work to others.
-const AMPLE: usize = 1 << 29;
+/// From this many elements of C a thread, tasks are smaller than a thread's share, so that a thread that was held up leaves work to others. Smaller
+/// ones would spend their time on packing.
+const AMPLE: usize = 1 << 22;
 /// What packing a number costs, in products.
 const PACKING: usize = 16;
 
@@ -18,7 +19,7 @@ pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize) 
     if wanted <= 1 {
         return [m, n];
     }
-    let wanted = if work / wanted >= AMPLE { wanted.saturating_mul(4) } else { wanted };
+    let wanted = if m.saturating_mul(n) / wanted >= AMPLE { wanted.saturating_mul(4) } else { wanted };
     let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
     let cost = |rows: usize, columns: usize| {
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
