@@ -6,7 +6,8 @@
 //!
 //! Sums of floating-point numbers are taken in an order of our own, so they differ from the exact ones by rounding: of a product of `k`
 //! terms by at most `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)` at each place, where `gamma(n) = n*u / (1 - n*u)` and `u` is half of the distance from 1 to the next number
-//! (Higham, "Accuracy and Stability of Numerical Algorithms", 3.5), overflow and underflow apart. Integers are exact modulo `2^32`: what fits into 32 bits is right.
+//! (Higham, "Accuracy and Stability of Numerical Algorithms", 3.5), overflow and underflow apart; the dot
+//! products of AVX-512-BF16 take subnormal numbers for zero. Integers are exact modulo `2^32`: what fits into 32 bits is right.
 //!
 //! The numbers may lie anywhere: each matrix is a view of two modes, nested or not, under any layout. See `blocking` for the tilings, `kernel` for what computes, `route` for
 //! which atom stands for which micro-kernel.

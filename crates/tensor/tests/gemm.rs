@@ -409,7 +409,11 @@ fn every_half_is_widened_exactly() {
         let one = TensorView::new(&one, row.clone()).expect("a view");
         let mut c_view = TensorViewMut::new(&mut c, column.clone()).expect("a view");
         gemm(&mma, 1.0, &a_view, &one, 0.0, &mut c_view).expect("a product");
-        assert!(a.iter().zip(&c).all(|(number, sum)| same(*sum, number.to_f32())), "{}", mma.atom().name());
+        // Intel defines the dot product of pairs with subnormal numbers taken for zero; all others are as exact.
+        let pairs = mma.atom().shape()[2] == 2;
+        let wanted =
+            |number: bf16| if pairs && !number.is_normal() && number.is_finite() { 0.0 } else { number.to_f32() };
+        assert!(a.iter().zip(&c).all(|(number, sum)| same(*sum, wanted(*number))), "{}", mma.atom().name());
     }
 }
 

@@ -11,6 +11,8 @@
 //! numbers whose products the instruction adds up.
 #![allow(unsafe_code)]
 
+use super::tile::Ahead;
+
 /// One tile of C and the panels of A and B that it is the product of.
 ///
 /// *Invariant*, which whoever runs a kernel upholds: all elements named by the law above lie in memory that may be read, those
@@ -35,6 +37,8 @@ pub(super) struct Tile<W, C> {
     pub c_column: isize,
     /// The number of rows: more than all vectors but one hold, at most what all of them hold.
     pub rows: usize,
+    /// What is fetched meanwhile: of each row, in turn with the columns of the tile.
+    pub ahead: Ahead,
     /// The factor of the product.
     pub alpha: C,
     /// The factor of what C held.
@@ -158,6 +162,12 @@ macro_rules! registers {
         fn prefetch<T>(place: *const T) {
             _mm_prefetch::<_MM_HINT_T0>(place.cast());
         }
+        /// Into the second cache.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn prefetch_second(place: *const u8) {
+            _mm_prefetch::<_MM_HINT_T1>(place.cast());
+        }
     };
 }
 pub(super) use registers;
@@ -186,10 +196,8 @@ macro_rules! micro_kernel {
                         for i in 0..M {
                             rows[i] = if EDGE && i + 1 == M { load_some(a.add(i * $lanes), last) } else { load(a.add(i * $lanes)) };
                         }
-                        if !STRIDED {
-                            for i in 0..M {
-                                prefetch(a.wrapping_offset($ahead * a_step).wrapping_add(i * $lanes));
-                            }
+                        for i in 0..M {
+                            prefetch(a.wrapping_offset($ahead * a_step).wrapping_add(i * $lanes));
                         }
                         for j in 0..N {
                             let column = broadcast(b.offset(j as isize * b_column));
@@ -207,6 +215,10 @@ macro_rules! micro_kernel {
                     if j < N {
                         for i in 0..M {
                             prefetch(tile.c.wrapping_offset(j as isize * tile.c_column).wrapping_add(i * $lanes));
+                        }
+                        let row = tile.ahead.from.wrapping_offset(j as isize * tile.ahead.row);
+                        for line in 0..tile.ahead.lines {
+                            prefetch_second(row.wrapping_add(line * $crate::gemm::workspace::LINE));
                         }
                     }
                     let now = if j < N { part } else { pairs };

@@ -16,7 +16,7 @@ use super::line::Line;
 use super::pack::Pack;
 use super::source::Source;
 use super::tasks::tasks;
-use super::tile::{Slices, TileProduct};
+use super::tile::{Ahead, Slices, TileProduct};
 use super::workspace::{Room, Workspace};
 
 /// Where the elements of a matrix lie.
@@ -203,7 +203,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         self.tiles(
             shape,
             [a, b],
-            |_| {},
+            |_| Ahead::NOTHING,
             |i, j, tile| {
                 let to = self.c.to.wrapping_offset(i as isize + stride * j as isize);
                 // SAFETY: the tile is one of C, and its slices lie in the factors.
@@ -291,11 +291,16 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                         stays: plan.stays,
                     };
                     let ready = |j: usize| {
+                        let first = columns.start + j;
                         if number == 0 {
-                            let first = columns.start + j;
                             let some = first..(first + nr).min(columns.end);
                             // SAFETY: there is room for `nc` by `kc`, or for one slice.
                             unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
+                        }
+                        if number == 0 || plan.b.is_some() {
+                            b_source.ahead(first + nr, &depth)
+                        } else {
+                            Ahead::NOTHING
                         }
                     };
                     self.tiles(shape, [a_source.slices(part.start, &depth), b], ready, |i, j, tile| {
@@ -343,19 +348,19 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     }
 
     /// Gives each tile of a part of C to `write`, with its first row and column; `ready` is told of the first column of a slice of B before the slice is read
-    /// for the first time.
+    /// for the first time, and says what is to be fetched meanwhile.
     #[inline]
     fn tiles(
         &self,
         shape: Shape,
         [a, b]: [Slices<W>; 2],
-        mut ready: impl FnMut(usize),
+        mut ready: impl FnMut(usize) -> Ahead,
         mut write: impl FnMut(usize, usize, &TileProduct<W, C>),
     ) {
         let kernels = self.kernels;
         let lanes = kernels.lanes;
         let Shape { tile: [mr, nr], extents: [rows, columns], words, edge, stays } = shape;
-        let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W| {
+        let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, ahead: Ahead| {
             let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
             let table = if edge && rows & (lanes - 1) != 0 {
                 kernels.edge
@@ -368,7 +373,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             debug_assert!(run.is_some(), "the invariant of the kernels");
             if let Some(run) = run {
                 let (a, b) = (Slices { from: a_from, ..a }, Slices { from: b_from, ..b });
-                write(i, j, &TileProduct { run: *run, a, b, rows, columns, words });
+                write(i, j, &TileProduct { run: *run, a, b, rows, columns, words, ahead });
             }
         };
         if stays {
@@ -379,7 +384,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                     if i == 0 {
                         ready(j);
                     }
-                    one(i, j, a_from, b_from);
+                    one(i, j, a_from, b_from, Ahead::NOTHING);
                     b_from = b_from.wrapping_offset(b.slice);
                 }
                 a_from = a_from.wrapping_offset(a.slice);
@@ -388,10 +393,10 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         }
         let mut b_from = b.from;
         for j in (0..columns).step_by(nr) {
-            ready(j);
+            let ahead = ready(j);
             let mut a_from = a.from;
             for i in (0..rows).step_by(mr) {
-                one(i, j, a_from, b_from);
+                one(i, j, a_from, b_from, ahead.part(i / mr, rows.div_ceil(mr)));
                 a_from = a_from.wrapping_offset(a.slice);
             }
             b_from = b_from.wrapping_offset(b.slice);

@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::kernel::Kernels;
 use super::pack::Pack;
 use super::product::{Factor, Places};
-use super::tile::Slices;
+use super::tile::{Ahead, Slices};
+use super::workspace::LINE;
 
 /// The steps along K that are packed at once, of all slices: whole words, and whole squares of them.
 const DEEP: usize = 64;
@@ -53,6 +54,15 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                 Slices { from: self.to, slice: slice as isize, step: self.width as isize, row: 1 }
             }
         }
+    }
+
+    /// The lines in which the numbers of the rows from `row` on lie at some depth, if those of each row are side by side.
+    pub fn ahead(&self, row: usize, depth: &Range<usize>) -> Ahead {
+        let Places::Lines(down, along) = &self.factor.places else { return Ahead::NOTHING };
+        let (Some(stride), Some(1)) = (down.stride(0), along.stride(0)) else { return Ahead::NOTHING };
+        let offset = stride.wrapping_mul(row as isize).wrapping_add(depth.start as isize);
+        let (from, bytes) = (self.factor.from.wrapping_offset(offset).cast(), size_of::<S>());
+        Ahead { from, row: stride.wrapping_mul(bytes as isize), lines: (depth.len() * bytes).div_ceil(LINE) }
     }
 
     /// Writes the offsets of the steps at some depth, for the slices to be filled.

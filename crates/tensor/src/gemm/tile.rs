@@ -5,6 +5,7 @@
 
 use super::element::Element;
 use super::kernel::{Run, Tile};
+use super::workspace::LINE;
 
 /// A factor as micro-kernels read it: slices of a certain width, each with a step along K.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,29 @@ pub(super) struct Slices<W> {
     pub step: isize,
     /// From row to row, in words.
     pub row: isize,
+}
+
+/// Lines of memory that will be needed soon: some of each of several rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ahead {
+    /// The first line of the first row. Nothing is read, so that it may be no memory at all.
+    pub from: *const u8,
+    /// From row to row, in bytes.
+    pub row: isize,
+    /// The lines of each row.
+    pub lines: usize,
+}
+
+impl Ahead {
+    /// Nothing.
+    pub const NOTHING: Ahead = Ahead { from: std::ptr::null(), row: 0, lines: 0 };
+
+    /// What falls to one of several tiles.
+    pub fn part(self, number: usize, of: usize) -> Ahead {
+        let lines = self.lines.div_ceil(of);
+        let first = (lines * number).min(self.lines);
+        Ahead { from: self.from.wrapping_add(first * LINE), lines: lines.min(self.lines - first), ..self }
+    }
 }
 
 /// The most rows and columns of a tile.
@@ -43,6 +67,8 @@ pub(super) struct TileProduct<W, C> {
     pub columns: usize,
     /// The steps along K.
     pub words: usize,
+    /// What is fetched meanwhile.
+    pub ahead: Ahead,
 }
 
 impl<W: Copy, C: Element> TileProduct<W, C> {
@@ -63,6 +89,7 @@ impl<W: Copy, C: Element> TileProduct<W, C> {
             c,
             c_column: column,
             rows: self.rows,
+            ahead: self.ahead,
             alpha,
             beta,
         };
