@@ -194,6 +194,10 @@ fn peers(kind: &str, threads: usize, case: &Case, least: f64) -> Vec<(String, f6
     for name in ["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"] {
         numpy.env(name, &threads);
     }
+    // Either may have OpenBLAS take this processor for an older one.
+    for name in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
+        numpy.env_remove(name);
+    }
     let mut rates = Vec::new();
     for command in [&mut crates, &mut numpy] {
         let Ok(output) = command.output() else { continue };
