@@ -236,5 +236,13 @@ fn what_cannot_be_searched_is_refused() {
     let large: Layout = "(1024,1024):(1024,1)".parse().unwrap();
     let rows = Access::rows(&large.shape(), 32, 1).unwrap();
     assert_eq!(suggest(&large, &[rows], Banks::NVIDIA).unwrap_err().code(), "E0604");
+    // Offsets so far out that no padding of them is representable.
+    let far: Layout = "(2,2):(2,4611686018427387904)".parse().unwrap();
+    let columns = Access::columns(&far.shape(), 8, 1).unwrap();
+    assert!(suggest(&far, &[columns], Banks::NVIDIA).is_ok());
+    let apart: Layout = "(32,2):(64,4611686018427387904)".parse().unwrap();
+    let columns = Access::columns(&apart.shape(), 32, 1).unwrap();
+    let advice = suggest(&apart, &[columns], Banks::NVIDIA).unwrap();
+    assert!(advice.suggestions.iter().all(|found| found.wavefronts() < advice.wavefronts()));
     assert!(suggest(&layout, &[], Banks::NVIDIA).unwrap().suggestions.is_empty());
 }

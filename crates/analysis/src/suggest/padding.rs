@@ -24,6 +24,12 @@ impl Problem<'_> {
             if reach >= i128::from(stride) || stride % self.vector != 0 {
                 continue;
             }
+            // Every padded offset must be representable.
+            let greatest = self.layout.range()?.1;
+            let furthest = (greatest / stride).checked_mul(most).and_then(|more| more.checked_add(greatest));
+            if furthest.is_none_or(|furthest| furthest == i64::MAX) {
+                continue;
+            }
             for elements in (self.vector..most).step_by(usize::try_from(self.vector).unwrap_or(1)) {
                 let limit = best.as_ref().map_or(self.before - 1, |best| best.0);
                 let Some(cost) = self.wavefronts(limit, |x| x + x / stride * elements) else { continue };
