@@ -226,8 +226,10 @@ fn drawn(expressions: &[String], options: &Options, terminal: &mut Terminal) -> 
     }
     let mut reader = Reader { environment: Environment::new(), terminal };
     let figure = match expressions {
-        [name] if MmaAtom::named(name.trim()).is_ok() => instruction(name.trim(), options, &mut reader)?,
-        [name] if CopyAtom::named(name.trim()).is_ok() => transfer(name.trim(), options, &mut reader)?,
+        [name] if is_name(name) && MmaAtom::named(name.trim()).is_ok() => {
+            instruction(name.trim(), options, &mut reader)?
+        }
+        [name] if is_name(name) && CopyAtom::named(name.trim()).is_ok() => transfer(name.trim(), options, &mut reader)?,
         _ => {
             let mut calls = Vec::with_capacity(expressions.len());
             for expression in expressions {
@@ -244,6 +246,11 @@ fn drawn(expressions: &[String], options: &Options, terminal: &mut Terminal) -> 
         figure.caption.clone_from(caption);
     }
     Ok(figure)
+}
+
+/// Whether a text may be the name of an instruction. Looking for one that does not exist takes long: the nearest names are found.
+fn is_name(text: &str) -> bool {
+    !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }
 
 /// What evaluates expressions, each with the names of those before it.

@@ -133,6 +133,7 @@ struct Drawn<'a> {
     heading: Vec<String>,
     note: Vec<String>,
     follows: bool,
+    minor: bool,
     body: Shown<'a>,
     left: f64,
     above: f64,
@@ -179,7 +180,20 @@ impl<'a> Drawn<'a> {
         let words = named.max(widest) * theme::OTHER_FONTS;
         let later = heading.iter().skip(1).map(|line| text_width(line, theme::TEXT, true)).fold(widest, f64::max);
         let (above, rest) = (above + headed, later * theme::OTHER_FONTS);
-        Drawn { heading, note, follows: panel.follows, body, left, above, width, height, below: noted, words, rest }
+        Drawn {
+            heading,
+            note,
+            follows: panel.follows,
+            minor: panel.minor,
+            body,
+            left,
+            above,
+            width,
+            height,
+            below: noted,
+            words,
+            rest,
+        }
     }
 
     /// Whether its heading begins with an empty line.
@@ -190,7 +204,7 @@ impl<'a> Drawn<'a> {
     /// Draws it with the top left corner of its body at a place.
     fn draw(&self, scene: &mut Scene, at: Point) {
         for (line, text) in self.heading.iter().enumerate() {
-            let style = if line == 0 { TextStyle::heading() } else { TextStyle::plain() };
+            let style = if line == 0 && !self.minor { TextStyle::heading() } else { TextStyle::plain() };
             let y = at.y - self.above + (line as f64 + 0.5) * TEXT_LINE;
             if !text.is_empty() {
                 scene.text(Point::new(at.x, y), text, style);

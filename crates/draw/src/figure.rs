@@ -38,12 +38,14 @@ pub struct Panel<'a> {
     pub body: Body<'a>,
     /// Whether an arrow leads to it from the panel to its left.
     pub follows: bool,
+    /// Whether it is one more part of what a panel above it names, so that its heading is a lesser one.
+    pub minor: bool,
 }
 
 impl<'a> Panel<'a> {
     /// A panel.
     pub fn new(heading: impl Into<String>, body: Body<'a>) -> Panel<'a> {
-        Panel { heading: heading.into(), note: String::new(), body, follows: false }
+        Panel { heading: heading.into(), note: String::new(), body, follows: false, minor: false }
     }
 
     /// A panel of a grid.

@@ -18,7 +18,15 @@ function show(thread){
   shown=thread;
   picture.classList.toggle('isolating',thread!==null);
   const own=parts.filter(part=>{const on=+part.dataset.t===thread;part.classList.toggle('on',on);return on});
-  told.textContent=thread===null?hint:own.map(part=>(part.querySelector('title')||{}).textContent||'').filter(Boolean).join('; ');
+  told.textContent=thread===null?hint:gathered(own.map(part=>(part.querySelector('title')||{}).textContent||''));
+}
+function gathered(titles){
+  const places=new Map();
+  for(const title of titles.filter(Boolean)){
+    const [who,...what]=title.split(', ');
+    places.set(who,[...(places.get(who)||[]),...what]);
+  }
+  return [...places].map(([who,what])=>[who,...what].join(', ')).join('; ');
 }
 const hint=threads.length?'Click a cell to see one thread alone; arrow keys go on, Escape ends.':'';
 picture.addEventListener('click',event=>{

@@ -2,68 +2,63 @@
 
 /// Appends an integer.
 pub(crate) fn push_integer(out: &mut String, value: i64) {
-    let mut digits = Digits::default();
-    digits.number(value.unsigned_abs());
     if value < 0 {
-        digits.byte(b'-');
+        out.push('-');
     }
-    digits.append(out);
+    push_digits(out, value.unsigned_abs());
 }
 
 /// Appends a length, rounded to hundredths, without zeros at the end. What is no number becomes 0.
 pub(crate) fn push_length(out: &mut String, value: f64) {
     // A float becomes the nearest integer toward zero; no number becomes 0.
     let hundredths = (value.abs() * 100.0 + 0.5) as u64;
-    let mut digits = Digits::default();
-    let (whole, rest) = (hundredths / 100, hundredths % 100);
-    if rest > 0 {
-        if !rest.is_multiple_of(10) {
-            digits.number(rest % 10);
-        }
-        digits.number(rest / 10);
-        digits.byte(b'.');
-    }
-    digits.number(whole);
     if value < 0.0 && hundredths > 0 {
-        digits.byte(b'-');
+        out.push('-');
     }
-    digits.append(out);
-}
-
-/// A number as text, written from its end to its begin.
-struct Digits {
-    bytes: [u8; 26],
-    start: usize,
-}
-
-impl Default for Digits {
-    fn default() -> Digits {
-        Digits { bytes: [b'0'; 26], start: 26 }
-    }
-}
-
-impl Digits {
-    fn byte(&mut self, byte: u8) {
-        self.start = self.start.saturating_sub(1);
-        if let Some(slot) = self.bytes.get_mut(self.start) {
-            *slot = byte;
+    let (whole, rest) = (hundredths / 100, hundredths % 100);
+    push_digits(out, whole);
+    if rest > 0 {
+        out.push('.');
+        push_digit(out, rest / 10);
+        if !rest.is_multiple_of(10) {
+            push_digit(out, rest % 10);
         }
     }
+}
 
-    fn number(&mut self, mut value: u64) {
-        loop {
-            self.byte(b'0' + (value % 10) as u8);
-            value /= 10;
-            if value == 0 {
-                return;
+/// Appends the last digit of a number.
+#[inline]
+fn push_digit(out: &mut String, value: u64) {
+    out.push(char::from(b'0' + (value % 10) as u8));
+}
+
+/// Appends a number. Most have three digits or fewer.
+#[inline]
+fn push_digits(out: &mut String, value: u64) {
+    match value {
+        0..10 => push_digit(out, value),
+        10..100 => {
+            push_digit(out, value / 10);
+            push_digit(out, value);
+        }
+        100..1000 => {
+            push_digit(out, value / 100);
+            push_digit(out, value / 10);
+            push_digit(out, value);
+        }
+        _ => {
+            push_digits_of(out, value / 1000);
+            for place in [100, 10, 1] {
+                push_digit(out, value / place);
             }
         }
     }
+}
 
-    fn append(&self, out: &mut String) {
-        let text = self.bytes.get(self.start..).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        out.push_str(text.unwrap_or("0"));
-    }
+/// As [`push_digits`], for what lies before the last three digits.
+#[inline(never)]
+fn push_digits_of(out: &mut String, value: u64) {
+    push_digits(out, value);
 }
 
 #[cfg(test)]

@@ -85,8 +85,26 @@ impl Owners {
     }
 }
 
-/// The panel of one operand: rows are mode 0 of the tile, or mode 1 if it is turned.
-fn panel<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, turned: bool, style: Style) -> Result<Panel<'a>, DrawError> {
+/// The panel of one of several operands, told in the titles of its cells.
+fn operand<'a>(
+    side: &'static str,
+    tv: &Map,
+    tile: &Tree<i64>,
+    turned: bool,
+    style: Style,
+) -> Result<Panel<'a>, DrawError> {
+    panel(side, side, tv, tile, turned, style)
+}
+
+/// The panel of a tile: rows are its mode 0, or mode 1 if it is turned.
+fn panel<'a>(
+    heading: &str,
+    side: &'static str,
+    tv: &Map,
+    tile: &Tree<i64>,
+    turned: bool,
+    style: Style,
+) -> Result<Panel<'a>, DrawError> {
     let owners = Owners::of(tv, tile)?;
     let modes: Vec<Tree<i64>> = tile.modes().collect();
     let (first, second) = match modes.as_slice() {
@@ -122,6 +140,10 @@ fn panel<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, turned: bool, style: Sty
         push_integer(&mut cell.label, thread);
         cell.second.push('V');
         push_integer(&mut cell.second, value);
+        if !side.is_empty() {
+            cell.title.push_str(side);
+            cell.title.push_str(": ");
+        }
         for (text, number) in [("thread ", thread), (", value ", value), (" at (", row), (",", column)] {
             cell.title.push_str(text);
             push_integer(&mut cell.title, number);
@@ -167,15 +189,15 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 /// assert!(svg.contains("thread 31, value 3 at (15,7)"));
 /// ```
 pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    Ok(Figure::row([panel(heading, tv, tile, false, style)?]))
+    Ok(Figure::row([panel(heading, "", tv, tile, false, style)?]))
 }
 
 /// The two sides of a copy: who reads which place of the source, and who writes which place of the target, with the same colours.
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
-    let from = Figure::row([panel("source", source, tile, false, style)?]);
-    Ok(from.followed_by(Figure::row([panel("target", target, tile, false, style)?])))
+    let from = Figure::row([operand("source", source, tile, false, style)?]);
+    Ok(from.followed_by(Figure::row([operand("target", target, tile, false, style)?])))
 }
 
 /// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the bottom left, C (m by n) at the bottom right,
@@ -191,8 +213,8 @@ pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<F
         let shape = Tree::flat([rows, columns])?;
         tilewright_layout::Layout::compact(&shape).map(|layout| layout.shape())
     };
-    let top = panel("B", b, &tile(n, k)?, true, style)?;
-    let left = panel("A", a, &tile(m, k)?, false, style)?;
-    let right = panel("C", c, &tile(m, n)?, false, style)?;
+    let top = operand("B", b, &tile(n, k)?, true, style)?;
+    let left = operand("A", a, &tile(m, k)?, false, style)?;
+    let right = operand("C", c, &tile(m, n)?, false, style)?;
     Ok(Figure { table: vec![vec![None, Some(top)], vec![Some(left), Some(right)]], ..Figure::default() })
 }

@@ -112,7 +112,7 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
             } else if !heading.is_empty() && far == 0 {
                 name = format!("{}\n{name}", if near == 0 { heading } else { "" });
             }
-            row.push(Some(Panel::new(name, body).noted(note)));
+            row.push(Some(Panel { minor: far > 0, ..Panel::new(name, body).noted(note) }));
         }
         table.push(row);
     }
