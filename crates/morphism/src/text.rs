@@ -64,15 +64,39 @@ impl FromStr for NestMorphism {
         };
         let domain: Tree<i64> = part(text, 0, arrow)?;
         let codomain: Tree<i64> = part(text, arrow + 2, colon)?;
-        let images: Tree<Image> = part(text, colon + 1, text.len())?;
-        let flat = images.leaves().len() == domain.leaves().len() && images.depth() <= 1;
-        if !images.congruent(&domain) && !flat {
-            if images.leaves().len() != domain.leaves().len() {
-                return Err(MorphismError::MapLength { domain: domain.leaves().len(), map: images.leaves().len() });
-            }
-            return Err(MorphismError::Syntax { at: colon + 1, expected: "images nested like the domain" });
-        }
-        NestMorphism::new(&domain, &codomain, images.leaves().iter().map(|image| image.0))
+        over(&domain, &codomain, part(text, colon + 1, text.len())?, colon + 1)
+    }
+}
+
+/// The morphism over images that are written at byte `at`.
+fn over(
+    domain: &Tree<i64>,
+    codomain: &Tree<i64>,
+    images: Tree<Image>,
+    at: usize,
+) -> Result<NestMorphism, MorphismError> {
+    if images.leaves().len() != domain.leaves().len() {
+        return Err(MorphismError::MapLength { domain: domain.leaves().len(), map: images.leaves().len() });
+    }
+    if !images.congruent(domain) && images.depth() > 1 {
+        return Err(MorphismError::Syntax { at, expected: "images nested like the domain" });
+    }
+    NestMorphism::new(domain, codomain, images.leaves().iter().map(|image| image.0))
+}
+
+impl NestMorphism {
+    /// The morphism between two tuples over the images that a text says: `(1,*,3)`, counted from 1, nested like the domain or flat.
+    ///
+    /// Errors: the text is no tuple of images ([`MorphismError::Syntax`]); as [`NestMorphism::new`].
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f = NestMorphism::over_images(&"(4,5)".parse().unwrap(), &"(4,16,5)".parse().unwrap(), "(1,3)").unwrap();
+    /// assert_eq!(f.to_string(), "(4,5) -> (4,16,5) : (1,3)");
+    /// ```
+    pub fn over_images(domain: &Tree<i64>, codomain: &Tree<i64>, images: &str) -> Result<NestMorphism, MorphismError> {
+        over(domain, codomain, part(images, 0, images.len())?, 0)
     }
 }
 

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
+use tilewright_morphism::MorphismError;
+
 use crate::kinds::{self, Step};
 use crate::reading::{
     coordinate, number_tree, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of,
@@ -21,6 +23,8 @@ use crate::value::Value;
 pub(crate) enum Fault {
     /// The operation refused; the operands of the error are the arguments.
     Refused(LayoutError),
+    /// An operation on morphisms refused.
+    Morphism(MorphismError),
     /// One argument is wrong on its own account; the error is about it.
     At(usize, LayoutError),
     /// One argument is of the wrong kind.
@@ -35,6 +39,15 @@ pub(crate) enum Fault {
 impl From<LayoutError> for Fault {
     fn from(error: LayoutError) -> Fault {
         Fault::Refused(error)
+    }
+}
+
+impl From<MorphismError> for Fault {
+    fn from(error: MorphismError) -> Fault {
+        match error {
+            MorphismError::Layout(error) => Fault::Refused(error),
+            error => Fault::Morphism(error),
+        }
     }
 }
 

@@ -56,6 +56,12 @@ pub(crate) enum Node {
         shape: NodeId,
         stride: NodeId,
     },
+    /// `domain -> codomain : images`; the images are read from their text.
+    Morphism {
+        domain: NodeId,
+        codomain: NodeId,
+        images: Name,
+    },
     /// `[a;b]` or `<a,b>`
     Tiler {
         items: List,
@@ -134,7 +140,7 @@ impl Node {
             Node::Tuple { items, .. } | Node::Tiler { items } | Node::Compose { items } => items.len(),
             Node::Call { arguments, .. } => arguments.len(),
             Node::Apply { arguments, .. } => arguments.len() + 1,
-            Node::Pair { .. } | Node::Index { .. } | Node::Arithmetic { .. } => 2,
+            Node::Pair { .. } | Node::Index { .. } | Node::Arithmetic { .. } | Node::Morphism { .. } => 2,
         }
     }
 
@@ -234,6 +240,7 @@ impl Program {
                 Node::Call { arguments, .. } => self.list(arguments).first().copied(),
                 Node::Apply { target, .. } | Node::Index { target, .. } => Some(target),
                 Node::Pair { shape, .. } => Some(shape),
+                Node::Morphism { domain, .. } => Some(domain),
                 Node::Step { scale, .. } => Some(scale),
                 Node::Arithmetic { left, .. } => Some(left),
                 _ => None,

@@ -34,6 +34,14 @@ impl Operation<'_> {
     pub(crate) fn diagnose(&self, fault: Fault) -> Diagnostic {
         match fault {
             Fault::Refused(error) => self.refused(&error),
+            Fault::Morphism(error) => {
+                let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
+                let diagnostic = self.with_values(diagnostic, None);
+                match error.help() {
+                    Some(help) => diagnostic.help(help),
+                    None => diagnostic,
+                }
+            }
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
         }

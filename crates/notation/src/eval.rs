@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 use tilewright_layout::{BitMatrix, Extent, Layout, LayoutError, ModePath, Stride, Swizzle, Tiler, Tree, Xor};
+use tilewright_morphism::{MorphismError, NestMorphism};
 
 use crate::arguments::{Arguments, Fault, is_map};
 use crate::ast::{List, Name, Node, NodeId, Operator, Program, Statement};
@@ -212,6 +213,9 @@ impl<'a> Evaluator<'a> {
                     tuple_of(values, trailing).map_err(|error| self.refuse(at, error))?
                 }
                 Node::Pair { shape, stride } => self.pair(at, &[shape, stride], values)?,
+                Node::Morphism { domain, codomain, images } => {
+                    self.morphism(at, &[domain, codomain], images, values)?
+                }
                 Node::Tiler { items } => self.tiler(at, self.program.list(items), values)?,
                 Node::Swizzle { bits, base, shift } => {
                     Swizzle::new(bits, base, shift).map(Value::Swizzle).map_err(|error| self.refuse(at, error))?
@@ -403,6 +407,25 @@ impl<'a> Evaluator<'a> {
         layout.map_err(|error| diagnose(error.into()))
     }
 
+    /// `domain -> codomain : images`
+    fn morphism(&self, id: NodeId, operands: &[NodeId; 2], images: Name, values: &[Value]) -> Evaluated {
+        let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
+        let tuple = |argument: usize| {
+            let tuple = values.get(argument).and_then(number_tree);
+            tuple.ok_or_else(|| diagnose(Fault::Kind { argument, wanted: "a tuple of known numbers beside '->'" }))
+        };
+        // Lines may end inside brackets.
+        let text = self.text(images.span()).replace(['\n', '\r'], " ");
+        NestMorphism::over_images(&tuple(0)?, &tuple(1)?, &text).map(Value::from).map_err(|error| match error {
+            MorphismError::Syntax { at, .. } => {
+                let place = (images.span().start + at).min(images.span().end);
+                let error = diagnose(error.into());
+                Diagnostic { span: place..images.span().end.max(place), labels: Vec::new(), ..error }
+            }
+            error => diagnose(error.into()),
+        })
+    }
+
     /// `[a;b]`
     fn tiler(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let tiler = by_mode(values, tiler_of)
@@ -431,7 +454,11 @@ impl<'a> Evaluator<'a> {
         if values.len() < function.least || values.len() > function.most {
             return Err(self.wrong_arity(id, name, function, operands));
         }
-        (function.run)(Arguments { function: function.name, values })
+        let run = match values.first() {
+            Some(Value::Morphism(_)) => functions::of_morphism(function.name).unwrap_or(function.run),
+            _ => function.run,
+        };
+        run(Arguments { function: function.name, values })
             .map_err(|fault| self.operation(function.name, id, operands, values).diagnose(fault))
     }
 

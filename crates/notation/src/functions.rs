@@ -8,6 +8,7 @@ mod bits;
 mod comparing;
 mod coordinates;
 mod making;
+mod morphisms;
 mod numbers;
 mod predicates;
 mod structure;
@@ -25,6 +26,7 @@ use crate::reading::{coordinate, symbol_coordinate};
 use crate::value::Value;
 
 pub(crate) use algebra::{chained, compose, composed};
+pub(crate) use morphisms::of_morphism;
 pub(crate) use structure::get;
 
 /// No upper limit on the number of arguments.
@@ -79,6 +81,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         numbers::FUNCTIONS,
         comparing::FUNCTIONS,
         predicates::FUNCTIONS,
+        morphisms::FUNCTIONS,
     ]
     .concat()
 });

@@ -35,6 +35,7 @@ pub(crate) enum Kind {
     Slash,
     Plus,
     Minus,
+    Arrow,
     Star,
     Percent,
     Question,
@@ -68,6 +69,7 @@ impl Kind {
             Kind::Slash => "'/'",
             Kind::Plus => "'+'",
             Kind::Minus => "'-'",
+            Kind::Arrow => "'->'",
             Kind::Star => "'*'",
             Kind::Percent => "'%'",
             Kind::Question => "'?'",
@@ -133,6 +135,10 @@ impl<'a> Lexer<'a> {
                 let digits = start + 1 + usize::from(self.byte(start + 1) == Some(b'_'));
                 if self.byte(digits).is_some_and(|byte| byte.is_ascii_digit()) {
                     return self.integer(start, digits, true);
+                }
+                if self.byte(start + 1) == Some(b'>') {
+                    self.at = start + 2;
+                    return Ok(Token { kind: Kind::Arrow, start, end: self.at });
                 }
                 Kind::Minus
             }

@@ -4,7 +4,8 @@
 //! program := { statement (';' | newline) }            the last statement is the value
 //! statement := [ [ 'let' ] name '=' ] chain
 //! chain   := postfix { ('o' | '∘') postfix }
-//! postfix := sum { ':' sum | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
+//! postfix := ( sum | morphism ) { ':' sum | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
+//! morphism := sum '->' sum ':' images               images are places counted from 1, '*' for the base point, nested like the domain
 //! sum     := [ '-' ] term { ('+' | '-') term }
 //! term    := step { ('*' | '/' | '%') step }
 //! step    := atom [ '@' integer { '@' integer } ]
@@ -21,6 +22,7 @@
 //! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
 
 mod incomplete;
+mod morphisms;
 mod numbers;
 mod swizzles;
 
@@ -334,6 +336,9 @@ impl<'a> Parser<'a, '_> {
 
     fn postfix(&mut self) -> Parsed {
         let mut target = self.sum()?;
+        if self.now.kind == Kind::Arrow {
+            target = self.morphism(target)?;
+        }
         loop {
             let start = self.start(target);
             match self.now.kind {

@@ -11,6 +11,7 @@ use tilewright_layout::{
     BitMatrix, Composed, Coord, Coordinate, Extent, Layout, LayoutError, Limit, MAX_DEPTH, MAX_NODES, Mixed, OuterMap,
     Slot, Stride, Swizzle, Tiler, Tree, Xor,
 };
+use tilewright_morphism::NestMorphism;
 
 use crate::kinds::{self, Step};
 use crate::reading::{coordinate, number_tree, step_tree, symbol_coordinate, symbol_tree, tiler_of, xor_tree};
@@ -70,6 +71,8 @@ pub enum Value {
     XorLayout(Layout<Xor>),
     /// A linear map over bits.
     Matrix(BitMatrix),
+    /// A morphism of nested tuples: `(4,5) -> (4,16,5) : (1,3)`.
+    Morphism(Box<NestMorphism>),
 }
 
 impl Value {
@@ -100,6 +103,7 @@ impl Value {
             Value::XorTree(_) => "tuple of XOR steps",
             Value::XorLayout(_) => "XOR layout",
             Value::Matrix(_) => "bit matrix",
+            Value::Morphism(_) => "morphism",
         }
     }
 
@@ -297,6 +301,12 @@ impl From<BitMatrix> for Value {
     }
 }
 
+impl From<NestMorphism> for Value {
+    fn from(morphism: NestMorphism) -> Value {
+        Value::Morphism(Box::new(morphism))
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -321,6 +331,7 @@ impl fmt::Display for Value {
             Value::XorTree(tree) => tree.fmt(f),
             Value::XorLayout(layout) => layout.fmt(f),
             Value::Matrix(matrix) => matrix.fmt(f),
+            Value::Morphism(morphism) => morphism.fmt(f),
             Value::List(values) => {
                 f.write_str("(")?;
                 for (position, value) in values.iter().enumerate() {
@@ -431,6 +442,7 @@ fn extent_of(value: &Value) -> (usize, usize) {
         Value::Tiler(tiler) => leaves_of(tiler),
         Value::SymbolTiler(tiler) => leaves_of(tiler),
         Value::StepTiler(tiler) => leaves_of(tiler),
+        Value::Morphism(morphism) => morphism.flatten().domain().len() + morphism.flatten().codomain().len(),
         Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) | Value::Symbol(_) | Value::Matrix(_) => 0,
     };
     (1 + leaves, 0)

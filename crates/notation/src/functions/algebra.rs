@@ -23,6 +23,7 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
         return composed;
     }
     match a.get(0) {
+        Some(Value::Morphism(_)) => super::morphisms::composition(a),
         Some(Value::Swizzle(_) | Value::Matrix(_)) => composed(a, 2, 1),
         _ => match a.tiled()? {
             // Coordinates of the domain.

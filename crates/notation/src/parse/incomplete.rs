@@ -35,7 +35,9 @@ pub fn is_incomplete(source: &str) -> bool {
             Err(_) => return false,
         }
     }
-    let goes_on =
-        matches!(last, Some((Kind::Equals | Kind::Circle | Kind::Colon | Kind::Dot, _)) | Some((Kind::Name, "o")));
+    let goes_on = matches!(
+        last,
+        Some((Kind::Equals | Kind::Circle | Kind::Colon | Kind::Dot | Kind::Arrow, _)) | Some((Kind::Name, "o"))
+    );
     depth > 0 || goes_on
 }

@@ -1,0 +1,209 @@
+//! Layouts as morphisms of tuples. Places are counted from 1, as in the notation of morphisms.
+
+use tilewright_layout::Tree;
+use tilewright_morphism::{
+    NestMorphism, Refinement, compose_by_refinement, mutual_refinement, refines, standard_representation,
+    weak_composite,
+};
+
+use super::{Function, MANY};
+use crate::arguments::{Arguments, Fault};
+use crate::value::Value;
+
+const MORPHISMS: &str = "Morphisms";
+
+fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a NestMorphism, Fault> {
+    match a.get(argument) {
+        Some(Value::Morphism(morphism)) => Ok(morphism),
+        _ => a.kind(argument, "a morphism"),
+    }
+}
+
+/// The places that the arguments from the second on name.
+fn places(a: &Arguments<'_>) -> Result<Vec<usize>, Fault> {
+    let place = |argument: usize| match a.get(argument) {
+        Some(Value::Int(place)) => match usize::try_from(*place).ok().and_then(|place| place.checked_sub(1)) {
+            Some(place) => Ok(place),
+            None => a.kind(argument, "a place, counted from 1"),
+        },
+        _ => a.kind(argument, "a place, counted from 1"),
+    };
+    (1..a.len()).map(place).collect()
+}
+
+/// `g` after `f`.
+pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
+    Ok(morphism(&a, 0)?.compose(morphism(&a, 1)?)?.into())
+}
+
+type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
+
+/// What a function of layouts does with a morphism, where it does something.
+pub(crate) fn of_morphism(function: &str) -> Option<Run> {
+    Some(match function {
+        "composition" => composition,
+        "coalesce" => |a| Ok(morphism(&a, 0)?.coalesce()?.into()),
+        "complement" => |a| Ok(morphism(&a, 0)?.complement()?.into()),
+        "logical_divide" => |a| Ok(morphism(&a, 0)?.logical_divide(morphism(&a, 1)?)?.into()),
+        "logical_product" => |a| Ok(morphism(&a, 0)?.logical_product(morphism(&a, 1)?)?.into()),
+        "flatten" => |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().clone()).into()),
+        "size" => |a| Ok(morphism(&a, 0)?.size().into()),
+        "is_injective" => |a| Ok(morphism(&a, 0)?.flatten().is_injective().into()),
+        _ => return None,
+    })
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "morphism",
+        signature: "morphism(A)",
+        summary: "the standard morphism of tuples that encodes a layout",
+        example: "morphism((2,2):(5,50))",
+        result: "(2,2) -> (5,2,5,2) : (2,4)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(standard_representation(&*a.layout(0)?)?.into()),
+    },
+    Function {
+        name: "encoded",
+        signature: "encoded(f)",
+        summary: "the layout that a morphism encodes; coalesce, complement, composition and the like also take morphisms",
+        example: "encoded((4,5) -> (4,16,5) : (1,3))",
+        result: "(4,5):(1,64)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.encoded_layout()?.into()),
+    },
+    Function {
+        name: "standard_form",
+        signature: "standard_form(f)",
+        summary: "the morphism that encodes the same layout, with nothing superfluous in its codomain",
+        example: "standard_form((4,5) -> (4,2,8,5,7) : (1,4))",
+        result: "(4,5) -> (4,16,5) : (1,3)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.standard_form()?.into()),
+    },
+    Function {
+        name: "mutual_refinement",
+        signature: "mutual_refinement(S, T)",
+        summary: "S and T refined so that the leaves of the first are the first leaves of the second",
+        example: "mutual_refinement((6,6), (12,3,6))",
+        result: "((6,(2,3)),((6,2),3,6))",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| {
+            let mutual = mutual_refinement(&a.shape(0)?, &a.shape(1)?)?;
+            Ok(Tree::tuple([mutual.first().fine(), mutual.second().fine()])?.into())
+        },
+    },
+    Function {
+        name: "refines",
+        signature: "refines(S, T)",
+        summary: "whether S is T with entries replaced by tuples of the same size",
+        example: "refines(((2,3),4), (6,4))",
+        result: "true",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(refines(&a.shape(0)?, &a.shape(1)?).into()),
+    },
+    Function {
+        name: "pullback",
+        signature: "pullback(f, T)",
+        summary: "f with its codomain refined to T, and its domain as that requires",
+        example: "pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))",
+        result: "((2,3),4) -> (4,(2,3),6) : ((2,3),*)",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| {
+            let f = morphism(&a, 0)?;
+            Ok(f.pullback(&Refinement::new(&a.shape(1)?, &f.codomain())?)?.morphism.into())
+        },
+    },
+    Function {
+        name: "pushforward",
+        signature: "pushforward(f, S)",
+        summary: "f with its domain refined to S, and its codomain as that requires",
+        example: "pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))",
+        result: "((6,2),3) -> (3,(6,2)) : ((2,3),1)",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| {
+            let f = morphism(&a, 0)?;
+            Ok(f.pushforward(&Refinement::new(&a.shape(1)?, &f.domain())?)?.morphism.into())
+        },
+    },
+    Function {
+        name: "weak_composite",
+        signature: "weak_composite(g, f)",
+        summary: "g after f, both refined until they meet: the function of the composite, with more modes",
+        example: "weak_composite((12,3,6) -> (12,6,3) : (1,3,2), (6,6) -> (6,6) : (1,2))",
+        result: "(6,(2,3)) -> ((6,2),6,3) : (1,(2,4))",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(weak_composite(morphism(&a, 0)?, morphism(&a, 1)?)?.into()),
+    },
+    Function {
+        name: "composition_by_refinement",
+        signature: "composition_by_refinement(A, B)",
+        summary: "A after B by mutual refinement of their morphisms; refused where that does not apply, though A o B may exist",
+        example: "composition_by_refinement((12,3,6):(1,72,12), (6,6):(1,6))",
+        result: "(6,(2,3)):(1,(6,72))",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(compose_by_refinement(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+    },
+    Function {
+        name: "concat",
+        signature: "concat(f, g)",
+        summary: "two morphisms into one tuple side by side, which hit no entry both",
+        example: "concat((4) -> (4,2,8) : (1), (8) -> (4,2,8) : (3))",
+        result: "((4),(8)) -> (4,2,8) : ((1),(3))",
+        section: MORPHISMS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(morphism(&a, 0)?.concat(morphism(&a, 1)?)?.into()),
+    },
+    Function {
+        name: "restrict",
+        signature: "restrict(f, place...)",
+        summary: "a morphism on some of the entries of its domain, as a flat tuple",
+        example: "restrict((4,5) -> (4,7,5) : (1,3), 2)",
+        result: "(5) -> (4,7,5) : (3)",
+        section: MORPHISMS,
+        least: 1,
+        most: MANY,
+        run: |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().restrict(&places(&a)?)?).into()),
+    },
+    Function {
+        name: "factorise",
+        signature: "factorise(f, place...)",
+        summary: "a morphism into some of the entries of its codomain, all those that are hit among them",
+        example: "factorise((4,5) -> (4,7,5) : (1,3), 1, 3)",
+        result: "(4,5) -> (4,5) : (1,2)",
+        section: MORPHISMS,
+        least: 1,
+        most: MANY,
+        run: |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().factorise(&places(&a)?)?).into()),
+    },
+    Function {
+        name: "inverse",
+        signature: "inverse(f)",
+        summary: "the inverse of a morphism that permutes entries",
+        example: "inverse((4,5) -> (5,4) : (2,1))",
+        result: "(5,4) -> (4,5) : (2,1)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.inverse()?.into()),
+    },
+];
