@@ -309,6 +309,80 @@ In a table, T5 V1 is value 1 of thread 5; rows and columns are the two modes of 
         options: crate::atoms::Options,
     },
 
+    /// Show a layout as a morphism of tuples: modes, axes of memory, and arrows between them.
+    #[command(after_help = "\
+Examples:
+  tilewright morphism '(32,(2,2)):(192,(24,3))'
+  tilewright morphism '(4,5) -> (4,16,5) : (1,3)'
+  tilewright morphism '(8,16):(16,1)' -o rows.svg
+
+Entries are drawn upward, the fastest at the bottom. An arrow leads from a mode to the axis that it
+walks along, `*` marks a mode of stride 0, and beside each axis stands its stride. A layout that is
+not tractable has no such diagram; `tilewright tractable` says why.")]
+    Morphism {
+        /// An expression whose value is a layout or a morphism.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        #[command(flatten)]
+        options: crate::morphism::Options,
+    },
+
+    /// Compose two layouts: B is applied first.
+    #[command(after_help = "\
+Examples:
+  tilewright compose '(6,2):(8,2)' '(4,3):(3,1)'
+  tilewright compose --by-refinement '(12,3,6):(1,72,12)' '(6,6):(1,6)'
+  tilewright compose --by-refinement '8:1' '2:3'
+  tilewright compose --by-refinement '(12,3,6):(1,72,12)' '(6,6):(1,6)' -o steps.svg
+
+By refinement, both layouts are taken as morphisms, cut until they meet, and composed by following
+arrows. Where that does not apply although the composite exists, the reason is told.")]
+    Compose {
+        /// An expression for the layout that is applied second.
+        #[arg(value_name = "A", allow_hyphen_values = true)]
+        outer: String,
+        /// An expression for the layout that is applied first.
+        #[arg(value_name = "B", allow_hyphen_values = true)]
+        inner: String,
+        /// Show how the composite comes about by mutual refinement of morphisms.
+        #[arg(long)]
+        by_refinement: bool,
+        #[command(flatten)]
+        options: crate::morphism::Options,
+    },
+
+    /// Refine two tuples until the leaves of the first are the first leaves of the second.
+    #[command(after_help = "\
+Examples:
+  tilewright refine '(6,6)' '(12,3,6)'
+  tilewright refine '(6,6)' '(2,6,6)' -o refinement.svg")]
+    Refine {
+        /// An expression for the tuple that should divide the other.
+        #[arg(value_name = "S")]
+        first: String,
+        /// An expression for the other.
+        #[arg(value_name = "T")]
+        second: String,
+        #[command(flatten)]
+        options: crate::morphism::Options,
+    },
+
+    /// Say whether a layout is encoded by a morphism, and if not, which modes stand in the way.
+    #[command(after_help = "\
+Examples:
+  tilewright tractable '(32,(2,2)):(192,(24,3))'
+  tilewright tractable '((8,8),(5,5)):((8,1),(10,2))'
+
+Exit status 1 if it is not.")]
+    Tractable {
+        /// An expression whose value is a layout.
+        #[arg(allow_hyphen_values = true)]
+        expression: String,
+        /// Print a JSON object instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+
     /// Work through one tiling problem, printing and checking each layout.
     #[command(after_help = "\
 Examples:

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use tilewright::atoms::{CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::Expr;
 use tilewright::layout::{Coordinate, Extent, Stride, Xor};
+use tilewright::morphism::{Class, MorphismError, MutualRefinement, WorkedComposition};
 use tilewright::{Diagnostic, Layout, Tree, Value};
 
 /// The JSON object of a value.
@@ -49,6 +50,14 @@ pub fn value(value: &Value) -> String {
             object.raw("rank", &map.rank().to_string());
             object.raw("depth", &map.depth().to_string());
         }
+        Value::Morphism(f) => {
+            object.raw("domain", &nested(&f.domain()));
+            object.raw("codomain", &nested(&f.codomain()));
+            // Counted from 1, as in the text; 0 is the base point.
+            let images: Vec<String> =
+                f.map().images().map(|image| image.map_or(0, |image| image + 1).to_string()).collect();
+            object.raw("map", &format!("[{}]", images.join(",")));
+        }
         Value::List(items) => {
             let items: Vec<String> = items.iter().map(self::value).collect();
             object.raw("items", &format!("[{}]", items.join(",")));
@@ -71,6 +80,55 @@ pub fn error(diagnostic: &Diagnostic) -> String {
     }
     let mut object = Object::new();
     object.raw("error", &inner.end());
+    object.end()
+}
+
+/// The JSON object of a composition by mutual refinement, or of why it does not apply.
+pub fn composition(composite: &Layout, by: Result<&WorkedComposition, &MorphismError>, class: Option<Class>) -> String {
+    let mut object = Object::new();
+    object.text("composite", &composite.to_string());
+    match by {
+        Ok(worked) => {
+            for (name, text) in [
+                ("inner", worked.first.to_string()),
+                ("outer", worked.second.to_string()),
+                ("pullback", worked.pullback.morphism.to_string()),
+                ("pushforward", worked.pushforward.morphism.to_string()),
+                ("morphism", worked.morphism.to_string()),
+                ("weak", worked.weak.to_string()),
+            ] {
+                object.text(name, &text);
+            }
+            object.raw("mutual_refinement", &mutual(&worked.mutual));
+        }
+        Err(error) => {
+            object.text("code", error.code());
+            object.text("message", &error.to_string());
+        }
+    }
+    match class {
+        Some(class) => object.text("class", &class.to_string()),
+        None => object.raw("class", "null"),
+    }
+    object.end()
+}
+
+/// The JSON object of a mutual refinement.
+pub fn mutual(mutual: &MutualRefinement) -> String {
+    let mut object = Object::new();
+    object.raw("first", &nested(mutual.first().fine()));
+    object.raw("second", &nested(mutual.second().fine()));
+    object.end()
+}
+
+/// The JSON object of whether a layout is tractable.
+pub fn tractable(layout: &Layout, reason: Option<&MorphismError>) -> String {
+    let mut object = Object::new();
+    object.text("layout", &layout.to_string());
+    object.raw("tractable", if reason.is_none() { "true" } else { "false" });
+    if let Some(reason) = reason {
+        object.text("reason", &reason.to_string());
+    }
     object.end()
 }
 

@@ -20,6 +20,7 @@ mod launch;
 mod law;
 mod manual;
 mod map;
+mod morphism;
 mod picture;
 mod progress;
 mod relayout;
@@ -72,6 +73,12 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),
+        Some(Command::Morphism { expression, options }) => morphism::run(&expression, &options, terminal),
+        Some(Command::Compose { outer, inner, by_refinement, options }) => {
+            morphism::run_compose(&outer, &inner, by_refinement, &options, terminal)
+        }
+        Some(Command::Refine { first, second, options }) => morphism::run_refine(&first, &second, &options, terminal),
+        Some(Command::Tractable { expression, json }) => morphism::run_tractable(&expression, json, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),
         Some(Command::Man { command }) => manual::page(command.as_deref(), terminal),

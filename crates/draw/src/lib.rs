@@ -24,6 +24,8 @@
 //! | [`divide`], [`product`] | what goes in and what comes out, tile by tile in the same colours |
 //! | [`slices`], [`tiles`] | parts, pointed out |
 //! | [`memory`] | the image over memory, with gaps and overlaps |
+//! | [`morphism`], [`mutual_refinement`], [`square`], [`span`] | layouts as morphisms of tuples: stacks, arrows, nesting trees |
+//! | [`worked_composition`] | a composition by mutual refinement, step by step |
 //!
 //! ```
 //! use tilewright_draw::{Map, Style, Theme, offsets};
@@ -96,9 +98,10 @@ pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, composition,
-    composition_by_mode, copy, divide, filled, memory, mma, offsets, over_indices, product, request, side_by_side,
-    slices, swizzle, thread_value, tiles,
+    Banks, Division, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched,
+    composition, composition_by_mode, copy, divide, filled, memory, mma, morphism, mutual_refinement, offsets,
+    over_indices, product, request, side_by_side, slices, span, square, swizzle, thread_value, tiles,
+    worked_composition,
 };
 #[cfg(feature = "png")]
 pub use raster::png;

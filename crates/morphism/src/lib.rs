@@ -16,6 +16,7 @@
 //! | [`MutualRefinement`] | refinements of two tuples, the one a prefix of the other | exists exactly when prefix products form a divisibility chain |
 //! | [`Square`] | a morphism and the same one between refined tuples | pullback and pushforward; the function stays |
 //! | [`WorkedComposition`] | a composition of layouts by mutual refinement, with every step | what [`compose_by_refinement`] gives, and the algebra |
+//! | [`Class`] | why a composite exists: by refinement, or why else | decided on every pair that composes |
 //! | [`Fact`], [`Ref`] | factorisations of the entries of a tuple, flat or nested | categories; flattening is a functor |
 //! | [`Span`], [`Cospan`] | refine, then move; move, then join | compose by pullback and pushforward, strictly associative |
 //! | [`operad`] | substitution of profiles | associative, with the single leaf as unit |
@@ -52,6 +53,7 @@
 
 extern crate alloc;
 
+mod classify;
 mod complement;
 mod compose;
 mod error;
@@ -72,6 +74,7 @@ mod standard;
 mod text;
 mod tuple;
 
+pub use classify::{Class, classify};
 pub use compose::{WorkedComposition, compose_by_refinement, weak_composite};
 pub use error::{Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
 pub use explanation::explanation;

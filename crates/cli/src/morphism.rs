@@ -1,0 +1,197 @@
+//! `tilewright morphism`, `compose`, `refine` and `tractable`: layouts as morphisms of tuples.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use tilewright::draw::{self, DrawError, Figure, Format, Theme};
+use tilewright::morphism::{
+    Class, MorphismError, MutualRefinement, NestMorphism, WorkedComposition, classify, standard_representation,
+    tractability,
+};
+use tilewright::{Environment, Layout, Tree, Value, evaluate};
+
+use crate::picture;
+use crate::terminal::{Failure, Terminal};
+
+/// Where the picture goes, and in which form.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Write the picture to a file: .svg, .html, .png, .pdf, .tex or .txt.
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["svg", "tikz", "json"])]
+    output: Option<PathBuf>,
+    /// Print the picture as SVG.
+    #[arg(long, conflicts_with_all = ["tikz", "json"])]
+    svg: bool,
+    /// Print the picture as TikZ.
+    #[arg(long, conflicts_with = "json")]
+    tikz: bool,
+    /// Print a JSON object instead of a picture.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Options {
+    /// Whether the picture is all that is wanted.
+    fn only_picture(&self) -> bool {
+        self.output.is_some() || self.svg || self.tikz
+    }
+
+    /// Puts the picture where it is wanted; in the terminal below what was told.
+    fn show(&self, figure: Result<Figure<'static>, DrawError>, terminal: &mut Terminal) -> Result<(), Failure> {
+        let refuse = |terminal: &mut Terminal, error: DrawError| {
+            refused(terminal, error.code(), &error.to_string(), &error.help())
+        };
+        let figure = figure.map_err(|error| refuse(terminal, error))?;
+        if let Some(file) = &self.output {
+            let bytes = Format::of_file(file).and_then(|format| figure.file(format, Theme::Auto, 2.0));
+            let bytes = bytes.map_err(|error| refuse(terminal, error))?;
+            return Ok(std::fs::write(file, bytes)?);
+        }
+        let text = match (self.svg, self.tikz) {
+            (true, _) => figure.svg(Theme::Auto),
+            (_, true) => figure.tikz(Theme::Light),
+            _ => {
+                let colours = picture::colours(terminal.colour);
+                figure.picture(terminal.window(), colours).text(0, colours, Theme::Auto.mode())
+            }
+        };
+        Ok(terminal.out.write_all(text.as_bytes())?)
+    }
+}
+
+/// Shows a refusal on standard error.
+fn refused(terminal: &mut Terminal, code: &str, message: &str, help: &str) -> Failure {
+    let help = if help.is_empty() { String::new() } else { format!("  help: {help}\n") };
+    terminal.message(&format!("error[{code}]: {message}\n{help}"));
+    Failure::Refused
+}
+
+fn refuse(terminal: &mut Terminal, error: &MorphismError) -> Failure {
+    refused(terminal, error.code(), &error.to_string(), &error.help().unwrap_or_default())
+}
+
+fn value(source: &str, terminal: &mut Terminal) -> Result<Value, Failure> {
+    evaluate(source, &mut Environment::new()).map_err(|error| terminal.report(&error, source))
+}
+
+fn layout(source: &str, terminal: &mut Terminal) -> Result<Layout, Failure> {
+    let compact = |shape: &Tree<i64>, terminal: &mut Terminal| {
+        Layout::compact(shape).map_err(|error| refuse(terminal, &error.into()))
+    };
+    match value(source, terminal)? {
+        Value::Layout(layout) => Ok(layout),
+        Value::Int(extent) => compact(&Tree::from(extent), terminal),
+        Value::Tree(shape) => compact(&shape, terminal),
+        Value::Morphism(f) => f.encoded_layout().map_err(|error| refuse(terminal, &error)),
+        other => Err(Failure::Usage(format!("a {} is no layout of integers", other.kind()))),
+    }
+}
+
+fn shape(source: &str, terminal: &mut Terminal) -> Result<Tree<i64>, Failure> {
+    match value(source, terminal)? {
+        Value::Int(extent) => Ok(Tree::from(extent)),
+        Value::Tree(shape) => Ok(shape),
+        Value::Layout(layout) => Ok(layout.shape()),
+        other => Err(Failure::Usage(format!("a {} is no tuple", other.kind()))),
+    }
+}
+
+/// `tilewright morphism`
+pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let f: NestMorphism = match value(expression, terminal)? {
+        Value::Morphism(f) => *f,
+        _ => {
+            let layout = layout(expression, terminal)?;
+            standard_representation(&layout).map_err(|error| refuse(terminal, &error))?
+        }
+    };
+    if options.json {
+        return Ok(writeln!(terminal.out, "{}", crate::json::value(&Value::from(f)))?);
+    }
+    options.show(draw::morphism(&f), terminal)
+}
+
+/// `tilewright compose`
+pub fn run_compose(
+    outer: &str,
+    inner: &str,
+    by_refinement: bool,
+    options: &Options,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let (a, b) = (layout(outer, terminal)?, layout(inner, terminal)?);
+    let composite = a.compose(&b).map_err(|error| refuse(terminal, &error.into()))?;
+    if !by_refinement {
+        if options.only_picture() {
+            return Err(Failure::Usage("a composition is drawn with --by-refinement".to_owned()));
+        }
+        let text = if options.json { crate::json::value(&Value::from(composite)) } else { composite.to_string() };
+        return Ok(writeln!(terminal.out, "{text}")?);
+    }
+    let worked = WorkedComposition::new(&a, &b);
+    let class = classify(&a, &b).ok();
+    if options.json {
+        let text = crate::json::composition(&composite, worked.as_ref(), class);
+        return Ok(writeln!(terminal.out, "{text}")?);
+    }
+    match worked {
+        Ok(worked) if options.only_picture() => options.show(draw::worked_composition(&worked), terminal),
+        Ok(worked) => Ok(terminal.out.write_all(steps(&worked, &composite).as_bytes())?),
+        Err(error) if options.only_picture() => Err(refuse(terminal, &error)),
+        Err(error) => Ok(terminal.out.write_all(exists(&composite, &error, class).as_bytes())?),
+    }
+}
+
+/// The steps of a composition by refinement.
+fn steps(worked: &WorkedComposition, composite: &Layout) -> String {
+    let WorkedComposition {
+        inner, outer, coalesced, first, second, mutual, pullback, pushforward, morphism, weak, ..
+    } = worked;
+    let mut text = String::new();
+    let mut line = |label: &str, what: String| text.push_str(&format!("{label:<24}{what}\n"));
+    line("1. inner", format!("{inner} is {first}"));
+    let merged = if coalesced == outer { String::new() } else { format!(" = {coalesced}") };
+    line("   outer", format!("{outer}{merged} is {second}"));
+    line("2. mutual refinement", format!("{} | {} is {mutual}", first.codomain(), second.domain()));
+    line("3. pullback", pullback.morphism.to_string());
+    line("   pushforward", pushforward.morphism.to_string());
+    line("4. composed", format!("{morphism}, which encodes {weak}"));
+    let agrees = if &worked.composite == composite { "as composition has it" } else { "unlike composition" };
+    line("5. composite", format!("{}, {agrees}", worked.composite));
+    text
+}
+
+/// That a composite exists, though not by refinement.
+fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> String {
+    let why = class.map_or_else(String::new, |class| format!(": {class}"));
+    format!("refinement does not apply [{}]: {error}\nthe composite exists{why}\n{composite}\n", error.code())
+}
+
+/// `tilewright refine`
+pub fn run_refine(first: &str, second: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (s, t) = (shape(first, terminal)?, shape(second, terminal)?);
+    let mutual = MutualRefinement::new(&s, &t).map_err(|error| refuse(terminal, &error))?;
+    if options.json {
+        return Ok(writeln!(terminal.out, "{}", crate::json::mutual(&mutual))?);
+    }
+    options.show(draw::mutual_refinement(&mutual), terminal)
+}
+
+/// `tilewright tractable`
+pub fn run_tractable(expression: &str, json: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let layout = layout(expression, terminal)?;
+    let reason = tractability(&layout).err();
+    if json {
+        writeln!(terminal.out, "{}", crate::json::tractable(&layout, reason.as_ref()))?;
+        return if reason.is_none() { Ok(()) } else { Err(Failure::Refused) };
+    }
+    match (standard_representation(&layout), reason) {
+        (Ok(f), None) => Ok(writeln!(terminal.out, "{layout} is tractable: {f}")?),
+        (_, Some(reason)) => {
+            writeln!(terminal.out, "{reason}")?;
+            Err(Failure::Refused)
+        }
+        (Err(error), None) => Err(refuse(terminal, &error)),
+    }
+}

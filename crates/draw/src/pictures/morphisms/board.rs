@@ -1,0 +1,212 @@
+//! Stacks of entries, and what leads from one to another.
+//!
+//! Law: a stack is drawn upward, the first entry, the fastest, at the bottom, as memory grows; a row of the board is one leaf. An entry of a coarse
+//! tuple is a block as tall as the leaves over it. Equal entries that an arrow joins have one fill; what no arrow reaches is pale.
+//!
+//! Lengths are multiples of what a character stands for in the terminal, so that stacks look the same there.
+
+use tilewright_layout::{Profile, Tree};
+
+use crate::measure::text_width;
+use crate::nesting::Side;
+use crate::scene::{Anchor, Point, Scene, Stroke, TextStyle, Tile};
+use crate::theme::{self, Paint};
+
+/// From one row to the next, and the height of a tile.
+const PITCH: f64 = 48.0;
+const HEIGHT: f64 = 32.0;
+/// The least width of a tile, and what widths are multiples of.
+const WIDTH: f64 = 49.0;
+const UNIT: f64 = 7.0;
+/// From a stack to the next one: across arrows, and across refinements.
+const GULF: f64 = 105.0;
+const JOINT: f64 = 28.0;
+/// From a tuple to the tuple around it.
+const STEP: f64 = 14.0;
+
+/// An entry: its number, the rows that it spans, and its fill.
+pub(super) struct Block {
+    pub(super) label: i64,
+    pub(super) start: usize,
+    pub(super) rows: usize,
+    pub(super) fill: Paint,
+}
+
+impl Block {
+    /// The entries of a tuple, each one row, with these fills.
+    pub(super) fn leaves(entries: &[i64], fills: &[Paint]) -> Vec<Block> {
+        let fill = |row: usize| fills.get(row).copied().unwrap_or(Paint::Void);
+        entries
+            .iter()
+            .enumerate()
+            .map(|(row, label)| Block { label: *label, start: row, rows: 1, fill: fill(row) })
+            .collect()
+    }
+
+    /// The entries of a tuple, each as tall as the part over it.
+    pub(super) fn over(entries: &[i64], parts: &[Tree<i64>], fills: &[Paint]) -> Vec<Block> {
+        let mut start = 0;
+        let mut blocks = Vec::new();
+        for (place, (label, part)) in entries.iter().zip(parts).enumerate() {
+            let rows = part.leaves().len();
+            blocks.push(Block { label: *label, start, rows, fill: fills.get(place).copied().unwrap_or(Paint::Void) });
+            start += rows;
+        }
+        blocks
+    }
+}
+
+/// What is drawn so far, from left to right.
+#[derive(Default)]
+pub(super) struct Board {
+    scene: Scene,
+    /// The right edge of what is drawn.
+    edge: f64,
+}
+
+/// Where a stack stands.
+#[derive(Clone, Copy)]
+pub(super) struct Stack {
+    pub(super) left: f64,
+    pub(super) right: f64,
+}
+
+/// The middle of a row, or of some rows from one on.
+fn middle(start: usize, rows: usize) -> f64 {
+    -(start as f64 + rows as f64 / 2.0) * PITCH
+}
+
+impl Board {
+    /// The nesting of leaves that begin at `right`, to their left, where there is any: room is left for it.
+    pub(super) fn tree_before(&mut self, profile: &Profile) -> f64 {
+        let depth = profile.depth();
+        if depth > 1 || profile.leaves() != profile.rank() { depth as f64 * STEP + UNIT } else { 0.0 }
+    }
+
+    /// Draws the nesting of rows, beside a stack.
+    pub(super) fn tree(&mut self, profile: &Profile, blocks: &[Block], at: f64, side: Side) {
+        if profile.depth() < 2 {
+            return;
+        }
+        let places = blocks.iter().map(|block| Point::new(at, middle(block.start, block.rows)));
+        if let Ok(places) = Tree::new(profile.clone(), places) {
+            self.scene.nesting(&places, side, STEP, Stroke::new(Paint::Faint, theme::BORDER));
+        }
+        let reach = profile.depth() as f64 * STEP;
+        if side == Side::Right {
+            self.edge = self.edge.max(at + reach);
+        }
+    }
+
+    /// A stack whose left edge is `gap` to the right of what is drawn, with a word below.
+    pub(super) fn stack(&mut self, gap: f64, blocks: &[Block], name: &str) -> Stack {
+        let text =
+            |block: &Block| text_width(&block.label.to_string(), theme::CELL_TEXT, false) * theme::OTHER_FONTS + 14.0;
+        let wide = blocks.iter().map(text).fold(WIDTH, f64::max);
+        let wide = (wide / UNIT).ceil() * UNIT;
+        let left = self.edge + gap;
+        for block in blocks.iter().filter(|block| block.rows > 0) {
+            let height = block.rows as f64 * PITCH - (PITCH - HEIGHT);
+            let tile = Tile::at(left, middle(block.start, block.rows) - height / 2.0, wide, height);
+            let border = if block.fill == Paint::Void { Paint::Faint } else { Paint::Border };
+            let tile = tile.filled(block.fill).rounded(5.0).bordered(Stroke::new(border, 1.0));
+            self.scene.tile(tile, &block.label.to_string(), "", &format!("{name}: entry {}", block.label));
+        }
+        let centre = left + wide / 2.0;
+        if blocks.iter().all(|block| block.rows == 0) {
+            self.scene.text(Point::new(centre, middle(0, 1)), "()", TextStyle::caption().anchored(Anchor::Middle));
+        }
+        self.scene.text(Point::new(centre, PITCH / 3.0), name, TextStyle::small().anchored(Anchor::Middle));
+        self.edge = left + wide;
+        Stack { left, right: left + wide }
+    }
+
+    /// As [`Board::stack`], with room for arrows.
+    pub(super) fn beyond_arrows(&mut self, blocks: &[Block], name: &str) -> Stack {
+        self.stack(GULF, blocks, name)
+    }
+
+    /// As [`Board::stack`], with room for the lines of a refinement.
+    pub(super) fn beyond_joints(&mut self, blocks: &[Block], name: &str) -> Stack {
+        self.stack(JOINT, blocks, name)
+    }
+
+    /// The arrows between two stacks: each row of the first to where it is sent; what is sent to the base point ends in `*`.
+    pub(super) fn arrows(&mut self, from: Stack, to: Stack, images: impl Iterator<Item = Option<usize>>) {
+        let stroke = Stroke::new(Paint::Ink, 1.5);
+        for (row, image) in images.enumerate() {
+            let start = Point::new(from.right + 3.0, middle(row, 1));
+            match image {
+                Some(target) => {
+                    let tip = Point::new(to.left - 3.0, middle(target, 1));
+                    if target == row {
+                        self.scene.arrow(&[start, tip], stroke);
+                    } else {
+                        let bend = (tip.x - start.x) * 0.45;
+                        let controls = [Point::new(start.x + bend, start.y), Point::new(tip.x - bend, tip.y)];
+                        self.scene.curved_arrow([start, controls[0], controls[1], tip], stroke);
+                    }
+                }
+                None => {
+                    let end = Point::new(start.x + 3.0 * UNIT, start.y);
+                    self.scene.line(start, end, Stroke::new(Paint::Faint, 1.25).dashed());
+                    self.scene.text(
+                        Point::new(end.x + UNIT, end.y),
+                        "*",
+                        TextStyle::heading().anchored(Anchor::Middle),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The lines of a refinement: each block to the rows of its leaves, of which it has several.
+    pub(super) fn joints(&mut self, blocks: &[Block], coarse: f64, fine: f64) {
+        let stroke = Stroke::new(Paint::Faint, theme::BORDER);
+        let turn = (coarse + fine) / 2.0;
+        for block in blocks.iter().filter(|block| block.rows > 0) {
+            let own = Point::new(coarse, middle(block.start, block.rows));
+            if block.rows == 1 {
+                self.scene.line(own, Point::new(fine, own.y), stroke);
+                continue;
+            }
+            self.scene.line(own, Point::new(turn, own.y), stroke);
+            let (low, high) = (middle(block.start, 1), middle(block.start + block.rows - 1, 1));
+            self.scene.line(Point::new(turn, high), Point::new(turn, low), stroke);
+            for row in block.start..block.start + block.rows {
+                self.scene.line(Point::new(turn, middle(row, 1)), Point::new(fine, middle(row, 1)), stroke);
+            }
+        }
+    }
+
+    /// Beside each row of a stack the product of the rows below: the stride of what is sent there.
+    pub(super) fn strides(&mut self, at: Stack, entries: &[i64]) {
+        let mut step = Some(1_i64);
+        let mut widest: f64 = 0.0;
+        for (row, extent) in entries.iter().enumerate() {
+            let text = step.map_or_else(|| "past 64 bits".to_owned(), |step| step.to_string());
+            widest = widest.max(text_width(&text, theme::SMALL_TEXT, false) * theme::OTHER_FONTS);
+            self.scene.text(Point::new(at.right + 1.5 * UNIT, middle(row, 1)), &text, TextStyle::small());
+            step = step.and_then(|step| step.checked_mul(*extent));
+        }
+        let name = "stride";
+        self.scene.text(Point::new(at.right + 1.5 * UNIT, PITCH / 3.0), name, TextStyle::small());
+        let name = text_width(name, theme::SMALL_TEXT, false) * theme::OTHER_FONTS;
+        self.edge = at.right + ((widest.max(name) + 1.5 * UNIT) / UNIT).ceil() * UNIT;
+    }
+
+    /// The right edge of what is drawn.
+    pub(super) fn right(&self) -> f64 {
+        self.edge
+    }
+
+    /// Moves on without drawing.
+    pub(super) fn skip(&mut self, width: f64) {
+        self.edge += width;
+    }
+
+    /// What is drawn.
+    pub(super) fn finish(self) -> Scene {
+        self.scene
+    }
+}
