@@ -5,7 +5,7 @@
 
 mod board;
 
-use tilewright_layout::Profile;
+use tilewright_layout::{Profile, Tree};
 use tilewright_morphism::{
     MutualRefinement, NestMorphism, PointedMap, Ref, Refinement, Span, Square, WorkedComposition,
 };
@@ -13,7 +13,7 @@ use tilewright_morphism::{
 use crate::error::DrawError;
 use crate::figure::{Body, Figure, Panel};
 use crate::nesting::Side;
-use crate::scene::Scene;
+use crate::scene::{Point, Scene};
 use crate::theme::{Paint, Palette};
 use board::{Block, Board, Stack};
 
@@ -147,37 +147,36 @@ pub fn mutual_refinement(mutual: &MutualRefinement) -> Result<Figure<'static>, D
     Ok(Figure::row([panel(mutual.to_string(), scene)]).of_source(mutual.to_string()))
 }
 
-fn square_scene(square: &Square, paints: &[Paint], codomain: &[Paint]) -> Scene {
-    let f = &square.morphism;
-    let mut board = Board::default();
-    let left = Block::over(square.domain.coarse().leaves(), square.domain.parts(), paints);
-    let room = board.tree_before(square.domain.coarse().profile());
-    board.skip(room);
-    let coarse = board.stack(0.0, &left, "domain");
-    board.tree(square.domain.coarse().profile(), &left, coarse.left, Side::Left);
-    let from = board.beyond_joints(&Block::leaves(f.flatten().domain(), &spread(&square.domain, paints)), "refined");
-    board.joints(&left, coarse.right, from.left);
-    let fine = Block::leaves(f.flatten().codomain(), &spread(&square.codomain, codomain));
-    let to = board.beyond_arrows(&fine, "refined");
-    board.arrows(from, to, f.map().images());
-    let right = Block::over(square.codomain.coarse().leaves(), square.codomain.parts(), codomain);
-    let onto = board.beyond_joints(&right, "codomain");
-    board.joints(&right, onto.left, to.right);
-    board.tree(square.codomain.coarse().profile(), &right, onto.right, Side::Right);
-    board.finish()
+/// The coarse entries of a refinement, each with the fill that the leaves over it share.
+fn shared(refinement: &Refinement, leaves: &[Paint]) -> Vec<Paint> {
+    let parts = refinement.offsets().zip(refinement.parts());
+    let fill = |(offset, part): (usize, &Tree<i64>)| {
+        let mut over = leaves.iter().skip(offset).take(part.leaves().len());
+        let first = over.next().copied().unwrap_or(Paint::Void);
+        if over.all(|paint| *paint == first) { first } else { Paint::Paper }
+    };
+    parts.map(fill).collect()
 }
 
-/// The fills of the codomain of a square: those of the entries that are sent there.
-fn across(square: &Square, paints: &[Paint]) -> Vec<Paint> {
-    let fine = sent(square.morphism.map(), &spread(&square.domain, paints));
-    let first = square.codomain.offsets().zip(square.codomain.parts());
-    first
-        .map(
-            |(offset, part)| {
-                if part.leaves().is_empty() { Paint::Void } else { fine.get(offset).copied().unwrap_or(Paint::Void) }
-            },
-        )
-        .collect()
+/// A square, its refined domain with these fills.
+fn square_scene(square: &Square, fine: &[Paint]) -> Scene {
+    let (f, from_fine, to_fine) = (&square.morphism, &square.domain, &square.codomain);
+    let mut board = Board::default();
+    let left = Block::over(from_fine.coarse().leaves(), from_fine.parts(), &shared(from_fine, fine));
+    let room = board.tree_before(from_fine.coarse().profile());
+    board.skip(room);
+    let coarse = board.stack(0.0, &left, "domain");
+    board.tree(from_fine.coarse().profile(), &left, coarse.left, Side::Left);
+    let from = board.beyond_joints(&Block::leaves(f.flatten().domain(), fine), "refined");
+    board.joints(&left, coarse.right, from.left);
+    let reached = sent(f.map(), fine);
+    let to = board.beyond_arrows(&Block::leaves(f.flatten().codomain(), &reached), "refined");
+    board.arrows(from, to, f.map().images());
+    let right = Block::over(to_fine.coarse().leaves(), to_fine.parts(), &shared(to_fine, &reached));
+    let onto = board.beyond_joints(&right, "codomain");
+    board.joints(&right, onto.left, to.right);
+    board.tree(to_fine.coarse().profile(), &right, onto.right, Side::Right);
+    board.finish()
 }
 
 /// A pullback or a pushforward: both tuples outside, each entry as tall as the leaves over it, and the refined morphism between.
@@ -196,7 +195,7 @@ fn across(square: &Square, paints: &[Paint]) -> Vec<Paint> {
 pub fn square(square: &Square) -> Result<Figure<'static>, DrawError> {
     small(&[square.morphism.flatten().domain(), square.morphism.flatten().codomain()])?;
     let paints = fills(square.domain.coarse().leaves().len());
-    let scene = square_scene(square, &paints, &across(square, &paints));
+    let scene = square_scene(square, &spread(&square.domain, &paints));
     let text = square.morphism.to_string();
     Ok(Figure::row([panel(text.clone(), scene).noted(encodes(&square.morphism))]).of_source(text))
 }
@@ -231,6 +230,14 @@ pub fn span(span: &Span<Ref>) -> Result<Figure<'static>, DrawError> {
     let text = span.to_string();
     let note = span.encoded_layout().map_or_else(|_| String::new(), |layout| format!("encodes {layout}"));
     Ok(Figure::row([panel(text.clone(), board.finish()).noted(note)]).of_source(text))
+}
+
+/// Two scenes side by side, their lowest rows level.
+fn beside(mut left: Scene, right: &Scene) -> Scene {
+    const SPACE: f64 = 56.0;
+    let (mine, theirs) = (left.bounds(), right.bounds());
+    left.insert(right, Point::new(mine.x + mine.width + SPACE - theirs.x, 0.0));
+    left
 }
 
 /// The refined morphisms in a row: what the inner layout does, the inclusion, what the outer layout does.
@@ -269,29 +276,21 @@ pub fn worked_composition(worked: &WorkedComposition) -> Result<Figure<'static>,
     small(&[below.flatten().domain(), above.flatten().domain(), above.flatten().codomain()])?;
     let paints = fills(worked.first.flatten().domain().len());
     let reached = sent(worked.first.map(), &paints);
-    // The entries of the outer domain have the fill of the first leaf over them, if it comes from the inner layout.
-    let common = spread(worked.mutual.first(), &reached);
-    let second = worked.mutual.second();
-    let entries: Vec<Paint> =
-        second.offsets().map(|offset| common.get(offset).copied().unwrap_or(Paint::Void)).collect();
+    // The leaves of the outer domain have the fill of those of the inner layout that reach them.
+    let start = spread(&worked.pullback.domain, &paints);
+    let met = sent(worked.inclusion.map(), &sent(below.map(), &start));
     let plain = vec![Paint::Paper; worked.second.flatten().domain().len()];
     let composite = format!("{} o {} = {}", worked.outer, worked.inner, worked.composite);
-    let steps = Figure::row([
-        panel(format!("1. {} is", worked.inner), arrow_scene(&worked.first, &paints)).noted(worked.first.to_string()),
-        panel(format!("and {} is", worked.coalesced), arrow_scene(&worked.second, &plain))
-            .noted(worked.second.to_string()),
-    ])
-    .above(Figure::row([panel("2. Both are cut at the same places", mutual_scene(&worked.mutual, &reached))
-        .noted(worked.mutual.to_string())]))
-    .above(Figure::row([
-        panel("3. so the first becomes", square_scene(&worked.pullback, &paints, &reached)).noted(below.to_string()),
-        panel("and the second", square_scene(&worked.pushforward, &entries, &across(&worked.pushforward, &entries)))
-            .noted(above.to_string()),
-    ]))
-    .above(Figure::row([
+    let merged = if worked.coalesced == worked.outer { String::new() } else { format!(" = {}", worked.coalesced) };
+    let table = [
+        panel("1. As morphisms", beside(arrow_scene(&worked.first, &paints), &arrow_scene(&worked.second, &plain)))
+            .noted(format!("{} is {}; {}{merged} is {}", worked.inner, worked.first, worked.outer, worked.second)),
+        panel("2. Cut at the same places", mutual_scene(&worked.mutual, &reached)).noted(worked.mutual.to_string()),
+        panel("3. Refined", beside(square_scene(&worked.pullback, &start), &square_scene(&worked.pushforward, &met)))
+            .noted(format!("{below}; {above}")),
         panel("4. Now they meet", chain_scene(worked, &paints)),
-        panel("5. and compose", arrow_scene(&worked.morphism, &spread(&worked.pullback.domain, &paints)))
-            .noted(encodes(&worked.morphism)),
-    ]));
+        panel("5. Arrows followed through", arrow_scene(&worked.morphism, &start)).noted(encodes(&worked.morphism)),
+    ];
+    let steps = Figure { table: table.into_iter().map(|panel| vec![Some(panel)]).collect(), ..Figure::default() };
     Ok(steps.captioned(composite.clone()).of_source(composite))
 }
