@@ -1,8 +1,8 @@
 //! Complement, division and product of morphisms.
 //!
 //! Laws. The complement of an injective `f: S -> T` is the inclusion of the entries of `T` that `f` does not hit: `f` beside it is an isomorphism.
-//! `f / g = f o (g, g^c)` and `f * g = (f, f^c o g)`. Encoded, they are complement, logical division and logical product of layouts (3.1.3 and
-//! 3.1.5, theorems D, E and F).
+//! `f / g = f o (g, g^c)` and `f * g = (f, f^c o g)`. Encoded, they are complement, logical division and logical product of layouts (theorems
+//! D, E and F; Carlisle, Shah, Stern, VanKoughnett).
 
 use crate::error::MorphismError;
 use crate::pointed::{Images, PointedMap};

@@ -1,7 +1,7 @@
 //! Morphisms of nested tuples: the category Nest.
 //!
 //! Law: a nested tuple is its flat tuple and its profile, and a morphism `S -> T` of nested tuples is a morphism of the flat ones (Carlisle, Shah,
-//! Stern, VanKoughnett, 3.2.1). So every operation here is the one of Tuple, with the profiles carried along; what a profile becomes is all that
+//! Stern, VanKoughnett). So every operation here is the one of Tuple, with the profiles carried along; what a profile becomes is all that
 //! there is to say.
 
 use smallvec::SmallVec;

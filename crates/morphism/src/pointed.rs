@@ -2,7 +2,7 @@
 //!
 //! Law: a pointed map from `<m>` to `<n>` sends each of `m` places to one of `n` places or to the *base point*, and the base point to itself.
 //! It is *tractable* when no place other than the base point is hit twice. Such maps compose, and composition is associative with the identities
-//! as units (Carlisle, Shah, Stern, VanKoughnett, 3.1.1).
+//! as units (Carlisle, Shah, Stern, VanKoughnett).
 //!
 //! Places are counted from 0 in the interface, as everything in Rust, and from 1 in text, as in the paper: `(1,*,3)`.
 

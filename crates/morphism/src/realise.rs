@@ -3,7 +3,7 @@
 //! Law: the realisation of a tuple `S` is the set `[0, size S)`, and that of `f: S -> T` sends an index to its coordinate in `S`, moves each
 //! component to where `f` sends its axis, forgets those that are sent to the base point, puts 0 where nothing arrives, and reads the result as an
 //! index of `T`, first entry fastest. It is a functor, `|g o f| = |g| o |f|`, and `|f|` is the function of the layout that `f` encodes (Carlisle,
-//! Shah, Stern, VanKoughnett, 3.1.2, theorem B).
+//! Shah, Stern, VanKoughnett, theorem B).
 
 use alloc::vec::Vec;
 

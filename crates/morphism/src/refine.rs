@@ -1,7 +1,7 @@
 //! Refinements of nested tuples.
 //!
 //! Law: `T'` refines `T` when each entry of `T` is replaced by a nested tuple of that size. It is a partial order, and the part of `T'` over an
-//! entry of `T` is its *relative mode* (Carlisle, Shah, Stern, VanKoughnett, 2.2.4). A refinement renames coordinates and moves no index: read
+//! entry of `T` is its *relative mode* (Carlisle, Shah, Stern, VanKoughnett). A refinement renames coordinates and moves no index: read
 //! colexicographically, `T'` and `T` have the same indices.
 
 use alloc::boxed::Box;

@@ -1,7 +1,7 @@
 //! Morphisms made simpler without changing what they encode: squeeze, sort, coalesce.
 //!
 //! Laws. `squeeze` drops entries 1 on both sides and is a functor: `squeeze(g o f) = squeeze g o squeeze f`. `sort` orders the domain by where it is
-//! sent. `coalesce` merges what runs in step, and the layout encoded by it is the coalesced layout: `L(coal f) = coal(L(f))` (3.1.3, theorem C).
+//! sent. `coalesce` merges what runs in step, and the layout encoded by it is the coalesced layout: `L(coal f) = coal(L(f))` (theorem C).
 
 use crate::error::MorphismError;
 use crate::pointed::{Images, PointedMap};

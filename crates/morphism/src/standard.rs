@@ -4,7 +4,7 @@
 //! where `i` is sent to the base point. The layouts encoded by morphisms are exactly the tractable ones: with modes of extent 1 left out and the
 //! others sorted by stride, `extent * stride` of each divides the next stride. Each has one *standard* representation: its codomain lists the gaps
 //! and the modes in the order of strides, and nothing after the last mode. Non-degenerate tractable layouts and non-degenerate standard morphisms
-//! correspond one to one (Carlisle, Shah, Stern, VanKoughnett, 2.1.8, 2.3.10, 3.1.2, theorem A).
+//! correspond one to one (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1, 2.3.10.1, theorem A).
 //!
 //! The stride of a mode of extent 1 cannot be observed. It plays no part in whether a layout is tractable, and its standard representation sends such
 //! a mode to the base point, as if the stride were 0.

@@ -1,7 +1,7 @@
 //! Morphisms of tuples: the category Tuple.
 //!
 //! Law: an object is a tuple of positive integers; a morphism `f: S -> T` is a tractable map `a` of their places with `S_i = T_a(i)` wherever
-//! place `i` is not sent to the base point. Morphisms compose as their maps do (Carlisle, Shah, Stern, VanKoughnett, 3.1.1).
+//! place `i` is not sent to the base point. Morphisms compose as their maps do (Carlisle, Shah, Stern, VanKoughnett).
 //!
 //! What it means: a tuple is a box of coordinates, and `f` tells for each axis of `S` which axis of `T` it becomes; an axis that is sent to the
 //! base point is forgotten, and an axis of `T` that is not hit stays at 0.
@@ -119,7 +119,7 @@ impl TupleMorphism {
         size("codomain_size", &self.codomain)
     }
 
-    /// `self` after `first` (3.1.1): `first` is applied first, as in the composition of layouts.
+    /// `self` after `first`: `first` is applied first, as in the composition of layouts.
     ///
     /// Errors: the codomain of `first` is not the domain of `self`.
     ///
@@ -180,7 +180,7 @@ impl TupleMorphism {
         Ok(TupleMorphism::from_valid(self.domain.clone(), codomain, PointedMap::from_images(entries.len(), images)))
     }
 
-    /// Two morphisms into the same tuple, side by side (3.1.3): their domains are concatenated, their images are disjoint.
+    /// Two morphisms into the same tuple, side by side: their domains are concatenated, their images are disjoint.
     ///
     /// Errors: the codomains differ; the images meet ([`MorphismError::ImagesMeet`]); the size of the domain is not representable.
     ///
