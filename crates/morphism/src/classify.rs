@@ -7,7 +7,7 @@
 //! One mode `s:d` of the inner layout by itself has a mutual refinement with the outer shape when `(d, s)` has one. Short of that, with `P` for the
 //! products of the first outer extents `M`, it composes where `d = P_j * d'` with `d'` a divisor of the next extent, or of anything in the last mode,
 //! and `s * d = P_k * c` with `c` at most the next extent: a *ragged* end, which stops inside a mode that it does not divide. That criterion is
-//! sufficient, too; what is left composes because carries cancel.
+//! sufficient, too; what is left composes because no carry does harm: `(4,6):(1,9) o 2:3` never crosses the 4.
 
 use core::fmt;
 
@@ -33,8 +33,8 @@ pub enum Class {
     InnerNotTractable,
     /// Some mode of the inner layout ends inside a mode of the outer one that it does not divide.
     Ragged,
-    /// Carries cancel.
-    Cancelling,
+    /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is none, or several cancel.
+    Indivisible,
 }
 
 impl Class {
@@ -45,7 +45,7 @@ impl Class {
         Class::OuterNotTractable,
         Class::InnerNotTractable,
         Class::Ragged,
-        Class::Cancelling,
+        Class::Indivisible,
     ];
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Class {
             Class::OuterNotTractable => "the shapes have a mutual refinement, but the outer layout is not tractable",
             Class::InnerNotTractable => "each mode has a mutual refinement, but the inner layout is not tractable",
             Class::Ragged => "a mode ends inside a mode that it does not divide",
-            Class::Cancelling => "carries cancel",
+            Class::Indivisible => "a stride or an end divides nothing, yet no carry disagrees",
         })
     }
 }
@@ -76,7 +76,7 @@ impl fmt::Display for Class {
 /// assert_eq!(class("(12,3,6):(1,72,12)", "(6,6):(1,6)"), Class::Refinement);
 /// assert_eq!(class("8:1", "2:3"), Class::Ragged);
 /// assert_eq!(class("4:1", "4:2"), Class::PastTheEnd);
-/// assert_eq!(class("12:1", "(2,2):(1,3)"), Class::Ragged); // (3,2) ends inside 12
+/// assert_eq!(class("12:1", "(2,2):(1,3)"), Class::InnerNotTractable); // 2:1 and 2:3 interleave
 /// assert_eq!(class("8:1", "(2,2):(1,1)"), Class::InnerNotTractable);
 /// assert_eq!(class("(4,6):(1,2)", "2:4"), Class::OuterNotTractable);
 /// ```
@@ -104,7 +104,7 @@ pub fn classify(outer: &Layout, inner: &Layout) -> Result<Class, MorphismError> 
     for leaf in moving() {
         ragged &= fits(leaf, &shape)?;
     }
-    Ok(if ragged { Class::Ragged } else { Class::Cancelling })
+    Ok(if ragged { Class::Ragged } else { Class::Indivisible })
 }
 
 /// The criterion for one mode.

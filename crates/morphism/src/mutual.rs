@@ -127,18 +127,8 @@ impl MutualRefinement {
         size("mutual_refinement", second.leaves())?;
         let pieces =
             walk(first.leaves(), second.leaves()).map_err(|stop| refused(first.leaves(), second.leaves(), stop))?;
-        let part = |of: &dyn Fn(&Piece) -> bool| -> Result<Tree<i64>, MorphismError> {
-            let mine: SmallVec<[i64; 8]> = pieces.iter().filter(|piece| of(piece)).map(|piece| piece.extent).collect();
-            Ok(match *mine {
-                [only] => Tree::leaf(only),
-                _ => Tree::flat(mine)?,
-            })
-        };
-        let parts = |leaves: usize, owner: &dyn Fn(&Piece) -> Option<u16>| -> Result<Vec<Tree<i64>>, MorphismError> {
-            (0..leaves).map(|entry| part(&|piece: &Piece| owner(piece) == Some(entry as u16))).collect()
-        };
-        let left = parts(first.leaves().len(), &|piece| piece.first)?;
-        let right = parts(second.leaves().len(), &|piece| Some(piece.second))?;
+        let left = parts(first.leaves().len(), pieces.iter().filter_map(|piece| Some((piece.first?, piece.extent))))?;
+        let right = parts(second.leaves().len(), pieces.iter().map(|piece| (piece.second, piece.extent)))?;
         Ok(MutualRefinement {
             first: Refinement::from_parts(first.clone(), left)?,
             second: Refinement::from_parts(second.clone(), right)?,
@@ -167,6 +157,21 @@ impl MutualRefinement {
         let flat = TupleMorphism::from_valid(fine.leaves().into(), into.leaves().into(), map);
         Ok(NestMorphism::from_parts(flat, fine.profile().clone(), into.profile().clone()))
     }
+}
+
+/// The part over each of so many entries, made of pieces and the entries that they belong to: one piece stands alone.
+fn parts(entries: usize, pieces: impl Iterator<Item = (u16, i64)>) -> Result<Vec<Tree<i64>>, MorphismError> {
+    let mut lists: Vec<SmallVec<[i64; 4]>> = alloc::vec![SmallVec::new(); entries];
+    for (entry, extent) in pieces {
+        if let Some(list) = lists.get_mut(usize::from(entry)) {
+            list.push(extent);
+        }
+    }
+    let part = |list: SmallVec<[i64; 4]>| match *list {
+        [only] => Ok(Tree::leaf(only)),
+        _ => Ok(Tree::flat(list)?),
+    };
+    lists.into_iter().map(part).collect()
 }
 
 /// The coarsest mutual refinement; see [`MutualRefinement::new`].

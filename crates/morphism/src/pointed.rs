@@ -40,31 +40,22 @@ impl PointedMap {
     pub fn new(codomain: usize, images: impl IntoIterator<Item = Option<usize>>) -> Result<PointedMap, MorphismError> {
         let width = bounded(codomain)?;
         let mut list = Images::new();
+        // The entry that is sent to each place so far.
+        let mut taken: SmallVec<[Option<u16>; 16]> = SmallVec::from_elem(None, codomain);
         for (entry, image) in images.into_iter().enumerate() {
-            bounded(entry + 1)?;
-            let place = match image {
-                None => 0,
-                Some(image) if image < codomain => image as u16 + 1,
-                Some(image) => return Err(MorphismError::Target { entry, target: image, entries: codomain }),
+            let second = bounded(entry + 1)? - 1;
+            let Some(target) = image else {
+                list.push(0);
+                continue;
             };
-            if place > 0
-                && codomain > SMALL
-                && let Some(first) = list.iter().position(|other| *other == place)
-            {
-                return Err(MorphismError::SentTwice { first, second: entry, target: usize::from(place) - 1 });
-            }
-            list.push(place);
-        }
-        if codomain <= SMALL {
-            let mut seen = 0_u64;
-            for (second, place) in list.iter().enumerate().filter(|(_, place)| **place > 0) {
-                let bit = 1 << (place - 1);
-                if seen & bit != 0 {
-                    let first = list.iter().position(|other| other == place).unwrap_or(second);
-                    return Err(MorphismError::SentTwice { first, second, target: usize::from(*place) - 1 });
+            match taken.get_mut(target) {
+                None => return Err(MorphismError::Target { entry, target, entries: codomain }),
+                Some(Some(first)) => {
+                    return Err(MorphismError::SentTwice { first: usize::from(*first), second: entry, target });
                 }
-                seen |= bit;
+                Some(place) => *place = Some(second),
             }
+            list.push(target as u16 + 1);
         }
         Ok(PointedMap { images: list, codomain: width })
     }
@@ -161,9 +152,6 @@ impl PointedMap {
         Ok(PointedMap { images: self.images.iter().copied().chain(moved).collect(), codomain })
     }
 }
-
-/// The most places whose images are told apart by the bits of one number.
-const SMALL: usize = 64;
 
 /// A number of places that a tuple may have.
 fn bounded(places: usize) -> Result<u16, MorphismError> {

@@ -116,7 +116,7 @@ impl Board {
         if blocks.iter().all(|block| block.rows == 0) {
             self.scene.text(Point::new(centre, middle(0, 1)), "()", TextStyle::caption().anchored(Anchor::Middle));
         }
-        self.scene.text(Point::new(centre, PITCH / 3.0), name, TextStyle::small().anchored(Anchor::Middle));
+        self.scene.text(Point::new(centre, PITCH / 3.0), name, TextStyle::caption().anchored(Anchor::Middle));
         self.edge = left + wide;
         Stack { left, right: left + wide }
     }
@@ -185,13 +185,13 @@ impl Board {
         let mut widest: f64 = 0.0;
         for (row, extent) in entries.iter().enumerate() {
             let text = step.map_or_else(|| "past 64 bits".to_owned(), |step| step.to_string());
-            widest = widest.max(text_width(&text, theme::SMALL_TEXT, false) * theme::OTHER_FONTS);
-            self.scene.text(Point::new(at.right + 1.5 * UNIT, middle(row, 1)), &text, TextStyle::small());
+            widest = widest.max(text_width(&text, theme::TEXT, false) * theme::OTHER_FONTS);
+            self.scene.text(Point::new(at.right + 1.5 * UNIT, middle(row, 1)), &text, TextStyle::caption());
             step = step.and_then(|step| step.checked_mul(*extent));
         }
         let name = "stride";
-        self.scene.text(Point::new(at.right + 1.5 * UNIT, PITCH / 3.0), name, TextStyle::small());
-        let name = text_width(name, theme::SMALL_TEXT, false) * theme::OTHER_FONTS;
+        self.scene.text(Point::new(at.right + 1.5 * UNIT, PITCH / 3.0), name, TextStyle::caption());
+        let name = text_width(name, theme::TEXT, false) * theme::OTHER_FONTS;
         self.edge = at.right + ((widest.max(name) + 1.5 * UNIT) / UNIT).ceil() * UNIT;
     }
 
