@@ -11,6 +11,7 @@ use tilewright::morphism::{
 };
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
+use crate::draw::ThemeName;
 use crate::picture;
 use crate::terminal::{Failure, Terminal};
 
@@ -29,6 +30,9 @@ pub struct Options {
     /// Print a JSON object instead of a picture.
     #[arg(long)]
     json: bool,
+    /// Light, dark, or what the reader prefers, where the format can ask.
+    #[arg(long, value_enum, default_value = "auto")]
+    theme: ThemeName,
 }
 
 impl Options {
@@ -43,17 +47,18 @@ impl Options {
             refused(terminal, error.code(), &error.to_string(), &error.help())
         };
         let figure = figure.map_err(|error| refuse(terminal, error))?;
+        let theme = Theme::from(self.theme);
         if let Some(file) = &self.output {
-            let bytes = Format::of_file(file).and_then(|format| figure.file(format, Theme::Auto, 2.0));
+            let bytes = Format::of_file(file).and_then(|format| figure.file(format, theme, 2.0));
             let bytes = bytes.map_err(|error| refuse(terminal, error))?;
             return Ok(std::fs::write(file, bytes)?);
         }
         let text = match (self.svg, self.tikz) {
-            (true, _) => figure.svg(Theme::Auto),
-            (_, true) => figure.tikz(Theme::Light),
+            (true, _) => figure.svg(theme),
+            (_, true) => figure.tikz(theme),
             _ => {
                 let colours = picture::colours(terminal.colour);
-                figure.picture(terminal.window(), colours).text(0, colours, Theme::Auto.mode())
+                figure.picture(terminal.window(), colours).text(0, colours, theme.mode())
             }
         };
         Ok(terminal.out.write_all(text.as_bytes())?)
