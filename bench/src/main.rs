@@ -2,130 +2,45 @@
 //!
 //! ```text
 //! tilewright-peers gemm KIND THREADS SECONDS M N K A B
+//! tilewright-peers copy KIND THREADS SECONDS AXES ORDER [AXES ORDER ..]
 //! ```
 //!
-//! computes products of `KIND` (`f32` or `f64`) for about so many seconds and prints, for each crate, its name and the operations a second of the best run. A is `M x K`, B
-//! is `K x N`, each by `rows` or by `columns`; C lies by rows. The crate stands outside the workspace, so that only those who ask for peers compile them.
+//! The first computes products of `KIND` (`f32` or `f64`) for about so many seconds and prints, for each crate, its name and the operations a second of the best run. A is
+//! `M x K`, B is `K x N`, each by `rows` or by `columns`; C lies by rows.
+//!
+//! The second moves arrays of `KIND` (`f32`, `f64`, `f16` or `u8`) of the given axes in C order to arrays whose axis `k` is axis `ORDER[k]` of the first, and prints the number
+//! of the array, the name of the crate and the bytes a second of the best run.
+//!
+//! The crate stands outside the workspace, so that only those who ask for peers compile them. HPTT is C++, which needs CMake: it is the feature `hptt`.
+
+mod copy;
+mod gemm;
 
 use std::time::Instant;
-
-/// A product: where the rows and columns of A, B and C lie, in elements.
-struct Product<'a, T> {
-    extents: [usize; 3],
-    a: (&'a [T], [isize; 2]),
-    b: (&'a [T], [isize; 2]),
-    c: (&'a mut [T], [isize; 2]),
-    threads: usize,
-}
-
-trait Number: Copy + Default {
-    fn from_index(index: usize) -> Self;
-    fn matrixmultiply(product: &mut Product<'_, Self>);
-    fn gemm(product: &mut Product<'_, Self>);
-}
-
-macro_rules! number {
-    ($type:ident, $matrixmultiply:path) => {
-        impl Number for $type {
-            fn from_index(index: usize) -> $type {
-                ((index * 7919) % 1009) as $type / 1009.0 - 0.5
-            }
-
-            fn matrixmultiply(product: &mut Product<'_, $type>) {
-                let [m, n, k] = product.extents;
-                let ((a, [ra, ca]), (b, [rb, cb]), (c, [rc, cc])) =
-                    (product.a, product.b, (&mut product.c.0, product.c.1));
-                // SAFETY: the slices were made with these extents and strides, and C does not overlap A and B.
-                unsafe {
-                    $matrixmultiply(m, k, n, 1.0, a.as_ptr(), ra, ca, b.as_ptr(), rb, cb, 0.0, c.as_mut_ptr(), rc, cc)
-                }
-            }
-
-            fn gemm(product: &mut Product<'_, $type>) {
-                let [m, n, k] = product.extents;
-                let ((a, [ra, ca]), (b, [rb, cb]), (c, [rc, cc])) =
-                    (product.a, product.b, (&mut product.c.0, product.c.1));
-                let parallel = match product.threads {
-                    1 => gemm::Parallelism::None,
-                    threads => gemm::Parallelism::Rayon(threads),
-                };
-                // SAFETY: as above.
-                unsafe {
-                    gemm::gemm(
-                        m,
-                        n,
-                        k,
-                        c.as_mut_ptr(),
-                        cc,
-                        rc,
-                        false,
-                        a.as_ptr(),
-                        ca,
-                        ra,
-                        b.as_ptr(),
-                        cb,
-                        rb,
-                        0.0,
-                        1.0,
-                        false,
-                        false,
-                        false,
-                        parallel,
-                    )
-                }
-            }
-        }
-    };
-}
-number!(f32, matrixmultiply::sgemm);
-number!(f64, matrixmultiply::dgemm);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["gemm", "f32", rest @ ..] => measured::<f32>(rest),
-        ["gemm", "f64", rest @ ..] => measured::<f64>(rest),
+        ["gemm", rest @ ..] => gemm::run(rest),
+        ["copy", rest @ ..] => copy::run(rest),
         _ => None,
     };
     if outcome.is_none() {
         eprintln!("usage: tilewright-peers gemm f32|f64 THREADS SECONDS M N K rows|columns rows|columns");
+        eprintln!("       tilewright-peers copy f32|f64|f16|u8 THREADS SECONDS AXES ORDER [AXES ORDER ..]");
         std::process::exit(2);
     }
 }
 
-fn measured<T: Number>(arguments: &[&str]) -> Option<()> {
-    let [threads, seconds, m, n, k, a, b] = arguments else { return None };
-    let number = |text: &str| text.parse::<usize>().ok().filter(|number| (1..1 << 20).contains(number));
-    let (threads, m, n, k) = (number(threads)?, number(m)?, number(n)?, number(k)?);
-    let seconds: f64 = seconds.parse().ok()?;
-    let strides = |form: &str, rows: usize, columns: usize| match form {
-        "rows" => Some([columns as isize, 1]),
-        "columns" => Some([1, rows as isize]),
-        _ => None,
-    };
-    let (a_strides, b_strides) = (strides(a, m, k)?, strides(b, k, n)?);
-    let a: Vec<T> = (0..m * k).map(T::from_index).collect();
-    let b: Vec<T> = (0..k * n).map(T::from_index).collect();
-    let mut c = vec![T::default(); m * n];
-    // SAFETY: nothing else runs yet that reads the environment. The crate `matrixmultiply` takes its number of threads from there.
-    unsafe { std::env::set_var("MATMUL_NUM_THREADS", threads.to_string()) };
-
-    let work = 2.0 * (m * n * k) as f64;
-    let inner = (2e8 / work).ceil().max(1.0);
-    let mut product =
-        Product { extents: [m, n, k], a: (&a, a_strides), b: (&b, b_strides), c: (&mut c, [n as isize, 1]), threads };
-    for (name, run) in [("gemm", T::gemm as fn(&mut Product<'_, T>)), ("matrixmultiply", T::matrixmultiply)] {
-        let (begin, mut best, mut runs) = (Instant::now(), f64::INFINITY, 0);
-        while runs < 3 || begin.elapsed().as_secs_f64() < seconds {
-            let start = Instant::now();
-            for _ in 0..inner as usize {
-                run(&mut product);
-            }
-            best = best.min(start.elapsed().as_secs_f64());
-            runs += 1;
-        }
-        println!("{name} {}", inner * work / best);
+/// The seconds of the best of some runs, three at the least, which take so many seconds together.
+fn best(seconds: f64, mut run: impl FnMut()) -> f64 {
+    let (begin, mut best, mut runs) = (Instant::now(), f64::INFINITY, 0);
+    while runs < 3 || begin.elapsed().as_secs_f64() < seconds {
+        let start = Instant::now();
+        run();
+        best = best.min(start.elapsed().as_secs_f64());
+        runs += 1;
     }
-    Some(())
+    best
 }

@@ -13,8 +13,8 @@ use crate::terminal::{Failure, Terminal};
 pub enum Table {
     /// Copies between layouts, in GB/s of elements moved: the best of some runs.
     ///
-    /// `share` is that of a plain copy of as many bytes, measured in turn. NumPy is asked if `python3` has it, the crates `ndarray` and `hptt` if there is a command
-    /// `tilewright-peers`.
+    /// `share` is that of a plain copy of as many bytes, measured in turn. NumPy and PyTorch are asked if `python3` has them, the crate `ndarray` if there is a command
+    /// `tilewright-peers`, which `cargo install --path bench` builds, and HPTT if that was built with `--features hptt`.
     Copy {
         /// The size of each case.
         #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]

@@ -287,6 +287,36 @@ fn large_destinations() {
 }
 
 #[test]
+fn transposes_of_several_tiles() {
+    // More than one tile along rows that share lines with others, narrow and wide, rows that follow one another, and axes that both sides want.
+    let permuted = |extents: &[i64], order: &[usize]| {
+        let compact = |order: &mut dyn Iterator<Item = usize>| {
+            let (mut strides, mut step) = (vec![0; extents.len()], 1);
+            for axis in order {
+                strides[axis] = step;
+                step *= extents[axis];
+            }
+            flat(extents, &strides)
+        };
+        (compact(&mut (0..extents.len()).rev()), compact(&mut order.iter().rev().copied()))
+    };
+    for (extents, order) in [
+        (&[701, 611][..], &[1, 0][..]),
+        (&[640, 1088], &[1, 0]),
+        (&[7001, 21], &[1, 0]),
+        (&[21, 7001], &[1, 0]),
+        (&[300, 7, 170], &[2, 0, 1]),
+        (&[115, 5, 9, 13, 3], &[4, 2, 1, 3, 0]),
+        (&[79, 11, 12, 25], &[3, 2, 1, 0]),
+    ] {
+        let (src, dst) = permuted(extents, order);
+        for seed in 0..4 {
+            check_widths(&src, &dst, seed);
+        }
+    }
+}
+
+#[test]
 fn fills() {
     let mut random = Random(6);
     for _ in 0..800 {

@@ -1,7 +1,7 @@
 //! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others that are installed.
 //!
 //! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it; rates count each byte once. An array with strides is
-//! what the others are given too: its axes in C order, and the permutation.
+//! what the others are given too: its axes in C order, and the permutation. They are processes of their own, which measure all cases of a table one after another before ours.
 
 use std::io::Write;
 use std::process::Command;
@@ -25,7 +25,7 @@ enum Move {
 }
 
 /// Who else moves permuted arrays, in the order of the columns.
-const PEERS: [&str; 3] = ["numpy", "ndarray", "hptt"];
+const PEERS: [&str; 4] = ["numpy", "torch", "ndarray", "hptt"];
 
 /// The cases, of about `mebibytes` each.
 fn cases(bytes: usize, mebibytes: usize) -> Vec<(&'static str, Move)> {
@@ -66,21 +66,20 @@ pub fn run(mebibytes: usize, least: f64, threads: &[usize], terminal: &mut Termi
                 write!(terminal.out, " {peer:>8}")?;
             }
             writeln!(terminal.out)?;
-            for (name, case) in cases(bytes, mebibytes) {
+            terminal.out.flush()?;
+            let cases = cases(bytes, mebibytes);
+            let others = peers(kind, threads, least, &cases);
+            for (number, (name, case)) in cases.iter().enumerate() {
                 let [plain, ours] = pool.install(|| match bytes {
-                    1 => measured::<u8>(&case, threads, least),
-                    2 => measured::<u16>(&case, threads, least),
-                    4 => measured::<u32>(&case, threads, least),
-                    _ => measured::<u64>(&case, threads, least),
+                    1 => measured::<u8>(case, threads, least),
+                    2 => measured::<u16>(case, threads, least),
+                    4 => measured::<u32>(case, threads, least),
+                    _ => measured::<u64>(case, threads, least),
                 })?;
                 write!(terminal.out, "{name:>22} {plain:>8.2} {ours:>10.2} {:>6.2}", ours / plain)?;
-                let others = match &case {
-                    Move::Permuted(axes, order) => peers(kind, threads, least, axes, order),
-                    _ => Vec::new(),
-                };
                 for peer in PEERS {
-                    match others.iter().find(|(name, _)| name == peer) {
-                        Some((_, rate)) => write!(terminal.out, " {rate:>8.2}")?,
+                    match others.iter().find(|other| other.case == number && other.name == peer) {
+                        Some(Other { rate, .. }) => write!(terminal.out, " {rate:>8.2}")?,
                         None => write!(terminal.out, " {:>8}", "-")?,
                     }
                 }
@@ -172,45 +171,77 @@ fn timed<T: Number, D: Offsets>(src: &Layout, dst: &D, threads: usize, least: f6
     Ok(best.map(|seconds| bytes / seconds / 1e9))
 }
 
-/// The rates of those that are installed.
-fn peers(kind: &str, threads: usize, least: f64, axes: &[usize], order: &[usize]) -> Vec<(String, f64)> {
+/// What another reaches in a case.
+struct Other {
+    /// The number of the case.
+    case: usize,
+    name: String,
+    /// In GB/s.
+    rate: f64,
+}
+
+/// The rates of those that are installed, in all cases that they know.
+fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<Other> {
     let list = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-    let (axes, order, threads, least) = (list(axes), list(order), threads.to_string(), least.to_string());
+    let (mut numbers, mut arrays) = (Vec::new(), Vec::new());
+    for (number, (_, case)) in cases.iter().enumerate() {
+        if let Move::Permuted(axes, order) = case {
+            numbers.push(number);
+            arrays.extend([list(axes), list(order)]);
+        }
+    }
+    let (threads, least) = (threads.to_string(), least.to_string());
     let mut crates = Command::new("tilewright-peers");
-    crates.args(["copy", kind, &threads, &least, &axes, &order]);
-    let mut numpy = Command::new("python3");
-    numpy.args(["-c", NUMPY, kind, &least, &axes, &order]);
-    let mut rates = Vec::new();
-    for command in [&mut crates, &mut numpy] {
+    crates.args(["copy", kind, &threads, &least]).args(&arrays);
+    let mut python = Command::new("python3");
+    python.args(["-c", PYTHON, kind, &threads, &least]).args(&arrays);
+    let mut others = Vec::new();
+    for command in [&mut crates, &mut python] {
         let Ok(output) = command.output() else { continue };
-        let text = String::from_utf8_lossy(&output.stdout);
-        for line in text.lines() {
-            if let Some((name, rate)) = line.split_once(' ')
-                && let Ok(rate) = rate.parse::<f64>()
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let [number, name, rate] = words.as_slice()
+                && let (Ok(number), Ok(rate)) = (number.parse::<usize>(), rate.parse::<f64>())
+                && let Some(case) = numbers.get(number)
             {
-                rates.push((name.into(), rate / 1e9));
+                others.push(Other { case: *case, name: (*name).into(), rate: rate / 1e9 });
             }
         }
     }
-    rates
+    others
 }
 
-/// What NumPy is asked: the best of some runs, in bytes a second. It has one thread.
-const NUMPY: &str = "\
-import sys, time, numpy
-kind = {'f32': 'float32', 'f64': 'float64', 'f16': 'float16', 'u8': 'uint8'}[sys.argv[1]]
-least, axes, order = float(sys.argv[2]), *sys.argv[3:5]
-axes, order = tuple(map(int, axes.split(','))), tuple(map(int, order.split(',')))
-a = numpy.zeros(axes, kind)
-b = numpy.zeros(tuple(axes[k] for k in order), kind)
-a[...] = 1
-view = a.transpose(order)
-numpy.copyto(b, view)
-begin, best, runs = time.perf_counter(), 1e9, 0
-while runs < 3 or time.perf_counter() - begin < least:
-    start = time.perf_counter()
-    numpy.copyto(b, view)
-    best = min(best, time.perf_counter() - start)
-    runs += 1
-print('numpy', a.nbytes / best)
+/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and of PyTorch, in bytes a second.
+const PYTHON: &str = "\
+import sys, time
+kind, threads, least, arrays = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
+def measure(number, name, size, run):
+    run()
+    begin, best, runs = time.perf_counter(), 1e9, 0
+    while runs < 3 or time.perf_counter() - begin < least:
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+        runs += 1
+    print(number, name, size / best, flush=True)
+cases = [[tuple(map(int, word.split(','))) for word in arrays[at:at + 2]] for at in range(0, len(arrays), 2)]
+try:
+    import numpy
+    dtype = {'f32': 'float32', 'f64': 'float64', 'f16': 'float16', 'u8': 'uint8'}[kind]
+    for number, (axes, order) in enumerate(cases):
+        a, b = numpy.ones(axes, dtype), numpy.zeros(tuple(axes[k] for k in order), dtype)
+        view = a.transpose(order)
+        measure(number, 'numpy', a.nbytes, lambda: numpy.copyto(b, view))
+except ImportError:
+    pass
+try:
+    import torch
+    torch.set_num_threads(threads)
+    dtype = {'f32': torch.float32, 'f64': torch.float64, 'f16': torch.float16, 'u8': torch.uint8}[kind]
+    for number, (axes, order) in enumerate(cases):
+        a, b = torch.ones(axes, dtype=dtype), torch.zeros(tuple(axes[k] for k in order), dtype=dtype)
+        view = a.permute(order)
+        measure(number, 'torch', a.numel() * a.element_size(), lambda: b.copy_(view))
+except ImportError:
+    pass
 ";

@@ -51,7 +51,7 @@ impl Plan {
                     self.instructions
                 )?;
                 if tile.gathered {
-                    f.write_str("; rows are brought together first, because they share sets of the cache")?;
+                    f.write_str("; rows of the source are brought together first")?;
                 }
             }
         }
@@ -62,7 +62,13 @@ impl Plan {
             Move::Pairs if !tile.rows || loops.aligned < 16 || !tile.unit.is_multiple_of(16) => {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose if loops.aligned < self.instructions.line() && loops.staged() => {
+            Move::Transpose if loops.joined && loops.aligned < 64 => {
+                f.write_str("past the caches, by way of a buffer, because rows follow one another")?
+            }
+            Move::Transpose if loops.staged() && self.instructions.line() < 64 => {
+                f.write_str("past the caches, by way of a buffer, because vectors are shorter than lines")?;
+            }
+            Move::Transpose if loops.staged() && loops.aligned < 64 => {
                 f.write_str("past the caches, by way of a buffer, because rows are not whole lines")?;
             }
             Move::Runs

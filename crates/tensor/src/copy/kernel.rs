@@ -56,15 +56,66 @@ impl Instructions {
     }
 }
 
-/// A block to be transposed: element `(i, j)`, of `E` bytes, lies at `src + rows[j] + i * E` and goes to `dst + columns[i] + j * E`.
+/// A block to be transposed: element `(i, j)`, of `E` bytes, lies at `src + i * E` in row `j` and goes to `dst + columns[i] + j * E`.
 ///
-/// Neither table is empty.
+/// There are rows and columns.
 #[derive(Clone, Copy)]
-pub(super) struct Block<'a> {
+pub(super) struct Block<'a, R> {
     pub(super) src: *const u8,
-    pub(super) rows: &'a [isize],
+    pub(super) rows: R,
     pub(super) dst: *mut u8,
     pub(super) columns: &'a [isize],
+}
+
+/// Where the rows of a block begin.
+pub(super) trait Rows: Copy {
+    /// Whether they lie anywhere, so that the lines of those to come are worth asking for.
+    const SCATTERED: bool;
+
+    fn count(self) -> usize;
+
+    /// The places of `LINES` rows from `first` on, by number. Rows past the end may be read like the others, and mean nothing.
+    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8;
+}
+
+/// Rows by a table of byte offsets.
+impl Rows for &[isize] {
+    const SCATTERED: bool = true;
+
+    fn count(self) -> usize {
+        self.len()
+    }
+
+    /// Rows past the end repeat the last one.
+    #[inline(always)]
+    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8 {
+        let mut from = [src; LINES];
+        for (k, from) in from.iter_mut().enumerate() {
+            *from = src.wrapping_offset(self[(first + k).min(self.len() - 1)]);
+        }
+        move |row| from[row]
+    }
+}
+
+/// So many rows in a buffer, [`PITCH`] bytes apart. The buffer has a whole number of groups of 64 bytes of elements of them.
+#[derive(Clone, Copy)]
+pub(super) struct Gathered(pub(super) usize);
+
+/// An odd number of lines: rows then begin in all sets of a cache in turn. It is known when this is compiled, so that places cost nothing.
+pub(super) const PITCH: usize = 21 * 64;
+
+impl Rows for Gathered {
+    const SCATTERED: bool = false;
+
+    fn count(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8 {
+        let src = src.wrapping_add(first * PITCH);
+        move |row| src.wrapping_add(row * PITCH)
+    }
 }
 
 /// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
@@ -72,16 +123,16 @@ pub(super) struct Block<'a> {
 /// # Safety
 /// The invariant of [`Block`]; the processor has the instructions; if `stream`, every line of [`Instructions::line`] bytes, counted from the beginning of a
 /// column, is aligned to its length.
-pub(super) unsafe fn transpose(block: &Block<'_>, bytes: usize, instructions: Instructions, stream: bool) {
+pub(super) unsafe fn transpose<R: Rows>(block: &Block<'_, R>, bytes: usize, instructions: Instructions, stream: bool) {
     // SAFETY: as here; blocks too narrow for vectors go the portable way.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if block.columns.len() * bytes >= 16 {
             match (instructions, stream) {
-                (Instructions::Avx512, true) => return avx512::transpose::<true>(block, bytes),
-                (Instructions::Avx512, false) => return avx512::transpose::<false>(block, bytes),
-                (Instructions::Avx2, true) => return avx2::transpose::<true>(block, bytes),
-                (Instructions::Avx2, false) => return avx2::transpose::<false>(block, bytes),
+                (Instructions::Avx512, true) => return avx512::transpose::<true, R>(block, bytes),
+                (Instructions::Avx512, false) => return avx512::transpose::<false, R>(block, bytes),
+                (Instructions::Avx2, true) => return avx2::transpose::<true, R>(block, bytes),
+                (Instructions::Avx2, false) => return avx2::transpose::<false, R>(block, bytes),
                 (Instructions::Portable, _) => {}
             }
         }
@@ -233,14 +284,14 @@ pub(super) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usi
     }
 }
 
-/// Asks for the lines of `bytes` bytes from a place on, wherever it is: a prefetch is no access.
+/// Asks for the lines of `bytes` bytes from a place on, wherever it is, in the second cache: a prefetch is no access.
 #[inline(always)]
 pub(super) fn prefetch(place: *const u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..bytes).step_by(64) {
         // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
         unsafe {
-            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.wrapping_add(line).cast())
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(place.wrapping_add(line).cast())
         };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -19,12 +19,18 @@ use std::fmt;
 
 use super::addressing::Addressing;
 use super::axes::{Axis, DESTINATION, SOURCE, common};
-use super::kernel::Instructions;
+use super::kernel::{Instructions, PITCH};
 
-/// Bytes of a row of the source in a tile; half as many where elements are of one or two bytes, and rows many.
+/// Bytes of a row of the source in a tile. Memory is read a row after another, and the processor fetches ahead only along a row: so rows are long.
 const SOURCE_ROW: usize = 1024;
-/// Bytes of a row of the destination in a tile.
-const DESTINATION_ROW: usize = 1024;
+/// Bytes of a row of the destination in a tile. Whole lines may be written anywhere, so that few of them do where the rows of the source are long.
+const DESTINATION_ROW: usize = 256;
+/// The same where rows of the source are short, or there is no hurry to end one.
+const LONG_ROW: usize = 1024;
+/// Rows of the source of more bytes are brought together in a buffer before a tile is transposed, if they come from memory.
+const GATHERED_ROW: usize = 128;
+/// The same where each row begins where the one before it ends, and is transposed without a buffer.
+const GATHERED_ON: usize = 512;
 /// The most pairs of places in a tile.
 pub(super) const MAX_PAIRS: usize = 1 << 12;
 /// A run of more bytes is moved in parts, so that threads can share it.
@@ -32,7 +38,13 @@ const RUN: usize = 1 << 18;
 /// Destinations of more bytes are written past the caches.
 const STREAM: usize = 1 << 23;
 /// A row is written past the caches, by way of a buffer, if it has so many bytes: its ends are not whole lines.
-pub(super) const STAGED_ROW: usize = 256;
+pub(super) const STAGED_ROW: usize = 128;
+
+/// Bytes of the rows of the source that are transposed at a time, to all rows of a tile: what a vector takes of each, so that the lines of a row of the destination are
+/// written soon after one another.
+pub(super) const STRIP: usize = 16;
+/// The same where rows of the destination are written by way of a buffer, which stays in the nearest cache.
+pub(super) const STAGED_STRIP: usize = 32;
 
 /// What may be asked of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,8 +111,13 @@ pub(super) struct Tile {
     pub(super) along: Table,
     /// Whether the places along are contiguous in the destination.
     pub(super) rows: bool,
-    /// Whether the rows of the source that a transpose reads at once are brought together first, because they would not stay in the nearest cache.
+    /// Whether the rows of the source that are transposed are brought together first: because they come from memory, which is read fastest row by row, or because they
+    /// would not stay together in the nearest cache.
     pub(super) gathered: bool,
+    /// The source offsets of all rows that may be transposed: some before those of the tile, and then these.
+    pub(super) sources: Vec<isize>,
+    /// How many come before: as many as make a line of the destination. Where lines of it begin before the tile, it writes them whole.
+    pub(super) before: usize,
 }
 
 /// Loops around a tile.
@@ -115,10 +132,10 @@ pub(super) struct Loops {
     pub(super) streaming: bool,
     /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
     pub(super) aligned: usize,
-    /// Where the rows of a transposed tile begin in a buffer, from which they are then written past the caches.
+    /// Where the rows of a transposed strip begin in a buffer, from which they are then written past the caches.
     pub(super) staging: Vec<isize>,
-    /// Where rows of the source are brought together.
-    pub(super) gathering: Vec<isize>,
+    /// Whether the rows of a transposed tile follow one another in the destination, and so are written as one.
+    pub(super) joined: bool,
 }
 
 /// What a plan does.
@@ -192,53 +209,78 @@ fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, opti
     let streaming = options.streaming.unwrap_or(total >= STREAM);
     let mut outer = Vec::new();
     let tile = if tangled.is_empty() {
-        around(&mut steps, unit, element, options, &mut outer)
+        around(&mut steps, [unit, element], streaming, options, &mut outer)
     } else {
         let pairs = pairs(src, dst, &tangled, bytes)?;
         // Sorted, they fill whole lines where they are contiguous.
         let rows = pairs.dst.iter().enumerate().all(|(k, place)| *place == (k * unit) as isize);
-        Tile { how: Move::Pairs, unit, across: Table::one(), along: pairs, rows, gathered: false }
+        Tile { how: Move::Pairs, unit, across: Table::one(), along: pairs, rows, ..Tile::default() }
     };
     outer.extend(steps.iter().map(|step| Loop { count: step.extent, src: step.src, dst: step.dst, part: Part::Whole }));
     // Long steps outermost: what comes next is near on one side at least.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
     outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
+    // But rows of the source are read on to their ends: the processor fetches beyond a tile what the next one then needs.
+    if let Some(at) = outer.iter().position(|each| tile.how == Move::Transpose && matches!(each.part, Part::Across(_)))
+    {
+        let across = outer.remove(at);
+        outer.push(across);
+    }
     let steps = outer.iter().map(|each| each.dst).chain(tile.across.dst.iter().copied());
     let bits = steps.chain(tile.along.dst.iter().copied().filter(|_| !tile.rows)).fold(64, |bits, step| bits | step);
     let aligned = 1 << bits.trailing_zeros();
     let mut loops = Loops { src: from, dst: to, outer, tile, streaming, aligned, ..Loops::default() };
-    let row = |bytes: usize| bytes.next_multiple_of(64) + 64;
-    let rows = |count: usize, bytes: usize| (0..count).map(|k| (k * row(bytes)) as isize).collect();
     if loops.tile.how == Move::Transpose {
-        loops.staging = rows(loops.tile.across.len(), loops.tile.along.len() * unit);
-        if loops.tile.gathered {
-            loops.gathering = rows(64 / unit, loops.tile.across.len() * unit);
-        }
+        let before = before(&loops, unit);
+        loops.tile.before = before.len();
+        loops.tile.sources = [before.as_slice(), &loops.tile.along.src].concat();
+        let row = loops.tile.along.len() * unit;
+        let ends = loops.outer.iter().all(|each| !matches!(each.part, Part::Along(_)));
+        loops.joined = ends && loops.tile.across.dst.iter().enumerate().all(|(k, place)| *place == (k * row) as isize);
+        let row = if loops.joined { row } else { loops.staged_row() };
+        loops.staging = (0..STAGED_STRIP / unit).map(|k| (k * row) as isize).collect();
     }
     Some(loops)
+}
+
+/// The rows of a transposed tile before the first, where a loop along goes on from them.
+fn before(loops: &Loops, unit: usize) -> Vec<isize> {
+    let places = &loops.tile.along.src;
+    let Some(along) = loops.outer.iter().find(|each| matches!(each.part, Part::Along(_))) else { return Vec::new() };
+    let last = places.get(places.len().saturating_sub(64 / unit)..).unwrap_or_default();
+    if last.len() * unit < 64 { Vec::new() } else { last.iter().map(|place| place.wrapping_sub(along.src)).collect() }
 }
 
 impl Loops {
     /// Whether rows of a tile are long enough to be written past the caches by way of a buffer.
     pub(super) fn staged(&self) -> bool {
         let single = self.tile.across.len() == 1 && self.tile.along.len() == 1;
-        !single && self.tile.rows && self.tile.along.len() * self.tile.unit >= STAGED_ROW
+        !single && self.tile.rows && (self.joined || self.tile.along.len() * self.tile.unit >= STAGED_ROW)
     }
 
-    /// The bytes of the buffer of a tile before the rows that are gathered.
+    /// The bytes of a row in the buffer for rows that are then written past the caches.
+    fn staged_row(&self) -> usize {
+        ((self.tile.before + self.tile.along.len()) * self.tile.unit).next_multiple_of(64) + 64
+    }
+
+    /// The bytes of that buffer.
     pub(super) fn staging_bytes(&self) -> usize {
-        let row = (self.tile.along.len() * self.tile.unit).next_multiple_of(64) + 64;
         match self.tile.how {
-            Move::Transpose if self.streaming && self.staged() => self.staging.len() * row,
-            Move::Runs if self.streaming && self.staged() => row,
+            Move::Transpose if self.streaming && self.staged() => self.staging.len() * self.staged_row(),
+            Move::Runs if self.streaming && self.staged() => self.staged_row(),
             _ => 0,
         }
     }
 
-    /// The bytes of the buffer that each thread needs.
+    /// The bytes in which the rows of a tile are brought together.
+    pub(super) fn gathering_bytes(&self) -> usize {
+        let rows = self.tile.before + self.tile.along.len();
+        if self.tile.gathered { rows.next_multiple_of(64 / self.tile.unit) * PITCH } else { 0 }
+    }
+
+    /// The bytes of the buffer that each thread needs: of one tile while the next one is brought together.
     pub(super) fn buffer(&self) -> usize {
-        let row = (self.tile.across.len() * self.tile.unit).next_multiple_of(64) + 64;
-        self.staging_bytes() + self.gathering.len() * row
+        self.staging_bytes() + 2 * self.gathering_bytes()
     }
 }
 
@@ -287,21 +329,23 @@ struct Side {
     onward: Option<isize>,
     wanted: usize,
     full: bool,
+    /// Whether it goes on when it is as long as wanted, so that what comes next is known to come next.
+    open: bool,
 }
 
 impl Side {
     fn new(unit: usize, row: usize) -> Side {
         let wanted = (row / unit).max(1);
-        Side { offsets: Table::one(), onward: isize::try_from(unit).ok(), wanted, full: wanted == 1 }
+        Side { offsets: Table::one(), onward: isize::try_from(unit).ok(), wanted, full: wanted == 1, open: false }
     }
 
     /// Takes an axis, or what is wanted of it; the rest becomes a loop.
     fn take(&mut self, step: Step, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
         let len = self.offsets.len();
-        let wanted = self.wanted.div_ceil(len).max(1);
-        if step.extent <= wanted + wanted / 2 {
+        let wanted = (self.wanted / len).max(1);
+        if step.extent.saturating_mul(len) <= self.wanted + self.wanted / 4 {
             self.offsets = self.offsets.times(step.extent, &step);
-            self.full = self.offsets.len() >= self.wanted;
+            self.full = !self.open && self.offsets.len() >= self.wanted;
             return;
         }
         // Parts of one size as far as possible, but of whole lines.
@@ -321,7 +365,13 @@ impl Side {
 }
 
 /// The tile of additive axes; those that it takes are removed, and what is left of them goes to the loops.
-fn around(steps: &mut Vec<Step>, unit: usize, element: usize, options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
+fn around(
+    steps: &mut Vec<Step>,
+    [unit, element]: [usize; 2],
+    streaming: bool,
+    options: &CopyOptions,
+    outer: &mut Vec<Loop>,
+) -> Tile {
     let unit_step = unit as isize;
     let contiguous = steps.iter().any(|step| step.src == unit_step);
     let transposes =
@@ -330,26 +380,44 @@ fn around(steps: &mut Vec<Step>, unit: usize, element: usize, options: &CopyOpti
     if splat {
         return splatted(steps, unit, outer);
     }
-    let source_row = if unit <= 2 { SOURCE_ROW / 2 } else { SOURCE_ROW };
-    let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, DESTINATION_ROW));
+    // How long rows of the source can be, and whether they follow one another.
+    let first = steps.iter().position(|step| step.dst == unit_step);
+    let mut row = unit;
+    while let Some((_, next)) = steps.iter().enumerate().find(|(k, step)| Some(*k) != first && step.src == row as isize)
+    {
+        row = row.saturating_mul(next.extent);
+        if row >= SOURCE_ROW {
+            break;
+        }
+    }
+    let onward = first.and_then(|first| steps.get(first)).is_some_and(|step| step.src == row as isize);
+    let lines = steps.iter().all(|step| step.dst == unit_step || step.dst % 64 == 0);
+    let short = if onward && lines { GATHERED_ON } else { GATHERED_ROW };
+    let gathers = transposes && row > short && (streaming || unit <= 2);
+    let destination_row = match unit {
+        _ if !gathers => LONG_ROW,
+        // More rows lie in more pages than the processor knows by heart.
+        1 if lines => DESTINATION_ROW / 2,
+        _ => DESTINATION_ROW,
+    };
+    let (mut across, mut along) = (Side::new(unit, SOURCE_ROW), Side::new(unit, destination_row));
     let line = (64 / unit.min(64)).max(1);
     // In turn, so that neither takes what the other needs.
     let mut rows = true;
     let find = |steps: &[Step], wanted: Option<isize>, of: fn(&Step) -> isize| {
         steps.iter().position(|step| Some(of(step)) == wanted)
     };
+    along.open = transposes;
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
-        if let Some(at) = next(&along, |step| step.dst) {
+        let (at_along, at_across) = (next(&along, |step| step.dst), next(&across, |step| step.src));
+        // An axis that both want is the source's while its rows are shorter than a line, or those of the destination as long as wanted.
+        let yields = at_along == at_across && (across.offsets.len() * unit < 64 || along.offsets.len() >= along.wanted);
+        if let Some(at) = at_along.filter(|_| !yields) {
             let step = steps.remove(at);
             along.onward = step.dst.checked_mul(step.extent as isize);
             along.take(step, line, Part::Along, outer);
-        } else if let Some(at) = next(&across, |step| step.src) {
-            let step = steps.remove(at);
-            across.onward = step.src.checked_mul(step.extent as isize);
-            across.take(step, line, Part::Across, outer);
-            continue;
-        } else {
+        } else if at_across.is_none() {
             break;
         }
         if let Some(at) = if across.full { None } else { find(steps, across.onward, |step| step.src) } {
@@ -385,8 +453,10 @@ fn around(steps: &mut Vec<Step>, unit: usize, element: usize, options: &CopyOpti
     }
     let how = if transposes { Move::Transpose } else { Move::Runs };
     let instructions = options.instructions.unwrap_or(Instructions::Avx512).min(Instructions::detected());
-    let gathered = transposes && unit <= 2 && crowded(&along.offsets.src, instructions.line() / unit);
-    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, gathered }
+    let gathered = gathers
+        && across.offsets.len() * unit > GATHERED_ROW
+        && (streaming || crowded(&along.offsets.src, instructions.line() / unit));
+    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, gathered, ..Tile::default() }
 }
 
 /// Whether rows that are read together fall into few sets of the nearest cache, of 64 lines a way and eight ways: strips of 16 bytes would fetch a line
@@ -408,7 +478,7 @@ fn splatted(steps: &mut Vec<Step>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
     if let Some(at) = steps.iter().position(|step| step.dst == unit as isize && step.src == 0) {
         along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);
     }
-    Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, gathered: false }
+    Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, ..Tile::default() }
 }
 
 /// The places of the axes that are not additive, relative to the first, in the order of the destination.

@@ -12,8 +12,8 @@
 use rayon::prelude::*;
 
 use super::addressing::Addressing;
-use super::kernel::{self, Block, Instructions, Rectangle};
-use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
+use super::kernel::{self, Block, Gathered, Instructions, PITCH, Rectangle};
+use super::plan::{Body, Loops, Move, Part, STAGED_ROW, STAGED_STRIP, STRIP};
 use super::walk;
 
 /// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
@@ -28,8 +28,8 @@ unsafe impl<P> Sync for Shared<P> {}
 const SHARE: usize = 1 << 19;
 /// A run of so many bytes is copied as the system does, which then goes past the caches too.
 const PLAIN: usize = 1 << 22;
-/// How many rows before it is written a row is fetched.
-const AHEAD: usize = 8;
+/// How many rows before it is read a row is fetched.
+const AHEAD: usize = 4;
 /// Parts a thread, so that a thread that is held up does not hold up the rest.
 const PARTS: usize = 4;
 
@@ -110,20 +110,25 @@ impl Work<'_> {
             dst = dst.wrapping_offset((*digit as isize).wrapping_mul(each.dst));
         }
         let mut buffer = vec![Line { _bytes: [0; 64] }; loops.buffer().div_ceil(64)];
+        let buffer: *mut u8 = buffer.as_mut_ptr().cast();
+        let halves = [0, loops.gathering_bytes()].map(|half| buffer.wrapping_add(loops.staging_bytes() + half));
         let tile = &loops.tile;
-        for _ in first..end {
+        let mut place = || {
             let (mut across, mut along, mut unit) = (tile.across.len(), tile.along.len(), tile.unit);
+            let (mut begins, mut ends) = (true, true);
             for (each, digit) in outer.iter().zip(&digits) {
-                if *digit + 1 == each.count {
-                    match each.part {
-                        Part::Whole => {}
-                        Part::Across(last) => across = last,
-                        Part::Along(last) => along = last,
-                        Part::Run(last) => unit = last,
+                let last = *digit + 1 == each.count;
+                match each.part {
+                    Part::Across(few) if last => across = few,
+                    Part::Run(few) if last => unit = few,
+                    Part::Along(few) => {
+                        (begins, ends) = (*digit == 0, last);
+                        along = if last { few } else { along };
                     }
+                    _ => {}
                 }
             }
-            let (from, to) = (src, dst);
+            let place = Place { src, dst, across, along, unit, begins, ends };
             for (each, digit) in outer.iter().zip(&mut digits).rev() {
                 *digit += 1;
                 if *digit < each.count {
@@ -136,31 +141,40 @@ impl Work<'_> {
                 src = src.wrapping_offset(each.src.wrapping_mul(back));
                 dst = dst.wrapping_offset(each.dst.wrapping_mul(back));
             }
+            place
+        };
+        let mut current = place();
+        if tile.gathered {
+            let all = 0..tile.sources.len();
+            // SAFETY: an iteration of the loops, and a buffer for its rows.
+            unsafe { self.gather(loops, &current, halves[0], all) };
+        }
+        for number in first..end {
+            let next = (number + 1 < end).then(&mut place);
+            let [near, other] = [halves[(number - first) % 2], halves[(number - first + 1) % 2]];
             // SAFETY: an iteration of the loops; the tables are as long as the parts say at the most.
-            unsafe { self.tile(loops, from, to, across, along, unit, buffer.as_mut_ptr().cast(), src) };
+            unsafe {
+                match tile.how {
+                    Move::Transpose => self.transpose(loops, &current, next.as_ref(), [buffer, near, other]),
+                    _ => self.tile(loops, &current, buffer),
+                }
+            }
+            match next {
+                Some(next) => current = next,
+                None => break,
+            }
         }
         if loops.streaming {
             kernel::fence();
         }
     }
 
-    /// One tile: the first places across and along, and `unit` bytes a run. The tile after it begins at `next` in the source.
+    /// One tile that is not transposed.
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
-    #[allow(clippy::too_many_arguments)]
-    unsafe fn tile(
-        &self,
-        loops: &Loops,
-        src: *const u8,
-        dst: *mut u8,
-        across: usize,
-        along: usize,
-        unit: usize,
-        buffer: *mut u8,
-        next: *const u8,
-    ) {
-        let tile = &loops.tile;
+    unsafe fn tile(&self, loops: &Loops, place: &Place, buffer: *mut u8) {
+        let (tile, Place { src, dst, across, along, unit, .. }) = (&loops.tile, *place);
         let (Some(across_src), Some(across_dst)) = (tile.across.src.get(..across), tile.across.dst.get(..across))
         else {
             return;
@@ -186,7 +200,7 @@ impl Work<'_> {
                     if single && unit >= PLAIN {
                         rectangle.copy(unit);
                     } else if loops.streaming && single && unit >= STAGED_ROW {
-                        kernel::stream_run(src, dst, unit);
+                        kernel::stream_run(src, dst, unit, self.instructions);
                     } else if loops.streaming && units && (tile.rows || unit.is_multiple_of(64)) {
                         rectangle.stream(unit);
                     } else if staged {
@@ -194,66 +208,140 @@ impl Work<'_> {
                             // The places along are contiguous, here as there.
                             let src = src.wrapping_offset(*from);
                             Rectangle { src, dst: buffer, across: (&[0], &[0]), along }.copy(unit);
-                            kernel::stream_run(buffer, dst.wrapping_offset(*to), along_src.len() * unit);
+                            kernel::stream_run(
+                                buffer,
+                                dst.wrapping_offset(*to),
+                                along_src.len() * unit,
+                                self.instructions,
+                            );
                         }
                     } else {
                         rectangle.copy(unit);
                     }
                 }
-                Move::Transpose => {
-                    let direct = loops.streaming && align >= self.instructions.line();
-                    let block = Block { src, rows: along_src, dst, columns: across_dst };
-                    if staged && !direct {
-                        let columns = loops.staging.get(..across).unwrap_or_default();
-                        self.transpose(loops, &Block { dst: buffer, columns, ..block }, buffer, false);
-                        for (i, (from, to)) in columns.iter().zip(across_dst).enumerate() {
-                            // The ends of a row are parts of lines, which must be fetched: better before they are written than then.
-                            if let Some(ahead) = across_dst.get(i + AHEAD) {
-                                let ahead = dst.wrapping_offset(*ahead);
-                                kernel::prefetch(ahead, 1);
-                                kernel::prefetch(ahead.wrapping_add(along * unit - 1), 1);
-                            }
-                            // While this tile is written, the next one is read.
-                            if let Some(row) = along_src.get(i) {
-                                kernel::prefetch(next.wrapping_offset(*row), across * unit);
-                            }
-                            kernel::stream_run(buffer.wrapping_offset(*from), dst.wrapping_offset(*to), along * unit);
-                        }
-                    } else {
-                        self.transpose(loops, &block, buffer, direct);
+                Move::Transpose => {}
+            }
+        }
+    }
+
+    /// Whether the rows of a transposed tile are written past the caches as they are, because they begin with lines, and whether by way of a buffer.
+    fn stores(&self, loops: &Loops, place: &Place) -> (bool, bool) {
+        let whole =
+            self.instructions.line() == 64 && loops.aligned.min(1 << (place.dst as usize | 64).trailing_zeros()) == 64;
+        let direct = loops.streaming && whole;
+        (direct, loops.streaming && !direct && loops.staged())
+    }
+
+    /// One tile that is transposed. Where rows are brought together, its own are `near`, and those of the next tile are brought to `other` meanwhile.
+    ///
+    /// Rows of the destination that do not begin with lines are written a strip of columns at a time, by way of a buffer: the lines that begin before the tile whole, and those
+    /// that end behind it not at all, for the next tile does.
+    ///
+    /// # Safety
+    /// The invariant of this module; the buffers have the lengths that [`Loops`] says.
+    unsafe fn transpose(&self, loops: &Loops, place: &Place, next: Option<&Place>, [strip, near, other]: [*mut u8; 3]) {
+        let (tile, unit) = (&loops.tile, loops.tile.unit);
+        let (direct, staged) = self.stores(loops, place);
+        let rows = place.rows(loops, staged);
+        let Some(columns) = tile.across.dst.get(..place.across) else { return };
+        if !tile.gathered && !staged {
+            let block = Block { src: place.src, rows, dst: place.dst, columns };
+            // SAFETY: the invariant.
+            return unsafe { kernel::transpose(&block, unit, self.instructions, direct) };
+        }
+        let (bytes, lead) = (place.along * unit, (rows.len() - place.along) * unit);
+        let width = if staged { STAGED_STRIP } else { STRIP } / unit;
+        let strips = place.across.div_ceil(width);
+        // Of rows that follow one another, where in the buffer the next one begins, and what is to be written: as many bytes behind the beginning of a line as in memory.
+        let mut rest = if loops.joined && staged { place.dst as usize % 64 } else { 0 };
+        let mut begun = rest;
+        let upcoming = next.filter(|_| tile.gathered);
+        let upcoming = upcoming.map(|next| (next, next.rows(loops, self.stores(loops, next).1).len()));
+        for number in 0..strips {
+            // A last strip that is too narrow for a vector begins earlier, and writes some rows again.
+            let narrow = !loops.joined && place.across - number * width < 16 / unit;
+            let first = if narrow { place.across.saturating_sub(16 / unit) } else { number * width };
+            let columns = columns.get(first..place.across.min((number + 1) * width)).unwrap_or_default();
+            let (dst, places) = match loops.staging.get(..columns.len()) {
+                Some(places) if staged => (strip, places),
+                _ => (place.dst, columns),
+            };
+            let dst = dst.wrapping_add(rest);
+            // SAFETY: the invariant.
+            unsafe {
+                if tile.gathered {
+                    let (src, rows) = (near.wrapping_add(first * unit), Gathered(rows.len()));
+                    kernel::transpose(&Block { src, rows, dst, columns: places }, unit, self.instructions, direct);
+                } else {
+                    let src = place.src.wrapping_add(first * unit);
+                    kernel::transpose(&Block { src, rows, dst, columns: places }, unit, self.instructions, direct);
+                }
+                if let Some((next, all)) = upcoming {
+                    self.gather(loops, next, other, number * all / strips..(number + 1) * all / strips);
+                }
+                if loops.joined && staged {
+                    let to = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0)).wrapping_sub(rest);
+                    rest += columns.len() * bytes;
+                    let whole = if number + 1 == strips { rest } else { rest / 64 * 64 };
+                    if whole > begun {
+                        let (from, to) = (strip.wrapping_add(begun), to.wrapping_add(begun));
+                        kernel::stream_run(from, to, whole - begun, self.instructions);
+                        rest -= whole;
+                        kernel::copy_run(strip.wrapping_add(whole), strip, rest);
+                        begun = 0;
                     }
+                    continue;
+                }
+                for (from, to) in places.iter().zip(columns).filter(|_| staged) {
+                    let to = place.dst.wrapping_offset(*to);
+                    let before = if lead == 0 { 0 } else { to as usize % 64 };
+                    let after = if place.ends || tile.before == 0 { 0 } else { to.wrapping_add(bytes) as usize % 64 };
+                    let from = strip.wrapping_offset(*from).wrapping_add(lead - before);
+                    kernel::stream_run(from, to.wrapping_sub(before), before + bytes - after, self.instructions);
                 }
             }
         }
     }
 
-    /// One block; where the tile says so, the rows that are read at once are first brought together.
+    /// Brings rows of a tile together, some of them at a time.
     ///
     /// # Safety
-    /// As for [`Work::tile`].
-    unsafe fn transpose(&self, loops: &Loops, block: &Block<'_>, buffer: *mut u8, stream: bool) {
-        let (tile, instructions) = (&loops.tile, self.instructions);
-        // SAFETY: the invariant; the gathered rows have the end of the buffer.
-        unsafe {
-            if !tile.gathered {
-                return kernel::transpose(block, tile.unit, instructions, stream);
+    /// The invariant of this module; `near` has [`Loops::gathering_bytes`] bytes.
+    unsafe fn gather(&self, loops: &Loops, place: &Place, near: *mut u8, numbers: std::ops::Range<usize>) {
+        let rows = place.rows(loops, self.stores(loops, place).1);
+        let bytes = place.across * loops.tile.unit;
+        for number in numbers {
+            // The processor fetches a row ahead once it was told where it begins.
+            if let Some(ahead) = rows.get(number + AHEAD) {
+                kernel::prefetch(place.src.wrapping_offset(*ahead), bytes);
             }
-            let near = buffer.wrapping_add(loops.staging_bytes());
-            let together = instructions.line() / tile.unit;
-            for (number, rows) in block.rows.chunks(together).enumerate() {
-                let places = loops.gathering.get(..rows.len()).unwrap_or_default();
-                for (k, (from, to)) in rows.iter().zip(places).enumerate() {
-                    let src = block.src.wrapping_offset(*from);
-                    if let Some(ahead) = block.rows.get(number * together + k + 2) {
-                        kernel::prefetch(block.src.wrapping_offset(*ahead), block.columns.len() * tile.unit);
-                    }
-                    kernel::copy_run(src, near.wrapping_offset(*to), block.columns.len() * tile.unit);
-                }
-                let dst = block.dst.wrapping_add(number * together * tile.unit);
-                let block = Block { src: near, rows: places, dst, columns: block.columns };
-                kernel::transpose(&block, tile.unit, instructions, stream);
+            if let Some(row) = rows.get(number) {
+                // SAFETY: the invariant.
+                unsafe { kernel::copy_run(place.src.wrapping_offset(*row), near.wrapping_add(number * PITCH), bytes) };
             }
         }
+    }
+}
+
+/// An iteration of the loops: where its tile begins, and how much of the tables there is of it.
+#[derive(Clone, Copy)]
+struct Place {
+    src: *const u8,
+    dst: *mut u8,
+    across: usize,
+    along: usize,
+    unit: usize,
+    /// Whether no tile comes before it along, and none after it.
+    begins: bool,
+    ends: bool,
+}
+
+impl Place {
+    /// The source offsets of the rows that are transposed: of those of the tile, and where rows are written whole lines at a time, of those before it that share lines with them.
+    fn rows<'a>(&self, loops: &'a Loops, staged: bool) -> &'a [isize] {
+        let all = loops.tile.before;
+        let before = if staged && !self.begins { all } else { 0 };
+        loops.tile.sources.get(all - before..all + self.along).unwrap_or_default()
     }
 }
 

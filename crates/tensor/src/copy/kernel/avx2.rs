@@ -4,22 +4,22 @@
 
 use core::arch::x86_64::*;
 
-use super::Block;
 use super::network::{registers, stage, transposed};
+use super::{Block, Rows};
 
 /// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///
 /// # Safety
 /// The invariant of [`Block`], at least `16 / bytes` columns, and a processor with AVX2. With `STREAM`, every destination line is aligned to 32 bytes.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn transpose<const STREAM: bool>(block: &Block<'_>, bytes: usize) {
+pub(super) unsafe fn transpose<const STREAM: bool, R: Rows>(block: &Block<'_, R>, bytes: usize) {
     // SAFETY: as here.
     unsafe {
         match bytes {
-            1 => bytes_1::<STREAM>(block),
-            2 => bytes_2::<STREAM>(block),
-            4 => bytes_4::<STREAM>(block),
-            _ => bytes_8::<STREAM>(block),
+            1 => bytes_1::<STREAM, R>(block),
+            2 => bytes_2::<STREAM, R>(block),
+            4 => bytes_4::<STREAM, R>(block),
+            _ => bytes_8::<STREAM, R>(block),
         }
     }
 }
@@ -30,17 +30,14 @@ macro_rules! width {
         /// # Safety
         /// As [`transpose`].
         #[target_feature(enable = "avx2")]
-        unsafe fn $name<const STREAM: bool>(block: &Block<'_>) {
+        unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
             const LINES: usize = 2 * $n;
             let (rows, columns) = (block.rows, block.columns);
             let mut first = 0;
-            while first < rows.len() {
-                let count = LINES.min(rows.len() - first);
-                // Rows past the end repeat the last one, and what they give is left out.
-                let mut from = [block.src; LINES];
-                for (k, from) in from.iter_mut().enumerate() {
-                    *from = block.src.wrapping_offset(rows[first + k.min(count - 1)]);
-                }
+            while first < rows.count() {
+                let count = LINES.min(rows.count() - first);
+                // What rows past the end give is left out.
+                let from = rows.group::<LINES>(block.src, first);
                 let to = block.dst.wrapping_add(first * $bytes);
                 let mut column = 0;
                 while column < columns.len() {
@@ -51,7 +48,7 @@ macro_rules! width {
                     unsafe {
                         macro_rules! lanes {
                             ($r:literal) => {{
-                                let row = |row: usize| _mm_loadu_si128(from[row].wrapping_add(at).cast());
+                                let row = |row: usize| _mm_loadu_si128(from(row).wrapping_add(at).cast());
                                 _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r))
                             }};
                         }

@@ -6,8 +6,8 @@
 
 use core::arch::x86_64::*;
 
-use super::Block;
 use super::network::{registers, stage, transposed};
+use super::{Block, Rows};
 
 /// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///
@@ -15,14 +15,14 @@ use super::network::{registers, stage, transposed};
 /// The invariant of [`Block`], at least `16 / bytes` columns, and a processor with AVX-512 F and BW. With `STREAM`, every destination line is
 /// aligned to 64 bytes.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn transpose<const STREAM: bool>(block: &Block<'_>, bytes: usize) {
+pub(super) unsafe fn transpose<const STREAM: bool, R: Rows>(block: &Block<'_, R>, bytes: usize) {
     // SAFETY: as here.
     unsafe {
         match bytes {
-            1 => bytes_1::<STREAM>(block),
-            2 => bytes_2::<STREAM>(block),
-            4 => bytes_4::<STREAM>(block),
-            _ => bytes_8::<STREAM>(block),
+            1 => bytes_1::<STREAM, R>(block),
+            2 => bytes_2::<STREAM, R>(block),
+            4 => bytes_4::<STREAM, R>(block),
+            _ => bytes_8::<STREAM, R>(block),
         }
     }
 }
@@ -33,27 +33,23 @@ macro_rules! width {
         /// # Safety
         /// As [`transpose`].
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<const STREAM: bool>(block: &Block<'_>) {
+        unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
             const LINES: usize = 4 * $n;
             let (rows, columns) = (block.rows, block.columns);
             let mut first = 0;
-            while first < rows.len() {
-                let count = LINES.min(rows.len() - first);
-                // Rows past the end repeat the last one, and the mask leaves out what they give.
-                let mut from = [block.src; LINES];
-                let mut next = [block.src; LINES];
-                for (k, (from, next)) in from.iter_mut().zip(&mut next).enumerate() {
-                    *from = block.src.wrapping_offset(rows[first + k.min(count - 1)]);
-                    *next = block.src.wrapping_offset(rows[(first + LINES + k).min(rows.len() - 1)]);
-                }
+            while first < rows.count() {
+                let count = LINES.min(rows.count() - first);
+                // The mask leaves out what rows past the end give.
+                let from = rows.group::<LINES>(block.src, first);
+                let next = rows.group::<LINES>(block.src, first + LINES);
                 let mask = if count == LINES { u64::MAX } else { (1 << (count * $bytes)) - 1 };
                 let to = block.dst.wrapping_add(first * $bytes);
                 let mut column = 0;
                 while column < columns.len() {
-                    if column * $bytes % 64 == 0 {
-                        for next in &next {
+                    if R::SCATTERED && column * $bytes % 64 == 0 {
+                        for row in 0..LINES {
                             // A prefetch is no access.
-                            _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(column * $bytes).cast());
+                            _mm_prefetch::<_MM_HINT_T0>(next(row).wrapping_add(column * $bytes).cast());
                         }
                     }
                     // A last strip that would go past the end begins earlier, and writes some lines again.
@@ -63,7 +59,7 @@ macro_rules! width {
                     unsafe {
                         macro_rules! lanes {
                             ($r:literal) => {{
-                                let row = |row: usize| _mm_loadu_si128(from[row].wrapping_add(at).cast());
+                                let row = |row: usize| _mm_loadu_si128(from(row).wrapping_add(at).cast());
                                 let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r));
                                 let high = _mm256_castsi128_si256(row(2 * $n + $r));
                                 let high = _mm256_inserti128_si256::<1>(high, row(3 * $n + $r));
@@ -108,3 +104,17 @@ width!(bytes_1, 1, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
 width!(bytes_2, 2, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
 width!(bytes_4, 4, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
 width!(bytes_8, 8, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
+
+/// Copies `lines` lines past the caches to a place that is aligned to them.
+///
+/// # Safety
+/// The invariant of the module above, and a processor with AVX-512 F.
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn stream_lines(src: *const u8, dst: *mut u8, lines: usize) {
+    for at in (0..lines).map(|line| 64 * line) {
+        // SAFETY: as here.
+        unsafe {
+            _mm512_stream_si512(dst.wrapping_add(at).cast(), _mm512_loadu_si512(src.wrapping_add(at).cast()));
+        }
+    }
+}

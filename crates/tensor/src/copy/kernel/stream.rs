@@ -3,7 +3,7 @@
 //! An output much larger than the caches is not read again soon, and an ordinary store would first fetch the line that it is about to fill. A streaming store
 //! writes whole lines without. It needs destinations aligned to 16 bytes; elsewhere, and on other processors, ordinary stores do the same.
 
-use super::copy_run;
+use super::{Instructions, copy_run};
 
 /// Copies `units` times 16 bytes to an aligned place.
 ///
@@ -31,14 +31,20 @@ pub(super) unsafe fn stream_units(src: *const u8, dst: *mut u8, units: usize) {
 ///
 /// # Safety
 /// The invariant of the module above.
-pub(in super::super) unsafe fn stream_run(src: *const u8, dst: *mut u8, run: usize) {
-    let head = dst.align_offset(64).min(run);
-    let units = (run - head) / 64 * 4;
-    let tail = head + units * 16;
+pub(in super::super) unsafe fn stream_run(src: *const u8, dst: *mut u8, run: usize, instructions: Instructions) {
+    let head = (dst as usize).wrapping_neg() % 64;
+    let head = head.min(run);
+    let lines = (run - head) / 64;
+    let tail = head + lines * 64;
     // SAFETY: three parts of the run; the second begins at a line.
     unsafe {
         copy_run(src, dst, head);
-        stream_units(src.wrapping_add(head), dst.wrapping_add(head), units);
+        let (from, to) = (src.wrapping_add(head), dst.wrapping_add(head));
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => super::avx512::stream_lines(from, to, lines),
+            _ => stream_units(from, to, 4 * lines),
+        }
         copy_run(src.wrapping_add(tail), dst.wrapping_add(tail), run - tail);
     }
 }
