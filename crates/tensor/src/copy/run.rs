@@ -109,10 +109,14 @@ impl Work<'_> {
             src = src.wrapping_offset((*digit as isize).wrapping_mul(each.src));
             dst = dst.wrapping_offset((*digit as isize).wrapping_mul(each.dst));
         }
-        let mut buffer = vec![Line { _bytes: [0; 64] }; loops.buffer().div_ceil(64)];
-        let buffer: *mut u8 = buffer.as_mut_ptr().cast();
+        let bytes = loops.buffer();
+        let mut memory = vec![0_u8; if bytes == 0 { 0 } else { bytes + 64 }];
+        let buffer = memory.as_mut_ptr();
+        // It begins with a line, as rows in it do.
+        let buffer = buffer.wrapping_add(if bytes == 0 { 0 } else { (buffer as usize).wrapping_neg() % 64 });
         let halves = [0, loops.gathering_bytes()].map(|half| buffer.wrapping_add(loops.staging_bytes() + half));
         let tile = &loops.tile;
+        // One iteration after another.
         let mut place = || {
             let (mut across, mut along, mut unit) = (tile.across.len(), tile.along.len(), tile.unit);
             let (mut begins, mut ends) = (true, true);
@@ -343,13 +347,6 @@ impl Place {
         let before = if staged && !self.begins { all } else { 0 };
         loops.tile.sources.get(all - before..all + self.along).unwrap_or_default()
     }
-}
-
-/// A line of memory, for the buffers.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line {
-    _bytes: [u8; 64],
 }
 
 /// The beginning of part `number` of `parts`.
