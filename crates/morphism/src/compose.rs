@@ -9,7 +9,7 @@
 //! of entry `i` of the codomain and entry `j` of the outer domain, is a leaf of the mode that is sent to `i`, whose stride is the one of mode `j`
 //! times the pieces of `j` before it. [`WorkedComposition`] builds every step; tests hold that they agree.
 //!
-//! Mutual refinement is sufficient for a composite to exist, and not necessary: [`crate::classify`] says what it misses.
+//! Mutual refinement is sufficient for a composite to exist, and not necessary: [`crate::classify()`] says what it misses.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Leaf, Profile, Tree};

@@ -34,7 +34,7 @@ pub struct Ref {
 impl Ref {
     /// The morphism that a nested tuple presents.
     ///
-    /// Errors: a number alone, which has no modes ([`LayoutError::Rank`]); an entry is not positive; the size is not representable.
+    /// Errors: a number alone, which has no modes ([`LayoutError::Argument`]); an entry is not positive; the size is not representable.
     pub fn new(tree: Tree<i64>) -> Result<Ref, MorphismError> {
         if tree.is_leaf() {
             return Err(LayoutError::Argument {
