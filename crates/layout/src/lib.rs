@@ -59,6 +59,7 @@ mod message;
 mod modes;
 mod number;
 mod order;
+mod pages;
 mod predicate;
 mod print;
 mod product;
