@@ -1,11 +1,9 @@
 //! Theorem A: non-degenerate tractable layouts and non-degenerate standard morphisms correspond one to one. On every layout and every morphism
 //! of a bounded set, and on random nested ones.
 
-mod random;
-
 use std::collections::HashSet;
 
-use random::{Random, observable, same, value};
+use crate::random::{Random, observable, same, value};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_morphism::{NestMorphism, TupleMorphism, is_tractable, standard_representation};
 

@@ -1,8 +1,6 @@
 //! Fact, Ref and profiles: the laws of categories and operads, to the letter, on random values.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::{Profile, Tree};
 use tilewright_morphism::operad::{substitute, substitute_at};
 use tilewright_morphism::{Fact, Ref};

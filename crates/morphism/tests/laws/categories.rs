@@ -1,8 +1,6 @@
 //! Tuple and Nest are categories with sums, inverses and concatenation; squeezing is a functor. Each law on a hundred thousand random morphisms.
 
-mod random;
-
-use random::{Random, same};
+use crate::random::{Random, same};
 use tilewright_layout::Layout;
 use tilewright_morphism::{NestMorphism, TupleMorphism};
 

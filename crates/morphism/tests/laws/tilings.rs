@@ -1,8 +1,6 @@
 //! Theorems E and F: logical division and logical product of morphisms are those of layouts, each on a hundred thousand random morphisms.
 
-mod random;
-
-use random::{Random, observable, value};
+use crate::random::{Random, observable, value};
 use tilewright_layout::{Layout, Tiler};
 use tilewright_morphism::NestMorphism;
 

@@ -1,8 +1,6 @@
 //! Spans and cospans: the laws of categories, sums and functors, to the letter, on random values.
 
-mod random;
-
-use random::{Random, same, value};
+use crate::random::{Random, same, value};
 use tilewright_layout::Tree;
 use tilewright_morphism::{Backward, Cospan, MutualRefinement, Ref, Span, TupleMorphism, standard_representation};
 

@@ -1,8 +1,6 @@
 //! Refinements and mutual refinement: laws on random tuples, and the closed form as an oracle.
 
-mod random;
-
-use random::Random;
+use crate::random::Random;
 use tilewright_layout::Tree;
 use tilewright_morphism::{MutualRefinement, NestMorphism, Refinement, refines};
 

@@ -1,8 +1,6 @@
 //! Composition by mutual refinement: it gives the composite, of the same form as the algebra; the written-out steps and the direct way agree.
 
-mod random;
-
-use random::{Random, same, value};
+use crate::random::{Random, same, value};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_morphism::{WorkedComposition, compose_by_refinement, is_tractable, weak_composite};
 

@@ -1,9 +1,7 @@
 //! The theorems that relate an operation on morphisms to one on layouts, each on a hundred thousand random morphisms: the layouts agree with those of
 //! the algebra, and with the definition at every index.
 
-mod random;
-
-use random::{Random, observable, same, value};
+use crate::random::{Random, observable, same, value};
 use tilewright_layout::Layout;
 use tilewright_morphism::{NestMorphism, TupleMorphism};
 

@@ -1,8 +1,6 @@
 //! Pullback and pushforward of refinements: they keep the function, and they are functors.
 
-mod random;
-
-use random::{Random, same};
+use crate::random::{Random, same};
 use tilewright_layout::Tree;
 use tilewright_morphism::{NestMorphism, Refinement};
 

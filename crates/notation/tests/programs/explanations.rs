@@ -58,11 +58,11 @@ fn every_code_in_use_has_a_page() {
     assert_eq!(codes().collect::<Vec<_>>(), used);
     // A new code in the source is a new page.
     for source in [
-        include_str!("../../layout/src/error.rs"),
-        include_str!("../src/lex.rs"),
-        include_str!("../src/parse.rs"),
-        include_str!("../src/eval.rs"),
-        include_str!("../src/blame.rs"),
+        include_str!("../../../layout/src/error.rs"),
+        include_str!("../../src/lex.rs"),
+        include_str!("../../src/parse.rs"),
+        include_str!("../../src/eval.rs"),
+        include_str!("../../src/blame.rs"),
     ] {
         for (at, _) in source.match_indices("\"E0") {
             let code = &source[at + 1..at + 6];

@@ -1,0 +1,7 @@
+//! Instructions and tilings of them: who holds what.
+
+mod descriptor;
+mod instructions;
+mod tensor_map;
+mod tiled_copy;
+mod tiled_mma;

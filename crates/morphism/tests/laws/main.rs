@@ -1,0 +1,15 @@
+//! The categories of tuples: their laws, their correspondence with layouts, and the composites that refinement finds.
+
+mod categories;
+mod classes;
+mod composition;
+mod correspondence;
+mod grafting;
+mod random;
+mod refinement;
+mod robustness;
+mod spans;
+mod squares;
+mod theorems;
+mod tilings;
+mod vectors;

@@ -1,0 +1,7 @@
+//! Programs of the language: values, refusals, derivations and texts.
+
+mod derivations;
+mod explanations;
+mod language;
+mod robustness;
+mod round_trip;

@@ -1,0 +1,5 @@
+//! Copies, transforms and products, beside plain loops.
+
+mod copies;
+mod gemm;
+mod transforms;
