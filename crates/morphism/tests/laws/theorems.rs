@@ -1,21 +1,10 @@
 //! The theorems that relate an operation on morphisms to one on layouts, each on a hundred thousand random morphisms: the layouts agree with those of
 //! the algebra, and with the definition at every index.
 
-use crate::random::{Random, observable, same, value};
-use tilewright_layout::Layout;
-use tilewright_morphism::{NestMorphism, TupleMorphism};
+use crate::random::{Random, canonical, encoded, observable, same, value};
+use tilewright_morphism::TupleMorphism;
 
 const CASES: u64 = 100_000;
-
-/// The layouts, without entries 1 and merged: equal exactly when the functions are.
-fn canonical(layout: &Layout) -> Layout {
-    // The algebra keeps `():()` as it is.
-    if layout.leaves().is_empty() { Layout::unit() } else { layout.coalesce().unwrap() }
-}
-
-fn encoded(f: &NestMorphism) -> Layout {
-    f.encoded_layout().unwrap()
-}
 
 #[test]
 fn theorem_b_composition() {

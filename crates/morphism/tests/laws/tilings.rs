@@ -1,20 +1,10 @@
 //! Theorems E and F: logical division and logical product of morphisms are those of layouts, each on a hundred thousand random morphisms.
 
-use crate::random::{Random, observable, value};
-use tilewright_layout::{Layout, Tiler};
+use crate::random::{Random, canonical, encoded, observable, value};
+use tilewright_layout::Tiler;
 use tilewright_morphism::NestMorphism;
 
 const CASES: u64 = 100_000;
-
-/// The layouts, without entries 1 and merged: equal exactly when the functions are.
-fn canonical(layout: &Layout) -> Layout {
-    // The algebra keeps `():()` as it is.
-    if layout.leaves().is_empty() { Layout::unit() } else { layout.coalesce().unwrap() }
-}
-
-fn encoded(f: &NestMorphism) -> Layout {
-    f.encoded_layout().unwrap()
-}
 
 #[test]
 fn theorem_e_division() {

@@ -1,5 +1,4 @@
 //! Pseudo-random numbers, tuples and morphisms, the same in every run.
-#![allow(dead_code)]
 
 use tilewright_layout::{Layout, Leaf, Profile, Tree};
 use tilewright_morphism::{NestMorphism, TupleMorphism};
@@ -139,4 +138,15 @@ pub fn value(layout: &Layout, index: i64) -> i64 {
 /// Whether two layouts have the same function, by the definition.
 pub fn same(a: &Layout, b: &Layout) -> bool {
     a.size() == b.size() && (0..a.size()).all(|index| value(a, index) == value(b, index))
+}
+
+/// The layouts, without entries 1 and merged: equal exactly when the functions are.
+pub fn canonical(layout: &Layout) -> Layout {
+    // The algebra keeps `():()` as it is.
+    if layout.leaves().is_empty() { Layout::unit() } else { layout.coalesce().unwrap() }
+}
+
+/// The layout of a morphism.
+pub fn encoded(f: &NestMorphism) -> Layout {
+    f.encoded_layout().unwrap()
 }
