@@ -5,21 +5,23 @@
 //! inclusion. Then `g' o i o f'` encodes a weak composite: its function is the composite. Coalesced over the shape of the inner layout it is *the*
 //! composite (Carlisle, Shah, Stern, VanKoughnett, 4.1.3, algorithm 4.1.2).
 //!
-//! [`compose_by_refinement`] writes the leaves of that layout down without building the morphisms on the way: a piece of the mutual refinement, part
-//! of entry `i` of the codomain and entry `j` of the outer domain, is a leaf of the mode that is sent to `i`, whose stride is the one of mode `j`
-//! times the pieces of `j` before it. [`WorkedComposition`] builds every step; tests hold that they agree.
+//! [`compose_by_refinement`] writes the leaves of that layout down without building the morphisms on the way. The prefix products of the codomain of
+//! `f` are the strides `d` and the reaches `s * d` of the modes of the inner layout, which form a chain among themselves. So there is a mutual
+//! refinement exactly when there is one of `(d, s)` and the outer domain for each mode `s:d` (4.1.1 asks for divisibility pair by pair), and the leaves
+//! that this mode becomes are the pieces of `s` in it. [`WorkedComposition`] builds every step; tests hold that they agree.
 //!
 //! Mutual refinement is sufficient for a composite to exist, and not necessary: [`crate::classify()`] says what it misses.
 
-use smallvec::SmallVec;
-use tilewright_layout::{Layout, Leaf, Profile, Tree};
+use tilewright_layout::{Layout, LayoutError, Leaf, Pieces};
 
 use crate::error::{MorphismError, Part, overflow};
 use crate::mutual::{MutualRefinement, refused, walk};
 use crate::nest::NestMorphism;
 use crate::square::Square;
-use crate::standard::{moving, obstacle, standard};
+use crate::standard::{is_tractable, obstacle, standard};
 use crate::tuple::{Entries, size};
+
+const OP: &str = "compose_by_refinement";
 
 /// The composite of two tractable layouts, `outer` after `inner`, where their representations have a mutual refinement.
 ///
@@ -41,91 +43,90 @@ use crate::tuple::{Entries, size};
 /// assert_eq!(refusal.code(), "E0711");
 /// ```
 pub fn compose_by_refinement(outer: &Layout, inner: &Layout) -> Result<Layout, MorphismError> {
-    const OP: &str = "compose_by_refinement";
-    let modes = moving(inner.leaves()).ok_or_else(|| obstacle(inner, Part::Inner))?;
+    if !is_tractable(inner) {
+        return Err(obstacle(inner, Part::Inner));
+    }
     let coalesced = outer.coalesce()?;
-    if moving(coalesced.leaves()).is_none() {
+    if !is_tractable(&coalesced) {
         return Err(obstacle(outer, Part::Outer));
     }
-    // The codomain of the standard representation, and the mode that is sent to each of its entries.
-    let (mut codomain, mut owners) = (Entries::new(), SmallVec::<[Option<u16>; 16]>::new());
-    let mut reached = 1;
-    for (stride, extent, leaf) in &modes {
-        if *stride > reached {
-            codomain.push(stride / reached);
-            owners.push(None);
+    let composite = inner.cut_leaves(|mode, pieces| {
+        if mode.extent == 1 || mode.stride == 0 {
+            Ok(pieces.push(mode.extent, 0)?)
+        } else {
+            refine_mode(mode, coalesced.leaves(), pieces)
         }
-        codomain.push(*extent);
-        owners.push(Some(*leaf));
-        reached = stride.saturating_mul(*extent);
-    }
-    let domain: Entries = coalesced.leaves().iter().map(|leaf| leaf.extent).collect();
-    let pieces = walk(&codomain, &domain).map_err(|stop| refused(&codomain, &domain, stop))?;
-    // The leaves of each mode, coalesced as they come: a range of `found` for each leaf of the inner layout.
-    let mut found: SmallVec<[Leaf; 16]> = SmallVec::new();
-    let mut ranges: SmallVec<[(u16, u16); 8]> = SmallVec::from_elem((0, 0), inner.leaves().len());
-    // Within an entry of the outer domain: which one, and the product of its pieces so far.
-    let (mut entry, mut step) = (0, 1_i64);
-    for piece in &pieces {
-        if piece.second != entry {
-            (entry, step) = (piece.second, 1);
-        }
-        let Some(place) = piece.first else { break };
-        if let Some(leaf) = owners.get(usize::from(place)).copied().flatten()
-            && let Some(range) = ranges.get_mut(usize::from(leaf))
-        {
-            let outer = coalesced.leaves().get(usize::from(entry)).map_or(0, |leaf| leaf.stride);
-            let stride = outer.checked_mul(step).ok_or_else(|| overflow(OP))?;
-            if range.1 == 0 {
-                *range = (found.len() as u16, found.len() as u16);
-            }
-            match found.last_mut().filter(|_| range.0 < range.1) {
-                Some(last) if last.stride.checked_mul(last.extent) == Some(stride) => last.extent *= piece.extent,
-                _ => {
-                    found.push(Leaf { extent: piece.extent, stride });
-                    range.1 = found.len() as u16;
-                }
-            }
-        }
-        // Part of an entry of the outer domain.
-        step = step.saturating_mul(piece.extent);
-    }
-    nested(inner, &found, &ranges)
+    });
+    composite.map_err(|stopped| refusal(inner, &coalesced, stopped))
 }
 
-/// The inner layout with each leaf replaced by the leaves that were found for it.
-fn nested(inner: &Layout, found: &[Leaf], ranges: &[(u16, u16)]) -> Result<Layout, MorphismError> {
-    let mut leaves: SmallVec<[Leaf; 12]> = SmallVec::new();
-    let mut split = false;
-    for (leaf, (begin, end)) in inner.leaves().iter().zip(ranges) {
-        match found.get(usize::from(*begin)..usize::from(*end)).unwrap_or_default() {
-            [] => leaves.push(Leaf { extent: leaf.extent, stride: 0 }),
-            parts => leaves.extend_from_slice(parts),
+/// The pieces of a mode in the mutual refinement of `(stride, extent)` and the outer domain, each with the stride that it is sent to.
+///
+/// Errors: there is no such refinement, or a stride is not representable.
+#[inline(always)]
+fn refine_mode(mode: &Leaf, outer: &[Leaf], pieces: &mut Pieces<'_>) -> Result<(), Stopped> {
+    let mut levels = outer.iter();
+    // What is left of the stride is stepped over.
+    let mut before = mode.stride;
+    let mut level = loop {
+        let Some(level) = levels.next() else { return Err(Stopped::Apart) };
+        if before < level.extent {
+            break level;
         }
-        split |= *end > begin + 1;
-    }
-    let profile = if split {
-        let (leaf, flat) = (Profile::leaf(), flat_profiles(ranges)?);
-        inner.profile().substitute(|place| {
-            let count = ranges.get(place).map_or(0, |(begin, end)| usize::from(end - begin));
-            flat.iter().find(|profile| count > 1 && profile.nodes().len() == count + 1).unwrap_or(&leaf)
-        })?
-    } else {
-        inner.profile().clone()
+        if before % level.extent != 0 {
+            return Err(Stopped::Apart);
+        }
+        before /= level.extent;
     };
-    Ok(Layout::from_tree(Tree::new(profile, leaves)?)?)
+    if level.extent % before != 0 {
+        return Err(Stopped::Apart);
+    }
+    let mut free = level.extent / before;
+    let mut stride = level.stride.checked_mul(before).ok_or_else(|| LayoutError::Overflow { op: OP })?;
+    let mut extent = mode.extent;
+    while extent > free {
+        if extent % free != 0 {
+            return Err(Stopped::Apart);
+        }
+        pieces.push(free, stride)?;
+        extent /= free;
+        level = levels.next().ok_or(Stopped::Apart)?;
+        (free, stride) = (level.extent, level.stride);
+    }
+    if free % extent != 0 {
+        return Err(Stopped::Apart);
+    }
+    Ok(pieces.push(extent, stride)?)
 }
 
-/// The flat profiles that are needed, each once.
-fn flat_profiles(ranges: &[(u16, u16)]) -> Result<SmallVec<[Profile; 2]>, MorphismError> {
-    let mut profiles: SmallVec<[Profile; 2]> = SmallVec::new();
-    for (begin, end) in ranges {
-        let count = usize::from(end - begin);
-        if count > 1 && !profiles.iter().any(|profile| profile.nodes().len() == count + 1) {
-            profiles.push(Profile::flat(count)?);
-        }
+/// Why a mode is not written down.
+enum Stopped {
+    /// Its stride or its extent ends inside an entry of the outer domain that it does not divide, or past the last one.
+    Apart,
+    /// A number that does not fit.
+    Number(LayoutError),
+}
+
+impl From<LayoutError> for Stopped {
+    fn from(error: LayoutError) -> Stopped {
+        Stopped::Number(error)
     }
-    Ok(profiles)
+}
+
+/// The refusal in full: where the walk along both tuples stops, or else the number.
+#[cold]
+fn refusal(inner: &Layout, coalesced: &Layout, stopped: Stopped) -> MorphismError {
+    let first = match standard(inner, Part::Inner) {
+        Ok(first) => first,
+        Err(error) => return error,
+    };
+    let codomain = first.flatten().codomain();
+    let domain: Entries = coalesced.leaves().iter().map(|leaf| leaf.extent).collect();
+    match (walk(codomain, &domain), stopped) {
+        (Err(stop), _) => refused(codomain, &domain, stop),
+        (Ok(_), Stopped::Number(error)) => error.into(),
+        (Ok(_), Stopped::Apart) => overflow(OP),
+    }
 }
 
 /// A morphism that encodes a weak composite of `second` after `first`: the same function, with the modes that the mutual refinement leaves.
@@ -204,11 +205,11 @@ impl WorkedComposition {
         let coalesced = outer.coalesce()?;
         let second = standard(&coalesced, Part::Outer).map_err(|_| obstacle(outer, Part::Outer))?;
         // The codomain need not be representable as a size; no outer layout is that large.
-        if size("compose_by_refinement", first.flatten().codomain()).is_err() {
+        if size(OP, first.flatten().codomain()).is_err() {
             let (codomain, domain) = (first.flatten().codomain(), second.flatten().domain());
             return match walk(codomain, domain) {
                 Err(stop) => Err(refused(codomain, domain, stop)),
-                Ok(_) => Err(overflow("compose_by_refinement")),
+                Ok(_) => Err(overflow(OP)),
             };
         }
         let (mutual, pullback, pushforward, morphism, inclusion) = refined(&second, &first)?;

@@ -23,29 +23,32 @@ use crate::tuple::{Entries, TupleMorphism};
 /// The modes of a layout that move, in the order of their strides: stride, extent, number of the leaf.
 pub(crate) type Moving = SmallVec<[(i64, i64, u16); 8]>;
 
-/// The moving modes of a tractable layout, in order.
+/// Lists the moving modes of a layout, in order; whether the layout is tractable.
 #[inline]
-pub(crate) fn moving(leaves: &[Leaf]) -> Option<Moving> {
-    let mut modes = Moving::new();
+fn list_moving(leaves: &[Leaf], modes: &mut Moving) -> bool {
     for (leaf, Leaf { extent, stride }) in leaves.iter().enumerate() {
         if *extent == 1 || *stride == 0 {
             continue;
         }
         if *stride < 0 {
-            return None;
+            return false;
         }
         // There are few modes, often in order.
-        let mut place = modes.len();
-        while place > 0 && modes.get(place - 1).is_some_and(|before| before.0 > *stride) {
-            place -= 1;
+        modes.push((*stride, *extent, leaf as u16));
+        let mut rest: &mut [_] = modes;
+        while let [front @ .., before, last] = rest
+            && before.0 > last.0
+        {
+            core::mem::swap(before, last);
+            let shorter = front.len() + 1;
+            rest = &mut rest[..shorter];
         }
-        modes.insert(place, (*stride, *extent, leaf as u16));
     }
-    let chained = modes.iter().zip(modes.iter().skip(1)).all(|(inner, outer)| {
+    modes.windows(2).all(|pair| match pair {
         // A product that does not fit is larger than every stride.
-        inner.0.checked_mul(inner.1).is_some_and(|reach| outer.0 % reach == 0)
-    });
-    chained.then_some(modes)
+        [inner, outer] => inner.0.checked_mul(inner.1).is_some_and(|reach| outer.0 % reach == 0),
+        _ => true,
+    })
 }
 
 /// Why a layout is not tractable.
@@ -90,7 +93,7 @@ pub(crate) fn obstacle(layout: &Layout, part: Part) -> MorphismError {
 /// assert!(!tractable("((8,8),(5,5)):((8,1),(10,2))"));
 /// ```
 pub fn is_tractable(layout: &Layout) -> bool {
-    moving(layout.leaves()).is_some()
+    list_moving(layout.leaves(), &mut Moving::new())
 }
 
 /// Nothing, or why no morphism encodes the layout.
@@ -129,7 +132,10 @@ pub fn standard_representation(layout: &Layout) -> Result<NestMorphism, Morphism
 
 /// As [`standard_representation`], for a part of a composition.
 pub(crate) fn standard(layout: &Layout, part: Part) -> Result<NestMorphism, MorphismError> {
-    let modes = moving(layout.leaves()).ok_or_else(|| obstacle(layout, part))?;
+    let mut modes = Moving::new();
+    if !list_moving(layout.leaves(), &mut modes) {
+        return Err(obstacle(layout, part));
+    }
     let mut codomain = Entries::new();
     let mut images: Images = SmallVec::from_elem(0, layout.leaves().len());
     let mut reached = 1;

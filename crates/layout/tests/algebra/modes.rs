@@ -198,3 +198,50 @@ fn at_follows_a_path() {
     assert_eq!(sample.at(&[0, 0]).unwrap(), layout("2:1"));
     assert!(sample.at(&[3]).is_none() && sample.at(&[0, 1]).is_none());
 }
+
+#[test]
+fn leaves_are_cut_where_they_stand() {
+    for layout in samples() {
+        // Every leaf into its smallest prime factor and the rest: the same function, the same nesting above.
+        let cut = layout.cut_leaves(|leaf, pieces| {
+            let prime = (2..=leaf.extent).find(|prime| leaf.extent % prime == 0).unwrap_or(1);
+            pieces.push(prime, leaf.stride)?;
+            if prime < leaf.extent {
+                pieces.push(leaf.extent / prime, leaf.stride * prime)?;
+            }
+            Ok::<(), LayoutError>(())
+        });
+        let cut = cut.unwrap();
+        for index in 0..layout.size() {
+            assert_eq!(cut.eval(&index), layout.eval(&index), "{layout} at {index}");
+        }
+        assert_eq!(cut.size(), layout.size(), "{layout}");
+        if !layout.profile().is_leaf() {
+            let sizes = |layout: &Layout| layout.modes().map(|mode| mode.size()).collect::<Vec<_>>();
+            assert_eq!(sizes(&cut), sizes(&layout), "{layout}");
+        }
+        assert_eq!(cut.to_string().parse::<Layout>().unwrap(), cut);
+        // Nothing listed: nothing changes.
+        assert_eq!(layout.cut_leaves(|_, _| Ok::<(), LayoutError>(())).unwrap(), layout);
+    }
+    let cut = layout("(4,6):(6,1)").cut_leaves(|leaf, pieces| {
+        pieces.push(2, leaf.stride)?;
+        pieces.push(leaf.extent / 2, 2 * leaf.stride)
+    });
+    assert_eq!(cut.unwrap().to_string(), "((2,2),(2,3)):((6,12),(1,2))");
+}
+
+#[test]
+fn pieces_multiply_to_their_leaf() {
+    let refusal = |extents: &[i64]| {
+        let cut = layout("(4,6):(6,1)")
+            .cut_leaves(|leaf, pieces| extents.iter().try_for_each(|extent| pieces.push(*extent, leaf.stride)));
+        cut.unwrap_err().code()
+    };
+    assert_eq!(refusal(&[2]), "E0117");
+    assert_eq!(refusal(&[2, 2]), "E0117"); // right for 4, wrong for 6
+    assert_eq!(refusal(&[-2, -2]), "E0116");
+    assert_eq!(refusal(&[i64::MAX, 2]), "E0103");
+    assert_eq!(refusal(&vec![1; 70_000]), "E0104");
+    assert_eq!(refusal(&vec![1; 65_535]), "E0117");
+}
