@@ -535,8 +535,8 @@ fn print_term<N: Extent>(out: &mut Printer<'_>, path: ModePath, scale: &N, first
         }
         None => {
             let text = scale.to_string();
-            // A sum or a difference is not one scale without parentheses.
-            let alone = text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
+            // A sum or a difference is not one scale without parentheses; without a path it is terms like the others.
+            let alone = path.is_empty() || text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
             if !(first || alone && text.starts_with('-')) {
                 out.mark(b'+');
             }

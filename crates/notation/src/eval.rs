@@ -18,7 +18,8 @@ use crate::functions::{self, MANY};
 use crate::kinds::Step;
 use crate::parse::{KEYWORDS, parse};
 use crate::reading::{
-    number_tree, single, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree, tiler_of, xor_tree,
+    number_tree, single, single_step, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree,
+    tiler_of, xor_tree,
 };
 use crate::suggest::nearest;
 use crate::value::{Value, tuple_of};
@@ -331,9 +332,7 @@ impl<'a> Evaluator<'a> {
             };
             return result.map(Value::from).ok_or_else(overflow);
         }
-        let step =
-            |value: &Value| step_tree(value).and_then(|tree| tree.leaves().first().filter(|_| tree.is_leaf()).cloned());
-        match (operator, step(left), step(right)) {
+        match (operator, single_step(left), single_step(right)) {
             (Operator::Plus, Some(a), Some(b)) => a.plus(&b).map(Value::from).ok_or_else(overflow),
             (Operator::Minus, Some(a), Some(b)) => {
                 b.times(&Expr::from(-1)).and_then(|b| a.plus(&b)).map(Value::from).ok_or_else(overflow)

@@ -43,6 +43,14 @@ pub(crate) fn step_tree(value: &Value) -> Option<Tree<Step>> {
     }
 }
 
+/// A coordinate step or a number; a tuple of one of them is that one, as in [`single`].
+pub(crate) fn single_step(value: &Value) -> Option<Step> {
+    match step_tree(value)?.leaves() {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
 /// An XOR step or a tuple of them; 0 is one.
 pub(crate) fn xor_tree(value: &Value) -> Option<Tree<Xor>> {
     match value {

@@ -180,19 +180,21 @@ fn rounded_up(made: &Made) -> Option<(Node, bool)> {
 
 /// A term, with a further factor.
 fn term_node(term: &Term, factor: Option<Node>) -> Node {
-    let mut divisor = 1_i64;
+    let coefficient = term.coefficient;
+    // Read from the left, the coefficient is multiplied by the units of all parameters before it is divided by them.
+    let units = |atom: &Atom| if let Atom::Unit(parameter) = atom { parameter.facts().divisor() } else { 1 };
+    let units = term.monomial.iter().try_fold(1_i64, |product, atom| product.checked_mul(units(atom)));
+    let divisor = units.filter(|units| (coefficient / common(coefficient, *units)).checked_mul(*units).is_some());
     let mut factors = Vec::new();
     for atom in &term.monomial {
         factors.push(match atom {
             Atom::Unit(parameter) => {
-                let unit = parameter.facts().divisor();
-                let whole = Node::Parameter(parameter.clone());
-                match divisor.checked_mul(unit) {
-                    Some(product) => {
-                        divisor = product;
-                        whole
+                let (whole, unit) = (Node::Parameter(parameter.clone()), parameter.facts().divisor());
+                match divisor {
+                    None if unit != 1 => {
+                        Node::Quotient(Box::new(whole), Box::new(Node::Integer(unit)), Rounding::Exact)
                     }
-                    None => Node::Quotient(Box::new(whole), Box::new(Node::Integer(unit)), Rounding::Exact),
+                    _ => whole,
                 }
             }
             Atom::Made(made) => {
@@ -208,12 +210,17 @@ fn term_node(term: &Term, factor: Option<Node>) -> Node {
         });
     }
     factors.extend(factor);
-    product_node(term.coefficient, factors, divisor)
+    product_node(coefficient, factors, divisor.unwrap_or(1))
+}
+
+/// What can be cancelled.
+fn common(coefficient: i64, divisor: i64) -> i64 {
+    i64::try_from(gcd(coefficient, divisor)).unwrap_or(1).max(1)
 }
 
 /// `coefficient * factors / divisor`, which comes out even.
 fn product_node(coefficient: i64, mut factors: Vec<Node>, divisor: i64) -> Node {
-    let common = i64::try_from(gcd(coefficient, divisor)).unwrap_or(1).max(1);
+    let common = common(coefficient, divisor);
     let (coefficient, divisor) = (coefficient / common, divisor / common);
     if coefficient != 1 || factors.is_empty() {
         factors.insert(0, Node::Integer(coefficient));

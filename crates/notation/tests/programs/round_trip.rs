@@ -100,8 +100,83 @@ fn value() -> BoxedStrategy<Value> {
         .boxed()
 }
 
+/// Arithmetic over names and numbers, as it is written.
+fn arithmetic() -> BoxedStrategy<String> {
+    let names = vec!["A", "B", "M{div=8}", "K{min=2,max=64}", "N{int}", "9223372036854775807", "-9223372036854775808"];
+    let atom =
+        prop_oneof![prop::sample::select(names).prop_map(String::from), (-9..40_i64).prop_map(|n| n.to_string())];
+    atom.prop_recursive(3, 8, 2, |inner| {
+        let sum = (inner.clone(), prop::sample::select(vec!["+", "-", "*"]), inner.clone());
+        let quotient = (prop::sample::select(vec!["floor", "ceil"]), inner.clone(), 1..20_i64);
+        prop_oneof![
+            4 => sum.prop_map(|(left, sign, right)| format!("{left}{sign}{right}")),
+            1 => inner.clone().prop_map(|inner| format!("({inner})")),
+            1 => inner.clone().prop_map(|inner| format!("-{inner}")),
+            1 => quotient.prop_map(|(rounded, inner, by)| format!("{rounded}(({inner})/{by})")),
+            1 => (inner, 1..20_i64).prop_map(|(inner, by)| format!("({inner})%{by}")),
+        ]
+    })
+    .boxed()
+}
+
+/// A sum of steps along modes, and of numbers.
+fn steps() -> BoxedStrategy<String> {
+    let path = prop::sample::select(vec!["", "@0", "@1", "@2@0"]);
+    let term = (arithmetic(), path, any::<bool>()).prop_map(|(scale, path, grouped)| match grouped {
+        true => format!("({scale}){path}"),
+        false => format!("{scale}{path}"),
+    });
+    let signs = prop::collection::vec((prop::sample::select(vec!["+", "-"]), term.clone()), 0..3);
+    (term, signs)
+        .prop_map(|(first, rest)| rest.into_iter().fold(first, |sum, (sign, term)| format!("{sum}{sign}{term}")))
+        .boxed()
+}
+
+/// A layout whose extents and strides are written in all the ways there are, or a function of one or two.
+fn written() -> BoxedStrategy<String> {
+    let extent = prop_oneof![3 => (1..9_i64).prop_map(|n| n.to_string()), 1 => arithmetic()];
+    let tuple = |items: Vec<String>| format!("({})", items.join(","));
+    let kinds = prop_oneof![
+        arithmetic(),
+        steps(),
+        (0..40_u64).prop_map(|bits| format!("^{bits}")),
+        (0..40_i64).prop_map(|stride| stride.to_string()),
+    ];
+    let layout = (1..4_usize, 0..4_usize).prop_flat_map(move |(rank, kind)| {
+        let stride = match kind {
+            0 => arithmetic(),
+            1 => steps(),
+            2 => (0..40_u64).prop_map(|bits| format!("^{bits}")).boxed(),
+            _ => kinds.clone().boxed(),
+        };
+        let (shape, stride) = (prop::collection::vec(extent.clone(), rank), prop::collection::vec(stride, rank));
+        (shape, stride).prop_map(move |(shape, stride)| format!("{}:{}", tuple(shape), tuple(stride)))
+    });
+    let unary = prop::sample::select(vec!["coalesce", "shape", "stride", "size", "cosize", "right_inverse", "flatten"]);
+    let binary = prop::sample::select(vec!["composition", "logical_divide", "zipped_divide", "logical_product"]);
+    prop_oneof![
+        2 => arithmetic(),
+        2 => steps(),
+        2 => prop::collection::vec(steps(), 0..4).prop_map(tuple),
+        4 => layout.clone(),
+        1 => (unary, layout.clone()).prop_map(|(function, layout)| format!("{function}({layout})")),
+        1 => (binary, layout.clone(), layout).prop_map(|(function, a, b)| format!("{function}({a}, {b})")),
+    ]
+    .boxed()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn what_is_written_by_hand_prints_as_text_of_the_same_value(text in written()) {
+        let mut names = Environment::new();
+        if let Ok(value) = evaluate(&text, &mut names) {
+            let printed = value.to_string();
+            let again = evaluate(&printed, &mut names);
+            prop_assert_eq!(again.map_err(|error| error.render(&printed, false)), Ok(value), "{}", printed);
+        }
+    }
 
     #[test]
     fn printed_values_evaluate_to_themselves(value in value()) {
