@@ -11,15 +11,23 @@ use crate::lex::Kind;
 impl Parser<'_, '_> {
     /// `['-'] term { ('+' | '-') term }`
     pub(super) fn sum(&mut self) -> Parsed {
-        let mut left = match self.now.kind {
-            Kind::Minus => {
-                let start = self.advance()?.start;
-                let zero = self.push(Node::Int(0), start..start, 1)?;
-                let term = self.term()?;
-                self.arithmetic(Operator::Minus, zero, term)?
-            }
+        let first = match self.now.kind {
+            Kind::Minus => self.negated(Self::term)?,
             _ => self.term()?,
         };
+        self.sum_after(first)
+    }
+
+    /// `0 - operand`, at the sign.
+    fn negated(&mut self, operand: fn(&mut Self) -> Parsed) -> Parsed {
+        let start = self.advance()?.start;
+        let zero = self.push(Node::Int(0), start..start, 1)?;
+        let operand = operand(self)?;
+        self.arithmetic(Operator::Minus, zero, operand)
+    }
+
+    /// The rest of a sum after its first term.
+    fn sum_after(&mut self, mut left: NodeId) -> Parsed {
         loop {
             let operator = match self.now.kind {
                 Kind::Plus => Operator::Plus,
@@ -41,7 +49,12 @@ impl Parser<'_, '_> {
 
     /// `step { ('*' | '/' | '%') step }`
     fn term(&mut self) -> Parsed {
-        let mut left = self.step()?;
+        let first = self.step()?;
+        self.term_after(first)
+    }
+
+    /// The rest of a term after its first step.
+    fn term_after(&mut self, mut left: NodeId) -> Parsed {
         loop {
             let operator = match self.now.kind {
                 Kind::Star => Operator::Times,
@@ -145,7 +158,13 @@ impl Parser<'_, '_> {
     /// `floor(a/b)` after the name: the quotient with the rounding that is asked for.
     pub(super) fn rounded(&mut self, start: usize, rounding: Operator) -> Parsed {
         self.open()?;
-        let quotient = self.sum()?;
+        // The sign belongs to the dividend: -M/2 rounds down to another number than M/2.
+        let first = match self.now.kind {
+            Kind::Minus => self.negated(Self::step)?,
+            _ => self.step()?,
+        };
+        let term = self.term_after(first)?;
+        let quotient = self.sum_after(term)?;
         let end = self.now.end;
         self.close(Kind::Close, "')'")?;
         let span = self.program.span(quotient);

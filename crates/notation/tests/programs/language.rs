@@ -102,6 +102,25 @@ fn functions_have_one_entry_each_and_are_no_keywords() {
 }
 
 #[test]
+fn arithmetic_prints_as_text_of_the_same_value() {
+    for (source, expected) in [
+        ("A+5-11@0", "A+5-11@0"),
+        ("(A+5)-(11@0)", "A+5-11@0"),
+        ("(A+B,(A+B)@0)", "(A+B,(A+B)@0)"),
+        ("9223372036854775807*(M{div=8}/8)", "9223372036854775807*floor(M{div=8}/8)"),
+        ("3*M{div=8}/8", "3*M{div=8}/8"),
+        ("floor(-N{int}/2)", "-floor(N{int}/2)-mod(N,2)"),
+        ("trunc(-N{int}/2)", "trunc(-N{int}/2)"),
+        ("-floor(N{int}/2)", "-floor(N{int}/2)"),
+    ] {
+        let mut names = Environment::new();
+        let printed = evaluate(source, &mut names).unwrap().to_string();
+        assert_eq!(printed, expected, "{source}");
+        assert_eq!(evaluate(&printed, &mut names).unwrap().to_string(), expected);
+    }
+}
+
+#[test]
 fn errors_have_stable_codes() {
     for (source, expected) in [
         ("(4,8", "E0202"),

@@ -166,7 +166,7 @@ fn written() -> BoxedStrategy<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(10_000) })]
 
     #[test]
     fn what_is_written_by_hand_prints_as_text_of_the_same_value(text in written()) {
