@@ -41,12 +41,15 @@ fn limit(len: i64, rows: i64, columns: i64) -> usize {
 impl Figure<'_> {
     /// The figure as a scene.
     pub fn scene(&self) -> Scene {
-        let drawn: Vec<Vec<Option<Drawn<'_>>>> =
-            self.table.iter().map(|row| row.iter().map(|panel| panel.as_ref().map(Drawn::new)).collect()).collect();
+        let mut scene = Scene::new();
+        let mut drawn: Vec<Vec<Option<Drawn<'_>>>> = Vec::with_capacity(self.table.len());
+        for row in &self.table {
+            let panels = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, &mut scene)));
+            drawn.push(panels.collect());
+        }
         let columns = drawn.iter().map(Vec::len).max().unwrap_or(0);
         let most = |parts: &mut dyn Iterator<Item = f64>| parts.fold(0.0, f64::max);
         let column = |at: usize| drawn.iter().filter_map(move |row| row.get(at)?.as_ref());
-        let mut scene = Scene::new();
         let mut top = 0.0;
         if !self.title.is_empty() {
             scene.text(Point::new(0.0, theme::TITLE_TEXT / 2.0), &self.title, TextStyle::title());
@@ -153,10 +156,10 @@ enum Shown<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn new(panel: &'a Panel<'_>) -> Drawn<'a> {
+    fn new(panel: &'a Panel<'_>, scene: &mut Scene) -> Drawn<'a> {
         let (body, left, above, width, height) = match &panel.body {
             Body::Grid(grid) => {
-                let cells = Cells::of(grid);
+                let cells = Cells::of(grid, scene);
                 let sizes = (cells.gutter(), cells.header(), cells.columns.end(), cells.rows.end());
                 (Shown::Cells(Box::new(cells)), sizes.0, sizes.1, sizes.2, sizes.3)
             }

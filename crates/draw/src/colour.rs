@@ -11,7 +11,8 @@ pub struct Rgb(pub u8, pub u8, pub u8);
 impl Rgb {
     /// The colour as six hexadecimal digits.
     pub fn hex(self) -> String {
-        format!("{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+        let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
+        [self.0, self.1, self.2].into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
     }
 
     /// How bright it is, 0 to 1: the relative luminance of WCAG 2.
@@ -28,9 +29,14 @@ impl Rgb {
     /// assert_eq!(Rgb(255, 255, 255).contrast(Rgb(0, 0, 0)), 21.0);
     /// ```
     pub fn contrast(self, other: Rgb) -> f64 {
-        let (a, b) = (self.luminance() + 0.05, other.luminance() + 0.05);
-        if a > b { a / b } else { b / a }
+        contrast_of(self.luminance(), other.luminance())
     }
+}
+
+/// The contrast of two luminances.
+pub(crate) fn contrast_of(a: f64, b: f64) -> f64 {
+    let (a, b) = (a + 0.05, b + 0.05);
+    if a > b { a / b } else { b / a }
 }
 
 fn linear(byte: u8) -> f64 {
@@ -47,42 +53,48 @@ fn linear(byte: u8) -> f64 {
 /// assert_eq!(oklch(0.0, 0.1, 90.0), Rgb(0, 0, 0));
 /// ```
 pub fn oklch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
+    let direction = hue.to_radians().sin_cos();
     let (mut low, mut high) = (0.0, chroma);
-    if let Some(colour) = inside(lightness, chroma, hue) {
-        return colour;
-    }
-    // Less chroma is always nearer to the grey of this lightness, which can be expressed.
-    let mut best = inside(lightness, 0.0, hue);
-    for _ in 0..12 {
-        let middle = (low + high) / 2.0;
-        match inside(lightness, middle, hue) {
-            Some(colour) => (low, best) = (middle, Some(colour)),
-            None => high = middle,
+    let mut best = inside(lightness, chroma, direction);
+    if best.is_none() {
+        // Less chroma is always nearer to the grey of this lightness, which can be expressed.
+        best = inside(lightness, 0.0, direction);
+        for _ in 0..12 {
+            let middle = (low + high) / 2.0;
+            match inside(lightness, middle, direction) {
+                Some(channels) => (low, best) = (middle, Some(channels)),
+                None => high = middle,
+            }
         }
     }
-    best.unwrap_or(if lightness > 0.5 { Rgb(255, 255, 255) } else { Rgb(0, 0, 0) })
+    match best {
+        Some([r, g, b]) => Rgb(byte(r), byte(g), byte(b)),
+        None if lightness > 0.5 => Rgb(255, 255, 255),
+        None => Rgb(0, 0, 0),
+    }
 }
 
-/// The colour, if bytes can express it.
-fn inside(lightness: f64, chroma: f64, hue: f64) -> Option<Rgb> {
-    let (sine, cosine) = hue.to_radians().sin_cos();
+/// Red, green and blue in light, if bytes can express them: half a step beyond either end still rounds to the end.
+fn inside(lightness: f64, chroma: f64, (sine, cosine): (f64, f64)) -> Option<[f64; 3]> {
+    /// The light of half a step below black and above white.
+    const ENDS: std::ops::RangeInclusive<f64> = -0.5 / 255.0 / 12.92..=1.004_466_356;
     let (a, b) = (chroma * cosine, chroma * sine);
     let cube = |x: f64| x * x * x;
     let l = cube(lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b);
     let m = cube(lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b);
     let s = cube(lightness - 0.089_484_177_5 * a - 1.291_485_548_0 * b);
-    Some(Rgb(
-        byte(4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s)?,
-        byte(-1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s)?,
-        byte(-0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s)?,
-    ))
+    let channels = [
+        4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
+        -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
+        -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
+    ];
+    channels.iter().all(|channel| ENDS.contains(channel)).then_some(channels)
 }
 
-fn byte(linear: f64) -> Option<u8> {
+/// The byte of a channel of light.
+fn byte(linear: f64) -> u8 {
     let value = if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
-    // Half a step beyond either end still rounds to the end.
-    let scaled = value * 255.0;
-    ((-0.5..=255.5).contains(&scaled)).then(|| scaled.round().clamp(0.0, 255.0) as u8)
+    (value * 255.0).round().clamp(0.0, 255.0) as u8
 }
 
 #[cfg(test)]

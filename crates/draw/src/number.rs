@@ -19,46 +19,55 @@ pub(crate) fn push_length(out: &mut String, value: f64) {
     push_digits(out, whole);
     if rest > 0 {
         out.push('.');
-        push_digit(out, rest / 10);
-        if !rest.is_multiple_of(10) {
-            push_digit(out, rest % 10);
+        match rest % 10 {
+            0 => push_places::<1>(out, rest / 10),
+            _ => push_places::<2>(out, rest),
         }
     }
 }
 
-/// Appends the last digit of a number.
+/// The numbers below 1000, three digits each.
+const BELOW_1000: [u8; 3000] = {
+    let mut digits = [0; 3000];
+    let mut number = 0;
+    while number < 1000 {
+        digits[3 * number] = b'0' + (number / 100) as u8;
+        digits[3 * number + 1] = b'0' + (number / 10 % 10) as u8;
+        digits[3 * number + 2] = b'0' + (number % 10) as u8;
+        number += 1;
+    }
+    digits
+};
+static DIGITS: &str = match std::str::from_utf8(&BELOW_1000) {
+    Ok(digits) => digits,
+    Err(_) => "",
+};
+
+/// Appends the last `PLACES` digits of a number, at most three. How many is known when this is compiled, so it is a move of so many bytes.
 #[inline]
-fn push_digit(out: &mut String, value: u64) {
-    out.push(char::from(b'0' + (value % 10) as u8));
+fn push_places<const PLACES: usize>(out: &mut String, value: u64) {
+    let end = 3 * (value % 1000) as usize + 3;
+    if let Some(digits) = DIGITS.get(end - PLACES..end) {
+        out.push_str(digits);
+    }
 }
 
 /// Appends a number. Most have three digits or fewer.
 #[inline]
 fn push_digits(out: &mut String, value: u64) {
     match value {
-        0..10 => push_digit(out, value),
-        10..100 => {
-            push_digit(out, value / 10);
-            push_digit(out, value);
-        }
-        100..1000 => {
-            push_digit(out, value / 100);
-            push_digit(out, value / 10);
-            push_digit(out, value);
-        }
-        _ => {
-            push_digits_of(out, value / 1000);
-            for place in [100, 10, 1] {
-                push_digit(out, value / place);
-            }
-        }
+        0..10 => push_places::<1>(out, value),
+        10..100 => push_places::<2>(out, value),
+        100..1000 => push_places::<3>(out, value),
+        _ => push_more_digits(out, value),
     }
 }
 
-/// As [`push_digits`], for what lies before the last three digits.
+/// As [`push_digits`], for more than three digits.
 #[inline(never)]
-fn push_digits_of(out: &mut String, value: u64) {
-    push_digits(out, value);
+fn push_more_digits(out: &mut String, value: u64) {
+    push_digits(out, value / 1000);
+    push_places::<3>(out, value);
 }
 
 #[cfg(test)]

@@ -105,8 +105,12 @@ impl Scene {
 
     /// The text of a span.
     pub fn text_of(&self, span: Span) -> &str {
-        let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
-        self.text.get(place(span.start)..place(span.end)).unwrap_or_default()
+        self.text.get(span.range()).unwrap_or_default()
+    }
+
+    /// All texts end to end, where spans point into.
+    pub(crate) fn all_text(&self) -> &str {
+        &self.text
     }
 
     /// The steps of a path.
@@ -152,6 +156,47 @@ impl Scene {
         let Frame { x, y, width, height } = tile.frame;
         self.cover(Frame::new(x - edge, y - edge, width + 2.0 * edge, height + 2.0 * edge));
         self.items.push(Item::Tile(Tile { label, second, title, ..tile }));
+    }
+
+    /// Keeps the texts of a tile that is added later: its label, its second line and what is told of it. They lie end to end; returns where each ends.
+    pub(crate) fn texts(&mut self, texts: [&str; 3]) -> [u32; 3] {
+        texts.map(|text| {
+            // A scene that can hold no more text goes on without it.
+            if u32::try_from(self.text.len() + text.len()).is_ok() {
+                self.text.push_str(text);
+            }
+            self.text_end()
+        })
+    }
+
+    /// Where the next text begins.
+    pub(crate) fn text_end(&self) -> u32 {
+        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Makes room for the texts of so many tiles.
+    pub(crate) fn expect(&mut self, tiles: usize) {
+        self.text.reserve(48 * tiles);
+    }
+
+    /// Adds the tiles of a grid that covers `frame`, with where their texts end, of which the first begins at `begin`.
+    pub(crate) fn grid(
+        &mut self,
+        frame: Frame,
+        mut begin: u32,
+        tiles: impl ExactSizeIterator<Item = (Tile, [u32; 3])>,
+    ) {
+        self.cover(frame);
+        // With room for the lines and ticks around them.
+        self.items.reserve(tiles.len() + tiles.len() / 8);
+        for (tile, ends) in tiles {
+            let [label, second, title] = ends.map(|end| {
+                let span = Span { start: begin, end };
+                begin = end;
+                span
+            });
+            self.items.push(Item::Tile(Tile { label, second, title, ..tile }));
+        }
     }
 
     /// Adds a straight line.

@@ -4,14 +4,20 @@
 //! the reader prefers that. Each rule names the light colour first, for programs that know no custom properties. Text is text, the picture has a
 //! title and a description, and what belongs to a thread has `data-t`.
 
+mod escape;
 mod style;
+mod tiles;
 
+pub(crate) use escape::push_escaped;
+
+use escape::Texts;
 use style::{style, used};
+use tiles::{Tiles, push_title};
 
 use crate::document::Document;
 use crate::image::base64;
 use crate::number::{push_integer, push_length};
-use crate::scene::{Anchor, Frame, Item, Point, Scene, Span, Step, Stroke, TextStyle, Tile};
+use crate::scene::{Anchor, Frame, Item, Point, Scene, Span, Step, Stroke, TextStyle};
 use crate::theme::{self, Mode, Paint, Theme};
 
 /// The SVG file of a scene, with some space around it.
@@ -26,7 +32,7 @@ use crate::theme::{self, Mode, Paint, Theme};
 /// assert!(text.contains(">a &lt; b</text>"));
 /// ```
 pub fn svg(scene: &Scene, document: &Document) -> String {
-    let mut out = String::with_capacity(4096 + scene.items().len() * 240);
+    let mut out = String::with_capacity(4096 + scene.items().len() * 288);
     let Frame { x, y, width, height } = padded(scene.bounds());
     out.push_str("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tilewright\" role=\"img\" viewBox=\"");
     for (at, length) in [x, y, width, height].into_iter().enumerate() {
@@ -54,7 +60,8 @@ pub fn svg(scene: &Scene, document: &Document) -> String {
     out.push_str("<rect class=\"paper\"");
     place(&mut out, Frame { x, y, width, height });
     out.push_str("/>\n");
-    Writer { scene, out: &mut out, run: None, theme: document.theme }.items();
+    let (tiles, texts) = (Tiles::default(), Texts::of(scene));
+    Writer { scene, texts, out: &mut out, run: None, tiles, theme: document.theme }.items();
     out.push_str("</svg>\n");
     out
 }
@@ -63,25 +70,6 @@ pub fn svg(scene: &Scene, document: &Document) -> String {
 pub(crate) fn padded(bounds: Frame) -> Frame {
     let space = theme::SPACE * 0.75;
     Frame::new(bounds.x - space, bounds.y - space, bounds.width + 2.0 * space, bounds.height + 2.0 * space)
-}
-
-/// Appends text as the content of an element or attribute. Characters that XML does not have are left out.
-pub(crate) fn push_escaped(out: &mut String, text: &str) {
-    if text.bytes().all(|byte| !matches!(byte, b'&' | b'<' | b'>' | b'"' | 0..=31)) {
-        out.push_str(text);
-        return;
-    }
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(' '),
-            c if c.is_control() || c == '\u{fffe}' || c == '\u{ffff}' => {}
-            c => out.push(c),
-        }
-    }
 }
 
 fn attribute(out: &mut String, name: &str, length: f64) {
@@ -104,11 +92,26 @@ fn place(out: &mut String, frame: Frame) {
     out.push('"');
 }
 
+/// Appends how a line looks.
+fn push_stroke(out: &mut String, stroke: Stroke) {
+    out.push_str(" class=\"l-");
+    stroke.paint.write_name(out);
+    out.push('"');
+    attribute(out, "stroke-width", stroke.width);
+    if stroke.dashed {
+        out.push_str(" stroke-dasharray=\"");
+        push_length(out, 3.0 * stroke.width);
+        out.push('"');
+    }
+}
+
 struct Writer<'a> {
     scene: &'a Scene,
+    texts: Texts<'a>,
     out: &'a mut String,
     /// The size of text in the run of tiles that is open.
     run: Option<f64>,
+    tiles: Tiles,
     theme: Theme,
 }
 
@@ -124,7 +127,7 @@ impl Writer<'_> {
                         self.out.push_str(">\n");
                         self.run = Some(tile.size);
                     }
-                    self.tile(tile);
+                    self.tiles.push(self.out, &self.texts, tile);
                 }
                 other => {
                     self.end_run();
@@ -141,69 +144,6 @@ impl Writer<'_> {
         }
     }
 
-    fn tile(&mut self, tile: &Tile) {
-        self.out.push_str("<g class=\"");
-        tile.fill.write_name(self.out);
-        self.out.push('"');
-        self.link(tile.link);
-        self.out.push('>');
-        self.title(tile.title);
-        self.out.push_str("<rect");
-        place(self.out, tile.frame);
-        if tile.radius > 0.0 {
-            attribute(self.out, "rx", tile.radius);
-        }
-        if let Some(border) = tile.border {
-            self.stroke(border);
-        }
-        self.out.push_str("/>");
-        for (span, at, size) in tile.lines() {
-            self.out.push_str("<text x=\"");
-            push_length(self.out, at.x);
-            self.out.push_str("\" y=\"");
-            push_length(self.out, baseline(at, size));
-            self.out.push('"');
-            if size != tile.size {
-                attribute(self.out, "font-size", size);
-            }
-            if tile.faint {
-                self.out.push_str(" class=\"t-faint\"");
-            }
-            self.out.push('>');
-            push_escaped(self.out, self.scene.text_of(span));
-            self.out.push_str("</text>");
-        }
-        self.out.push_str("</g>\n");
-    }
-
-    fn title(&mut self, title: Span) {
-        if !title.is_empty() {
-            self.out.push_str("<title>");
-            push_escaped(self.out, self.scene.text_of(title));
-            self.out.push_str("</title>");
-        }
-    }
-
-    fn link(&mut self, link: Option<u32>) {
-        if let Some(link) = link {
-            self.out.push_str(" data-t=\"");
-            push_integer(self.out, i64::from(link));
-            self.out.push('"');
-        }
-    }
-
-    fn stroke(&mut self, stroke: Stroke) {
-        self.out.push_str(" class=\"l-");
-        stroke.paint.write_name(self.out);
-        self.out.push('"');
-        attribute(self.out, "stroke-width", stroke.width);
-        if stroke.dashed {
-            self.out.push_str(" stroke-dasharray=\"");
-            push_length(self.out, 3.0 * stroke.width);
-            self.out.push('"');
-        }
-    }
-
     fn item(&mut self, item: &Item) {
         match item {
             Item::Tile(_) => {}
@@ -212,7 +152,7 @@ impl Writer<'_> {
                 for (name, length) in [("x1", from.x), ("y1", from.y), ("x2", to.x), ("y2", to.y)] {
                     attribute(self.out, name, length);
                 }
-                self.stroke(*stroke);
+                push_stroke(self.out, *stroke);
                 self.out.push_str(" stroke-linecap=\"square\"/>\n");
             }
             Item::Path { steps, fill, stroke } => self.path(self.scene.steps(steps.clone()), *fill, *stroke),
@@ -238,9 +178,13 @@ impl Writer<'_> {
             }
             Item::Open { title, link } => {
                 self.out.push_str("<g");
-                self.link(*link);
+                if let Some(link) = link {
+                    self.out.push_str(" data-t=\"");
+                    push_integer(self.out, i64::from(*link));
+                    self.out.push('"');
+                }
                 self.out.push('>');
-                self.title(*title);
+                push_title(self.out, &self.texts, *title);
                 self.out.push('\n');
             }
             Item::Close => self.out.push_str("</g>\n"),
@@ -256,7 +200,7 @@ impl Writer<'_> {
                 self.out.push('"');
             }
             (None, Some(stroke)) => {
-                self.stroke(stroke);
+                push_stroke(self.out, stroke);
                 self.out.push_str(" fill=\"none\"");
             }
             (Some(fill), Some(stroke)) => {
@@ -310,7 +254,7 @@ impl Writer<'_> {
             Anchor::End => self.out.push_str(" text-anchor=\"end\""),
         }
         self.out.push('>');
-        push_escaped(self.out, self.scene.text_of(text));
+        self.texts.push(self.out, text);
         self.out.push_str("</text>\n");
     }
 }

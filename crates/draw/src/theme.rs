@@ -3,7 +3,7 @@
 //! Law: a picture says *what* something is ([`Paint`]), never which colour it has; colours are chosen here and nowhere else. Text on a fill
 //! is black or white, whichever stands out more, so it can always be read.
 
-use crate::colour::{Rgb, oklch};
+use crate::colour::{Rgb, contrast_of, oklch};
 
 /// The side of a cell, and the least width of one.
 pub const CELL: f64 = 28.0;
@@ -195,12 +195,15 @@ impl Paint {
     /// assert!(fill.text(Mode::Light).contrast(fill.rgb(Mode::Light)) >= 4.5);
     /// ```
     pub fn text(self, mode: Mode) -> Rgb {
-        let fill = self.rgb(mode);
-        let (dark, light) = (Rgb(0x16, 0x1b, 0x22), Rgb(0xf4, 0xf6, 0xf9));
-        let more = |a: Rgb, b: Rgb| if fill.contrast(a) >= fill.contrast(b) { a } else { b };
+        let fill = self.rgb(mode).luminance();
+        let contrast = |text: Rgb| contrast_of(fill, text.luminance());
+        let more = |a: Rgb, b: Rgb| {
+            let (left, right) = (contrast(a), contrast(b));
+            if left >= right { (a, left) } else { (b, right) }
+        };
         // In the middle the softened black and white are a little too weak.
-        let soft = more(dark, light);
-        if fill.contrast(soft) >= 4.5 { soft } else { more(Rgb(0, 0, 0), Rgb(255, 255, 255)) }
+        let (soft, enough) = more(Rgb(0x16, 0x1b, 0x22), Rgb(0xf4, 0xf6, 0xf9));
+        if enough >= 4.5 { soft } else { more(Rgb(0, 0, 0), Rgb(255, 255, 255)).0 }
     }
 
     fn light(self) -> Rgb {

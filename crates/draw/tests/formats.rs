@@ -113,8 +113,12 @@ fn svg_has_a_group_for_each_tile_with_its_text_and_title() {
             let title = group.children().find(|node| node.has_tag_name("title")).and_then(|node| node.text());
             assert_eq!(title.unwrap_or_default(), scene.text_of(tile.title), "{name}");
             let rect = group.children().find(|node| node.has_tag_name("rect")).unwrap();
-            let length = |name: &str| rect.attribute(name).unwrap().parse::<f64>().unwrap();
-            assert!((length("x") - tile.frame.x).abs() < 0.01 && (length("width") - tile.frame.width).abs() < 0.01);
+            let near = |text: &str, length: f64| (text.parse::<f64>().unwrap() - length).abs() < 0.01;
+            assert!(near(rect.attribute("width").unwrap(), tile.frame.width), "{name}");
+            assert!(near(rect.attribute("height").unwrap(), tile.frame.height), "{name}");
+            let moved = group.attribute("transform").unwrap().strip_prefix("translate(").unwrap().strip_suffix(')');
+            let (x, y) = moved.unwrap().split_once(',').unwrap();
+            assert!(near(x, tile.frame.x) && near(y, tile.frame.y), "{name}");
             let link = group.attribute("data-t").map(|link| link.parse::<u32>().unwrap());
             assert_eq!(link, tile.link, "{name}");
         }
@@ -135,7 +139,7 @@ fn structure(svg: &str) -> Vec<String> {
         if let Some(parent) =
             node.parent().filter(|parent| node.tag_name().name() == "rect" && parent.has_tag_name("g"))
         {
-            parts.extend(parent.attribute("class").map(str::to_owned));
+            parts.extend(["class", "transform"].iter().filter_map(|name| parent.attribute(*name)).map(str::to_owned));
         }
         parts.extend(node.text().map(|text| format!("`{text}`")));
         parts.join(" ")

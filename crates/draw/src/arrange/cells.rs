@@ -71,21 +71,23 @@ pub(super) struct Cells {
     pub(super) rows: Side,
     pub(super) columns: Side,
     tiles: Vec<(Paint, bool, Option<u32>, u32)>,
-    /// Label, second line and title of each, end to end, and where each ends.
-    text: String,
-    ends: Vec<[usize; 3]>,
+    /// Where the label, the second line and the title of each end in the texts of the scene, and where the first begins.
+    ends: Vec<[u32; 3]>,
+    begin: u32,
     outline: Option<Paint>,
     level_widths: Vec<f64>,
 }
 
 impl Cells {
-    pub(super) fn of(grid: &Grid<'_>) -> Cells {
+    /// The cells of a grid. Their texts are in the scene that they will be drawn in: there are many, and they are written once.
+    pub(super) fn of(grid: &Grid<'_>, scene: &mut Scene) -> Cells {
         let (height, width) = (grid.rows.len(), grid.columns.len());
         let shown = |len: i64| visible(len, limit(len, height, width));
         let (rows, columns) = (shown(height), shown(width));
         let count = rows.len() * columns.len();
         let (mut tiles, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut text = String::with_capacity(count * 32);
+        let begin = scene.text_end();
+        scene.expect(count);
         let mut cell = Cell::default();
         let (mut widest, mut lines) = (0.0_f64, 1);
         let mut long = 0;
@@ -102,12 +104,7 @@ impl Cells {
                 if !cell.second.is_empty() && !cell.label.is_empty() {
                     lines = 2;
                 }
-                let mut end = [0; 3];
-                for (end, part) in end.iter_mut().zip([&cell.label, &cell.second, &cell.title]) {
-                    text.push_str(part);
-                    *end = text.len();
-                }
-                ends.push(end);
+                ends.push(scene.texts([&cell.label, &cell.second, &cell.title]));
             }
         }
         let height = if lines == 2 { theme::TALL_CELL } else { theme::CELL };
@@ -119,7 +116,7 @@ impl Cells {
             texts.map(|text| text_width(&text, theme::SMALL_TEXT, false)).fold(0.0, f64::max) + theme::STEP + 2.0
         });
         let level_widths = level_widths.collect();
-        Cells { rows, columns, tiles, text, ends, outline: grid.outline(), level_widths }
+        Cells { rows, columns, tiles, ends, begin, outline: grid.outline(), level_widths }
     }
 
     pub(super) fn gutter(&self) -> f64 {
@@ -131,25 +128,15 @@ impl Cells {
     }
 
     pub(super) fn draw(&self, scene: &mut Scene, at: Point) {
-        let mut cells = self.tiles.iter().zip(&self.ends);
-        let mut begin = 0;
-        for (row, position) in self.rows.shown.iter().enumerate() {
-            let y = at.y + self.rows.start(row);
-            if position.is_none() {
-                continue;
-            }
-            for (column, position) in self.columns.shown.iter().enumerate() {
-                let x = at.x + self.columns.start(column);
-                if position.is_none() {
-                    continue;
-                }
-                let Some(((fill, faint, link, _), [label, second, title])) = cells.next() else { break };
-                let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
-                let tile = Tile { faint: *faint, link: *link, ..Tile::at(x, y, self.columns.cell, self.rows.cell) };
-                scene.tile(tile.filled(*fill), part(begin, *label), part(*label, *second), part(*second, *title));
-                begin = *title;
-            }
-        }
+        let (rows, columns) = (places(&self.rows), places(&self.columns));
+        let (width, height) = (self.columns.cell, self.rows.cell);
+        let count = columns.len().max(1);
+        let tiles = self.tiles.iter().zip(&self.ends).enumerate().map(|(number, ((fill, faint, link, _), ends))| {
+            let start = |places: &[(f64, f64)], number: usize| places.get(number).map_or(0.0, |place| place.0);
+            let (x, y) = (at.x + start(&columns, number % count), at.y + start(&rows, number / count));
+            (Tile { faint: *faint, link: *link, ..Tile::at(x, y, width, height) }.filled(*fill), *ends)
+        });
+        scene.grid(Frame::new(at.x, at.y, self.columns.end(), self.rows.end()), self.begin, tiles);
         self.gaps(scene, at);
         self.lines(scene, at);
         self.regions(scene, at);

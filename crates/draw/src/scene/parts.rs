@@ -145,6 +145,12 @@ impl Span {
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
+
+    /// The bytes that it is of all texts.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+        place(self.start)..place(self.end)
+    }
 }
 
 /// A rectangle with up to two lines of text in its middle: a cell of a grid, a node of a diagram.

@@ -1,6 +1,7 @@
 //! The style of an SVG file: a custom property for each role in use, and the rules that use it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::scene::{Item, Scene};
 use crate::theme::{self, Mode, Paint, Theme};
@@ -14,9 +15,42 @@ pub(super) struct Use {
     area: bool,
 }
 
+/// Hashes roles, of which every tile has one: a few steps instead of a few dozen. What is hashed is not chosen by anybody who would want collisions.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value.unsigned_abs() as u64);
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        // A table takes its place from the low bits, the product mixes the high ones.
+        self.0.rotate_left(26)
+    }
+}
+
 /// The roles of a scene and how each is used, in order of their first use.
 pub(super) fn used(scene: &Scene) -> Vec<(Paint, Use)> {
-    let mut places: HashMap<Paint, usize> = HashMap::new();
+    let mut places: HashMap<Paint, usize, BuildHasherDefault<Mixer>> = HashMap::default();
     let mut uses: Vec<(Paint, Use)> = Vec::new();
     let mut note = |paint: Paint, set: fn(&mut Use)| {
         let place = *places.entry(paint).or_insert_with(|| {
@@ -59,61 +93,87 @@ pub(super) fn used(scene: &Scene) -> Vec<(Paint, Use)> {
     uses
 }
 
+/// A role with its name and its colours, as digits: the fill, and text on it where there is any.
+struct Colours {
+    name: String,
+    usage: Use,
+    light: [String; 2],
+    dark: [String; 2],
+}
+
+impl Colours {
+    fn of(paint: Paint, usage: Use, theme: Theme) -> Colours {
+        let mut name = String::new();
+        paint.write_name(&mut name);
+        // Colours are dear to compute: each once, and only what is asked for.
+        let form = |mode: Mode, wanted: bool| {
+            let text = if wanted && usage.tile { paint.text(mode).hex() } else { String::new() };
+            [if wanted { paint.rgb(mode).hex() } else { String::new() }, text]
+        };
+        let (light, dark) = (form(Mode::Light, theme != Theme::Dark), form(Mode::Dark, theme != Theme::Light));
+        Colours { name, usage, light, dark }
+    }
+
+    fn in_mode(&self, mode: Mode) -> &[String; 2] {
+        match mode {
+            Mode::Light => &self.light,
+            Mode::Dark => &self.dark,
+        }
+    }
+}
+
 pub(super) fn style(out: &mut String, uses: &[(Paint, Use)], theme: Theme) {
+    let colours: Vec<Colours> = uses.iter().map(|(paint, usage)| Colours::of(*paint, *usage, theme)).collect();
     out.push_str("<style>\n.tilewright{");
     let base = theme.mode();
-    properties(out, uses, base);
+    properties(out, &colours, base);
     out.push_str("max-width:100%;height:auto;font-family:");
     out.push_str(theme::FONTS);
     out.push_str(";font-variant-numeric:tabular-nums}\n");
     if theme == Theme::Auto {
         out.push_str(".tilewright .dark{display:none}\n@media(prefers-color-scheme:dark){.tilewright{");
-        properties(out, uses, Mode::Dark);
+        properties(out, &colours, Mode::Dark);
         out.push_str("}.tilewright .dark{display:inline}.tilewright .light{display:none}}\n");
     }
     out.push_str(".tilewright .strong{font-weight:600}.tilewright .tiles{text-anchor:middle}\n");
-    for (paint, usage) in uses {
-        let mut name = String::new();
-        paint.write_name(&mut name);
-        let mut rule = |selector: String, property: &str, variable: &str, colour: String| {
-            for piece in [".tilewright ", &selector, "{", property, ":#", &colour, ";", property, ":var(--"] {
-                out.push_str(piece);
-            }
-            for piece in [variable, &name, ")}\n"] {
+    for role in &colours {
+        let (name, usage, [fill, text]) = (&role.name, role.usage, role.in_mode(base));
+        let mut rule = |before: &str, after: &str, property: &str, variable: &str, colour: &str| {
+            let selector = [".tilewright ", before, name, after, "{"];
+            let plain = [property, ":#", colour, ";"];
+            let variable = [property, ":var(--", variable, name, ")}\n"];
+            for piece in selector.iter().chain(&plain).chain(&variable) {
                 out.push_str(piece);
             }
         };
-        let colour = paint.rgb(base).hex();
         if usage.tile {
-            rule(format!(".{name}>rect"), "fill", "", colour.clone());
-            rule(format!(".{name}>text"), "fill", "on-", paint.text(base).hex());
+            rule(".", ">rect", "fill", "", fill);
+            rule(".", ">text", "fill", "on-", text);
         }
         if usage.area {
-            rule(format!(".{name}"), "fill", "", colour.clone());
+            rule(".", "", "fill", "", fill);
         }
         if usage.line {
-            rule(format!(".l-{name}"), "stroke", "", colour.clone());
+            rule(".l-", "", "stroke", "", fill);
         }
         if usage.text {
-            rule(format!("text.t-{name}"), "fill", "", colour);
+            rule("text.t-", "", "fill", "", fill);
         }
     }
     out.push_str("</style>\n");
 }
 
-fn properties(out: &mut String, uses: &[(Paint, Use)], mode: Mode) {
-    for (paint, usage) in uses {
-        let mut one = |prefix: &str, colour: String| {
-            out.push_str("--");
-            out.push_str(prefix);
-            paint.write_name(out);
-            out.push_str(":#");
-            out.push_str(&colour);
-            out.push(';');
+fn properties(out: &mut String, colours: &[Colours], mode: Mode) {
+    for role in colours {
+        let mut one = |prefix: &str, colour: &str| {
+            for piece in ["--", prefix, &role.name, ":#", colour, ";"] {
+                out.push_str(piece);
+            }
         };
-        one("", paint.rgb(mode).hex());
-        if usage.tile {
-            one("on-", paint.text(mode).hex());
+        let [fill, text] = role.in_mode(mode);
+        one("", fill);
+        if role.usage.tile {
+            one("on-", text);
         }
     }
 }
