@@ -159,6 +159,7 @@ fn map_of(value: &Value) -> Option<Map> {
         Value::StepLayout(layout) => Layout::<Coordinate<Expr>>::clone(layout).into(),
         Value::XorLayout(layout) => Layout::<Xor>::clone(layout).into(),
         Value::Matrix(matrix) => BitMatrix::clone(matrix).into(),
+        Value::Linear(map) => map.to_composed().ok()?.into(),
         other => Layout::compact(&numbers_of(other)?).ok()?.into(),
     })
 }

@@ -50,6 +50,11 @@ pub fn value(value: &Value) -> String {
             object.raw("rank", &map.rank().to_string());
             object.raw("depth", &map.depth().to_string());
         }
+        Value::Linear(map) => {
+            object.raw("inputs", &names(map.inputs()));
+            object.raw("outputs", &names(map.outputs()));
+            object.text("matrix", &map.matrix().to_string());
+        }
         Value::Morphism(f) => {
             object.raw("domain", &nested(&f.domain()));
             object.raw("codomain", &nested(&f.codomain()));
@@ -64,6 +69,13 @@ pub fn value(value: &Value) -> String {
         }
         _ => {}
     }
+    object.end()
+}
+
+/// The size of each input or output by its name.
+fn names(names: &[(Box<str>, usize)]) -> String {
+    let mut object = Object::new();
+    names.iter().for_each(|(name, bits)| object.raw(name, &(1_u64 << bits).to_string()));
     object.end()
 }
 

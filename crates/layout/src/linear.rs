@@ -187,6 +187,29 @@ impl LinearLayout {
         Ok(self.backwards(self.matrix.inverse()?))
     }
 
+    /// The map `X` with `X(self(i)) = i` for all indices; outputs become inputs.
+    ///
+    /// Errors: two indices have the same image ([`LayoutError::Collapse`]).
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let wide: LinearLayout = "lane=[(1,0),(1,1)] -> row:4 column:2".parse().unwrap();
+    /// let back = wide.left_inverse().unwrap();
+    /// assert!(back.compose(&wide).unwrap().matrix().is_identity());
+    /// assert_eq!(wide.right_inverse().unwrap_err().code(), "E0114");
+    /// ```
+    pub fn left_inverse(&self) -> Result<LinearLayout, LayoutError> {
+        Ok(self.backwards(self.matrix.left_inverse()?))
+    }
+
+    /// A map `X` with `self(X(j)) = j` for all indices of the outputs.
+    ///
+    /// Errors: an index is no image ([`LayoutError::NoPreimage`]).
+    pub fn right_inverse(&self) -> Result<LinearLayout, LayoutError> {
+        Ok(self.backwards(self.matrix.right_inverse()?))
+    }
+
     /// A map that sends every image back to indices that have it: [`BitMatrix::pseudo_inverse`], which is the inverse where there is one.
     pub fn pseudo_inverse(&self) -> LinearLayout {
         self.backwards(self.matrix.pseudo_inverse())

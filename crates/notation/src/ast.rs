@@ -31,6 +31,8 @@ pub(crate) enum Node {
         outputs: u8,
         columns: List,
     },
+    /// `input=[image,...] -> output:size`; it is read from its text.
+    Linear,
     /// `scale@mode@mode`
     Step {
         scale: NodeId,
@@ -135,7 +137,7 @@ impl Node {
         match self {
             Node::Int(_) | Node::Part(_) | Node::Bool(_) | Node::Underscore | Node::Name | Node::Unknown => 0,
             Node::Numbers { .. } | Node::Swizzle { .. } | Node::Parameter(_) | Node::Xor(_) => 0,
-            Node::Matrix { .. } => 0,
+            Node::Matrix { .. } | Node::Linear => 0,
             Node::Step { .. } => 1,
             Node::Tuple { items, .. } | Node::Tiler { items } | Node::Compose { items } => items.len(),
             Node::Call { arguments, .. } => arguments.len(),

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-use tilewright_layout::{BitMatrix, Extent, Layout, LayoutError, ModePath, Stride, Swizzle, Tiler, Tree, Xor};
+use tilewright_layout::{
+    BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Stride, Swizzle, Tiler, Tree, Xor,
+};
 use tilewright_morphism::{MorphismError, NestMorphism};
 
 use crate::arguments::{Arguments, Fault, is_map};
@@ -206,6 +208,7 @@ impl<'a> Evaluator<'a> {
                 Node::Parameter(index) => self.parameter(at, index)?,
                 Node::Xor(bits) => Value::from(Tree::leaf(Xor::new(bits).map_err(|error| self.refuse(at, error))?)),
                 Node::Matrix { outputs, columns } => self.matrix(at, outputs, self.program.list(columns))?,
+                Node::Linear => self.linear(at)?,
                 Node::Step { path, .. } => self.step(at, self.program.list(path), values)?,
                 Node::Arithmetic { operator, left, right } => self.arithmetic(at, operator, &[left, right], values)?,
                 Node::Numbers { items } => self.numbers(at, items)?,
@@ -280,6 +283,21 @@ impl<'a> Evaluator<'a> {
         let columns = columns.collect::<Result<Vec<u64>, _>>();
         let matrix = columns.and_then(|columns| BitMatrix::new(usize::from(outputs), columns));
         matrix.map(Value::Matrix).map_err(|error| self.refuse(id, error))
+    }
+
+    /// `input=[image,...] -> output:size`
+    fn linear(&self, id: NodeId) -> Evaluated {
+        let span = self.program.span(id);
+        // Lines may end inside brackets.
+        let text = self.text(span.clone()).replace(['\n', '\r'], " ");
+        text.parse().map(|map: LinearLayout| Value::from(map)).map_err(|error| match error {
+            LayoutError::Syntax { at, expected } => {
+                let place = (span.start + at).min(span.end)..span.end;
+                Diagnostic::new("E0201", place.clone(), format!("expected {expected}"))
+                    .label(place, "in a linear layout")
+            }
+            error => self.refuse(id, error),
+        })
     }
 
     /// `scale@mode@mode`: the path is written innermost mode first.
@@ -455,6 +473,7 @@ impl<'a> Evaluator<'a> {
         }
         let run = match values.first() {
             Some(Value::Morphism(_)) => functions::of_morphism(function.name).unwrap_or(function.run),
+            Some(Value::Linear(_)) => functions::of_linear(function.name).unwrap_or(function.run),
             _ => function.run,
         };
         run(Arguments { function: function.name, values })

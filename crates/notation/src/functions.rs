@@ -7,6 +7,7 @@ mod algebra;
 mod bits;
 mod comparing;
 mod coordinates;
+mod linear;
 mod making;
 mod morphisms;
 mod numbers;
@@ -26,6 +27,7 @@ use crate::reading::{coordinate, symbol_coordinate};
 use crate::value::Value;
 
 pub(crate) use algebra::{chained, compose, composed};
+pub(crate) use linear::of_linear;
 pub(crate) use morphisms::of_morphism;
 pub(crate) use structure::get;
 
@@ -78,6 +80,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         tiling::FUNCTIONS,
         threads::FUNCTIONS,
         bits::FUNCTIONS,
+        linear::FUNCTIONS,
         numbers::FUNCTIONS,
         comparing::FUNCTIONS,
         predicates::FUNCTIONS,
@@ -268,7 +271,7 @@ pub(crate) use {arranged, mapped, nested, nested_with, numeric, paired, shaped_a
 
 /// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what is not a map.
 pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> {
-    if !is_map(map) && !matches!(map, Value::Swizzle(_) | Value::Matrix(_)) {
+    if !is_map(map) && !matches!(map, Value::Swizzle(_) | Value::Matrix(_) | Value::Linear(_)) {
         return None;
     }
     Some(applied(map, coord))
@@ -313,6 +316,10 @@ fn applied(map: &Value, coord: &Value) -> Result<Value, Fault> {
         (Value::Matrix(matrix), Some(indices)) => match known_tree(&indices).as_ref().map(Tree::leaves) {
             Some([index]) => Ok(OuterMap::from(matrix.clone()).eval(index)?.into()),
             _ => Err(Fault::Kind { argument: 1, wanted: "an integer, for a bit matrix" }),
+        },
+        (Value::Linear(map), Some(indices)) => match known_tree(&indices) {
+            Some(indices) => linear::apply(map, indices.leaves()),
+            None => Err(Fault::Kind { argument: 1, wanted: "known indices, for a linear layout" }),
         },
         (Value::Swizzle(swizzle), Some(indices)) => match known_tree(&indices).as_ref().map(Tree::leaves) {
             Some([offset]) => Ok(swizzle.apply(*offset).into()),

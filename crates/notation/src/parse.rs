@@ -22,6 +22,7 @@
 //! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
 
 mod incomplete;
+mod linear;
 mod morphisms;
 mod numbers;
 mod swizzles;
@@ -283,7 +284,7 @@ impl<'a> Parser<'a, '_> {
         if self.now.kind == Kind::Name {
             let mut ahead = Lexer::at(self.source, self.now.end);
             let binds = ahead.next().is_ok_and(|token| token.kind == Kind::Equals);
-            if binds {
+            if binds && (explicit || !self.linear_ahead()) {
                 let token = self.advance()?;
                 let text = self.text(token);
                 let reserved = if KEYWORDS.contains(&text) {
@@ -450,6 +451,8 @@ impl<'a> Parser<'a, '_> {
                 self.parameter(start, None)
             }
             Kind::Caret => self.xor(),
+            // A linear layout without inputs.
+            Kind::Arrow => self.linear(start),
             Kind::At => self.unexpected("a value").help("a coordinate step is written scale@mode, such as 1@0").fail(),
             _ => self.unexpected("a value").fail(),
         }
@@ -472,6 +475,9 @@ impl<'a> Parser<'a, '_> {
         }
         if let Some(numbers) = text.strip_prefix("SW_") {
             return self.underscored_swizzle(token, numbers);
+        }
+        if self.at_images() {
+            return self.linear(token.start);
         }
         match self.now.kind {
             Kind::Open if text == "floor" => self.rounded(token.start, Operator::Floor),

@@ -8,8 +8,8 @@ use std::fmt;
 
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    BitMatrix, Composed, Coord, Coordinate, Extent, Layout, LayoutError, Limit, MAX_DEPTH, MAX_NODES, Mixed, OuterMap,
-    Slot, Stride, Swizzle, Tiler, Tree, Xor,
+    BitMatrix, Composed, Coord, Coordinate, Extent, Layout, LayoutError, Limit, LinearLayout, MAX_DEPTH, MAX_NODES,
+    Mixed, OuterMap, Slot, Stride, Swizzle, Tiler, Tree, Xor,
 };
 use tilewright_morphism::NestMorphism;
 
@@ -71,6 +71,8 @@ pub enum Value {
     XorLayout(Layout<Xor>),
     /// A linear map over bits.
     Matrix(BitMatrix),
+    /// A map over bits whose inputs and outputs have names: `lane=[(1,0),(2,0)] -> row:4 column:2`.
+    Linear(Box<LinearLayout>),
     /// A morphism of nested tuples: `(4,5) -> (4,16,5) : (1,3)`.
     Morphism(Box<NestMorphism>),
 }
@@ -103,6 +105,7 @@ impl Value {
             Value::XorTree(_) => "tuple of XOR steps",
             Value::XorLayout(_) => "XOR layout",
             Value::Matrix(_) => "bit matrix",
+            Value::Linear(_) => "linear layout",
             Value::Morphism(_) => "morphism",
         }
     }
@@ -301,6 +304,12 @@ impl From<BitMatrix> for Value {
     }
 }
 
+impl From<LinearLayout> for Value {
+    fn from(map: LinearLayout) -> Value {
+        Value::Linear(Box::new(map))
+    }
+}
+
 impl From<NestMorphism> for Value {
     fn from(morphism: NestMorphism) -> Value {
         Value::Morphism(Box::new(morphism))
@@ -331,6 +340,7 @@ impl fmt::Display for Value {
             Value::XorTree(tree) => tree.fmt(f),
             Value::XorLayout(layout) => layout.fmt(f),
             Value::Matrix(matrix) => matrix.fmt(f),
+            Value::Linear(map) => map.fmt(f),
             Value::Morphism(morphism) => morphism.fmt(f),
             Value::List(values) => {
                 f.write_str("(")?;
@@ -442,6 +452,7 @@ fn extent_of(value: &Value) -> (usize, usize) {
         Value::Tiler(tiler) => leaves_of(tiler),
         Value::SymbolTiler(tiler) => leaves_of(tiler),
         Value::StepTiler(tiler) => leaves_of(tiler),
+        Value::Linear(map) => map.inputs().len() + map.outputs().len() + map.matrix().inputs(),
         Value::Morphism(morphism) => morphism.flatten().domain().len() + morphism.flatten().codomain().len(),
         Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) | Value::Symbol(_) | Value::Matrix(_) => 0,
     };

@@ -24,6 +24,7 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
     }
     match a.get(0) {
         Some(Value::Morphism(_)) => super::morphisms::composition(a),
+        Some(Value::Linear(_)) => super::linear::composition(a),
         Some(Value::Swizzle(_) | Value::Matrix(_)) => composed(a, 2, 1),
         _ => match a.tiled()? {
             // Coordinates of the domain.

@@ -14,6 +14,7 @@ const BITS: &str = "Bits";
 fn matrix(a: &Arguments<'_>, argument: usize) -> Result<BitMatrix, Fault> {
     match a.get(argument) {
         Some(Value::Matrix(matrix)) => Ok(matrix.clone()),
+        Some(Value::Linear(map)) => Ok(map.matrix().clone()),
         Some(Value::Swizzle(swizzle)) => {
             let reach = swizzle.bits() + swizzle.base() + swizzle.shift().abs();
             Ok(swizzle.matrix(usize::try_from(reach).unwrap_or(0))?)
@@ -168,14 +169,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "to_composed",
-        signature: "to_composed(M, shape)",
-        summary: "the layout, swizzled if need be, that a linear map over bits is over a shape",
+        signature: "to_composed(M, shape) or to_composed(F)",
+        summary: "the layout, swizzled if need be, that a linear map over bits is over a shape, or that a linear layout is",
         example: "to_composed(F2<4>[1,2,5,10], (4,4))",
         result: "S<2,0,2> o 0 o (4,4):(1,4)",
         section: BITS,
-        least: 2,
+        least: 1,
         most: 2,
-        run: |a| Ok(matrix(&a, 0)?.to_composed(&a.shape(1)?)?.into()),
+        run: |a| match a.len() {
+            1 => a.kind(0, "a linear layout, or a matrix and a shape,"),
+            _ => Ok(matrix(&a, 0)?.to_composed(&a.shape(1)?)?.into()),
+        },
     },
     Function {
         name: "to_xor",

@@ -59,7 +59,14 @@ where
 /// `a[k]` and `get(a, k)`.
 pub(crate) fn get(a: Arguments<'_>) -> Result<Value, Fault> {
     match a.get(0) {
-        Some(Value::Bool(_) | Value::Swizzle(_) | Value::Coord(_) | Value::SymbolCoord(_) | Value::Matrix(_))
+        Some(
+            Value::Bool(_)
+            | Value::Swizzle(_)
+            | Value::Coord(_)
+            | Value::SymbolCoord(_)
+            | Value::Matrix(_)
+            | Value::Linear(_),
+        )
         | None => a.kind(0, "a layout or a tuple"),
         _ => descend(&a, 1),
     }

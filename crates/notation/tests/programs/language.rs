@@ -121,6 +121,63 @@ fn arithmetic_prints_as_text_of_the_same_value() {
 }
 
 #[test]
+fn linear_layouts() {
+    let tile = "T = register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2;";
+    let mut wrong = Vec::new();
+    for (source, expected) in [
+        ("T", "register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2"),
+        ("T(1, 3)", "(3,1)"),
+        ("size(T(1, 3))", "3"),
+        ("(lane=[(1),(2)] -> row:4)(3)", "3"),
+        ("bit_inverse(T)", "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4"),
+        ("bit_inverse(T) o T", "register=[(1,0)] lane=[(0,1),(0,2)] -> register:2 lane:4"),
+        ("(column=[(4)] row=[(1),(2)] -> offset:8) o T", "register=[(4)] lane=[(1),(2)] -> offset:8"),
+        (
+            "left_divide(T, memory=[(1,0),(2,0),(0,1)] -> row:4 column:2)",
+            "memory=[(0,1),(0,2),(1,0)] -> register:2 lane:4",
+        ),
+        ("to_composed((column=[(4)] row=[(1),(2)] -> offset:8) o T)", "S<0,0,0> o 0 o (2,4):(4,1)"),
+        ("to_layout((column=[(4)] row=[(1),(2)] -> offset:8) o T)", "(2,4):(4,1)"),
+        ("linear_layout((2,4):(4,1))", "dim0=[(4)] dim1=[(1),(2)] -> offset:8"),
+        ("bit_matrix(T)", "F2<3>[4,1,2]"),
+        ("bit_rank(T)", "3"),
+        ("-> row:4", "-> row:4"),
+        ("lane=[] -> row:1", "lane=[] -> row:1"),
+        ("t = lane=[(1)] -> row:2; t(1)", "1"),
+        ("t = [4:1;_]; t", "[4:1;_]"),
+        ("lane=[(1)] -> row:2\n", "lane=[(1)] -> row:2"),
+        ("lane=[(1),\n (2)] -> row:4", "lane=[(1),(2)] -> row:4"),
+    ] {
+        // `size` of a tuple of two numbers is their product.
+        let value = evaluate(&format!("{tile} {source}"), &mut Environment::new());
+        let text = value.map(|value| value.to_string()).unwrap_or_else(|error| error.one_line());
+        if text != expected {
+            wrong.push((source, text));
+        }
+    }
+    for (source, expected) in [
+        ("lane=[(1)] row:2", "E0201"),
+        ("lane=[(1)] -> row:3", "E0201"),
+        ("lane=[(1,1)] -> row:2", "E0106"),
+        ("lane=[1@0] -> row:2", "E0201"),
+        ("lane=[(1)] lane=[(1)] -> row:2", "E0105"),
+        ("(lane=[(1)] -> row:2)(-1)", "E0208"),
+        ("(lane=[(1)] -> row:2)(1,1)", "E0106"),
+        ("(lane=[(1)] -> row:2) o (lane=[(1)] -> column:2)", "E0105"),
+        ("(lane=[(1)] -> row:2) o 4:1", "E0208"),
+        ("linear_quotient(lane=[(1)] -> row:2, lane=[(1),(2)] -> row:4)", "E0208"),
+        ("let x = lane=[(1)", "E0202"),
+        ("to_composed(F2<2>[1,2])", "E0208"),
+    ] {
+        let code = code(source);
+        if code != expected {
+            wrong.push((source, code.to_string()));
+        }
+    }
+    assert_eq!(wrong, []);
+}
+
+#[test]
 fn errors_have_stable_codes() {
     for (source, expected) in [
         ("(4,8", "E0202"),

@@ -154,7 +154,14 @@ fn written() -> BoxedStrategy<String> {
     });
     let unary = prop::sample::select(vec!["coalesce", "shape", "stride", "size", "cosize", "right_inverse", "flatten"]);
     let binary = prop::sample::select(vec!["composition", "logical_divide", "zipped_divide", "logical_product"]);
+    let linear = (prop::collection::vec((0..4_u8, 0..8_u8), 0..4), 0..3_usize).prop_map(|(images, inputs)| {
+        let names = ["register", "lane", "warp"];
+        let bases: Vec<String> = images.iter().map(|(row, column)| format!("({row},{column})")).collect();
+        let input = |name: &&str| format!("{name}=[{}] ", bases.join(","));
+        format!("{}-> row:4 column:8", names.iter().take(inputs).map(input).collect::<String>())
+    });
     prop_oneof![
+        1 => linear,
         2 => arithmetic(),
         2 => steps(),
         2 => prop::collection::vec(steps(), 0..4).prop_map(tuple),

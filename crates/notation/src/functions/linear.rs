@@ -1,0 +1,106 @@
+//! Linear layouts: maps over bits whose inputs and outputs have names.
+
+use tilewright_layout::{LinearLayout, Tree};
+
+use super::Function;
+use crate::arguments::{Arguments, Fault};
+use crate::value::Value;
+
+const LINEAR: &str = "Linear layouts";
+
+fn linear<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a LinearLayout, Fault> {
+    match a.get(argument) {
+        Some(Value::Linear(map)) => Ok(map),
+        _ => a.kind(argument, "a linear layout"),
+    }
+}
+
+/// `g` after `f`.
+pub(super) fn composition(a: Arguments<'_>) -> Result<Value, Fault> {
+    Ok(linear(&a, 0)?.compose(linear(&a, 1)?)?.into())
+}
+
+type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
+
+/// What a function of layouts or matrices does with a linear layout, where it keeps the names.
+pub(crate) fn of_linear(function: &str) -> Option<Run> {
+    Some(match function {
+        "composition" => composition,
+        "bit_inverse" => |a| Ok(linear(&a, 0)?.invert()?.into()),
+        "left_inverse" => |a| Ok(linear(&a, 0)?.left_inverse()?.into()),
+        "right_inverse" => |a| Ok(linear(&a, 0)?.right_inverse()?.into()),
+        "left_divide" => |a| Ok(linear(&a, 0)?.left_divide(linear(&a, 1)?)?.into()),
+        "to_layout" => |a| Ok(linear(&a, 0)?.to_layout()?.into()),
+        "to_composed" => |a| Ok(linear(&a, 0)?.to_composed()?.into()),
+        _ => return None,
+    })
+}
+
+/// The indices of the outputs at one index for each input; the index alone of a single output.
+pub(super) fn apply(map: &LinearLayout, indices: &[i64]) -> Result<Value, Fault> {
+    let wanted = Fault::Kind { argument: 1, wanted: "an index of 0 or more for each input, for a linear layout" };
+    let Ok(indices) = indices.iter().map(|index| u64::try_from(*index)).collect::<Result<Vec<u64>, _>>() else {
+        return Err(wanted);
+    };
+    // An output has at most 62 bits.
+    let images = map.apply(&indices)?.into_iter().map(|index| i64::try_from(index).unwrap_or(i64::MAX));
+    let images: Vec<i64> = images.collect();
+    match images.as_slice() {
+        [only] => Ok(Value::Int(*only)),
+        _ => Ok(Tree::flat(images)?.into()),
+    }
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "linear_layout",
+        signature: "linear_layout(A)",
+        summary: "a layout, swizzled or not, as a linear layout: its modes are the inputs dim0, dim1, .., its value is the output offset",
+        example: "linear_layout(S<1,0,2> o 0 o (2,4):(4,1))",
+        result: "dim0=[(5)] dim1=[(1),(2)] -> offset:8",
+        section: LINEAR,
+        least: 1,
+        most: 1,
+        run: |a| {
+            let map = a.composed(0)?;
+            let names: Vec<String> = (0..map.rank()).map(|mode| format!("dim{mode}")).collect();
+            Ok(LinearLayout::of_composed(names.iter().map(String::as_str), "offset", &map)?.into())
+        },
+    },
+    Function {
+        name: "pseudo_inverse",
+        signature: "pseudo_inverse(F)",
+        summary: "a linear layout that sends every image under F back to indices that have it",
+        example: "pseudo_inverse(register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2)",
+        result: "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4",
+        section: LINEAR,
+        least: 1,
+        most: 1,
+        run: |a| Ok(linear(&a, 0)?.pseudo_inverse().into()),
+    },
+    Function {
+        name: "linear_product",
+        signature: "linear_product(F, G)",
+        summary: "F on the low bits of each name and G on those above; composition, left_divide, bit_inverse, to_composed and the like also take linear layouts",
+        example: "linear_product(register=[(1)] -> row:2, lane=[(1,0),(0,1)] -> row:2 column:2)",
+        result: "register=[(1,0)] lane=[(2,0),(0,1)] -> row:4 column:2",
+        section: LINEAR,
+        least: 2,
+        most: 2,
+        run: |a| Ok(linear(&a, 0)?.product(linear(&a, 1)?)?.into()),
+    },
+    Function {
+        name: "linear_quotient",
+        signature: "linear_quotient(F, tile)",
+        summary: "the linear layout G with linear_product(tile, G) = F",
+        example: "linear_quotient(register=[(1,0),(0,1)] lane=[(2,0)] -> row:4 column:2, register=[(1)] -> row:2)",
+        result: "register=[(0,1)] lane=[(1,0)] -> row:2 column:2",
+        section: LINEAR,
+        least: 2,
+        most: 2,
+        run: |a| match linear(&a, 0)?.quotient(linear(&a, 1)?) {
+            Some(quotient) => Ok(quotient.into()),
+            None => a.kind(1, "a tile that the linear layout is a product of"),
+        },
+    },
+];

@@ -1,0 +1,95 @@
+//! Linear layouts: `register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2`.
+
+use super::{Parsed, Parser};
+use crate::ast::Node;
+use crate::diagnostic::Fail;
+use crate::lex::{Kind, Lexer};
+
+/// What would help where a linear layout is not one.
+const FORM: &str = "a linear layout is written lane=[(1,0),(2,0)] -> row:4 column:2";
+
+impl Parser<'_, '_> {
+    /// Whether what follows is the images of an input after its name: `=[`.
+    pub(super) fn at_images(&self) -> bool {
+        let mut ahead = Lexer::at(self.source, self.now.end);
+        self.now.kind == Kind::Equals && ahead.next().is_ok_and(|token| token.kind == Kind::OpenSquare)
+    }
+
+    /// Whether a name and '=' begin a linear layout, and not the binding of that name to a tiler: after the bracket comes `->` or a further input.
+    pub(super) fn linear_ahead(&self) -> bool {
+        let mut ahead = Lexer::at(self.source, self.now.end);
+        let mut next = || ahead.next().map_or(Kind::End, |token| token.kind);
+        if (next(), next()) != (Kind::Equals, Kind::OpenSquare) {
+            return false;
+        }
+        let mut depth = 1_usize;
+        while depth > 0 {
+            match next() {
+                Kind::OpenSquare => depth += 1,
+                Kind::CloseSquare => depth -= 1,
+                Kind::End => return false,
+                _ => {}
+            }
+        }
+        match next() {
+            Kind::Arrow => true,
+            Kind::Name => next() == Kind::Equals,
+            _ => false,
+        }
+    }
+
+    /// The rest of a linear layout from `=` or `->` on; it is read again, with care, when it is evaluated.
+    pub(super) fn linear(&mut self, start: usize) -> Parsed {
+        while self.now.kind == Kind::Equals {
+            self.advance()?;
+            self.bases()?;
+            if self.now.kind == Kind::Name {
+                self.advance()?;
+                if self.now.kind != Kind::Equals {
+                    return self.unexpected("'=' after the name of an input").help(FORM).fail();
+                }
+            }
+        }
+        if self.now.kind != Kind::Arrow {
+            return self.unexpected("'->' before the outputs, or a further input").help(FORM).fail();
+        }
+        self.advance()?;
+        while self.now.kind == Kind::Name && self.colon_ahead() {
+            self.advance()?;
+            self.advance()?;
+            let Kind::Int(_) = self.now.kind else {
+                return self.unexpected("the size of an output").help(FORM).fail();
+            };
+            self.advance()?;
+        }
+        self.push(Node::Linear, start..self.end, 1)
+    }
+
+    fn colon_ahead(&self) -> bool {
+        Lexer::at(self.source, self.now.end).next().is_ok_and(|token| token.kind == Kind::Colon)
+    }
+
+    /// `[(1,0),(2,0)]`
+    fn bases(&mut self) -> Result<(), Fail> {
+        self.open()?;
+        let mut depth = 0_usize;
+        loop {
+            match self.now.kind {
+                Kind::Open => {
+                    self.open()?;
+                    depth += 1;
+                }
+                Kind::Close if depth > 0 => {
+                    self.close(Kind::Close, "')'")?;
+                    depth -= 1;
+                }
+                Kind::Int(_) | Kind::Comma => {
+                    self.advance()?;
+                }
+                Kind::CloseSquare if depth == 0 => return self.close(Kind::CloseSquare, "']'"),
+                _ if depth > 0 => return self.unexpected("an index, ',' or ')'").help(FORM).fail(),
+                _ => return self.unexpected("the image of a power of two, as a tuple, or ']'").help(FORM).fail(),
+            }
+        }
+    }
+}
