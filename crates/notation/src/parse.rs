@@ -411,6 +411,33 @@ impl<'a> Parser<'a, '_> {
         Ok(trailing)
     }
 
+    /// Passes over an integer, a `*` or a tuple of such, which are read from their text.
+    fn literal(&mut self, expected: &str, form: &str) -> Result<(), Fail> {
+        let mut depth = 0_usize;
+        loop {
+            match self.now.kind {
+                Kind::Open => {
+                    self.open()?;
+                    depth += 1;
+                }
+                Kind::Close if depth > 0 => {
+                    self.close(Kind::Close, "')'")?;
+                    depth -= 1;
+                }
+                Kind::Comma if depth > 0 => {
+                    self.advance()?;
+                }
+                Kind::Int(_) | Kind::Star => {
+                    self.advance()?;
+                }
+                _ => return self.unexpected(expected).help(form).fail(),
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     fn atom(&mut self) -> Parsed {
         let start = self.now.start;
         match self.now.kind {

@@ -72,24 +72,12 @@ impl Parser<'_, '_> {
     /// `[(1,0),(2,0)]`
     fn bases(&mut self) -> Result<(), Fail> {
         self.open()?;
-        let mut depth = 0_usize;
-        loop {
-            match self.now.kind {
-                Kind::Open => {
-                    self.open()?;
-                    depth += 1;
-                }
-                Kind::Close if depth > 0 => {
-                    self.close(Kind::Close, "')'")?;
-                    depth -= 1;
-                }
-                Kind::Int(_) | Kind::Comma => {
-                    self.advance()?;
-                }
-                Kind::CloseSquare if depth == 0 => return self.close(Kind::CloseSquare, "']'"),
-                _ if depth > 0 => return self.unexpected("an index, ',' or ')'").help(FORM).fail(),
-                _ => return self.unexpected("the image of a power of two, as a tuple, or ']'").help(FORM).fail(),
+        while self.now.kind != Kind::CloseSquare {
+            self.literal("the image of a power of two, as a tuple of indices", FORM)?;
+            if !self.eat(Kind::Comma)? {
+                break;
             }
         }
+        self.close(Kind::CloseSquare, "',' or ']'")
     }
 }

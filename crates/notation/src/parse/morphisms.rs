@@ -26,28 +26,8 @@ impl Parser<'_, '_> {
 
     /// The extent of a tuple of places and `*`; it is read again, with care, when it is evaluated.
     fn images(&mut self) -> Result<Name, Fail> {
-        let (start, mut depth) = (self.now.start, 0);
-        loop {
-            match self.now.kind {
-                Kind::Open => {
-                    self.open()?;
-                    depth += 1;
-                }
-                Kind::Close if depth > 0 => {
-                    self.close(Kind::Close, "')'")?;
-                    depth -= 1;
-                }
-                Kind::Comma if depth > 0 => {
-                    self.advance()?;
-                }
-                Kind::Int(_) | Kind::Star => {
-                    self.advance()?;
-                }
-                _ => return self.unexpected("a place of the codomain, counted from 1, or '*'").help(FORM).fail(),
-            }
-            if depth == 0 {
-                return Ok(Name { start: start as u32, end: self.end as u32 });
-            }
-        }
+        let start = self.now.start;
+        self.literal("a place of the codomain, counted from 1, or '*'", FORM)?;
+        Ok(Name { start: start as u32, end: self.end as u32 })
     }
 }
