@@ -2,9 +2,7 @@
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tiler, Tree};
 
-fn composed(text: &str) -> Composed {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-}
+use crate::composed_values::{composed, values};
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()
@@ -46,11 +44,6 @@ fn value(r: &Composed, inner: i64) -> i64 {
         OuterMap::Swizzle(swizzle) => swizzled(*swizzle, r.offset() + inner),
         other => panic!("{other}"),
     }
-}
-
-/// The values at all indices.
-fn values(r: &Composed) -> Vec<i64> {
-    (0..r.size()).map(|i| r.eval(&i).unwrap()).collect()
 }
 
 fn sorted(mut values: Vec<i64>) -> Vec<i64> {

@@ -2,25 +2,11 @@
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tree, max_common_vector};
 
+use crate::composed_values::{assert_sends_back, composed, image, reached, values};
 use crate::random::Random;
-
-fn composed(text: &str) -> Composed {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-}
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()
-}
-
-fn values(r: &Composed) -> Vec<i64> {
-    (0..r.size()).map(|i| r.eval(&i).unwrap()).collect()
-}
-
-fn image(r: &Composed) -> Vec<i64> {
-    let mut all = values(r);
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 /// Small outer maps, offsets and inner layouts of any extents.
@@ -122,7 +108,6 @@ fn inverses_send_values_back() {
     let (mut left, mut right, mut undecided) = (0, 0, 0);
     for _ in 0..3_000 {
         let r = any(&mut random);
-        let list = values(&r);
         let back = match r.left_inverse() {
             Ok(back) => back,
             // Neither the maps one by one nor the whole as a layout can be undone.
@@ -133,19 +118,13 @@ fn inverses_send_values_back() {
             Err(error) => panic!("{r}: {error}"),
         };
         left += 1;
-        for value in &list {
-            let index = back.eval(value).unwrap();
-            assert!((0..r.size()).contains(&index) && r.eval(&index) == Ok(*value), "{r}: {back} at {value}");
-        }
-        let reached = (0..).take_while(|value| list.contains(value)).count() as i64;
+        assert_sends_back(&r, &back, image(&r));
+        let reached = reached(&r);
         match r.right_inverse() {
             Ok(inverse) => {
                 right += 1;
                 assert_eq!(inverse.size(), reached, "{r}: {inverse}");
-                for value in 0..reached {
-                    let index = inverse.eval(&value).unwrap();
-                    assert!((0..r.size()).contains(&index) && r.eval(&index) == Ok(value), "{r}: {inverse}");
-                }
+                assert_sends_back(&r, &inverse, 0..reached);
             }
             Err(error) => assert!(reached == 0, "{r}: {error}"),
         }

@@ -2,15 +2,8 @@
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, OuterMap, Swizzle, Tree};
 
+use crate::composed_values::{assert_sends_back, composed, image, reached, values};
 use crate::random::Random;
-
-fn composed(text: &str) -> Composed {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-fn values(r: &Composed) -> Vec<i64> {
-    (0..r.size()).map(|i| r.eval(&i).unwrap()).collect()
-}
 
 /// A layout whose offsets are sums without carries: every bit of the index goes to a bit of its own, some nowhere.
 fn bit_layout(random: &mut Random, bits: usize, outputs: usize) -> Layout {
@@ -66,22 +59,15 @@ fn inverses_of_swizzled_layouts_always_exist() {
     let (mut right, mut none) = (0, 0);
     for _ in 0..4_000 {
         let r = swizzled(&mut random);
-        let list = values(&r);
         let left = r.left_inverse().unwrap_or_else(|error| panic!("{r}: {error}"));
         assert_eq!(composed(&left.to_string()), left);
-        for value in &list {
-            let index = left.eval(value).unwrap();
-            assert!((0..r.size()).contains(&index) && r.eval(&index) == Ok(*value), "{r}: {left} at {value}");
-        }
-        let reached = (0..).take_while(|value| list.contains(value)).count() as i64;
+        assert_sends_back(&r, &left, image(&r));
+        let reached = reached(&r);
         match r.right_inverse() {
             Ok(inverse) => {
                 right += 1;
                 assert_eq!(inverse.size(), reached, "{r}: {inverse}");
-                for value in 0..reached {
-                    let index = inverse.eval(&value).unwrap();
-                    assert!((0..r.size()).contains(&index) && r.eval(&index) == Ok(value), "{r}: {inverse}");
-                }
+                assert_sends_back(&r, &inverse, 0..reached);
             }
             Err(LayoutError::NoPreimage { value: 0, .. }) => {
                 none += 1;
@@ -89,10 +75,8 @@ fn inverses_of_swizzled_layouts_always_exist() {
             }
             Err(error) => panic!("{r}: {error}"),
         }
-        let mut distinct = list.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        assert_eq!(r.is_injective(), Ok(distinct.len() == list.len()), "{r}");
+        let distinct = image(&r);
+        assert_eq!(r.is_injective(), Ok(distinct.len() as i64 == r.size()), "{r}");
         assert_eq!(r.image(), Ok(distinct));
     }
     assert!(right > 500 && none > 500, "{right} {none}");

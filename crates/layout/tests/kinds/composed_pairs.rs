@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, OuterMap, Tree};
 
+use crate::composed_values::values;
 use crate::random::Random;
-
-fn values(map: &Composed) -> Vec<i64> {
-    (0..map.size()).map(|index| map.eval(&index).unwrap()).collect()
-}
 
 fn pick<'a>(random: &mut Random, of: &[&'a str]) -> &'a str {
     of[random.below(of.len() as i64) as usize]

@@ -59,6 +59,16 @@ fn values_text_and_inverses() {
             }
             Err(error) => assert!(!bijective && error.code() == "E0114", "{map}: {error}"),
         }
+        match map.left_inverse() {
+            Ok(back) => assert!(back.compose(&map).unwrap().matrix().is_identity(), "{map}: {back}"),
+            Err(error) => assert!(distinct.len() < all.len() && error.code() == "E0114", "{map}: {error}"),
+        }
+        match map.right_inverse() {
+            Ok(back) => assert!(map.compose(&back).unwrap().matrix().is_identity(), "{map}: {back}"),
+            Err(error) => {
+                assert!(distinct.len() < indices(map.outputs()).len() && error.code() == "E0114", "{map}: {error}");
+            }
+        }
         // As a layout of the whole index, and back.
         let composed = map.to_composed().unwrap();
         for (index, image) in all.iter().zip(&images) {

@@ -6,6 +6,7 @@ mod composed_algebra;
 mod composed_bits;
 mod composed_kinds;
 mod composed_pairs;
+mod composed_values;
 mod coordinate;
 mod coordinate_text;
 mod coordinates;
