@@ -89,9 +89,11 @@ Examples:
   tilewright draw SM80_16x8x16_F32F16F16F32_TN --atoms '(2,2)' -o tiled.svg
   tilewright draw SM75_U32x4_LDSM_N -o ldmatrix.svg
   tilewright draw '(8,8):(8,1)' --slice '(2,_)' --slice '(_,5)'
+  tilewright draw 'pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))'
+  tilewright draw '((2,2),3):((6,1),2)' --kind span
 
 Several layouts stand side by side. An expression that composes, complements, divides or
-multiplies shows what goes in and what comes out; a swizzled layout is shown before and after,
+multiplies shows what goes in and what comes out, for layouts and for morphisms; a swizzled layout is shown before and after,
 coloured by bank; with --tile a layout is read as (thread, value) to a place in the tile, two as
 the two sides of a copy, three as the operands A, B and C of a matrix product. --kind says it
 where that is not meant: --kind offsets draws the result alone.
@@ -315,14 +317,21 @@ Examples:
   tilewright morphism '(32,(2,2)):(192,(24,3))'
   tilewright morphism '(4,5) -> (4,16,5) : (1,3)'
   tilewright morphism '(8,16):(16,1)' -o rows.svg
+  tilewright morphism 'pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))'
+  tilewright morphism --span '((2,2),3):((6,1),2)'
 
 Entries are drawn upward, the fastest at the bottom. An arrow leads from a mode to the axis that it
 walks along, `*` marks a mode of stride 0, and beside each axis stands its stride. A layout that is
-not tractable has no such diagram; `tilewright tractable` says why.")]
+not tractable has no such diagram; `tilewright tractable` says why. A pullback or a pushforward shows
+both tuples as they were, outside, and as they are cut. As a span, the sizes of the modes are cut into
+their leaves, which are then moved.")]
     Morphism {
         /// An expression whose value is a layout or a morphism.
         #[arg(allow_hyphen_values = true)]
         expression: String,
+        /// Draw a span: from the sizes of the modes through their leaves to memory.
+        #[arg(long, conflicts_with = "json")]
+        span: bool,
         #[command(flatten)]
         options: crate::morphism::Options,
     },
@@ -351,16 +360,21 @@ arrows. Where that does not apply although the composite exists, the reason is t
         options: crate::morphism::Options,
     },
 
-    /// Refine two tuples until the leaves of the first are the first leaves of the second.
+    /// Refine two tuples until the leaves of the first begin the second, or cut an end of a morphism.
     #[command(after_help = "\
 Examples:
   tilewright refine '(6,6)' '(12,3,6)'
-  tilewright refine '(6,6)' '(2,6,6)' -o refinement.svg")]
+  tilewright refine '(6,6)' '(2,6,6)' -o refinement.svg
+  tilewright refine '(6,4) -> (4,6,6) : (2,*)' '(4,(2,3),6)'
+  tilewright refine '((6,2),3)' '(12,3) -> (3,12) : (2,1)'
+
+A morphism before a tuple has its codomain cut so, and its domain as that requires: the pullback. After a
+tuple it has its domain cut so, and its codomain as that requires: the pushforward.")]
     Refine {
-        /// An expression for the tuple that should divide the other.
+        /// An expression for the tuple that should divide the other, or for a morphism.
         #[arg(value_name = "S")]
         first: String,
-        /// An expression for the other.
+        /// An expression for the other tuple, or for a morphism.
         #[arg(value_name = "T")]
         second: String,
         #[command(flatten)]

@@ -129,12 +129,16 @@ fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
         Value::Composed(map) if swizzles(map) => draw::swizzle(map, Banks::of_elements(16), style).ok(),
         Value::Swizzle(swizzle) => draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style).ok(),
+        Value::Morphism(f) => draw::morphism(f).ok(),
         _ => offsets(&value.to_string(), &map::of(value)?, style).ok(),
     }
 }
 
 /// The pictures of an operation; none where it, or its layouts, cannot be drawn.
 fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, style: Style) -> Vec<Figure<'static>> {
+    if let Some(Ok(figure)) = crate::morphism::operation(function, arguments, result) {
+        return vec![figure];
+    }
     let own = match (function, arguments) {
         ("composition" | "composition_within", [a, Value::Layout(b)]) => plain(a).map(|a| composed(&a, b, style)),
         ("complement" | "weak_complement", [a, ..]) => plain(a).map(|a| complemented(&a, result, style)),

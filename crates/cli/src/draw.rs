@@ -10,6 +10,7 @@ use tilewright::draw::{
     self, Banks, Division, DrawError, Figure, Format, Label, Map, Medium, Multiplication, Palette, Shade, Style, Theme,
 };
 use tilewright::layout::{Composed, Coord, OuterMap, Tiler};
+use tilewright::morphism::{MorphismError, NestMorphism, Span};
 use tilewright::notation::{Call, call};
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
@@ -93,6 +94,10 @@ enum Kind {
     Swizzle,
     /// The image over a line of memory.
     Memory,
+    /// Modes, axes of memory, and arrows between them.
+    Morphism,
+    /// The sizes of the modes, the leaves that they are cut into, and the axes that these walk along.
+    Span,
 }
 
 /// Light, dark, or what the reader prefers.
@@ -183,6 +188,13 @@ impl From<AtomError> for Stop {
 impl From<tilewright::LayoutError> for Stop {
     fn from(error: tilewright::LayoutError) -> Stop {
         Stop::from(DrawError::from(error))
+    }
+}
+
+impl From<MorphismError> for Stop {
+    fn from(error: MorphismError) -> Stop {
+        let help = error.help().unwrap_or_default();
+        Stop::Refused { code: error.code(), message: error.to_string(), help }
     }
 }
 
@@ -412,6 +424,8 @@ fn one(
         return Ok(draw::tiles(text, &map_of(value)?, &tiler, &options.tile_number, style)?);
     }
     match (options.kind, value) {
+        (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(value)?)?),
+        (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(value)?)?)?),
         (Kind::Memory, _) => Ok(draw::memory(text, &map_of(value)?, options.width, style)?),
         (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
@@ -420,6 +434,7 @@ fn one(
         (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
             Some(Ok(Some(figure))) => Ok(figure),
             Some(Err(stop)) => Err(stop),
+            _ if matches!(value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(value)?)?),
             _ => Ok(draw::offsets(text, &map_of(value)?, style)?),
         },
         _ => Ok(draw::offsets(text, &map_of(value)?, style)?),
@@ -441,7 +456,17 @@ fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop>
             let (Some(a), Some(rest)) = (plain(a), plain(&call.value)) else { return Ok(None) };
             Ok(Some(draw::filled(&a, &rest, style)?))
         }
-        _ => tiling(call, style),
+        _ => match crate::morphism::operation(call.function, &call.arguments, Some(&call.value)) {
+            Some(figure) => Ok(Some(figure?)),
+            None => tiling(call, style),
+        },
+    }
+}
+
+fn morphism_of(value: &Value) -> Result<NestMorphism, Stop> {
+    match crate::morphism::morphism_of(value) {
+        Some(f) => Ok(f?),
+        None => Err(usage(format!("a {} is no morphism, and no layout of integers", value.kind()))),
     }
 }
 

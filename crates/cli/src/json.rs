@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tilewright::atoms::{CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::Expr;
 use tilewright::layout::{Coordinate, Extent, Stride, Xor};
-use tilewright::morphism::{Class, MorphismError, MutualRefinement, WorkedComposition};
+use tilewright::morphism::{Class, MorphismError, MutualRefinement, Square, WorkedComposition};
 use tilewright::{Diagnostic, Layout, Tree, Value};
 
 /// The JSON object of a value.
@@ -130,6 +130,15 @@ pub fn mutual(mutual: &MutualRefinement) -> String {
     let mut object = Object::new();
     object.raw("first", &nested(mutual.first().fine()));
     object.raw("second", &nested(mutual.second().fine()));
+    object.end()
+}
+
+/// The JSON object of a pullback or pushforward: both refined tuples, and the morphism between them.
+pub fn square(square: &Square) -> String {
+    let mut object = Object::new();
+    object.raw("domain", &nested(square.domain.fine()));
+    object.raw("codomain", &nested(square.codomain.fine()));
+    object.text("morphism", &square.morphism.to_string());
     object.end()
 }
 

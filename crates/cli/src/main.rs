@@ -73,7 +73,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),
-        Some(Command::Morphism { expression, options }) => morphism::run(&expression, &options, terminal),
+        Some(Command::Morphism { expression, span, options }) => morphism::run(&expression, span, &options, terminal),
         Some(Command::Compose { outer, inner, by_refinement, options }) => {
             morphism::run_compose(&outer, &inner, by_refinement, &options, terminal)
         }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 use tilewright::draw::{self, DrawError, Figure, Format, Theme};
 use tilewright::morphism::{
-    Class, MorphismError, MutualRefinement, NestMorphism, WorkedComposition, classify, standard_representation,
-    tractability,
+    Class, MorphismError, MutualRefinement, NestMorphism, Refinement, Span, Square, WorkedComposition, classify,
+    standard_representation, tractability,
 };
+use tilewright::notation::call;
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
-use crate::draw::ThemeName;
+use crate::draw::{ThemeName, plain};
 use crate::picture;
 use crate::terminal::{Failure, Terminal};
 
@@ -93,28 +94,88 @@ fn layout(source: &str, terminal: &mut Terminal) -> Result<Layout, Failure> {
     }
 }
 
-fn shape(source: &str, terminal: &mut Terminal) -> Result<Tree<i64>, Failure> {
-    match value(source, terminal)? {
-        Value::Int(extent) => Ok(Tree::from(extent)),
-        Value::Tree(shape) => Ok(shape),
-        Value::Layout(layout) => Ok(layout.shape()),
-        other => Err(Failure::Usage(format!("a {} is no tuple", other.kind()))),
+/// The pictures of an operation on morphisms, or by way of them, if it is one: squares and refinements have their own, and the others show the morphisms
+/// that go in and the one that comes out. What is applied first stands first.
+pub fn operation(
+    function: &str,
+    arguments: &[Value],
+    result: Option<&Value>,
+) -> Option<Result<Figure<'static>, DrawError>> {
+    match (function, arguments) {
+        ("pullback" | "pushforward", [Value::Morphism(f), along]) => {
+            Some(draw::square(&square(function, f, &tuple(along)?)?.ok()?))
+        }
+        ("mutual_refinement", [first, second]) => {
+            Some(draw::mutual_refinement(&MutualRefinement::new(&tuple(first)?, &tuple(second)?).ok()?))
+        }
+        ("composition_by_refinement", [outer, inner]) => {
+            Some(draw::worked_composition(&WorkedComposition::new(&plain(outer)?, &plain(inner)?).ok()?))
+        }
+        _ => {
+            let drawn = |value: &Value| match value {
+                Value::Morphism(f) => Some(draw::morphism(f)),
+                _ => None,
+            };
+            let beside = |left: Result<Figure<'static>, _>, right: Result<Figure<'static>, _>| Ok(left?.beside(right?));
+            let mut before: Vec<_> = arguments.iter().filter_map(drawn).collect();
+            if matches!(function, "composition" | "weak_composite") {
+                before.reverse();
+            }
+            let before = before.into_iter().reduce(beside);
+            match (before, result.and_then(drawn)) {
+                (Some(before), Some(after)) => Some(before.and_then(|before| Ok(before.followed_by(after?)))),
+                (before, after) => before.or(after),
+            }
+        }
+    }
+}
+
+/// The pullback or pushforward of a morphism along a tuple; none for another function.
+fn square(function: &str, f: &NestMorphism, fine: &Tree<i64>) -> Option<Result<Square, MorphismError>> {
+    match function {
+        "pullback" => Some(Refinement::new(fine, &f.codomain()).and_then(|along| f.pullback(&along))),
+        "pushforward" => Some(Refinement::new(fine, &f.domain()).and_then(|along| f.pushforward(&along))),
+        _ => None,
+    }
+}
+
+fn tuple(value: &Value) -> Option<Tree<i64>> {
+    match value {
+        Value::Int(extent) => Some(Tree::from(*extent)),
+        Value::Tree(shape) => Some(shape.clone()),
+        Value::Layout(layout) => Some(layout.shape()),
+        _ => None,
+    }
+}
+
+/// The morphism that a value is, or the standard one of its layout; none for what is neither.
+pub fn morphism_of(value: &Value) -> Option<Result<NestMorphism, MorphismError>> {
+    match value {
+        Value::Morphism(f) => Some(Ok(NestMorphism::clone(f))),
+        value => Some(standard_representation(&plain(value)?)),
     }
 }
 
 /// `tilewright morphism`
-pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let f: NestMorphism = match value(expression, terminal)? {
-        Value::Morphism(f) => *f,
-        _ => {
-            let layout = layout(expression, terminal)?;
-            standard_representation(&layout).map_err(|error| refuse(terminal, &error))?
-        }
+pub fn run(expression: &str, span: bool, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let made = call(expression, &mut Environment::new()).map_err(|error| terminal.report(&error, expression))?;
+    let value = match &made {
+        Some(made) => made.value.clone(),
+        None => value(expression, terminal)?,
     };
+    let Some(f) = morphism_of(&value) else {
+        return Err(Failure::Usage(format!("a {} is no morphism, and no layout of integers", value.kind())));
+    };
+    let f = f.map_err(|error| refuse(terminal, &error))?;
+    if span {
+        return options.show(draw::span(&Span::of_modes(&f).map_err(|error| refuse(terminal, &error))?), terminal);
+    }
     if options.json {
         return Ok(writeln!(terminal.out, "{}", crate::json::value(&Value::from(f)))?);
     }
-    options.show(draw::morphism(&f), terminal)
+    let own = made.filter(|made| matches!(made.function, "pullback" | "pushforward"));
+    let own = own.and_then(|made| operation(made.function, &made.arguments, None));
+    options.show(own.unwrap_or_else(|| draw::morphism(&f)), terminal)
 }
 
 /// `tilewright compose`
@@ -173,10 +234,23 @@ fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> St
     format!("refinement does not apply [{}]: {error}\nthe composite exists{why}\n{composite}\n", error.code())
 }
 
-/// `tilewright refine`
+/// `tilewright refine`: two tuples, or a morphism and how one of its ends is cut.
 pub fn run_refine(first: &str, second: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (s, t) = (shape(first, terminal)?, shape(second, terminal)?);
-    let mutual = MutualRefinement::new(&s, &t).map_err(|error| refuse(terminal, &error))?;
+    let (left, right) = (value(first, terminal)?, value(second, terminal)?);
+    let square = match (&left, &right) {
+        (Value::Morphism(f), fine) => tuple(fine).and_then(|fine| square("pullback", f, &fine)),
+        (fine, Value::Morphism(f)) => tuple(fine).and_then(|fine| square("pushforward", f, &fine)),
+        _ => None,
+    };
+    if let Some(square) = square {
+        let square = square.map_err(|error| refuse(terminal, &error))?;
+        if options.json {
+            return Ok(writeln!(terminal.out, "{}", crate::json::square(&square))?);
+        }
+        return options.show(draw::square(&square), terminal);
+    }
+    let shape = |value: &Value| tuple(value).ok_or_else(|| Failure::Usage(format!("a {} is no tuple", value.kind())));
+    let mutual = MutualRefinement::new(&shape(&left)?, &shape(&right)?).map_err(|error| refuse(terminal, &error))?;
     if options.json {
         return Ok(writeln!(terminal.out, "{}", crate::json::mutual(&mutual))?);
     }

@@ -176,6 +176,8 @@ impl<'a> Drawn<'a> {
         let heading: Vec<String> = panel.heading.lines().map(|line| fitted(line, theme::TEXT, true, room)).collect();
         let note = wrapped(&panel.note, 10.5, room / theme::OTHER_FONTS);
         let headed = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
+        // A diagram has no ticks that would keep the heading off.
+        let headed = if headed > 0.0 && matches!(body, Shown::Scene(_)) { headed + theme::STEP } else { headed };
         let noted = if panel.note.is_empty() { 0.0 } else { note.len() as f64 * TEXT_LINE + theme::STEP };
         let widest = note.iter().map(|line| text_width(line, 10.5, false)).fold(0.0, f64::max);
         // A heading stands above the body, a note below it.

@@ -13,6 +13,7 @@ use crate::grid::Grid;
 use crate::image::Image;
 use crate::theme::{Mode, Paint};
 
+pub(crate) use canvas::{ACROSS, DOWN};
 pub use ink::{Colours, Ink};
 
 /// How much room there is: characters across, and rows of cells.

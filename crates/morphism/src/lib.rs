@@ -60,6 +60,7 @@ mod error;
 mod explanation;
 mod fact;
 mod grafting;
+mod kept;
 mod message;
 mod mutual;
 mod nest;

@@ -8,11 +8,13 @@
 use alloc::vec::Vec;
 
 use smallvec::SmallVec;
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Tree, crd2idx};
 
 use crate::error::{MorphismError, overflow};
 use crate::nest::NestMorphism;
-use crate::tuple::TupleMorphism;
+use crate::tuple::{TupleMorphism, size};
+
+const OP: &str = "realise";
 
 /// The most values that a table lists.
 pub const MAX_TABLE: i64 = 1 << 20;
@@ -30,11 +32,14 @@ impl TupleMorphism {
     /// assert_eq!(f.realise(5).unwrap(), 17);
     /// ```
     pub fn realise(&self, index: i64) -> Result<i64, MorphismError> {
-        const OP: &str = "realise";
         if index < 0 || index >= self.size() {
-            return Err(
-                LayoutError::Argument { op: OP, what: "the index", value: index, wanted: "below the size" }.into()
-            );
+            return Err(LayoutError::Argument {
+                op: OP,
+                what: "the index",
+                value: index,
+                wanted: "0 or more, and below the size",
+            }
+            .into());
         }
         let mut moved: SmallVec<[i64; 16]> = SmallVec::from_elem(0, self.codomain().len());
         let mut rest = index;
@@ -71,12 +76,45 @@ impl TupleMorphism {
     }
 }
 
+/// Refuses an index that leaves its mode. Where the two nest differently, it is for others to say.
+fn within(coordinate: &Tree<i64>, shape: &Tree<i64>) -> Result<(), MorphismError> {
+    if let (true, [index]) = (coordinate.is_leaf(), coordinate.leaves()) {
+        if (0..size(OP, shape.leaves())?).contains(index) {
+            return Ok(());
+        }
+        let (what, wanted) = ("an index of the coordinate", "0 or more, and below the size of its mode");
+        return Err(LayoutError::Argument { op: OP, what, value: *index, wanted }.into());
+    }
+    if shape.is_leaf() {
+        return Ok(());
+    }
+    coordinate.modes().zip(shape.modes()).try_for_each(|(coordinate, shape)| within(&coordinate, &shape))
+}
+
 impl NestMorphism {
     /// The value of the realisation at an index; that of the flat morphism.
     ///
     /// Errors: as [`TupleMorphism::realise`].
     pub fn realise(&self, index: i64) -> Result<i64, MorphismError> {
         self.flatten().realise(index)
+    }
+
+    /// The value of the realisation at a coordinate of the domain: a number for each mode, or for the parts of a mode one each.
+    ///
+    /// Errors: the coordinate does not fit the domain ([`LayoutError::Coordinate`]), or leaves it; the value is not representable.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "((2,3),4) -> (4,5,3,2) : ((4,3),1)".parse().unwrap();
+    /// let at = |coordinate: &str| f.realise_at(&coordinate.parse().unwrap());
+    /// assert_eq!((at("((1,2),3)").unwrap(), at("(5,3)").unwrap(), at("23").unwrap()), (103, 103, 103));
+    /// assert!(at("(6,0)").is_err()); // mode 0 has 6 positions
+    /// ```
+    pub fn realise_at(&self, coordinate: &Tree<i64>) -> Result<i64, MorphismError> {
+        let shape = self.domain();
+        within(coordinate, &shape)?;
+        self.realise(crd2idx(coordinate, &shape)?)
     }
 
     /// The realisation as a table.

@@ -267,10 +267,24 @@ impl Span<Ref> {
     ///
     /// Errors: the layout is not tractable ([`MorphismError::NotTractable`]).
     pub fn of_layout(layout: &Layout) -> Result<Span<Ref>, MorphismError> {
-        let standard = standard_representation(layout)?;
-        let shape = layout.shape();
-        let tree = if shape.is_leaf() { Tree::tuple([&shape])? } else { shape };
-        Span::new(Ref::new(tree)?, standard.flatten().clone())
+        Span::of_modes(&standard_representation(layout)?)
+    }
+
+    /// A nested morphism as a span, from the sizes of its modes: they are cut into the leaves, which are moved. A mode without parentheses is read
+    /// as the only one.
+    ///
+    /// Errors: nested too deep.
+    ///
+    /// ```
+    /// use tilewright_morphism::Span;
+    ///
+    /// let span = Span::of_modes(&"((2,3),4) -> (4,3,2) : ((3,2),1)".parse().unwrap()).unwrap();
+    /// assert_eq!(span.to_string(), "(6,4) <- ((2,3),4) ; (2,3,4) -> (4,3,2) : (3,2,1)");
+    /// ```
+    pub fn of_modes(f: &NestMorphism) -> Result<Span<Ref>, MorphismError> {
+        let domain = f.domain();
+        let tree = if domain.is_leaf() { Tree::tuple([&domain])? } else { domain };
+        Span::new(Ref::new(tree)?, f.flatten().clone())
     }
 
     /// The span without the nesting: a functor to Span(Tuple, Fact).

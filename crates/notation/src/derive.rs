@@ -4,6 +4,7 @@
 //! evaluated as any other, and the last step has the value of the call that is derived. Where the call is refused the steps go
 //! as far as they exist, and end in the numbers that show the case.
 
+mod morphisms;
 mod plan;
 
 use std::fmt;
@@ -287,7 +288,7 @@ fn named(name: &str, from: Option<String>, value: &Value, indent: usize) -> Step
 fn formula(called: &Called, indent: usize, steps: &mut Vec<Step>) -> Plan {
     let plan = plan(called.function, &called.values);
     let shown = match called.function {
-        APPLIED => "A(c)".to_owned(),
+        APPLIED => format!("{}(c)", plan.names.first().map_or("A", String::as_str)),
         function => format!("{function}({})", plan.names.join(", ")),
     };
     let about = About::Operation(called.function, called.values.clone());
@@ -316,6 +317,7 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
     let remarks = match (value, called.function, called.values.as_slice()) {
         (Some(Value::Layout(rest)), "complement", _) => filled(rest),
         (None, "composition", [Value::Layout(a), Value::Layout(b)]) => disproof(a, b),
+        (Some(_), function, values) => morphisms::remarks(function, values),
         _ => Vec::new(),
     };
     steps.extend(remarks.into_iter().map(|text| Step { indent, text, about: About::Words }));

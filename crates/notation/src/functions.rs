@@ -271,6 +271,9 @@ pub(crate) use {arranged, mapped, nested, nested_with, numeric, paired, shaped_a
 
 /// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what is not a map.
 pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> {
+    if let Value::Morphism(f) = map {
+        return Some(morphisms::realised(f, coord));
+    }
     if !is_map(map) && !matches!(map, Value::Swizzle(_) | Value::Matrix(_) | Value::Linear(_)) {
         return None;
     }

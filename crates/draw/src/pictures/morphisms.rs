@@ -200,6 +200,12 @@ pub fn square(square: &Square) -> Result<Figure<'static>, DrawError> {
     Ok(Figure::row([panel(text.clone(), scene).noted(encodes(&square.morphism))]).of_source(text))
 }
 
+/// A flat tuple as text.
+fn sizes(entries: &[i64]) -> String {
+    let entries: Vec<String> = entries.iter().map(i64::to_string).collect();
+    format!("({})", entries.join(","))
+}
+
 /// A span: the tuple where it begins, each entry as tall as the leaves that it is cut into, and the morphism of the leaves.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
@@ -227,9 +233,9 @@ pub fn span(span: &Span<Ref>) -> Result<Figure<'static>, DrawError> {
     let to = board.beyond_arrows(&Block::leaves(f.codomain(), &sent(f.map(), &fine)), "codomain");
     board.strides(to, f.codomain());
     board.arrows(from, to, f.map().images());
-    let text = span.to_string();
+    let heading = format!("{} <- {}\n{f}", sizes(span.domain()), span.back());
     let note = span.encoded_layout().map_or_else(|_| String::new(), |layout| format!("encodes {layout}"));
-    Ok(Figure::row([panel(text.clone(), board.finish()).noted(note)]).of_source(text))
+    Ok(Figure::row([panel(heading, board.finish()).noted(note)]).of_source(span.to_string()))
 }
 
 /// Two scenes side by side, their lowest rows level.

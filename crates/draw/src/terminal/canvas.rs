@@ -11,8 +11,8 @@ use crate::terminal::{Ink, Line, Picture, Window, width_of};
 use crate::theme::Paint;
 
 /// The width and height of a character in the scene.
-const ACROSS: f64 = 7.0;
-const DOWN: f64 = 16.0;
+pub(crate) const ACROSS: f64 = 7.0;
+pub(crate) const DOWN: f64 = 16.0;
 /// The most characters of a canvas, in each direction.
 const MAX_SIDE: usize = 4000;
 

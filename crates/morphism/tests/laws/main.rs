@@ -5,6 +5,7 @@ mod classes;
 mod composition;
 mod correspondence;
 mod grafting;
+mod nested;
 mod random;
 mod refinement;
 mod robustness;

@@ -4,6 +4,7 @@
 
 use tilewright_layout::Tiler;
 
+use super::morphisms;
 use crate::arguments::is_map;
 use crate::functions;
 use crate::reading::tiler_of;
@@ -21,6 +22,9 @@ pub(super) struct Plan {
 
 /// The plan of a call with these arguments.
 pub(super) fn plan(function: &str, values: &[Value]) -> Plan {
+    if let Some(plan) = morphisms::plan(function, values) {
+        return plan;
+    }
     let form = |names: &[&str], formula: &str, steps: &[(&str, &str)]| Plan {
         names: names.iter().map(|name| name.to_string()).collect(),
         formula: formula.to_string(),

@@ -19,6 +19,11 @@ fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a NestMorphism, 
     }
 }
 
+/// The morphism that is the only argument; a second one, which a layout may have, means nothing here.
+fn alone<'a>(a: &Arguments<'a>) -> Result<&'a NestMorphism, Fault> {
+    if a.len() > 1 { a.kind(1, "nothing, for a morphism") } else { morphism(a, 0) }
+}
+
 /// The places that the arguments from the second on name.
 fn places(a: &Arguments<'_>) -> Result<Vec<usize>, Fault> {
     let place = |argument: usize| match a.get(argument) {
@@ -29,6 +34,15 @@ fn places(a: &Arguments<'_>) -> Result<Vec<usize>, Fault> {
         _ => a.kind(argument, "a place, counted from 1"),
     };
     (1..a.len()).map(place).collect()
+}
+
+/// The realisation at an index or a coordinate.
+pub(super) fn realised(f: &NestMorphism, at: &Value) -> Result<Value, Fault> {
+    match at {
+        Value::Int(index) => Ok(f.realise(*index)?.into()),
+        Value::Tree(coordinate) => Ok(f.realise_at(coordinate)?.into()),
+        _ => Err(Fault::Kind { argument: 1, wanted: "an index or a coordinate of known numbers" }),
+    }
 }
 
 /// `g` after `f`.
@@ -42,13 +56,22 @@ type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 pub(crate) fn of_morphism(function: &str) -> Option<Run> {
     Some(match function {
         "composition" => composition,
-        "coalesce" => |a| Ok(morphism(&a, 0)?.coalesce()?.into()),
-        "complement" => |a| Ok(morphism(&a, 0)?.complement()?.into()),
+        "coalesce" => |a| Ok(alone(&a)?.coalesce()?.into()),
+        "complement" => |a| Ok(alone(&a)?.complement()?.into()),
         "logical_divide" => |a| Ok(morphism(&a, 0)?.logical_divide(morphism(&a, 1)?)?.into()),
         "logical_product" => |a| Ok(morphism(&a, 0)?.logical_product(morphism(&a, 1)?)?.into()),
-        "flatten" => |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().clone()).into()),
-        "size" => |a| Ok(morphism(&a, 0)?.size().into()),
-        "is_injective" => |a| Ok(morphism(&a, 0)?.flatten().is_injective().into()),
+        "flatten" => |a| Ok(NestMorphism::from(alone(&a)?.flatten().clone()).into()),
+        "size" => |a| Ok(alone(&a)?.size().into()),
+        "is_injective" => |a| Ok(alone(&a)?.flatten().is_injective().into()),
+        "equivalent" => |a| {
+            let (f, g) = (morphism(&a, 0)?.encoded_layout()?, morphism(&a, 1)?.encoded_layout()?);
+            Ok(f.equivalent(&g).into())
+        },
+        "sum" => |a| {
+            let first = morphism(&a, 0)?.clone();
+            let all = (1..a.len()).try_fold(first, |sum, next| Ok::<_, Fault>(sum.sum(morphism(&a, next)?)?));
+            Ok(all?.into())
+        },
         _ => return None,
     })
 }
@@ -68,7 +91,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "encoded",
         signature: "encoded(f)",
-        summary: "the layout that a morphism encodes; coalesce, complement, composition and the like also take morphisms",
+        summary: "the layout that a morphism encodes",
         example: "encoded((4,5) -> (4,16,5) : (1,3))",
         result: "(4,5):(1,64)",
         section: MORPHISMS,
@@ -176,13 +199,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "restrict",
         signature: "restrict(f, place...)",
-        summary: "a morphism on some of the entries of its domain, as a flat tuple",
+        summary: "a morphism on some of the entries of its domain, which keep their nesting",
         example: "restrict((4,5) -> (4,7,5) : (1,3), 2)",
         result: "(5) -> (4,7,5) : (3)",
         section: MORPHISMS,
         least: 1,
         most: MANY,
-        run: |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().restrict(&places(&a)?)?).into()),
+        run: |a| Ok(morphism(&a, 0)?.restrict(&places(&a)?)?.into()),
     },
     Function {
         name: "factorise",
@@ -193,7 +216,62 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MORPHISMS,
         least: 1,
         most: MANY,
-        run: |a| Ok(NestMorphism::from(morphism(&a, 0)?.flatten().factorise(&places(&a)?)?).into()),
+        run: |a| Ok(morphism(&a, 0)?.factorise(&places(&a)?)?.into()),
+    },
+    Function {
+        name: "domain",
+        signature: "domain(f)",
+        summary: "the tuple where a morphism begins",
+        example: "domain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
+        result: "((2,2),3)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.domain().into()),
+    },
+    Function {
+        name: "codomain",
+        signature: "codomain(f)",
+        summary: "the tuple where a morphism ends",
+        example: "codomain(((2,2),3) -> (5,2,2,3) : ((2,*),4))",
+        result: "(5,2,2,3)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.codomain().into()),
+    },
+    Function {
+        name: "squeeze",
+        signature: "squeeze(f)",
+        summary: "a morphism without the entries 1 of its domain and codomain",
+        example: "squeeze(((1,4),1) -> (4,2,1) : ((*,1),3))",
+        result: "((4)) -> (4,2) : ((1))",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.squeeze()?.into()),
+    },
+    Function {
+        name: "sort",
+        signature: "sort(f)",
+        summary: "a morphism with its domain, as a flat tuple, in the order of its codomain",
+        example: "sort((2,(3,5)) -> (5,3,2) : (3,(2,1)))",
+        result: "(5,3,2) -> (5,3,2) : (1,2,3)",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.sort()?.into()),
+    },
+    Function {
+        name: "is_isomorphism",
+        signature: "is_isomorphism(f)",
+        summary: "whether a morphism permutes entries, so that it has an inverse",
+        example: "is_isomorphism((4,5) -> (5,4) : (2,1))",
+        result: "true",
+        section: MORPHISMS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(morphism(&a, 0)?.is_isomorphism().into()),
     },
     Function {
         name: "inverse",

@@ -126,3 +126,72 @@ composition(A, B) is the R with R(c) = A(B(c)), B being applied first
     assert_eq!(told("4:1 o"), "");
     assert_eq!(told("coalesce(nothing)"), "");
 }
+
+#[test]
+fn operations_on_morphisms_are_told_with_where_each_entry_goes() {
+    let told = |source: &str| derive(source, &mut Environment::new()).to_string();
+    assert_eq!(
+        told("logical_divide((4,8) -> (8,4) : (2,1), (8) -> (4,8) : (2))"),
+        "\
+logical_divide(f, g) = f o (g, complement(g))
+  f = (4,8) -> (8,4) : (2,1)
+  g = (8) -> (4,8) : (2)
+  C = complement(g) = (4) -> (4,8) : (1)
+  D = concat(g, C) = ((8),(4)) -> (4,8) : ((2),(1))
+  R = f o D = ((8),(4)) -> (8,4) : ((1),(2))
+  L = encoded(R) = ((8),(4)):((1),(8))
+"
+    );
+    assert_eq!(
+        told("mutual_refinement((6,6), (12,3,6))"),
+        "\
+mutual_refinement(S, T) takes off the front of both, each time, the largest piece that both can give
+  S = (6,6)
+  T = (12,3,6)
+  R = mutual_refinement(S, T) = ((6,(2,3)),((6,2),3,6))
+  6 and 12: 6 off both, and 2 of the second is left
+  6 and 2: 2 off both, and 3 of the first is left
+  3 and 3: 3 off both
+  the first has ended: 6 of the second stays
+"
+    );
+    assert_eq!(
+        told("f = (4,5) -> (4,16,5) : (1,3); f(7)"),
+        "\
+f(c) = the coordinate of c, moved along the arrows, as an index of the codomain
+  f = (4,5) -> (4,16,5) : (1,3)
+  c = 7
+  k = idx2crd(c, domain(f)) = (3,1)
+  R = f(c) = 67
+  moved: (3,0,1) in (4,16,5), which is 3*1 + 1*64 = 67
+"
+    );
+    let said = |source: &str, words: &str| assert!(told(source).contains(words), "{}", told(source));
+    said("(4,16,5) -> (16,5,4) : (3,1,2) o (4,5) -> (4,16,5) : (1,3)", "\n  entry 2 to 3, and from there to 2\n");
+    said("encoded((4,5,2) -> (4,16,5) : (1,3,*))", "\n  5 is sent to place 3: stride 4*16 = 64\n");
+    said("morphism((4,5):(1,64))", "\n  place 2: the gap 16, from 4 to 64\n");
+    said("pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))", "\n  6 walks along (2,3), and is cut so\n");
+    said("pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))", "\n  (6,2) walks along 12, which is cut so\n");
+    said("composition_by_refinement(8:1, 2:3)", "\n  f = morphism(B) = 2 -> (3,2) : 2\n");
+}
+
+#[test]
+fn the_laws_in_derivations_of_morphisms_hold() {
+    for source in [
+        "coalesce((2,2,1,3) -> (2,2,5,3) : (1,2,*,4))",
+        "coalesce(() -> (4) : ())",
+        "coalesce((1) -> (4) : (*))",
+        "complement((4,5) -> (4,16,5) : (1,3))",
+        "composition((4,16,5) -> (16,5,4) : (3,1,2), (4,5) -> (4,16,5) : (1,3))",
+        "pullback((6,4) -> (4,6,6) : (2,*), (4,(2,3),6))",
+        "pushforward((12,3) -> (3,12) : (2,1), ((6,2),3))",
+        "composition_by_refinement((12,3,6):(1,72,12), (6,6):(1,6))",
+        "composition_by_refinement((8,2):(1,16), (4,(2,2)):(1,(4,8)))",
+    ] {
+        let derivation = derive(source, &mut Environment::new());
+        let told = derivation.to_string();
+        assert!(told.contains(" = true\n") && !told.contains(" = false\n"), "{told}");
+        let value = derivation.value.unwrap();
+        assert!(told.contains("R = ") && told.contains(&format!(" = {value}\n")), "{told}");
+    }
+}

@@ -369,3 +369,29 @@ fn questions_about_layouts_known_at_launch() {
         assert_eq!(code(source), "E0123", "{source}");
     }
 }
+
+#[test]
+fn a_morphism_is_applied_to_indices_and_to_coordinates() {
+    let f = "((2,3),4) -> (4,5,3,2) : ((4,3),1)";
+    for index in 0..24 {
+        let expected = value(&format!("L = encoded({f}); L({index})"));
+        let (a, b, c) = (index % 2, index / 2 % 3, index / 6);
+        for at in [format!("{index}"), format!("{}, {c}", index % 6), format!("({a},{b}), {c}")] {
+            assert_eq!(value(&format!("f = {f}; f({at})")), expected, "{at}");
+        }
+    }
+    assert_eq!(value("(4,5) -> (4,16,5) : (1,3)(7)"), "67");
+    // A morphism is a map of sets: there is nothing past the end, and nothing to slice.
+    for (at, refused) in
+        [("24", "E0116"), ("-1", "E0116"), ("6, 0", "E0116"), ("_, 0", "E0208"), ("(1,1,1), 0", "E0118")]
+    {
+        assert_eq!(code(&format!("f = {f}; f({at})")), refused, "{at}");
+    }
+}
+
+#[test]
+fn what_layouts_take_besides_means_nothing_for_a_morphism() {
+    assert_eq!(code("complement((4,5) -> (4,16,5) : (1,3), 24)"), "E0208");
+    assert_eq!(code("coalesce((4,5) -> (4,16,5) : (1,3), (1))"), "E0208");
+    assert_eq!(value("sum((4) -> (4) : (1), (2) -> (2) : (1))"), "((4),(2)) -> ((4),(2)) : ((1),(2))");
+}

@@ -10,19 +10,20 @@ use tilewright_layout::{Profile, Tree};
 use crate::measure::text_width;
 use crate::nesting::Side;
 use crate::scene::{Anchor, Point, Scene, Stroke, TextStyle, Tile};
+use crate::terminal::{ACROSS, DOWN};
 use crate::theme::{self, Paint};
 
 /// From one row to the next, and the height of a tile.
-const PITCH: f64 = 48.0;
-const HEIGHT: f64 = 32.0;
+const PITCH: f64 = 3.0 * DOWN;
+const HEIGHT: f64 = 2.0 * DOWN;
 /// The least width of a tile, and what widths are multiples of.
-const WIDTH: f64 = 49.0;
-const UNIT: f64 = 7.0;
+const WIDTH: f64 = 7.0 * UNIT;
+const UNIT: f64 = ACROSS;
 /// From a stack to the next one: across arrows, and across refinements.
-const GULF: f64 = 105.0;
-const JOINT: f64 = 28.0;
+const GULF: f64 = 15.0 * UNIT;
+const JOINT: f64 = 4.0 * UNIT;
 /// From a tuple to the tuple around it.
-const STEP: f64 = 14.0;
+const STEP: f64 = 2.0 * UNIT;
 
 /// An entry: its number, the rows that it spans, and its fill.
 pub(super) struct Block {
