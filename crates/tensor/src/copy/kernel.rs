@@ -74,8 +74,15 @@ pub(super) trait Rows: Copy {
 
     fn count(self) -> usize;
 
-    /// The places of `LINES` rows from `first` on, by number. Rows past the end may be read like the others, and mean nothing.
-    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8;
+    /// The places of `LINES` rows from `first` on, by number. Rows past the end may be read like the others, and mean nothing; `spare` has room to say where.
+    fn group<'s, const LINES: usize>(
+        self,
+        src: *const u8,
+        first: usize,
+        spare: &'s mut [isize; LINES],
+    ) -> impl Fn(usize) -> *const u8
+    where
+        Self: 's;
 }
 
 /// Rows by a table of byte offsets.
@@ -86,14 +93,26 @@ impl Rows for &[isize] {
         self.len()
     }
 
-    /// Rows past the end repeat the last one.
+    /// Whole groups are read from the table as it is. Rows past the end repeat the last one.
     #[inline(always)]
-    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8 {
-        let mut from = [src; LINES];
-        for (k, from) in from.iter_mut().enumerate() {
-            *from = src.wrapping_offset(self[(first + k).min(self.len() - 1)]);
-        }
-        move |row| from[row]
+    fn group<'s, const LINES: usize>(
+        self,
+        src: *const u8,
+        first: usize,
+        spare: &'s mut [isize; LINES],
+    ) -> impl Fn(usize) -> *const u8
+    where
+        Self: 's,
+    {
+        let rows: &'s [isize] = self;
+        let whole = rows.get(first..).and_then(|rest| rest.first_chunk::<LINES>());
+        let table = whole.unwrap_or_else(|| {
+            for (k, place) in spare.iter_mut().enumerate() {
+                *place = rows[(first + k).min(rows.len() - 1)];
+            }
+            spare
+        });
+        move |row| src.wrapping_offset(table[row])
     }
 }
 
@@ -112,7 +131,15 @@ impl Rows for Gathered {
     }
 
     #[inline(always)]
-    fn group<const LINES: usize>(self, src: *const u8, first: usize) -> impl Fn(usize) -> *const u8 {
+    fn group<'s, const LINES: usize>(
+        self,
+        src: *const u8,
+        first: usize,
+        _: &'s mut [isize; LINES],
+    ) -> impl Fn(usize) -> *const u8
+    where
+        Self: 's,
+    {
         let src = src.wrapping_add(first * PITCH);
         move |row| src.wrapping_add(row * PITCH)
     }

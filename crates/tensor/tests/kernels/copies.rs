@@ -317,6 +317,16 @@ fn transposes_of_several_tiles() {
 }
 
 #[test]
+fn wide_transposes() {
+    // Rows of the source of many tiles, rows of the destination that are no whole lines, and threads that begin within a row.
+    let (rows, columns) = (701, 9_011);
+    let (src, dst) = (flat(&[rows, columns], &[columns, 1]), flat(&[rows, columns], &[1, rows + 2]));
+    check::<u8, _, _>(&src, &dst, &all_options(), 11);
+    let five = CopyOptions { threads: Some(5), streaming: Some(true), ..CopyOptions::default() };
+    check::<u16, _, _>(&src, &dst, &[five], 12);
+}
+
+#[test]
 fn fills() {
     let mut random = Random(6);
     for _ in 0..800 {

@@ -33,11 +33,12 @@ macro_rules! width {
         unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
             const LINES: usize = 2 * $n;
             let (rows, columns) = (block.rows, block.columns);
+            let mut spare = [0; LINES];
             let mut first = 0;
             while first < rows.count() {
                 let count = LINES.min(rows.count() - first);
                 // What rows past the end give is left out.
-                let from = rows.group::<LINES>(block.src, first);
+                let from = rows.group(block.src, first, &mut spare);
                 let to = block.dst.wrapping_add(first * $bytes);
                 let mut column = 0;
                 while column < columns.len() {

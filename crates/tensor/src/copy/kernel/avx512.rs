@@ -36,12 +36,13 @@ macro_rules! width {
         unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
             const LINES: usize = 4 * $n;
             let (rows, columns) = (block.rows, block.columns);
+            let (mut spare, mut spare_next) = ([0; LINES], [0; LINES]);
             let mut first = 0;
             while first < rows.count() {
                 let count = LINES.min(rows.count() - first);
                 // The mask leaves out what rows past the end give.
-                let from = rows.group::<LINES>(block.src, first);
-                let next = rows.group::<LINES>(block.src, first + LINES);
+                let from = rows.group(block.src, first, &mut spare);
+                let next = rows.group(block.src, first + LINES, &mut spare_next);
                 let mask = if count == LINES { u64::MAX } else { (1 << (count * $bytes)) - 1 };
                 let to = block.dst.wrapping_add(first * $bytes);
                 let mut column = 0;
@@ -60,10 +61,11 @@ macro_rules! width {
                         macro_rules! lanes {
                             ($r:literal) => {{
                                 let row = |row: usize| _mm_loadu_si128(from(row).wrapping_add(at).cast());
-                                let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r));
-                                let high = _mm256_castsi128_si256(row(2 * $n + $r));
-                                let high = _mm256_inserti128_si256::<1>(high, row(3 * $n + $r));
-                                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+                                // From memory, an insertion needs no shuffle.
+                                let lanes = _mm512_castsi128_si512(row($r));
+                                let lanes = _mm512_inserti32x4::<1>(lanes, row($n + $r));
+                                let lanes = _mm512_inserti32x4::<2>(lanes, row(2 * $n + $r));
+                                _mm512_inserti32x4::<3>(lanes, row(3 * $n + $r))
                             }};
                         }
                         let strip = registers!($n, lanes);

@@ -24,9 +24,10 @@ const SIDE: usize = 8;
 /// The invariant of [`Block`], for elements of the size of `U`.
 unsafe fn blocks<U: Copy + Default, R: Rows>(block: &Block<'_, R>) {
     let bytes = size_of::<U>();
+    let mut spare = [0; SIDE];
     for first in (0..block.rows.count()).step_by(SIDE) {
         let count = SIDE.min(block.rows.count() - first);
-        let from = block.rows.group::<SIDE>(block.src, first);
+        let from = block.rows.group(block.src, first, &mut spare);
         let dst = block.dst.wrapping_add(first * bytes);
         for (second, columns) in block.columns.chunks(SIDE).enumerate() {
             let at = second * SIDE * bytes;
