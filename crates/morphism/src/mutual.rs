@@ -150,6 +150,13 @@ impl MutualRefinement {
     /// The inclusion of the leaves of the first refined tuple as the first leaves of the second.
     ///
     /// Errors: too many leaves.
+    ///
+    /// ```
+    /// use tilewright_morphism::mutual_refinement;
+    ///
+    /// let mutual = mutual_refinement(&"(6,6)".parse().unwrap(), &"(12,3,6)".parse().unwrap()).unwrap();
+    /// assert_eq!(mutual.inclusion().unwrap().to_string(), "(6,(2,3)) -> ((6,2),3,6) : (1,(2,3))");
+    /// ```
     pub fn inclusion(&self) -> Result<NestMorphism, MorphismError> {
         let (fine, into) = (self.first.fine(), self.second.fine());
         let images = (1..=fine.leaves().len()).map(|place| place as u16).collect();

@@ -99,6 +99,14 @@ impl NestMorphism {
     /// `self` after `first`: `first` is applied first, as in the composition of layouts.
     ///
     /// Errors: the codomain of `first`, with its nesting, is not the domain of `self`.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "(2,3) -> (3,(2,4)) : (2,1)".parse().unwrap();
+    /// let g: NestMorphism = "(3,(2,4)) -> (4,3,2) : (2,(3,*))".parse().unwrap();
+    /// assert_eq!(g.compose(&f).unwrap().to_string(), "(2,3) -> (4,3,2) : (3,2)");
+    /// ```
     pub fn compose(&self, first: &NestMorphism) -> Result<NestMorphism, MorphismError> {
         if first.codomain != self.domain || first.flat.codomain() != self.flat.domain() {
             return Err(not_composable("compose", &first.codomain(), &self.domain()));
@@ -110,6 +118,14 @@ impl NestMorphism {
     /// The two morphisms side by side, from a pair to a pair.
     ///
     /// Errors: the size of the domain is not representable; too many leaves, or nested too deep.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "(4) -> (2,4) : (2)".parse().unwrap();
+    /// let g: NestMorphism = "5 -> (5) : 1".parse().unwrap();
+    /// assert_eq!(f.sum(&g).unwrap().to_string(), "((4),5) -> ((2,4),(5)) : ((2),3)");
+    /// ```
     pub fn sum(&self, other: &NestMorphism) -> Result<NestMorphism, MorphismError> {
         let flat = self.flat.sum(&other.flat)?;
         let domain = Profile::tuple([&self.domain, &other.domain])?;
@@ -119,6 +135,14 @@ impl NestMorphism {
     /// Two morphisms into the same tuple, side by side: from the pair of their domains. Their images are disjoint.
     ///
     /// Errors: the codomains differ; the images meet; the size of the domain is not representable; nested too deep.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "4 -> (4,(2,8)) : 1".parse().unwrap();
+    /// let g: NestMorphism = "(8,2) -> (4,(2,8)) : (3,2)".parse().unwrap();
+    /// assert_eq!(f.concat(&g).unwrap().to_string(), "(4,(8,2)) -> (4,(2,8)) : (1,(3,2))");
+    /// ```
     pub fn concat(&self, other: &NestMorphism) -> Result<NestMorphism, MorphismError> {
         if self.codomain != other.codomain {
             return Err(not_composable("concat", &self.codomain(), &other.codomain()));
@@ -157,6 +181,13 @@ impl NestMorphism {
     /// The inclusion of the leaves of the codomain that are not hit, as a flat tuple.
     ///
     /// Errors: an entry is sent to the base point; the size of the new domain is not representable.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "(4,5) -> (4,(16,5)) : (1,3)".parse().unwrap();
+    /// assert_eq!(f.complement().unwrap().to_string(), "(16) -> (4,(16,5)) : (2)");
+    /// ```
     pub fn complement(&self) -> Result<NestMorphism, MorphismError> {
         let flat = self.flat.complement()?;
         let domain = Profile::flat(flat.domain().len())?;
@@ -217,6 +248,13 @@ impl NestMorphism {
     /// The inverse of an isomorphism.
     ///
     /// Errors: there is none.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "((4,5),2) -> (2,4,5) : ((2,3),1)".parse().unwrap();
+    /// assert_eq!(f.inverse().unwrap().to_string(), "(2,4,5) -> ((4,5),2) : (3,1,2)");
+    /// ```
     pub fn inverse(&self) -> Result<NestMorphism, MorphismError> {
         Ok(NestMorphism::from_parts(self.flat.inverse()?, self.codomain.clone(), self.domain.clone()))
     }

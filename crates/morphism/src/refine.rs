@@ -52,6 +52,15 @@ impl Refinement {
     /// The refinement of `coarse` that has `parts` over its entries, in order.
     ///
     /// Errors: there is another number of parts than entries ([`MorphismError::Arity`]); the size of a part is not its entry; nested too deep.
+    ///
+    /// ```
+    /// use tilewright_layout::Tree;
+    /// use tilewright_morphism::Refinement;
+    ///
+    /// let tree = |text: &str| text.parse::<Tree<i64>>().unwrap();
+    /// let refinement = Refinement::by_parts(&tree("(6,4)"), [tree("(2,3)"), tree("4")]).unwrap();
+    /// assert_eq!(refinement.fine().to_string(), "((2,3),4)");
+    /// ```
     pub fn by_parts(
         coarse: &Tree<i64>,
         parts: impl IntoIterator<Item = Tree<i64>>,
@@ -104,6 +113,16 @@ impl Refinement {
     /// A refinement of the finer tuple as one of the coarser: the order is transitive.
     ///
     /// Errors: `finer` does not refine the finer tuple ([`MorphismError::NotComposable`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Tree;
+    /// use tilewright_morphism::Refinement;
+    ///
+    /// let tree = |text: &str| text.parse::<Tree<i64>>().unwrap();
+    /// let coarse = Refinement::new(&tree("(6,4)"), &tree("24")).unwrap();
+    /// let fine = Refinement::new(&tree("((2,3),4)"), &tree("(6,4)")).unwrap();
+    /// assert_eq!(coarse.compose(&fine).unwrap().to_string(), "((2,3),4) refines 24");
+    /// ```
     pub fn compose(&self, finer: &Refinement) -> Result<Refinement, MorphismError> {
         if finer.coarse != self.fine {
             let (ends, begins) = (finer.coarse.to_string().into(), self.fine.to_string().into());

@@ -231,6 +231,14 @@ impl<B: Backward> Span<B> {
     /// Both side by side.
     ///
     /// Errors: a size is not representable.
+    ///
+    /// ```
+    /// use tilewright_morphism::Span;
+    ///
+    /// let span = |layout: &str| Span::of_layout(&layout.parse().unwrap()).unwrap();
+    /// let both = span("((2,2)):((2,1))").sum(&span("(3):(1)")).unwrap();
+    /// assert_eq!(both.to_string(), "(4,3) <- ((2,2),3) ; (2,2,3) -> (2,2,3) : (2,1,3)");
+    /// ```
     pub fn sum(&self, other: &Span<B>) -> Result<Span<B>, MorphismError> {
         Span::new(self.back.sum(&other.back)?, self.forward.sum(&other.forward)?)
     }

@@ -81,6 +81,12 @@ impl TupleMorphism {
     /// The identity of a tuple.
     ///
     /// Errors: an entry is not positive; the size is not representable; too many entries.
+    ///
+    /// ```
+    /// use tilewright_morphism::TupleMorphism;
+    ///
+    /// assert_eq!(TupleMorphism::identity([4, 5]).unwrap().to_string(), "(4,5) -> (4,5) : (1,2)");
+    /// ```
     pub fn identity(tuple: impl IntoIterator<Item = i64>) -> Result<TupleMorphism, MorphismError> {
         let entries: Entries = tuple.into_iter().collect();
         let map = PointedMap::identity(entries.len())?;
@@ -140,6 +146,14 @@ impl TupleMorphism {
     /// The two morphisms side by side: domains and codomains are concatenated.
     ///
     /// Errors: the size of the domain is not representable; too many entries.
+    ///
+    /// ```
+    /// use tilewright_morphism::TupleMorphism;
+    ///
+    /// let f: TupleMorphism = "(4) -> (2,4) : (2)".parse().unwrap();
+    /// let g: TupleMorphism = "(5,3) -> (5) : (1,*)".parse().unwrap();
+    /// assert_eq!(f.sum(&g).unwrap().to_string(), "(4,5,3) -> (2,4,5) : (2,3,*)");
+    /// ```
     pub fn sum(&self, other: &TupleMorphism) -> Result<TupleMorphism, MorphismError> {
         let domain = joined(&self.domain, &other.domain);
         size("size", &domain)?;
@@ -150,6 +164,13 @@ impl TupleMorphism {
     /// The morphism on some of the entries of the domain, in the same order.
     ///
     /// Errors: an entry does not exist, or is named out of order ([`MorphismError::NoSuchEntry`]).
+    ///
+    /// ```
+    /// use tilewright_morphism::TupleMorphism;
+    ///
+    /// let f: TupleMorphism = "(4,5,2) -> (2,5,4) : (3,2,1)".parse().unwrap();
+    /// assert_eq!(f.restrict(&[0, 2]).unwrap().to_string(), "(4,2) -> (2,5,4) : (3,1)");
+    /// ```
     pub fn restrict(&self, entries: &[usize]) -> Result<TupleMorphism, MorphismError> {
         ascending("restrict", Side::Domain, entries, self.domain.len())?;
         let domain = entries.iter().filter_map(|entry| self.domain.get(*entry).copied()).collect();
@@ -164,6 +185,14 @@ impl TupleMorphism {
     /// The morphism into some of the entries of the codomain, in the same order: it factors through their inclusion.
     ///
     /// Errors: an entry does not exist, or is named out of order; an entry that is hit is left out ([`MorphismError::Lost`]).
+    ///
+    /// ```
+    /// use tilewright_morphism::TupleMorphism;
+    ///
+    /// let f: TupleMorphism = "(4,5) -> (4,7,5) : (1,3)".parse().unwrap();
+    /// assert_eq!(f.factorise(&[0, 2]).unwrap().to_string(), "(4,5) -> (4,5) : (1,2)");
+    /// assert_eq!(f.factorise(&[0, 1]).unwrap_err().code(), "E0713"); // 5 would go nowhere
+    /// ```
     pub fn factorise(&self, entries: &[usize]) -> Result<TupleMorphism, MorphismError> {
         ascending("factorise", Side::Codomain, entries, self.codomain.len())?;
         let mut images = Images::new();
@@ -229,6 +258,13 @@ impl TupleMorphism {
     /// The inverse of an isomorphism.
     ///
     /// Errors: there is none ([`MorphismError::NotIsomorphism`]).
+    ///
+    /// ```
+    /// use tilewright_morphism::TupleMorphism;
+    ///
+    /// let f: TupleMorphism = "(4,5,2) -> (2,4,5) : (2,3,1)".parse().unwrap();
+    /// assert_eq!(f.inverse().unwrap().to_string(), "(2,4,5) -> (4,5,2) : (3,1,2)");
+    /// ```
     pub fn inverse(&self) -> Result<TupleMorphism, MorphismError> {
         if let Some(entry) = self.map.images.iter().position(|place| *place == 0) {
             return Err(MorphismError::NotIsomorphism { entry, side: Side::Domain });
