@@ -4,74 +4,31 @@
 //! Reason for unsafe code: the instructions have no safe form that the compiler keeps in registers.
 #![allow(unsafe_code)]
 
-/// Single precision: 16x6.
-pub(in crate::gemm) mod single {
-    use core::arch::x86_64::*;
+use super::kernel::float_kernels;
 
-    use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
-
-    /// The kernels.
-    pub(in crate::gemm) static KERNELS: Kernels<f32, f32> = Kernels {
-        lanes: 8,
-        group: 1,
-        extra: 0,
-        below: nothing,
-        busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
-        strided: kernel_table!(true, false, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
-        edge: kernel_table!(true, true, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
+/// The numbers of columns for one vector, two and three.
+macro_rules! shapes {
+    ($table:ident, $strided:literal, $edge:literal) => {
+        $table!($strided, $edge, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4])
     };
-
-    registers! {
-        features: "avx2,fma", word: f32, element: f32, vector: __m256, mask: __m256i,
-        some(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-        zero _mm256_setzero_ps(),
-        load(from) _mm256_loadu_ps(from.cast()),
-        load_some(from, mask) _mm256_maskload_ps(from.cast(), mask),
-        store(to, value) _mm256_storeu_ps(to, value),
-        store_some(to, value, mask) _mm256_maskstore_ps(to, mask, value),
-        broadcast(word) _mm256_set1_ps(word),
-        multiply_add(a, b, sum) _mm256_fmadd_ps(a, b, sum),
-        scale(alpha, sum) _mm256_mul_ps(_mm256_set1_ps(alpha), sum),
-        scale_add(alpha, sum, beta, old) _mm256_fmadd_ps(_mm256_set1_ps(beta), old, _mm256_mul_ps(_mm256_set1_ps(alpha), sum)),
-        correct(sum, _below, _column) sum,
-    }
-    micro_kernel!(features: "avx2,fma", word: f32, element: f32, lanes: 8, ahead: 16);
 }
 
-/// Double precision: 8x6.
-pub(in crate::gemm) mod double {
-    use core::arch::x86_64::*;
+float_kernels! {
+    /// Single precision: 16x6.
+    single: "avx2,fma", f32, 8 lanes of __m256, __m256i, 16 ahead, shapes,
+    some(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+    load_some(from, mask) _mm256_maskload_ps(from.cast(), mask),
+    store_some(to, value, mask) _mm256_maskstore_ps(to, mask, value),
+    _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_mul_ps, _mm256_fmadd_ps,
+}
 
-    use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
-
-    /// The kernels.
-    pub(in crate::gemm) static KERNELS: Kernels<f64, f64> = Kernels {
-        lanes: 4,
-        group: 1,
-        extra: 0,
-        below: nothing,
-        busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
-        strided: kernel_table!(true, false, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
-        edge: kernel_table!(true, true, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
-    };
-
-    registers! {
-        features: "avx2,fma", word: f64, element: f64, vector: __m256d, mask: __m256i,
-        some(count) _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
-        zero _mm256_setzero_pd(),
-        load(from) _mm256_loadu_pd(from.cast()),
-        load_some(from, mask) _mm256_maskload_pd(from.cast(), mask),
-        store(to, value) _mm256_storeu_pd(to, value),
-        store_some(to, value, mask) _mm256_maskstore_pd(to, mask, value),
-        broadcast(word) _mm256_set1_pd(word),
-        multiply_add(a, b, sum) _mm256_fmadd_pd(a, b, sum),
-        scale(alpha, sum) _mm256_mul_pd(_mm256_set1_pd(alpha), sum),
-        scale_add(alpha, sum, beta, old) _mm256_fmadd_pd(_mm256_set1_pd(beta), old, _mm256_mul_pd(_mm256_set1_pd(alpha), sum)),
-        correct(sum, _below, _column) sum,
-    }
-    micro_kernel!(features: "avx2,fma", word: f64, element: f64, lanes: 4, ahead: 16);
+float_kernels! {
+    /// Double precision: 8x6.
+    double: "avx2,fma", f64, 4 lanes of __m256d, __m256i, 16 ahead, shapes,
+    some(count) _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
+    load_some(from, mask) _mm256_maskload_pd(from.cast(), mask),
+    store_some(to, value, mask) _mm256_maskstore_pd(to, mask, value),
+    _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_mul_pd, _mm256_fmadd_pd,
 }
 
 /// Bytes as numbers of 16 bits, two to a word, multiplied and added in pairs: 16x6.
@@ -87,7 +44,7 @@ pub(in crate::gemm) mod byte_pairs {
         extra: 0,
         below: nothing,
         busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4]),
+        packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],
     };

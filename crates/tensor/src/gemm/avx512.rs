@@ -4,74 +4,31 @@
 //! Reason for unsafe code: the instructions have no safe form that the compiler keeps in registers.
 #![allow(unsafe_code)]
 
-/// Single precision: 48x8.
-pub(in crate::gemm) mod single {
-    use core::arch::x86_64::*;
+use super::kernel::float_kernels;
 
-    use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
-
-    /// The kernels.
-    pub(in crate::gemm) static KERNELS: Kernels<f32, f32> = Kernels {
-        lanes: 16,
-        group: 1,
-        extra: 0,
-        below: nothing,
-        busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
-        strided: kernel_table!(true, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
-        edge: kernel_table!(true, true, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
+/// The numbers of columns for one vector, two, three and four.
+macro_rules! shapes {
+    ($table:ident, $strided:literal, $edge:literal) => {
+        $table!($strided, $edge, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6])
     };
-
-    registers! {
-        features: "avx512f", word: f32, element: f32, vector: __m512, mask: __mmask16,
-        some(count) ((1_u32 << count) - 1) as _,
-        zero _mm512_setzero_ps(),
-        load(from) _mm512_loadu_ps(from.cast()),
-        load_some(from, mask) _mm512_maskz_loadu_ps(mask, from.cast()),
-        store(to, value) _mm512_storeu_ps(to, value),
-        store_some(to, value, mask) _mm512_mask_storeu_ps(to, mask, value),
-        broadcast(word) _mm512_set1_ps(word),
-        multiply_add(a, b, sum) _mm512_fmadd_ps(a, b, sum),
-        scale(alpha, sum) _mm512_mul_ps(_mm512_set1_ps(alpha), sum),
-        scale_add(alpha, sum, beta, old) _mm512_fmadd_ps(_mm512_set1_ps(beta), old, _mm512_mul_ps(_mm512_set1_ps(alpha), sum)),
-        correct(sum, _below, _column) sum,
-    }
-    micro_kernel!(features: "avx512f", word: f32, element: f32, lanes: 16, ahead: 8);
 }
 
-/// Double precision: 24x8.
-pub(in crate::gemm) mod double {
-    use core::arch::x86_64::*;
+float_kernels! {
+    /// Single precision: 48x8.
+    single: "avx512f", f32, 16 lanes of __m512, __mmask16, 8 ahead, shapes,
+    some(count) ((1_u32 << count) - 1) as _,
+    load_some(from, mask) _mm512_maskz_loadu_ps(mask, from.cast()),
+    store_some(to, value, mask) _mm512_mask_storeu_ps(to, mask, value),
+    _mm512_setzero_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps, _mm512_mul_ps, _mm512_fmadd_ps,
+}
 
-    use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
-
-    /// The kernels.
-    pub(in crate::gemm) static KERNELS: Kernels<f64, f64> = Kernels {
-        lanes: 8,
-        group: 1,
-        extra: 0,
-        below: nothing,
-        busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
-        strided: kernel_table!(true, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
-        edge: kernel_table!(true, true, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
-    };
-
-    registers! {
-        features: "avx512f", word: f64, element: f64, vector: __m512d, mask: __mmask8,
-        some(count) ((1_u32 << count) - 1) as _,
-        zero _mm512_setzero_pd(),
-        load(from) _mm512_loadu_pd(from.cast()),
-        load_some(from, mask) _mm512_maskz_loadu_pd(mask, from.cast()),
-        store(to, value) _mm512_storeu_pd(to, value),
-        store_some(to, value, mask) _mm512_mask_storeu_pd(to, mask, value),
-        broadcast(word) _mm512_set1_pd(word),
-        multiply_add(a, b, sum) _mm512_fmadd_pd(a, b, sum),
-        scale(alpha, sum) _mm512_mul_pd(_mm512_set1_pd(alpha), sum),
-        scale_add(alpha, sum, beta, old) _mm512_fmadd_pd(_mm512_set1_pd(beta), old, _mm512_mul_pd(_mm512_set1_pd(alpha), sum)),
-        correct(sum, _below, _column) sum,
-    }
-    micro_kernel!(features: "avx512f", word: f64, element: f64, lanes: 8, ahead: 8);
+float_kernels! {
+    /// Double precision: 24x8.
+    double: "avx512f", f64, 8 lanes of __m512d, __mmask8, 8 ahead, shapes,
+    some(count) ((1_u32 << count) - 1) as _,
+    load_some(from, mask) _mm512_maskz_loadu_pd(mask, from.cast()),
+    store_some(to, value, mask) _mm512_mask_storeu_pd(to, mask, value),
+    _mm512_setzero_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_mul_pd, _mm512_fmadd_pd,
 }
 
 /// Bytes, four to a word, with the dot products of VNNI: 48x8. Those of A are raised by 128, which the words below B make up for.
@@ -88,7 +45,7 @@ pub(in crate::gemm) mod dot_bytes {
         extra: 1,
         below: corrections,
         busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
+        packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],
     };
@@ -125,7 +82,7 @@ pub(in crate::gemm) mod dot_halves {
         extra: 0,
         below: nothing,
         busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
+        packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],
     };
@@ -169,7 +126,7 @@ pub(in crate::gemm) mod byte_pairs {
         extra: 0,
         below: nothing,
         busy,
-        packed: kernel_table!(false, false, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]),
+        packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],
     };

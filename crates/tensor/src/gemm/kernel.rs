@@ -208,14 +208,17 @@ macro_rules! micro_kernel {
                         (a, b) = (a.wrapping_offset(a_step), b.wrapping_offset(b_step));
                     };
                 }
-                // The tile of C is asked for column by column between the steps. All of it at once would keep the lines of A waiting.
+                // The tile of C is asked for column by column between the steps. All of it at once would keep the lines of A waiting. A column that does not
+                // begin with a line ends in one more.
                 let part = tile.k / (N + 2) / 2;
                 let mut pairs = tile.k / 2;
                 for j in 0..=N {
                     if j < N {
+                        let column = tile.c.wrapping_offset(j as isize * tile.c_column);
                         for i in 0..M {
-                            prefetch(tile.c.wrapping_offset(j as isize * tile.c_column).wrapping_add(i * $lanes));
+                            prefetch(column.wrapping_add(i * $lanes));
                         }
+                        prefetch(column.wrapping_add(M * $lanes - 1));
                         let row = tile.ahead.from.wrapping_offset(j as isize * tile.ahead.row);
                         for line in 0..tile.ahead.lines {
                             prefetch_second(row.wrapping_add(line * $crate::gemm::workspace::LINE));
@@ -294,3 +297,53 @@ macro_rules! kernel_table {
     };
 }
 pub(super) use kernel_table;
+
+/// The kernels of an instruction set whose words are floats, and so the elements of C: the module that holds them.
+///
+/// The instructions are named; only those that take some lanes differ in the order of their operands. `$shapes` is the macro that gives the numbers of vectors
+/// and columns to [`kernel_table`].
+macro_rules! float_kernels {
+    (
+        $(#[$doc:meta])* $module:ident: $features:literal, $word:ty, $lanes:literal lanes of $vector:ty, $mask:ty, $ahead:literal ahead, $shapes:ident,
+        some($count:ident) $some:expr,
+        load_some($part_from:ident, $part_mask:ident) $load_some:expr,
+        store_some($part_to:ident, $part_value:ident, $store_mask:ident) $store_some:expr,
+        $zero:ident, $load:ident, $store:ident, $broadcast:ident, $multiply:ident, $multiply_add:ident $(,)?
+    ) => {
+        $(#[$doc])*
+        pub(in crate::gemm) mod $module {
+            use core::arch::x86_64::*;
+
+            use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
+
+            /// The kernels.
+            pub(in crate::gemm) static KERNELS: Kernels<$word, $word> = Kernels {
+                lanes: $lanes,
+                group: 1,
+                extra: 0,
+                below: nothing,
+                busy,
+                packed: $shapes!(kernel_table, false, false),
+                strided: $shapes!(kernel_table, true, false),
+                edge: $shapes!(kernel_table, true, true),
+            };
+
+            registers! {
+                features: $features, word: $word, element: $word, vector: $vector, mask: $mask,
+                some($count) $some,
+                zero $zero(),
+                load(from) $load(from.cast()),
+                load_some($part_from, $part_mask) $load_some,
+                store(to, value) $store(to, value),
+                store_some($part_to, $part_value, $store_mask) $store_some,
+                broadcast(word) $broadcast(word),
+                multiply_add(a, b, sum) $multiply_add(a, b, sum),
+                scale(alpha, sum) $multiply($broadcast(alpha), sum),
+                scale_add(alpha, sum, beta, old) $multiply_add($broadcast(beta), old, scale(alpha, sum)),
+                correct(sum, _below, _column) sum,
+            }
+            micro_kernel!(features: $features, word: $word, element: $word, lanes: $lanes, ahead: $ahead);
+        }
+    };
+}
+pub(super) use float_kernels;

@@ -17,7 +17,7 @@ use super::pack::Pack;
 use super::source::Source;
 use super::tasks::tasks;
 use super::tile::{Ahead, Slices, TileProduct};
-use super::workspace::{Room, Workspace};
+use super::workspace::{LINE, Room, Workspace};
 
 /// Where the elements of a matrix lie.
 pub enum Places<'a> {
@@ -93,6 +93,10 @@ pub struct Plan {
 /// The bytes after which the places of a first-level cache repeat.
 const PAGE: usize = 4096;
 
+/// The most lines of a slice that may take the same place of a first-level cache, as many as fit there: some of them are pushed out, but they are read one after another, and
+/// the second cache has them.
+const WAYS: usize = 12;
+
 /// How often a factor is read where it lies, at the most, in slices.
 const READ_IN_PLACE: usize = 12;
 
@@ -139,12 +143,12 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let [rows, columns] = tasks(self.extents, &blocking, threads);
         let Blocking { mr, nr, mc, nc, kc } = blocking;
         // In place where a word is a number, there is one stride each way, and few slices of the other factor pass.
-        let a = self.in_place(&self.a.places, columns.div_ceil(nr)).filter(|[row, _]| *row == 1);
-        let b = self.in_place(&self.b.places, rows.div_ceil(mr));
+        let depth = kc.min(self.extents[2]);
+        let a = self.in_place(&self.a.places, [mr, depth], columns.div_ceil(nr)).filter(|[row, _]| *row == 1);
+        let b = self.in_place(&self.b.places, [nr, depth], rows.div_ceil(mr));
         let blocking =
             Blocking { mc: mc.min(rows.next_multiple_of(mr)), nc: nc.min(columns.next_multiple_of(nr)), ..blocking };
         let Blocking { mc, nc, .. } = blocking;
-        let depth = kc.min(self.extents[2]);
         let words = depth.div_ceil(self.kernels.group);
         let gathers = [&self.a.places, &self.b.places].iter().any(|places| matches!(places, Places::Each(_)));
         let mut room = Room::default();
@@ -332,16 +336,13 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         workspace.keep();
     }
 
-    /// The strides along the rows and along K of a factor that is read where it lies: there is one each way, which suits the cache, and not many slices of the other factor pass.
-    fn in_place(&self, places: &Places<'_>, passes: usize) -> Option<[isize; 2]> {
+    /// The strides along the rows and along K of a factor that is read where it lies: there is one each way, not many slices of the other factor pass, and
+    /// a slice of these rows and steps stays in the first cache meanwhile.
+    fn in_place(&self, places: &Places<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
         match places {
             Places::Lines(rows, steps) if self.same && passes <= READ_IN_PLACE => {
                 let strides = [rows.stride(1)?, steps.stride(0)?];
-                // Lines a page apart take the same few places of a cache, and push each other out.
-                let apart = |stride: &isize| {
-                    !stride.unsigned_abs().wrapping_mul(size_of::<S>()).is_multiple_of(PAGE) || *stride == 0
-                };
-                strides.iter().all(apart).then_some(strides)
+                (ways(slice, strides, size_of::<S>()) <= WAYS).then_some(strides)
             }
             _ => None,
         }
@@ -415,6 +416,24 @@ struct Shape {
     edge: bool,
     /// Whether a slice of A stays in the first cache while all slices of B pass. Otherwise a slice of B stays, and A passes.
     stays: bool,
+}
+
+/// How many lines of a slice of these rows and steps take the same place of the first cache, where it is most crowded.
+///
+/// Lines a page apart take the same place. The slice is a number of runs, each of several lines side by side.
+fn ways([rows, steps]: [usize; 2], [row, step]: [isize; 2], bytes: usize) -> usize {
+    let stride = |stride: isize| stride.unsigned_abs().saturating_mul(bytes);
+    let (run, runs, apart) = if row.unsigned_abs() <= step.unsigned_abs() {
+        (stride(row).saturating_mul(rows), steps, stride(step))
+    } else {
+        (stride(step).saturating_mul(steps), rows, stride(row))
+    };
+    let lines = run.div_ceil(LINE).clamp(1, PAGE / LINE);
+    let runs = if apart == 0 { 1 } else { runs };
+    // The runs begin at so many places.
+    let places = PAGE >> apart.trailing_zeros().min(PAGE.trailing_zeros());
+    let reached = (places.min(runs).saturating_mul(lines)).min(PAGE / LINE);
+    runs.saturating_mul(lines).div_ceil(reached.max(1))
 }
 
 /// Whether a slice of A fits into the first cache while all slices of B pass.

@@ -4,26 +4,9 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use tilewright_layout::{Composed, Layout, Leaf, StaticLayout, Swizzle, Tree, Xor};
 use tilewright_tensor::{CopyOptions, Instructions, Offsets, Plan, TensorView, TensorViewMut, copy, fill};
 
-/// A seeded generator (splitmix64).
-struct Random(u64);
+use crate::random::Random;
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
     fn shuffled(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
         for k in (1..count).rev() {

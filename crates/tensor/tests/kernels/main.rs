@@ -2,4 +2,5 @@
 
 mod copies;
 mod gemm;
+mod random;
 mod transforms;
