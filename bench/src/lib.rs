@@ -18,7 +18,8 @@ mod gemm;
 
 use std::time::Instant;
 
-fn main() {
+/// Does what the arguments of the process say.
+pub fn run() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {

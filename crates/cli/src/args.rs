@@ -238,7 +238,8 @@ must show that every number on the way fits.")]
 Examples:
   tilewright bench copy
   tilewright bench copy --size 256 --threads 1
-  tilewright bench gemm --quick --atom 1     the second fastest instructions")]
+  tilewright bench gemm --quick
+  tilewright bench gemm --path avx2 --type f32 --threads 1")]
     Bench {
         #[command(subcommand)]
         table: crate::bench::Table,

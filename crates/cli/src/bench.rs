@@ -27,17 +27,28 @@ pub enum Table {
         threads: Vec<u16>,
     },
 
-    /// Products of matrices, in GFLOP/s: the best of some runs, on one thread and on two.
+    /// Products of matrices, in GFLOP/s: the best of some runs.
     ///
-    /// `share` is that of the multiply-adds that the instructions of the atom were found to do in the same run. NumPy is asked if `python3` has it, the crates
-    /// `gemm` and `matrixmultiply` if there is a command `tilewright-peers`, which `cargo install --path bench` builds.
+    /// `share` is that of the peak: the multiply-adds that the same instructions do in registers alone, on as many threads, the most of many short slices that are
+    /// measured in turn with the runs. NumPy is asked if `python3` has it, the crates `gemm` and `matrixmultiply` if there is a command `tilewright-peers`, which
+    /// `cargo install --path bench` builds.
+    ///
+    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by `OPENBLAS_CORETYPE`, the crates by a command `tilewright-peers-avx2`, which
+    /// `cargo install --path bench --no-default-features --features avx2` builds without AVX-512. With `--path portable` OpenBLAS is held to SSE3, and the crates, which cannot be
+    /// held to less than AVX2, are not asked.
     Gemm {
         /// Fewer shapes.
         #[arg(long)]
         quick: bool,
-        /// Which micro-kernel: the number of the atom, the fastest first.
-        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-        atom: usize,
+        /// The instructions of the micro-kernel; the fastest that are here where none are given.
+        #[arg(long, value_name = "INSTRUCTIONS")]
+        path: Option<gemm::Path>,
+        /// The types of numbers, separated by commas.
+        #[arg(long = "type", value_name = "TYPES", value_delimiter = ',', default_value = "f32,f64")]
+        kinds: Vec<gemm::Kind>,
+        /// The numbers of threads, separated by commas.
+        #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2", value_parser = clap::value_parser!(u16).range(1..=1024))]
+        threads: Vec<u16>,
         /// The seconds that each case takes at the least.
         #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
         seconds: f64,
@@ -45,12 +56,12 @@ pub enum Table {
 }
 
 pub fn run(table: &Table, terminal: &mut Terminal) -> Result<(), Failure> {
+    let counts = |threads: &[u16]| threads.iter().copied().map(usize::from).collect::<Vec<_>>();
     match table {
-        Table::Copy { size, seconds, threads } => {
-            let threads: Vec<usize> = threads.iter().copied().map(usize::from).collect();
-            copy::run(usize::from(*size), *seconds, &threads, terminal)
+        Table::Copy { size, seconds, threads } => copy::run(usize::from(*size), *seconds, &counts(threads), terminal),
+        Table::Gemm { quick, path, kinds, threads, seconds } => {
+            gemm::run(*quick, *path, kinds, &counts(threads), *seconds, terminal)
         }
-        Table::Gemm { quick, atom, seconds } => gemm::run(*quick, *atom, *seconds, terminal),
     }
 }
 

@@ -250,14 +250,18 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
     best
 }
 
-/// What the instructions of an atom can do on so many threads at the most, in multiplications and additions a second: the best of some runs.
-pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom, threads: usize) -> f64 {
-    let once = || {
-        let start = Instant::now();
-        let multiplications = tensor::multiply_adds::<S>(atom, 20_000).unwrap_or(0);
+/// What the instructions of an atom do in registers alone on all threads of the pool that this runs in, in multiplications and additions a second: one slice of about a millisecond.
+///
+/// The clock of a processor changes with what it and its neighbours do, so that one slice says little: whoever wants the peak takes the most of many, between the runs that it is compared with.
+pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom) -> f64 {
+    let rates = rayon::broadcast(|_| {
+        let (start, mut multiplications) = (Instant::now(), 0);
+        while start.elapsed().as_micros() < 1000 {
+            multiplications += tensor::multiply_adds::<S>(atom, 2_000).unwrap_or(0);
+        }
         2.0 * multiplications as f64 / start.elapsed().as_secs_f64()
-    };
-    (0..20).map(|_| once()).fold(0.0, f64::max) * threads as f64
+    });
+    rates.iter().sum()
 }
 
 fn multiply<S: Number>(options: &Options, terminal: &mut Terminal) -> Result<(), Failure>
@@ -301,12 +305,13 @@ where
     writeln!(terminal.out, "{tilings}")?;
     terminal.out.flush()?;
 
-    let peak = peak::<S>(atom, threads);
+    let mut limit: f64 = 0.0;
     let mut progress = Progress::new("multiplying", u64::from(options.repeat));
     let mut outcome = Ok(());
     let seconds = best_time(options.repeat, &mut progress, || {
         // Where C counts, each run begins with what it was.
         c.as_mut_slice().copy_from_slice(old.as_slice());
+        limit = limit.max(pool.install(|| peak::<S>(atom)));
         let start = Instant::now();
         outcome = pool.install(|| tensor::gemm(&mma, alpha, &a.view(), &b_view, beta, &mut c.view_mut()));
         start.elapsed().as_secs_f64()
@@ -321,8 +326,8 @@ where
         "time     {:.3} ms, {:.1} GFLOP/s, {:.2} of the peak of {:.1} that these instructions reach here",
         seconds * 1e3,
         rate / 1e9,
-        rate / peak,
-        peak / 1e9
+        rate / limit,
+        limit / 1e9
     )?;
     if let Some(path) = &options.output {
         npy::write(path, &c.view()).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use tilewright::Layout;
+use tilewright::atoms::Arch;
 use tilewright::tensor::{self, Tensor, TensorView};
 
 use super::failed;
@@ -65,12 +66,69 @@ const CASES: [Case; 15] = {
     ]
 };
 
-/// Prints the table.
-pub fn run(quick: bool, atom: usize, seconds: f64, terminal: &mut Terminal) -> Result<(), Failure> {
+/// Instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Path {
+    /// Vectors of 64 bytes.
+    Avx512,
+    /// Vectors of 32 bytes, and fused multiply-adds.
+    Avx2,
+    /// What every machine of its kind has.
+    Portable,
+}
+
+impl Path {
+    fn arch(self) -> Arch {
+        match self {
+            Path::Avx512 => Arch::Avx512,
+            Path::Avx2 => Arch::Avx2,
+            Path::Portable => Arch::Portable,
+        }
+    }
+
+    /// The command that asks the crates, compiled for no more than these instructions.
+    fn crates(self) -> Option<&'static str> {
+        match self {
+            Path::Avx512 => Some("tilewright-peers"),
+            Path::Avx2 => Some("tilewright-peers-avx2"),
+            Path::Portable => None,
+        }
+    }
+
+    /// The processor that OpenBLAS is to take this one for.
+    fn core(self) -> Option<&'static str> {
+        match self {
+            Path::Avx512 => None,
+            Path::Avx2 => Some("Haswell"),
+            Path::Portable => Some("Prescott"),
+        }
+    }
+}
+
+/// Types of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    F32,
+    F64,
+}
+
+/// Prints the tables.
+pub fn run(
+    quick: bool,
+    path: Option<Path>,
+    kinds: &[Kind],
+    threads: &[usize],
+    seconds: f64,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let cases = if quick { CASES.get(..8).unwrap_or(&CASES) } else { &CASES };
-    for threads in [1, 2] {
-        table::<f32>("f32", cases, threads, atom, seconds, terminal)?;
-        table::<f64>("f64", cases, threads, atom, seconds, terminal)?;
+    for &threads in threads {
+        for kind in kinds {
+            match kind {
+                Kind::F32 => table::<f32>("f32", cases, path, threads, seconds, terminal)?,
+                Kind::F64 => table::<f64>("f64", cases, path, threads, seconds, terminal)?,
+            }
+        }
     }
     Ok(())
 }
@@ -92,14 +150,18 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
 fn table<S: Number<Sum = S> + crate::gemm::Sum>(
     kind: &str,
     cases: &[Case],
+    path: Option<Path>,
     threads: usize,
-    atom: usize,
     least: f64,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let atoms = tensor::cpu_atoms::<S>().map_err(failed)?;
-    let Some(atom) = atoms.get(atom) else {
-        return Err(Failure::Usage(format!("there are {} atoms for {kind} here", atoms.len())));
+    let Some(atom) = atoms.iter().find(|atom| path.is_none_or(|path| atom.arch() == path.arch())) else {
+        let known: Vec<_> = atoms.iter().map(|atom| atom.name()).collect();
+        return Err(Failure::Usage(format!(
+            "this machine does not have these instructions; there are {}",
+            known.join(", ")
+        )));
     };
     let mma = tensor::cpu_mma_of(atom.clone(), threads).map_err(failed)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -131,12 +193,12 @@ fn table<S: Number<Sum = S> + crate::gemm::Sum>(
 
         // Runs of some milliseconds, or one product where that takes longer.
         let inner = (2e8 / work).ceil().max(1.0);
-        let limit = peak::<S>(atom, threads);
         let mut outcome = Ok(());
-        let seconds = pool.install(|| {
+        let (seconds, limit) = pool.install(|| {
             let begin = Instant::now();
-            let (mut best, mut runs) = (f64::INFINITY, 0);
+            let (mut best, mut limit, mut runs) = (f64::INFINITY, 0.0, 0);
             while runs < 3 || begin.elapsed().as_secs_f64() < least {
+                limit = peak::<S>(atom).max(limit);
                 let start = Instant::now();
                 for _ in 0..inner as usize {
                     outcome = tensor::gemm(&mma, one, &a.view(), &b_view, zero, &mut c_view);
@@ -144,11 +206,15 @@ fn table<S: Number<Sum = S> + crate::gemm::Sum>(
                 best = start.elapsed().as_secs_f64().min(best);
                 runs += 1;
             }
-            best
+            (best, limit)
         });
         outcome.map_err(failed)?;
         let ours = inner * work / seconds;
-        let others = if case.forms.contains(&Form::Tiles) { Vec::new() } else { peers(kind, threads, case, least) };
+        let others = if case.forms.contains(&Form::Tiles) {
+            Vec::new()
+        } else {
+            peers(kind, path.unwrap_or(Path::Avx512), threads, case, least)
+        };
 
         progress.hide();
         let forms = format!("{}, {}", a_form.name(), b_form.name());
@@ -183,23 +249,29 @@ fn table<S: Number<Sum = S> + crate::gemm::Sum>(
 }
 
 /// The rates of those that are installed.
-fn peers(kind: &str, threads: usize, case: &Case, least: f64) -> Vec<(String, f64)> {
+fn peers(kind: &str, path: Path, threads: usize, case: &Case, least: f64) -> Vec<(String, f64)> {
     let ([m, n, k], forms) = (case.extents.map(|extent| extent.to_string()), case.forms.map(Form::name));
     let (threads, least) = (threads.to_string(), least.to_string());
     let [a, b] = forms;
-    let mut crates = Command::new("tilewright-peers");
-    crates.args(["gemm", kind, &threads, &least, &m, &n, &k, a, b]);
+    let crates = path.crates().map(|name| {
+        let mut crates = Command::new(name);
+        crates.args(["gemm", kind, &threads, &least, &m, &n, &k, a, b]);
+        crates
+    });
     let mut numpy = Command::new("python3");
     numpy.args(["-c", NUMPY, kind, &least, &m, &n, &k, a, b]);
     for name in ["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"] {
         numpy.env(name, &threads);
     }
-    // Either may have OpenBLAS take this processor for an older one.
+    // The first may have OpenBLAS take this processor for an older one, the second for one with another cache.
     for name in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
         numpy.env_remove(name);
     }
+    if let Some(core) = path.core() {
+        numpy.env("OPENBLAS_CORETYPE", core);
+    }
     let mut rates = Vec::new();
-    for command in [&mut crates, &mut numpy] {
+    for mut command in crates.into_iter().chain([numpy]) {
         let Ok(output) = command.output() else { continue };
         let text = String::from_utf8_lossy(&output.stdout);
         for line in text.lines() {

@@ -1,0 +1,5 @@
+//! What other crates reach with all instructions of this machine.
+
+fn main() {
+    tilewright_peers::run();
+}
