@@ -19,8 +19,11 @@ use super::kernel::Kernels;
 const BLOCK_BYTES: usize = 2 << 20;
 /// The bytes of a packed panel of B.
 const PANEL_BYTES: usize = 4 << 20;
-/// The words of a sum that are added up at once: a slice of B of twelve columns then takes a quarter of a first-level cache, or half of one in double precision.
+/// The words of a sum that are added up at once: a slice of B of eight columns then takes a sixth of a first-level cache, or a third in double precision.
 const DEPTH: usize = 256;
+
+/// The bytes of a block of A from which on its vectors come late.
+const NEAR: usize = 512 << 10;
 
 /// What the beginning and the end of a tile take, in quarters of a cycle.
 const BEGINNING: usize = 200;
@@ -49,9 +52,9 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
 
 /// The vectors and columns of the tiles of a matrix of `vectors` by `columns`, each the sum of `steps` products.
 ///
-/// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, a quarter for each word that is
-/// loaded, a whole one for each vector, which may come from the second cache, and four cycles at least, until its sums can be added to again; and every tile begins and ends
-/// with work of its own.
+/// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, some time for each word and each
+/// vector that is loaded, and four cycles at least, until its sums can be added to again; and every tile begins and ends with work of its own. Where a block of A is
+/// small, loads are alike, half a cycle each; where it takes much of the second cache, vectors come late, three quarters of a cycle each, and words a quarter.
 #[inline]
 pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize, steps: usize) -> [usize; 2] {
     let highest = kernels.packed.len();
@@ -59,7 +62,10 @@ pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize
         let width = kernels.packed.get(vectors - 1).map_or(1, |columns| columns.len());
         return [vectors, balanced(columns, width, 1)];
     }
-    let time = |height: usize, width: usize| (2 * height * width + 4 * height + width).max(16) * steps + BEGINNING;
+    let near = vectors.saturating_mul(kernels.lanes * steps * size_of::<W>()) <= NEAR;
+    let [vector, word] = if near { [2, 2] } else { [3, 1] };
+    let time =
+        |height: usize, width: usize| (2 * height * width + vector * height + word * width).max(16) * steps + BEGINNING;
     let all = |height: usize, width: usize| {
         let row = |height: usize| {
             let (whole, rest) = (columns / width, columns % width);
