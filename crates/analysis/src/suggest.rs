@@ -3,10 +3,10 @@
 //! Law: the accesses stay what they are and the tile keeps its layout, but for one change, and of all changes of its kind the best is given: with the fewest wavefronts of all accesses together, then
 //! with the least memory, then the simplest. Wavefronts are counted as [`crate::bank_conflicts`] counts them.
 //!
-//! * **A swizzle** `S<b,m,s>` after the layout. It must keep vectors whole, `2^m >= vector`; it must flip bits that decide a bank, or it changes nothing; and what it reads must be a bit of
+//! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if it has one that keeps vectors whole and is its own inverse. It must keep vectors whole, `2^m >= vector`; it must flip bits that decide a bank, or it changes nothing; and what it reads must be a bit of
 //!   an offset. That leaves a few hundred, and each is counted. Those that read below what they flip, `s < 0`, either take vectors apart or permute the banks.
 //! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that keep vectors and words whole, by search with a bound ([`mod@linear`]).
-//! * **A padding**: the offset grows by `p` at each multiple of a stride `d`, for each `d` that all greater strides are multiples of. Banks repeat after a line of all banks, so each `p` up to
+//! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a stride `d`, for each `d` that all greater strides are multiples of. Banks repeat after a line of all banks, so each `p` up to
 //!   that is counted.
 //! * **Another order of threads** for one access: which thread takes which vector, the bits of its number permuted.
 //!
@@ -16,7 +16,7 @@ mod linear;
 mod padding;
 mod threads;
 
-use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Swizzle};
+use tilewright_layout::{BitMatrix, Composed, Layout, OuterMap, Swizzle};
 
 use crate::access::Access;
 use crate::banks::{BankReport, Banks, bank_conflicts};
@@ -25,6 +25,8 @@ use crate::storage::Storage;
 
 /// How many loads and stores the accesses of a search may have together.
 pub const MAX_SEARCHED: i64 = 1 << 17;
+/// How many elements a composed tile may have, all of whose offsets are looked at.
+pub const MAX_COMPOSED: i64 = 1 << 20;
 
 /// A change that costs less.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +120,10 @@ fn total(reports: &[BankReport]) -> i64 {
 
 /// The changes that make accesses to a tile in shared memory cost less.
 ///
-/// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and stores.
+/// A tile is a layout, `&layout`, or a composed one: what is changed is then what its map makes of the layout.
+///
+/// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and
+/// stores, or a composed tile of more than [`MAX_COMPOSED`] elements ([`AnalysisError::TooLarge`]).
 ///
 /// ```
 /// use tilewright_analysis::{Access, Banks, Remedy, suggest};
@@ -132,9 +137,16 @@ fn total(reports: &[BankReport]) -> i64 {
 /// let best = &advice.suggestions[0];
 /// assert_eq!(best.remedy, Remedy::Swizzle("S<3,3,3>".parse().unwrap())); // S<3,4,3> in bytes
 /// assert_eq!((best.wavefronts(), advice.wavefronts()), (advice.ideal(), 9 * 128));
+///
+/// // A swizzle that does too little gives way to another.
+/// let swizzled: Composed = "S<1,3,3> o 0 o (128,64):(64,1)".parse().unwrap();
+/// let read = Access::matrices(&tile.shape(), 16, 4, false).unwrap();
+/// let advice = suggest(swizzled, &[read], Banks::NVIDIA).unwrap();
+/// assert_eq!(advice.suggestions[0].text(), "S<3,3,3> o 0 o (128,64):(64,1)");
+/// # use tilewright_layout::Composed;
 /// ```
-pub fn suggest(layout: &Layout, accesses: &[Access], banks: Banks) -> Result<Advice, AnalysisError> {
-    let problem = Problem::new(layout, accesses, banks)?;
+pub fn suggest(tile: impl Into<Composed>, accesses: &[Access], banks: Banks) -> Result<Advice, AnalysisError> {
+    let problem = Problem::new(tile.into(), accesses, banks)?;
     let mut suggestions = Vec::new();
     if problem.before > problem.bound {
         let swizzle = problem.swizzle()?;
@@ -153,7 +165,10 @@ pub fn suggest(layout: &Layout, accesses: &[Access], banks: Banks) -> Result<Adv
 
 /// Accesses to a layout, and where the lanes of their phases are.
 struct Problem<'a> {
-    layout: &'a Layout,
+    tile: Composed,
+    /// The tile as a layout, where it is one.
+    plain: Option<Layout>,
+    storage: Storage,
     accesses: &'a [Access],
     banks: Banks,
     /// The bits of an element.
@@ -176,11 +191,14 @@ struct Lanes {
 }
 
 impl<'a> Problem<'a> {
-    fn new(layout: &'a Layout, accesses: &'a [Access], banks: Banks) -> Result<Problem<'a>, AnalysisError> {
-        let storage = Storage::from(layout);
+    fn new(tile: Composed, accesses: &'a [Access], banks: Banks) -> Result<Problem<'a>, AnalysisError> {
+        let plain = (tile.outer().is_identity() && *tile.offset() == 0).then(|| tile.inner().clone());
+        let storage = plain.as_ref().map_or_else(|| Storage::from(&tile), Storage::from);
         let bits = accesses.first().map_or(8, Access::bits);
         let mut problem = Problem {
-            layout,
+            tile,
+            plain,
+            storage,
             accesses,
             banks,
             bits,
@@ -195,7 +213,7 @@ impl<'a> Problem<'a> {
             let wanted = "the same in all accesses";
             return Err(AnalysisError::Memory { what: "the bits of an element", value: other, wanted });
         }
-        let (least, greatest) = layout.range()?;
+        let (least, greatest) = problem.range()?;
         if least < 0 {
             return Err(AnalysisError::Memory { what: "the least offset", value: least, wanted: "at least 0" });
         }
@@ -207,19 +225,53 @@ impl<'a> Problem<'a> {
             return Err(AnalysisError::TooLarge { what, value, limit: MAX_SEARCHED });
         }
         for access in accesses {
-            let report = bank_conflicts(&storage, access, banks)?;
+            let report = bank_conflicts(&problem.storage, access, banks)?;
             let slot = (access.bytes().max(banks.bytes()) * 8 / bits).max(1).trailing_zeros();
             for phase in report.phases() {
                 let first = phase.group * access.lanes() + phase.first;
                 let starts = (first..first + phase.lanes)
-                    .map(|thread| layout.eval(&access.index(thread, phase.instruction * access.vector())?));
-                problem.phases.push(Lanes { slot, starts: starts.collect::<Result<_, LayoutError>>()? });
+                    .map(|thread| problem.storage.at(access.index(thread, phase.instruction * access.vector())?));
+                let starts = starts.collect::<Result<_, AnalysisError>>()?;
+                problem.phases.push(Lanes { slot, starts });
             }
             problem.before += report.wavefronts();
             problem.bound += report.ideal();
             problem.reports.push(report);
         }
         Ok(problem)
+    }
+
+    /// The least and the greatest offset.
+    fn range(&self) -> Result<(i64, i64), AnalysisError> {
+        if let Some(layout) = &self.plain {
+            return Ok(layout.range()?);
+        }
+        let value = self.storage.size();
+        if value > MAX_COMPOSED {
+            let what = "the number of elements of a composed tile";
+            return Err(AnalysisError::TooLarge { what, value, limit: MAX_COMPOSED });
+        }
+        let mut range = (0, 0);
+        for index in 0..value {
+            let offset = self.storage.at(index)?;
+            range = (offset.min(range.0), offset.max(range.1));
+        }
+        Ok(range)
+    }
+
+    /// The tile after a map of its offsets.
+    fn after(&self, map: impl Into<OuterMap>) -> Result<Composed, AnalysisError> {
+        Ok(match &self.plain {
+            Some(layout) => Composed::new(map, 0, layout.clone())?,
+            None => self.tile.then(map)?,
+        })
+    }
+
+    /// The swizzle of the tile that another may stand in the place of: undone it leaves vectors whole.
+    fn replaced(&self) -> Option<Swizzle> {
+        let OuterMap::Swizzle(old) = self.tile.outer() else { return None };
+        let whole = old.base() >= i64::from(self.vector.trailing_zeros());
+        (whole && old.shift().abs() >= old.bits()).then_some(*old)
     }
 
     /// The number of low bits of an offset that decide a bank or lie below.
@@ -259,13 +311,16 @@ impl<'a> Problem<'a> {
     fn swizzle(&self) -> Result<Option<Suggestion>, AnalysisError> {
         let (line, width) = (i64::from(self.line()), i64::from(self.width));
         let first = i64::from(self.vector.trailing_zeros());
+        let old = self.replaced();
         let mut best: Option<(i64, i64, i64, i64, Swizzle)> = None;
         for base in first..line {
             for bits in 1..=line - base {
                 for shift in bits..=width - base - bits {
                     let Some(swizzle) = Swizzle::checked(bits, base, shift) else { continue };
                     let most = best.as_ref().map_or(self.before - 1, |best| best.0);
-                    let Some(cost) = self.wavefronts(most, |x| swizzle.apply(x)) else { continue };
+                    let Some(cost) = self.wavefronts(most, |x| swizzle.apply(old.map_or(x, |old| old.apply(x)))) else {
+                        continue;
+                    };
                     let rank = (cost, bits, shift, base);
                     if best.as_ref().is_none_or(|best| rank < (best.0, best.1, best.2, best.3)) {
                         best = Some((cost, bits, shift, base, swizzle));
@@ -274,7 +329,10 @@ impl<'a> Problem<'a> {
             }
         }
         let Some((cost, .., swizzle)) = best else { return Ok(None) };
-        let layout = Composed::new(swizzle, 0, self.layout.clone())?;
+        let layout = match old {
+            Some(_) => Composed::new(swizzle, *self.tile.offset(), self.tile.inner().clone())?,
+            None => self.after(swizzle)?,
+        };
         let proof = if cost <= self.bound { Proof::Bound } else { Proof::Exhausted };
         self.suggestion(Remedy::Swizzle(swizzle), layout, proof).map(Some)
     }
@@ -284,7 +342,7 @@ impl<'a> Problem<'a> {
         let storage = Storage::from(&layout);
         let reports = self.accesses.iter().map(|access| bank_conflicts(&storage, access, self.banks));
         let reports = reports.collect::<Result<Vec<_>, _>>()?;
-        let extra = layout.cosize()? - self.layout.cosize()?;
+        let extra = layout.cosize()? - self.tile.cosize()?;
         Ok(Suggestion { remedy, layout, reports, extra, proof })
     }
 }

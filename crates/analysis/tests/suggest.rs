@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_analysis::{Access, Banks, Proof, Remedy, Suggestion, suggest};
+use tilewright_analysis::{Access, Banks, Proof, Remedy, Storage, Suggestion, bank_conflicts, suggest};
 use tilewright_atoms::SwizzleMode;
-use tilewright_layout::{Layout, Swizzle};
+use tilewright_layout::{Composed, Layout, Swizzle, Xor};
 
 /// The wavefronts of an access whose lanes begin at the offsets `starts`, in elements, in phases of `lanes`.
 fn counted(starts: &[i64], lanes: usize, bits: i64, vector: i64, banks: (i64, i64)) -> i64 {
@@ -245,4 +245,48 @@ fn what_cannot_be_searched_is_refused() {
     let advice = suggest(&apart, &[columns], Banks::NVIDIA).unwrap();
     assert!(advice.suggestions.iter().all(|found| found.wavefronts() < advice.wavefronts()));
     assert!(suggest(&layout, &[], Banks::NVIDIA).unwrap().suggestions.is_empty());
+}
+
+/// A tile that is swizzled already: another swizzle in its place does as well as one for the layout beneath, and a map of bits no worse.
+#[test]
+fn swizzled_tiles_get_the_swizzle_of_the_layout_beneath() {
+    let tile: Layout = "(64,64):(64,1)".parse().unwrap();
+    let read = Access::matrices(&tile.shape(), 16, 4, false).unwrap();
+    let accesses = [Access::rows(&tile.shape(), 16, 8).unwrap(), read];
+    let best = suggest(&tile, &accesses, Banks::NVIDIA).unwrap().suggestions[0].wavefronts();
+    for bits in 1..=3 {
+        for base in 3..=5 {
+            for shift in bits..=4 {
+                for offset in [0, 64] {
+                    let old = Composed::new(Swizzle::new(bits, base, shift).unwrap(), offset, tile.clone()).unwrap();
+                    let Ok(advice) = suggest(old.clone(), &accesses, Banks::NVIDIA) else { continue };
+                    let reached = advice.suggestions.iter().map(|suggestion| suggestion.wavefronts()).min();
+                    assert_eq!(reached.unwrap_or(advice.wavefronts()), best, "{old}");
+                    for suggestion in &advice.suggestions {
+                        if let Remedy::Swizzle(swizzle) = suggestion.remedy {
+                            let expected = Composed::new(swizzle, offset, tile.clone()).unwrap();
+                            assert!(suggestion.layout.equivalent(&expected).unwrap(), "{old}");
+                        }
+                        // Counted once more, as the user would.
+                        let storage = Storage::from(&suggestion.layout);
+                        for (access, report) in accesses.iter().zip(&suggestion.reports) {
+                            let again = bank_conflicts(&storage, access, Banks::NVIDIA).unwrap();
+                            assert_eq!(again.wavefronts(), report.wavefronts(), "{old}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn xor_tiles_are_searched_as_the_maps_that_they_are() {
+    // A transpose of 32 x 32 words through columns that all start in bank 0.
+    let tile: Layout<Xor> = "(32,32):(^32,^1)".parse().unwrap();
+    let composed = tile.bit_matrix().unwrap().to_composed(&tile.shape()).unwrap();
+    let accesses = [Access::rows(&tile.shape(), 32, 1).unwrap(), Access::columns(&tile.shape(), 32, 1).unwrap()];
+    let advice = suggest(composed, &accesses, Banks::NVIDIA).unwrap();
+    assert_eq!(advice.suggestions[0].remedy, Remedy::Swizzle(Swizzle::new(5, 0, 5).unwrap()));
+    assert_eq!(advice.suggestions[0].wavefronts(), advice.ideal());
 }

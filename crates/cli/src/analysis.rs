@@ -5,27 +5,22 @@
 pub mod access;
 pub mod banks;
 pub mod footprint;
+mod options;
 pub mod suggest;
 
 use std::io::Write;
-use std::path::Path;
 
 use tilewright::analysis::{Access, AnalysisError, Storage};
 use tilewright::atoms::AtomError;
-use tilewright::draw::{DrawError, Figure, Format, Medium, Style, Theme, Touched};
+use tilewright::draw::{DrawError, Touched};
+use tilewright::layout::Composed;
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
+
+use options::Lanes;
 
 use crate::json::Object;
 use crate::picture::Window;
 use crate::terminal::{Failure, Terminal};
-
-/// Light, dark, or what the reader prefers.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum ThemeName {
-    Auto,
-    Light,
-    Dark,
-}
 
 /// Why there is no answer: it is refused, or the command was not used as it should be.
 pub enum Stop {
@@ -54,6 +49,15 @@ impl From<AtomError> for Stop {
 impl From<tilewright::LayoutError> for Stop {
     fn from(error: tilewright::LayoutError) -> Stop {
         Stop::from(AnalysisError::from(error))
+    }
+}
+
+impl From<crate::draw::Stop> for Stop {
+    fn from(stop: crate::draw::Stop) -> Stop {
+        match stop {
+            crate::draw::Stop::Refused { code, message, help } => Stop::Refused { code, message, help: Some(help) },
+            crate::draw::Stop::Failed(failure) => Stop::Failed(failure),
+        }
     }
 }
 
@@ -125,6 +129,24 @@ impl Reader<'_> {
         }
     }
 
+    /// A tile whose offsets are known.
+    fn tile(&mut self, source: &str) -> Result<Composed, Stop> {
+        Ok(match self.value(source)? {
+            Value::Composed(map) => map,
+            Value::Swizzle(swizzle) => swizzle.layout()?,
+            Value::XorLayout(layout) => layout.bit_matrix()?.to_composed(&layout.shape())?,
+            value => match (plain(&value), value.parameters().first()) {
+                (Some(layout), _) => Composed::from(&layout),
+                (None, Some(name)) => {
+                    return Err(usage(format!(
+                        "swizzles and paddings are compared by the banks of every offset, so {name} must be known: substitute(A, {name}, 64)"
+                    )));
+                }
+                (None, None) => return Err(not(&value, "layout of offsets")),
+            },
+        })
+    }
+
     fn layout(&mut self, source: &str) -> Result<Layout, Stop> {
         let value = self.value(source)?;
         plain(&value).ok_or_else(|| not(&value, "layout"))
@@ -139,7 +161,9 @@ impl Reader<'_> {
     }
 
     /// The accesses that are written; if none is, that by which the layout is one of threads and values.
-    fn accesses(&mut self, specs: &[String], shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Vec<Access>, Stop> {
+    fn accesses(&mut self, lanes: &Lanes, shape: &Tree<i64>) -> Result<Vec<Access>, Stop> {
+        let Lanes { width: bits, vector, access: specs } = lanes;
+        let (bits, vector) = (*bits, *vector);
         if specs.is_empty() {
             return Ok(vec![Access::thread_values(shape, bits, vector)?]);
         }
@@ -241,33 +265,6 @@ fn ranges(numbers: &[i64]) -> String {
         (first, last) => Some(format!("{first}-{last}")),
     });
     runs.collect::<Vec<_>>().join(",")
-}
-
-fn theme(name: ThemeName) -> Theme {
-    match name {
-        ThemeName::Auto => Theme::Auto,
-        ThemeName::Light => Theme::Light,
-        ThemeName::Dark => Theme::Dark,
-    }
-}
-
-fn style(file: &Path) -> Style {
-    let text = Format::of_file(file) == Ok(Format::Text);
-    Style { medium: if text { Medium::Terminal } else { Medium::Page }, ..Style::default() }
-}
-
-/// Writes figures one below another to a file.
-fn save(figures: Vec<Figure<'_>>, file: &Path, theme: Theme) -> Result<(), Stop> {
-    let format = Format::of_file(file)?;
-    let mut all: Option<Figure<'_>> = None;
-    for figure in figures {
-        all = Some(match all {
-            None => figure,
-            Some(before) => before.above(figure),
-        });
-    }
-    let bytes = all.unwrap_or_default().file(format, theme, 2.0)?;
-    Ok(std::fs::write(file, bytes)?)
 }
 
 /// The lines that lanes touch, a letter for each word: `0` to `9`, then `a` to `v`, is the lane that comes first.

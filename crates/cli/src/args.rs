@@ -162,13 +162,14 @@ Examples:
   tilewright suggest '(128,64):(64,1)' --width 16 --access rows:8 --access ldmatrix.x4
   tilewright suggest '(32,32):(32,1)' --access rows --access columns
   tilewright suggest '(64,32):(32,1)' --width 16 --access rows:8 --access ldmatrix.x4 --json
+  tilewright suggest 'S<1,3,3> o 0 o (128,64):(64,1)' --width 16 --access ldmatrix.x4
   tilewright suggest '(32,32):(32,1)' --access columns -o before-and-after.svg
 
 Accesses are written as for `tilewright banks`; all of them are counted together. Each change is the
 best of its kind: every swizzle and every padding is counted, and linear maps over bits are searched
 with a bound. What is as good as the words wanted allow is said to be, as then nothing does better.")]
     Suggest {
-        /// An expression whose value is a layout of elements in shared memory, without a swizzle.
+        /// An expression whose value is a layout of elements in shared memory; a swizzle that it has may give way to another.
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]
@@ -181,6 +182,7 @@ Examples:
   tilewright footprint '(4,3):(1,6)'
   tilewright footprint --cycles '(3,4):(4,1)'
   tilewright footprint '(8,8):(8,1)' 'S<3,0,3> o 0 o (8,8):(8,1)'
+  tilewright footprint '(4,6):(1,6)' -o memory.svg
 
 Offsets count elements. A layout without gaps and repeats is a permutation of its indices, with cycles,
 an order and a parity.")]

@@ -129,6 +129,14 @@ fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
         Value::Composed(map) if swizzles(map) => draw::swizzle(map, Banks::of_elements(16), style).ok(),
         Value::Swizzle(swizzle) => draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style).ok(),
+        _ => alone(value, style),
+    }
+}
+
+/// A value as what it is: a grid of what it gives, a matrix of bits, a diagram.
+fn alone(value: &Value, style: Style) -> Option<Figure<'static>> {
+    match value {
+        Value::Matrix(map) => Some(draw::bits(&value.to_string(), map, style)),
         Value::Morphism(f) => draw::morphism(f).ok(),
         _ => offsets(&value.to_string(), &map::of(value)?, style).ok(),
     }
@@ -143,6 +151,11 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
         ("composition" | "composition_within", [a, Value::Layout(b)]) => plain(a).map(|a| composed(&a, b, style)),
         ("complement" | "weak_complement", [a, ..]) => plain(a).map(|a| complemented(&a, result, style)),
         ("apply", [map, coordinate]) | ("crd2idx", [coordinate, map]) => element(map, coordinate, style),
+        ("idx2crd", [_, shape]) => result.and_then(|found| element(&compact(shape)?, found, style)),
+        ("crd2crd", [coordinate, from, to]) => result.and_then(|found| moved([coordinate, found], [from, to], style)),
+        ("increment_coord", [coordinate, shape]) => {
+            result.and_then(|found| moved([coordinate, found], [shape, shape], style))
+        }
         _ => {
             let call = result.map(|value| Call { function, arguments: arguments.to_vec(), value: value.clone() });
             call.and_then(|call| tiling(&call, style).ok().flatten()).map(|figure| Ok(vec![figure]))
@@ -156,7 +169,7 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
 
 /// The layouts that go in, and the one that comes out.
 fn before_and_after(arguments: &[Value], result: Option<&Value>, style: Style) -> Option<Figure<'static>> {
-    let drawn = |value: &Value| offsets(&value.to_string(), &map::of(value)?, style).ok();
+    let drawn = |value: &Value| alone(value, style);
     // One operand alone says little where the other has numbers that are not known.
     if arguments.iter().chain(result).any(|value| !value.parameters().is_empty()) {
         return None;
@@ -208,6 +221,28 @@ fn complemented(a: &Layout, result: Option<&Value>, style: Style) -> Result<Vec<
         Some(rest) => filled(a, &rest, style)?,
         None => memory(&format!("A = {a}"), &Map::from(a), 32, style)?,
     }])
+}
+
+/// A shape as its compact layout, whose values are the indices.
+fn compact(shape: &Value) -> Option<Value> {
+    plain(shape).map(Value::Layout)
+}
+
+/// The places of two coordinates, each in the indices of its shape.
+fn moved(
+    coordinates: [&Value; 2],
+    shapes: [&Value; 2],
+    style: Style,
+) -> Option<Result<Vec<Figure<'static>>, DrawError>> {
+    let [from, to] = [0, 1].map(|side| element(&compact(shapes.get(side)?)?, coordinates.get(side)?, style));
+    let joined = |from: Vec<Figure<'static>>, to: Vec<Figure<'static>>| {
+        let (from, to) = (from.into_iter().next()?, to.into_iter().next()?);
+        Some(vec![from.followed_by(to)])
+    };
+    match (from?, to?) {
+        (Ok(from), Ok(to)) => joined(from, to).map(Ok),
+        (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+    }
 }
 
 /// The place of one coordinate in a layout.

@@ -318,7 +318,8 @@ impl Reader<'_> {
     }
 }
 
-fn map_of(value: &Value) -> Result<Map, Stop> {
+/// What is drawn of a value; a layout whose numbers are not known yet has nothing to draw.
+pub(crate) fn map_of(value: &Value) -> Result<Map, Stop> {
     map::of_operand(value).ok_or_else(|| {
         let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
         usage(match names.first() {
@@ -430,6 +431,7 @@ fn one(
         (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
+        (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
         (Kind::Swizzle, other) => Err(usage(format!("a {} has no swizzle", other.kind()))),
         (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
             Some(Ok(Some(figure))) => Ok(figure),

@@ -24,6 +24,7 @@
 //! | [`divide`], [`product`] | what goes in and what comes out, tile by tile in the same colours |
 //! | [`slices`], [`tiles`] | parts, pointed out |
 //! | [`memory`] | the image over memory, with gaps and overlaps |
+//! | [`bits`] | a linear map over bits, as its matrix |
 //! | [`morphism`], [`mutual_refinement`], [`square`], [`span`] | layouts as morphisms of tuples: stacks, arrows, nesting trees |
 //! | [`worked_composition`] | a composition by mutual refinement, step by step |
 //!
@@ -98,7 +99,7 @@ pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched,
+    Banks, Division, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, bits,
     composition, composition_by_mode, copy, divide, filled, memory, mma, morphism, mutual_refinement, offsets,
     over_indices, product, request, side_by_side, slices, span, square, swizzle, thread_value, tiles,
     worked_composition,

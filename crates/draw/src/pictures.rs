@@ -2,6 +2,7 @@
 //!
 //! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn from what a layout is expected to be.
 
+mod bits;
 mod composition;
 mod filling;
 mod fragments;
@@ -13,6 +14,7 @@ mod selection;
 mod swizzling;
 mod tiling;
 
+pub use bits::bits;
 pub use composition::{composition, composition_by_mode, over_indices};
 pub use filling::filled;
 pub use fragments::{copy, mma, thread_value};

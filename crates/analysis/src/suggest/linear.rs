@@ -16,7 +16,7 @@
 //!
 //! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`, in their own places where they can be.
 
-use tilewright_layout::{BitMatrix, Composed, LayoutError};
+use tilewright_layout::{BitMatrix, LayoutError};
 
 use super::{Problem, Proof, Remedy, Suggestion};
 use crate::access::Access;
@@ -38,8 +38,7 @@ pub(super) struct Bits {
 impl Bits {
     /// The bits of an access; none where it is not linear.
     pub fn of(problem: &Problem<'_>, access: &Access) -> Option<Bits> {
-        let (storage, pattern) =
-            (BitMatrix::of_layout(problem.layout).ok()?, BitMatrix::of_layout(access.pattern()).ok()?);
+        let (storage, pattern) = (problem.tile.bit_matrix().ok()?, BitMatrix::of_layout(access.pattern()).ok()?);
         let count = access.threads().trailing_zeros() as usize;
         let index = pattern.columns().get(..count)?;
         if index.iter().any(|index| index >> storage.inputs() != 0) {
@@ -132,7 +131,7 @@ impl Problem<'_> {
         let (best, found) = (search.best, search.found);
         let Some(columns) = found else { return Ok(None) };
         let matrix = whole(&columns, line - unit, unit)?;
-        let layout = Composed::new(matrix.clone(), 0, self.layout.clone())?;
+        let layout = self.after(matrix.clone())?;
         let proof = match (best == self.bound, complete) {
             (true, _) => Proof::Bound,
             (_, true) => Proof::Exhausted,

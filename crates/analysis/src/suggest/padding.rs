@@ -11,7 +11,8 @@ use crate::error::AnalysisError;
 impl Problem<'_> {
     /// The best padding, if one is better than none.
     pub(super) fn padding(&self) -> Result<Option<Suggestion>, AnalysisError> {
-        let leaves = self.layout.leaves();
+        let Some(layout) = &self.plain else { return Ok(None) };
+        let leaves = layout.leaves();
         let mut strides: Vec<i64> = leaves.iter().filter(|leaf| leaf.extent > 1).map(|leaf| leaf.stride).collect();
         strides.sort_unstable();
         strides.dedup();
@@ -25,7 +26,7 @@ impl Problem<'_> {
                 continue;
             }
             // Every padded offset must be representable.
-            let greatest = self.layout.range()?.1;
+            let greatest = layout.range()?.1;
             let furthest = (greatest / stride).checked_mul(most).and_then(|more| more.checked_add(greatest));
             if furthest.is_none_or(|furthest| furthest == i64::MAX) {
                 continue;
@@ -33,7 +34,7 @@ impl Problem<'_> {
             for elements in (self.vector..most).step_by(usize::try_from(self.vector).unwrap_or(1)) {
                 let limit = best.as_ref().map_or(self.before - 1, |best| best.0);
                 let Some(cost) = self.wavefronts(limit, |x| x + x / stride * elements) else { continue };
-                let Some(padded) = padded(self.layout, stride, elements) else { continue };
+                let Some(padded) = padded(layout, stride, elements) else { continue };
                 let rank = (cost, padded.cosize()?, elements, stride);
                 if best.as_ref().is_none_or(|best| rank < (best.0, best.1, best.2, best.3)) {
                     best = Some((rank.0, rank.1, rank.2, rank.3, padded));

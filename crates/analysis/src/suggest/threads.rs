@@ -4,13 +4,12 @@
 //! of the words that its bits lead to and the rank `r` of their banks. Banks are a matroid on the bits: taking, in order, each bit that leads to a bank independent of those before gives the
 //! greatest rank that there is, and the first bits that have it.
 
-use tilewright_layout::{Composed, Layout, Tree};
+use tilewright_layout::{Layout, Tree};
 
 use super::linear::{Basis, Bits};
 use super::{Problem, Proof, Remedy, Suggestion};
 use crate::banks::bank_conflicts;
 use crate::error::AnalysisError;
-use crate::storage::Storage;
 
 impl Problem<'_> {
     /// The best order of the threads of an access, if one is better than that which it has.
@@ -54,7 +53,7 @@ impl Problem<'_> {
         };
         let pattern = Layout::tuple([&threads.coalesce()?, &values])?;
         let changed = access.with_pattern(&pattern)?;
-        let report = bank_conflicts(&Storage::from(self.layout), &changed, self.banks)?;
+        let report = bank_conflicts(&self.storage, &changed, self.banks)?;
         if report.wavefronts() >= before.wavefronts() {
             return Ok(None);
         }
@@ -64,6 +63,6 @@ impl Problem<'_> {
             *place = report;
         }
         let remedy = Remedy::Threads { access: number, pattern };
-        Ok(Some(Suggestion { remedy, layout: Composed::from(self.layout), reports, extra: 0, proof }))
+        Ok(Some(Suggestion { remedy, layout: self.tile.clone(), reports, extra: 0, proof }))
     }
 }

@@ -1,7 +1,6 @@
 //! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of bulk copies.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tilewright::Layout;
@@ -11,22 +10,16 @@ use tilewright::analysis::{
 use tilewright::atoms::{SwizzleMode, TensorMap};
 use tilewright::draw::{self, Figure, Style, Touch, Touched};
 
-use super::{Reader, Stop, ThemeName, access_json, access_text, count, save, strip, style, theme, told, usage};
+use super::options::{Answer, Lanes};
+use super::{Reader, Stop, access_json, access_text, count, strip, told, usage};
 use crate::json::Object;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The bits of an element.
-    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
-    width: i64,
-    /// The elements of one load or store.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=256))]
-    vector: i64,
-    /// Who takes which elements: see below. May be given again.
-    #[arg(long, value_name = "ACCESS")]
-    access: Vec<String>,
+    #[command(flatten)]
+    lanes: Lanes,
     /// The request to show; the first of the worst ones if it is not given.
     #[arg(long, value_name = "N")]
     request: Option<usize>,
@@ -39,15 +32,8 @@ pub struct Options {
     /// The swizzle of the bulk copy.
     #[arg(long, value_enum, default_value = "none", requires = "boxed")]
     swizzle: SwizzleName,
-    /// Print a JSON object for each access, on one line.
-    #[arg(long)]
-    json: bool,
-    /// Write a picture of the request to a file: .svg, .html, .png, .pdf, .tex or .txt.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Light, dark, or what the reader prefers, where the format can ask.
-    #[arg(long, value_enum, default_value = "auto")]
-    theme: ThemeName,
+    #[command(flatten)]
+    answer: Answer,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -63,7 +49,7 @@ enum SwizzleName {
 
 pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let done = analysed(layout, options, terminal);
-    told(done, options.json, terminal)
+    told(done, options.answer.json, terminal)
 }
 
 /// One access and what came out.
@@ -78,7 +64,7 @@ struct Found {
 fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
     let mut reader = Reader::new(terminal);
     let storage = reader.storage(layout)?;
-    let accesses = reader.accesses(&options.access, storage.shape(), options.width, options.vector)?;
+    let accesses = reader.accesses(&options.lanes, storage.shape())?;
     let boxed = match &options.boxed {
         Some(boxed) => Some(bulk(layout, boxed, options, &mut reader)?),
         None => None,
@@ -94,15 +80,14 @@ fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<
         let widths = widths(&storage, &access)?;
         all.push(Found { access, report, widths, number, units });
     }
-    if let Some(file) = &options.output {
-        let style = style(file);
+    if let Some((file, style)) = options.answer.picture()? {
         let mut figures: Vec<Figure<'_>> = all.iter().map(|found| picture(found, style)).collect();
         if let Some(first) = figures.first_mut() {
             first.title = storage.text().to_owned();
         }
-        return save(figures, file, theme(options.theme));
+        return options.answer.save(figures, file);
     }
-    if options.json {
+    if options.answer.json {
         for found in &all {
             writeln!(terminal.out, "{}", json(&storage, found, boxed.as_ref()))?;
         }
@@ -134,7 +119,7 @@ fn bulk(layout: &str, boxed: &str, options: &Options, reader: &mut Reader<'_>) -
         SwizzleName::Bytes64 => SwizzleMode::Bytes64,
         SwizzleName::Bytes128 => SwizzleMode::Bytes128,
     };
-    Ok(TensorMap::new(&global, &shape, &shared, options.width, swizzle)?)
+    Ok(TensorMap::new(&global, &shape, &shared, options.lanes.width, swizzle)?)
 }
 
 fn bulk_text(map: &TensorMap) -> String {

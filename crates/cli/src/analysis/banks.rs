@@ -1,7 +1,6 @@
 //! `tilewright banks`: conflicts of accesses to shared memory, phase by phase.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 use tilewright::analysis::{
@@ -9,45 +8,28 @@ use tilewright::analysis::{
 };
 use tilewright::draw::{self, Figure, Style, Touch, Touched};
 
-use super::{Reader, Stop, ThemeName, access_json, access_text, count, ranges, save, strip, style, theme, told, usage};
+use super::options::{Answer, Lanes, Memory};
+use super::{Reader, Stop, access_json, access_text, count, ranges, strip, told, usage};
 use crate::json::Object;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The bits of an element.
-    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
-    width: i64,
-    /// The elements of one load or store.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=128))]
-    vector: i64,
-    /// Who takes which elements: see below. May be given again.
-    #[arg(long, value_name = "ACCESS")]
-    access: Vec<String>,
-    /// How many banks there are.
-    #[arg(long, value_name = "N", default_value = "32")]
-    banks: i64,
-    /// The bytes of a word of a bank.
-    #[arg(long, value_name = "BYTES", default_value = "4")]
-    bank_bytes: i64,
+    #[command(flatten)]
+    lanes: Lanes,
+    #[command(flatten)]
+    memory: Memory,
     /// The phase to show; the first of the worst ones if it is not given.
     #[arg(long, value_name = "N")]
     phase: Option<usize>,
-    /// Print a JSON object for each access, on one line.
-    #[arg(long)]
-    json: bool,
-    /// Write a picture of the phase to a file: .svg, .html, .png, .pdf, .tex or .txt.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Light, dark, or what the reader prefers, where the format can ask.
-    #[arg(long, value_enum, default_value = "auto")]
-    theme: ThemeName,
+    #[command(flatten)]
+    answer: Answer,
 }
 
 pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let done = analysed(layout, options, terminal);
-    told(done, options.json, terminal)
+    told(done, options.answer.json, terminal)
 }
 
 /// One access and what came out.
@@ -61,8 +43,8 @@ pub struct Found {
 fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
     let mut reader = Reader::new(terminal);
     let storage = reader.storage(layout)?;
-    let accesses = reader.accesses(&options.access, storage.shape(), options.width, options.vector)?;
-    let banks = Banks::new(options.banks, options.bank_bytes)?;
+    let accesses = reader.accesses(&options.lanes, storage.shape())?;
+    let banks = options.memory.banks()?;
     let mut all = Vec::new();
     for access in accesses {
         let report = bank_conflicts(&storage, &access, banks)?;
@@ -73,16 +55,15 @@ fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<
         let hits = phase_hits(&storage, &access, banks, number)?;
         all.push(Found { access, report, number, hits });
     }
-    if let Some(file) = &options.output {
-        let style = style(file);
+    if let Some((file, style)) = options.answer.picture()? {
         let figures = all.iter().map(|found| picture(found, banks, style));
         let mut figures: Vec<Figure<'_>> = figures.collect();
         if let Some(first) = figures.first_mut() {
             first.title = storage.text().to_owned();
         }
-        return save(figures, file, theme(options.theme));
+        return options.answer.save(figures, file);
     }
-    if options.json {
+    if options.answer.json {
         for found in &all {
             writeln!(terminal.out, "{}", json(&storage, found, banks))?;
         }

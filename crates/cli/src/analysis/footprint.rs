@@ -4,8 +4,11 @@ use std::io::Write;
 
 use clap::Args;
 use tilewright::analysis::{Distance, Footprint, Permutation, Storage, distance, footprint, permutation};
+use tilewright::draw::{self, Figure, Style};
 
+use super::options::Answer;
 use super::{Reader, Stop, count, told};
+use crate::draw::map_of;
 use crate::json::Object;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
@@ -15,21 +18,26 @@ pub struct Options {
     /// List the cycles of the permutation that the layout is.
     #[arg(long)]
     cycles: bool,
-    /// Print a JSON object, on one line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    answer: Answer,
 }
 
+/// The addresses to a row of the picture.
+const ADDRESSES: i64 = 32;
 /// How many gaps and cycles are listed in text.
 const SHOWN: usize = 8;
 
 pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let done = analysed(layout, other, options, terminal);
-    told(done, options.json, terminal)
+    told(done, options.answer.json, terminal)
 }
 
 fn analysed(layout: &str, other: Option<&str>, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
     let mut reader = Reader::new(terminal);
+    if let Some((file, style)) = options.answer.picture()? {
+        let figures = [Some(layout), other].into_iter().flatten().map(|source| image(source, style, &mut reader));
+        return options.answer.save(figures.collect::<Result<Vec<_>, _>>()?, file);
+    }
     let storage = reader.storage(layout)?;
     let apart = match other {
         Some(other) => {
@@ -46,7 +54,7 @@ fn analysed(layout: &str, other: Option<&str>, options: &Options, terminal: &mut
         Err(error) if options.cycles => return Err(error.into()),
         Err(_) => None,
     };
-    if options.json {
+    if options.answer.json {
         return Ok(writeln!(
             terminal.out,
             "{}",
@@ -55,6 +63,18 @@ fn analysed(layout: &str, other: Option<&str>, options: &Options, terminal: &mut
     }
     let text = text(&storage, &found, permuted.as_ref(), apart.as_ref(), options.cycles, terminal.colour);
     Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+/// A layout over the memory that it covers, with its gaps and what several of its indices share.
+fn image(source: &str, style: Style, reader: &mut Reader<'_>) -> Result<Figure<'static>, Stop> {
+    let value = reader.value(source)?;
+    let mut figure = draw::memory(&value.to_string(), &map_of(&value)?, ADDRESSES, style)?;
+    // Of two layouts, each says beside its own picture what it covers.
+    let told = std::mem::take(&mut figure.caption);
+    if let Some(Some(panel)) = figure.table.first_mut().and_then(|row| row.first_mut()) {
+        panel.note = told;
+    }
+    Ok(figure.of_source(source))
 }
 
 fn text(

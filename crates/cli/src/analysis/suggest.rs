@@ -1,68 +1,51 @@
 //! `tilewright suggest`: the swizzle, padding or order of threads with which accesses cost less.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 use tilewright::analysis::{
     Access, Advice, BankReport, Banks, Proof, Remedy, Storage, Suggestion, phase_hits, suggest,
 };
 use tilewright::draw::Figure;
-use tilewright::layout::Swizzle;
+use tilewright::layout::{Composed, Swizzle};
 
 use super::banks::{Found, picture, verdict};
-use super::{Reader, Stop, ThemeName, access_json, access_text, count, save, style, theme, told, usage};
+use super::options::{Answer, Lanes, Memory};
+use super::{Reader, Stop, access_json, access_text, count, told, usage};
 use crate::json::Object;
 use crate::picture::{Paint, painted};
 use crate::terminal::{Failure, Terminal};
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The bits of an element.
-    #[arg(long, value_name = "BITS", default_value = "32", value_parser = clap::value_parser!(i64).range(1..=128))]
-    width: i64,
-    /// The elements of one load or store.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(i64).range(1..=128))]
-    vector: i64,
-    /// Who takes which elements: see below. May be given again.
-    #[arg(long, value_name = "ACCESS")]
-    access: Vec<String>,
-    /// How many banks there are.
-    #[arg(long, value_name = "N", default_value = "32")]
-    banks: i64,
-    /// The bytes of a word of a bank.
-    #[arg(long, value_name = "BYTES", default_value = "4")]
-    bank_bytes: i64,
-    /// Print a JSON object, on one line.
-    #[arg(long)]
-    json: bool,
-    /// Write a picture of the worst phase, before and after, to a file: .svg, .html, .png, .pdf, .tex or .txt.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Light, dark, or what the reader prefers, where the format can ask.
-    #[arg(long, value_enum, default_value = "auto")]
-    theme: ThemeName,
+    #[command(flatten)]
+    lanes: Lanes,
+    #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
+    answer: Answer,
 }
 
 pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let done = advised(layout, options, terminal);
-    told(done, options.json, terminal)
+    told(done, options.answer.json, terminal)
 }
 
 fn advised(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
     let mut reader = Reader::new(terminal);
-    let tile = reader.layout(layout)?;
-    let accesses = reader.accesses(&options.access, &tile.shape(), options.width, options.vector)?;
-    let banks = Banks::new(options.banks, options.bank_bytes)?;
-    let advice = suggest(&tile, &accesses, banks)?;
-    if let Some(file) = &options.output {
+    let tile = reader.tile(layout)?;
+    let before = Storage::from(&tile);
+    let accesses = reader.accesses(&options.lanes, before.shape())?;
+    let banks = options.memory.banks()?;
+    let advice = suggest(tile.clone(), &accesses, banks)?;
+    if let Some((file, style)) = options.answer.picture()? {
         let Some(best) = advice.suggestions.first() else {
             return Err(usage("there is nothing to draw: no phase takes more wavefronts than it must"));
         };
         // The access that is worst as the tile is.
         let worst = (0..accesses.len()).rev().max_by_key(|at| advice.before.get(*at).map_or(0, BankReport::degree));
         let number = worst.unwrap_or(0);
-        let (before, after) = (Storage::from(&tile), Storage::from(&best.layout));
+        let after = Storage::from(&best.layout);
         let mut figures: Vec<Figure<'_>> = Vec::new();
         for (storage, reports) in [(&before, &advice.before), (&after, &best.reports)] {
             let access = match &best.remedy {
@@ -76,9 +59,9 @@ fn advised(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
             let phase = advice.before[number].worst();
             let hits = phase_hits(storage, &access, banks, phase)?;
             let found = Found { access, report, number: phase, hits };
-            let mut figure = picture(&found, banks, style(file));
+            let mut figure = picture(&found, banks, style);
             if let Some(Some(panel)) = figure.table.first_mut().and_then(|row| row.first_mut()) {
-                let text = if std::ptr::eq(storage, &before) { before.text().to_owned() } else { best.text() };
+                let text = if std::ptr::eq(storage, &before) { text_of(&tile) } else { best.text() };
                 panel.heading = format!("{text} — {}", panel.heading);
             }
             figures.push(figure);
@@ -86,13 +69,21 @@ fn advised(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         if let Some(first) = figures.first_mut() {
             first.title = format!("Before and after: {}", name(&best.remedy, &accesses));
         }
-        return save(figures, file, theme(options.theme));
+        return options.answer.save(figures, file);
     }
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", json(&tile.to_string(), &accesses, &advice, options.width))?);
+    if options.answer.json {
+        return Ok(writeln!(terminal.out, "{}", json(&text_of(&tile), &accesses, &advice, options.lanes.width))?);
     }
-    let text = text(&tile.to_string(), &accesses, &advice, banks, terminal.colour);
+    let text = text(&text_of(&tile), &accesses, &advice, banks, terminal.colour);
     Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+/// A tile as it is written: a layout where it is one.
+fn text_of(tile: &Composed) -> String {
+    match tile.outer().is_identity() && *tile.offset() == 0 {
+        true => tile.inner().to_string(),
+        false => tile.to_string(),
+    }
 }
 
 /// A change in few words.
