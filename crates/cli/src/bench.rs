@@ -33,9 +33,9 @@ pub enum Table {
     /// measured in turn with the runs. NumPy is asked if `python3` has it, the crates `gemm` and `matrixmultiply` if there is a command `tilewright-peers`, which
     /// `cargo install --path bench` builds.
     ///
-    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by `OPENBLAS_CORETYPE`, the crates by a command `tilewright-peers-avx2`, which
-    /// `cargo install --path bench --no-default-features --features avx2` builds without AVX-512. With `--path portable` OpenBLAS is held to SSE3, and the crates, which cannot be
-    /// held to less than AVX2, are not asked.
+    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by `OPENBLAS_CORETYPE`, the crate `gemm` by a command `tilewright-peers-avx2`, which
+    /// `cargo install --path bench --no-default-features --features avx2` builds without AVX-512. `matrixmultiply`, which takes what it finds, is not asked. With
+    /// `--path portable` OpenBLAS is held to SSE3, and neither crate, which cannot be held to less than AVX2, is asked.
     Gemm {
         /// Fewer shapes.
         #[arg(long)]
