@@ -1,10 +1,13 @@
 //! Figures on a page: from panels to a scene.
 //!
 //! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line between cells, a heavier one where a leaf of a
-//! mode starts again, the heaviest around all. A grid of more than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or columns, shows the first rows
+//! mode starts again, the heaviest around all. Grids below one another that have as many columns have cells of one width, and those side by side that have as
+//! many rows have cells of one height, so that axes they share are aligned. A grid of more than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or columns, shows the first rows
 //! and columns and the last.
 
 mod cells;
+
+use std::collections::HashMap;
 
 use cells::Cells;
 
@@ -47,6 +50,7 @@ impl Figure<'_> {
             let panels = row.iter().map(|panel| panel.as_ref().map(|panel| Drawn::new(panel, &mut scene)));
             drawn.push(panels.collect());
         }
+        align(&mut drawn);
         let columns = drawn.iter().map(Vec::len).max().unwrap_or(0);
         let most = |parts: &mut dyn Iterator<Item = f64>| parts.fold(0.0, f64::max);
         let column = |at: usize| drawn.iter().filter_map(move |row| row.get(at)?.as_ref());
@@ -77,7 +81,7 @@ impl Figure<'_> {
             for (part, left) in row.iter().zip(&lefts) {
                 if let Some(part) = part {
                     let at = Point::new(*left, top + above);
-                    part.draw(&mut scene, at);
+                    part.draw(&mut scene, at, above);
                     if part.follows {
                         part.arrow(&mut scene, at, gap, before.min(part.height));
                     }
@@ -99,6 +103,39 @@ impl Figure<'_> {
             }
         }
         scene
+    }
+}
+
+/// Gives grids in a column of the table that have as many columns cells of one width, and those in a row that have as many rows cells of one height.
+fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
+    let mut longest: HashMap<(bool, usize, i64), f64> = HashMap::new();
+    // What the sides of a panel are aligned with: columns with those of panels below, rows with those of panels beside.
+    let keys = |row: usize, column: usize, cells: &Cells| {
+        [
+            ((true, column, cells.columns.step().0), cells.columns.step().1),
+            ((false, row, cells.rows.step().0), cells.rows.step().1),
+        ]
+    };
+    for (row, parts) in drawn.iter().enumerate() {
+        for (column, part) in parts.iter().enumerate() {
+            if let Some(Drawn { body: Shown::Cells(cells), .. }) = part {
+                for (key, step) in keys(row, column, cells) {
+                    let longest = longest.entry(key).or_insert(step);
+                    *longest = longest.max(step);
+                }
+            }
+        }
+    }
+    for (row, parts) in drawn.iter_mut().enumerate() {
+        for (column, part) in parts.iter_mut().enumerate() {
+            if let Some(Drawn { body: Shown::Cells(cells), width, height, .. }) = part {
+                let [across, down] =
+                    keys(row, column, cells).map(|(key, step)| longest.get(&key).copied().unwrap_or(step));
+                cells.columns.stretch(across);
+                cells.rows.stretch(down);
+                (*width, *height) = (cells.columns.end(), cells.rows.end());
+            }
+        }
     }
 }
 
@@ -206,11 +243,11 @@ impl<'a> Drawn<'a> {
         self.heading.first().is_some_and(String::is_empty)
     }
 
-    /// Draws it with the top left corner of its body at a place.
-    fn draw(&self, scene: &mut Scene, at: Point) {
+    /// Draws it with the top left corner of its body at a place, and its heading, beside those of its neighbours, so far above.
+    fn draw(&self, scene: &mut Scene, at: Point, above: f64) {
         for (line, text) in self.heading.iter().enumerate() {
             let style = if line == 0 && !self.minor { TextStyle::heading() } else { TextStyle::plain() };
-            let y = at.y - self.above + (line as f64 + 0.5) * TEXT_LINE;
+            let y = at.y - above + (line as f64 + 0.5) * TEXT_LINE;
             if !text.is_empty() {
                 scene.text(Point::new(at.x, y), text, style);
             }

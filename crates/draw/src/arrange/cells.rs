@@ -27,6 +27,16 @@ impl Side {
         Side { axis: axis.clone(), shown, starts, cell }
     }
 
+    /// How many positions there are, and how long each is.
+    pub(super) fn step(&self) -> (i64, f64) {
+        (self.axis.len(), self.cell)
+    }
+
+    /// Makes each position so long.
+    pub(super) fn stretch(&mut self, cell: f64) {
+        *self = Side::new(&self.axis, std::mem::take(&mut self.shown), cell);
+    }
+
     fn start(&self, at: usize) -> f64 {
         self.starts.get(at).copied().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! Grids of offsets.
 //!
 //! Law: the cell in row `i` and column `j` shows the value of the layout at `(i, j)`. Rank 1 is one row; modes 2 and 3 give a grid for each of
-//! their indices, mode 2 to the right and mode 3 downward; further modes join mode 3. A grid of more cells than a page holds becomes an image
+//! their indices, mode 2 to the right (in several lines if these are many) and mode 3 downward; further modes join mode 3. A grid of more cells than a page holds becomes an image
 //! with a pixel for each cell, or for the mean of a block.
 
 use std::fmt::Write as _;
@@ -80,6 +80,11 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
     let room = (2 * MAX_CELLS / area).clamp(1, MAX_SLABS);
     let shown_across = across.min(room);
     let shown_down = down.min((room / shown_across).max(1));
+    let line = if slow.len() == 1 && style.medium == Medium::Page {
+        in_line(shown_across, height, width)
+    } else {
+        shown_across
+    };
     let mut table = Vec::new();
     let mut heated = bounds.is_some();
     for far in 0..shown_down {
@@ -107,12 +112,16 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
                 }
                 _ => String::new(),
             };
+            let first = far == 0 && near < line;
             if slow.is_empty() {
                 name = heading.to_owned();
-            } else if !heading.is_empty() && far == 0 {
+            } else if !heading.is_empty() && first {
                 name = format!("{}\n{name}", if near == 0 { heading } else { "" });
             }
-            row.push(Some(Panel { minor: far > 0, ..Panel::new(name, body).noted(note) }));
+            row.push(Some(Panel { minor: !first, ..Panel::new(name, body).noted(note) }));
+            if (near + 1) % line == 0 && near + 1 < shown_across {
+                table.push(std::mem::take(&mut row));
+            }
         }
         table.push(row);
     }
@@ -126,6 +135,14 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
         figure.legend = Some(Legend::Ramp(least.to_string(), greatest.to_string()));
     }
     Ok(figure)
+}
+
+/// How many of `count` grids stand side by side: all where there is room, else so many that the whole is about as wide as high.
+fn in_line(count: i64, height: i64, width: i64) -> i64 {
+    const ROOM: i64 = 48;
+    let square = |line: i64| line.saturating_mul(width) >= ((count + line - 1) / line).saturating_mul(height);
+    let least = (1..=count).find(|line| square(*line)).unwrap_or(count);
+    least.max(ROOM / width.max(1)).clamp(1, count.max(1))
 }
 
 /// Several layouts as grids side by side, each with its heading.
