@@ -137,6 +137,7 @@ fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
 fn alone(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
         Value::Matrix(map) => Some(draw::bits(&value.to_string(), map, style)),
+        Value::Linear(map) => Some(draw::bits(&value.to_string(), map.matrix(), style)),
         Value::Morphism(f) => draw::morphism(f).ok(),
         _ => offsets(&value.to_string(), &map::of(value)?, style).ok(),
     }

@@ -432,6 +432,7 @@ fn one(
         (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
         (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
+        (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
         (Kind::Swizzle, other) => Err(usage(format!("a {} has no swizzle", other.kind()))),
         (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
             Some(Ok(Some(figure))) => Ok(figure),
