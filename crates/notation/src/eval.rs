@@ -3,26 +3,21 @@
 //! Law: a program's value is that of its last statement, its names bound in order; an operation that the algebra refuses is
 //! a [`Diagnostic`] that points at the operand, and within a written operand at the mode, that is to blame.
 
+mod literals;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-use tilewright_layout::{
-    BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Stride, Swizzle, Tiler, Tree, Xor,
-};
-use tilewright_morphism::{MorphismError, NestMorphism};
+use tilewright_layout::{LayoutError, Swizzle, Tree, Xor};
 
-use crate::arguments::{Arguments, Fault, is_map};
-use crate::ast::{List, Name, Node, NodeId, Operator, Program, Statement};
+use crate::arguments::{Arguments, Fault};
+use crate::ast::{Name, Node, NodeId, Program, Statement};
 use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
-use crate::kinds::Step;
 use crate::parse::{KEYWORDS, parse};
-use crate::reading::{
-    number_tree, single, single_step, step_tiler_of, step_tree, symbol_coordinate, symbol_tiler_of, symbol_tree,
-    tiler_of, xor_tree,
-};
+use crate::reading::{single, symbol_coordinate, symbol_tree};
 use crate::suggest::nearest;
 use crate::value::{Value, tuple_of};
 
@@ -160,24 +155,6 @@ fn xor_bits(text: &str) -> Option<u64> {
     text.strip_prefix('F').filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))?.parse().ok()
 }
 
-/// How a value is read as a tiler, if it is one.
-type Reader<D> = fn(&Value) -> Option<Result<Tiler<D>, LayoutError>>;
-
-/// The tiler of which each mode is tiled by one of the values, read in one way; none where one cannot be read so.
-fn by_mode<D: Stride>(values: &[Value], read: Reader<D>) -> Option<Result<Value, Fault>>
-where
-    Value: From<Tiler<D>>,
-{
-    let mut tilers = Vec::with_capacity(values.len());
-    for (argument, value) in values.iter().enumerate() {
-        match read(value)? {
-            Ok(tiler) => tilers.push(tiler),
-            Err(error) => return Some(Err(Fault::At(argument, error))),
-        }
-    }
-    Some(Tiler::modes(tilers).map(Value::from).map_err(Fault::Refused))
-}
-
 /// The evaluator of one statement.
 pub(crate) struct Evaluator<'a> {
     pub(crate) source: &'a str,
@@ -257,121 +234,6 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// `M{div=8}` or `?`.
-    fn parameter(&self, id: NodeId, index: u32) -> Evaluated {
-        let Some(written) = self.program.parameters.get(index as usize) else { return Ok(Value::Bool(false)) };
-        let said = written.facts.map_or("", |facts| self.text(facts.span()));
-        let parameter = match written.name {
-            Some(name) => match self.env.parameters.get(self.text(name.span())) {
-                Some(declared) => Ok(declared.clone()),
-                None => Parameter::named(self.text(name.span()), Facts::positive()),
-            },
-            // An unknown stride has no known sign either.
-            None if written.in_stride => format!("int,{said}").parse().map(Parameter::anonymous),
-            None => said.parse().map(Parameter::anonymous),
-        };
-        parameter.map(|parameter| Value::from(Expr::from(parameter))).map_err(|error| self.refuse(id, error))
-    }
-
-    /// `F2<outputs>[column,...]`
-    fn matrix(&self, id: NodeId, outputs: u8, columns: &[NodeId]) -> Evaluated {
-        let columns = columns.iter().filter_map(|column| self.program.node(*column).integer());
-        let columns = columns.map(|column| {
-            let (what, wanted) = ("a column of a bit matrix", "0 or more");
-            u64::try_from(column).map_err(|_| LayoutError::Argument { op: "bit_matrix", what, value: column, wanted })
-        });
-        let columns = columns.collect::<Result<Vec<u64>, _>>();
-        let matrix = columns.and_then(|columns| BitMatrix::new(usize::from(outputs), columns));
-        matrix.map(Value::Matrix).map_err(|error| self.refuse(id, error))
-    }
-
-    /// `input=[image,...] -> output:size`
-    fn linear(&self, id: NodeId) -> Evaluated {
-        let span = self.program.span(id);
-        // Lines may end inside brackets.
-        let text = self.text(span.clone()).replace(['\n', '\r'], " ");
-        text.parse().map(|map: LinearLayout| Value::from(map)).map_err(|error| match error {
-            LayoutError::Syntax { at, expected } => {
-                let place = (span.start + at).min(span.end)..span.end;
-                Diagnostic::new("E0201", place.clone(), format!("expected {expected}"))
-                    .label(place, "in a linear layout")
-            }
-            error => self.refuse(id, error),
-        })
-    }
-
-    /// `scale@mode@mode`: the path is written innermost mode first.
-    fn step(&self, id: NodeId, path: &[NodeId], values: &[Value]) -> Evaluated {
-        let refuse = |error: LayoutError| self.refuse(id, error);
-        let scale = match values.first().and_then(single) {
-            Some(scale) => scale,
-            None => {
-                let fault = Fault::Kind { argument: 0, wanted: "a number before '@'" };
-                return Err(self.operation("", id, &[id], values).diagnose(fault));
-            }
-        };
-        let mut along = ModePath::ROOT;
-        for mode in path.iter().rev() {
-            let number = self.program.node(*mode).integer().unwrap_or(0);
-            let mode = usize::try_from(number).map_err(|_| {
-                let span = self.program.span(*mode);
-                Diagnostic::new("E0201", span.clone(), format!("{number} is not the number of a mode"))
-                    .label(span, "must be 0 or more")
-            })?;
-            along = along.then(mode).map_err(refuse)?;
-        }
-        Ok(Value::from(Step::step(scale, along)))
-    }
-
-    /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is that number.
-    fn arithmetic(&self, id: NodeId, operator: Operator, operands: &[NodeId; 2], values: &[Value]) -> Evaluated {
-        let fault = |argument, wanted| {
-            let diagnostic = self.operation("", id, operands, values).diagnose(Fault::Kind { argument, wanted });
-            match values.get(argument) {
-                Some(value) if is_map(value) => diagnostic.help("there is no arithmetic on layouts; see layout_add"),
-                _ => diagnostic,
-            }
-        };
-        let overflow = || self.refuse(id, LayoutError::Overflow { op: "arithmetic" });
-        let (Some(left), Some(right)) = (values.first(), values.get(1)) else { return Ok(Value::Bool(false)) };
-        if let (Some(a), Some(b)) = (single(left), single(right)) {
-            let result = match operator {
-                Operator::Plus => a.plus(&b),
-                Operator::Minus => a.minus(&b),
-                Operator::Times => a.times(&b),
-                _ if !Expr::zero().less(&b).proved() => return Err(fault(1, "a positive number")),
-                Operator::Floor => a.floor_div(&b),
-                Operator::Ceil => a.divide_up(&b),
-                Operator::Over => match (a.known(), b.known()) {
-                    (Some(n), Some(d)) if n % d != 0 => return Err(self.fraction(id, n, d)),
-                    _ => a.divide(&b).map(|(quotient, _)| quotient),
-                },
-                Operator::Modulo => a.divide(&b).map(|(_, remainder)| remainder),
-            };
-            return result.map(Value::from).ok_or_else(overflow);
-        }
-        match (operator, single_step(left), single_step(right)) {
-            (Operator::Plus, Some(a), Some(b)) => a.plus(&b).map(Value::from).ok_or_else(overflow),
-            (Operator::Minus, Some(a), Some(b)) => {
-                b.times(&Expr::from(-1)).and_then(|b| a.plus(&b)).map(Value::from).ok_or_else(overflow)
-            }
-            (Operator::Plus | Operator::Minus, None, _) => Err(fault(0, "a number or a coordinate step")),
-            (Operator::Plus | Operator::Minus, ..) => Err(fault(1, "a number or a coordinate step")),
-            _ if single(left).is_none() => Err(fault(0, "a number")),
-            _ => Err(fault(1, "a number")),
-        }
-    }
-
-    #[cold]
-    fn fraction(&self, id: NodeId, numerator: i64, denominator: i64) -> Diagnostic {
-        let span = self.program.span(id);
-        let scale = self.source.get(span.end..).is_some_and(|rest| rest.trim_start().starts_with('@'));
-        let code = if scale { "E0128" } else { "E0210" };
-        Diagnostic::new(code, span.clone(), format!("{numerator}/{denominator} is not a whole number"))
-            .label(span, "a fraction")
-            .help("extents, strides and offsets are whole numbers; see recast_layout for elements of another width")
-    }
-
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
         let known = functions::find(text).is_some();
@@ -390,69 +252,6 @@ impl<'a> Evaluator<'a> {
                 "bind it first, {text} = (4,8):(8,1); a number that becomes known at launch is {text}{{}}"
             )),
         }
-    }
-
-    fn numbers(&self, id: NodeId, items: List) -> Evaluated {
-        let numbers = self.program.list(items).iter().filter_map(|item| self.program.node(*item).integer());
-        Tree::flat(numbers).map(Value::Tree).map_err(|error| self.refuse(id, error))
-    }
-
-    /// `shape:stride`
-    fn pair(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
-        let layout = match values {
-            [Value::Tree(shape), Value::Tree(stride)] => Layout::new(shape, stride).map(Value::Layout),
-            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride).map(Value::Layout),
-            [shape, stride] => {
-                let extents = symbol_tree(shape)
-                    .ok_or_else(|| diagnose(Fault::Kind { argument: 0, wanted: "a shape before ':'" }))?;
-                match (number_tree(shape), symbol_tree(stride), step_tree(stride), xor_tree(stride)) {
-                    (Some(extents), _, _, Some(steps)) => Layout::new(&extents, &steps).map(Value::from),
-                    (_, Some(strides), ..) => Layout::new(&extents, &strides).map(Value::from),
-                    (_, _, Some(steps), _) => Layout::new(&extents, &steps).map(Value::from),
-                    (None, .., Some(_)) => {
-                        return Err(diagnose(Fault::Kind {
-                            argument: 0,
-                            wanted: "a shape of known numbers, for XOR strides",
-                        }));
-                    }
-                    _ => return Err(diagnose(Fault::Kind { argument: 1, wanted: "strides after ':'" })),
-                }
-            }
-            _ => Ok(Value::Bool(false)),
-        };
-        layout.map_err(|error| diagnose(error.into()))
-    }
-
-    /// `domain -> codomain : images`
-    fn morphism(&self, id: NodeId, operands: &[NodeId; 2], images: Name, values: &[Value]) -> Evaluated {
-        let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
-        let tuple = |argument: usize| {
-            let tuple = values.get(argument).and_then(number_tree);
-            tuple.ok_or_else(|| diagnose(Fault::Kind { argument, wanted: "a tuple of known numbers beside '->'" }))
-        };
-        // Lines may end inside brackets.
-        let text = self.text(images.span()).replace(['\n', '\r'], " ");
-        NestMorphism::over_images(&tuple(0)?, &tuple(1)?, &text).map(Value::from).map_err(|error| match error {
-            MorphismError::Syntax { at, .. } => {
-                let place = (images.span().start + at).min(images.span().end);
-                let error = diagnose(error.into());
-                Diagnostic { span: place..images.span().end.max(place), labels: Vec::new(), ..error }
-            }
-            error => diagnose(error.into()),
-        })
-    }
-
-    /// `[a;b]`
-    fn tiler(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let tiler = by_mode(values, tiler_of)
-            .or_else(|| by_mode(values, symbol_tiler_of))
-            .or_else(|| by_mode(values, step_tiler_of))
-            .unwrap_or_else(|| {
-                let argument = values.iter().position(|value| step_tiler_of(value).is_none()).unwrap_or(0);
-                Err(Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" })
-            });
-        tiler.map_err(|fault| self.operation("", id, operands, values).diagnose(fault))
     }
 
     fn call(&self, id: NodeId, name: Name, operands: &[NodeId], values: &[Value]) -> Evaluated {
