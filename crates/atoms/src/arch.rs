@@ -37,6 +37,8 @@ pub enum Arch {
     Gfx90a,
     /// AMD matrix cores, third generation (MI300).
     Gfx942,
+    /// AMD matrix cores, fourth generation (MI350).
+    Gfx950,
     /// Intel AMX.
     Amx,
     /// A CPU with AVX-512.
@@ -49,7 +51,7 @@ pub enum Arch {
 
 impl Arch {
     /// All of them.
-    pub const ALL: [Arch; 18] = [
+    pub const ALL: [Arch; 19] = [
         Arch::Universal,
         Arch::Sm50,
         Arch::Sm61,
@@ -64,6 +66,7 @@ impl Arch {
         Arch::Gfx908,
         Arch::Gfx90a,
         Arch::Gfx942,
+        Arch::Gfx950,
         Arch::Amx,
         Arch::Avx512,
         Arch::Avx2,
@@ -87,6 +90,7 @@ impl Arch {
             Arch::Gfx908 => "GFX908",
             Arch::Gfx90a => "GFX90A",
             Arch::Gfx942 => "GFX942",
+            Arch::Gfx950 => "GFX950",
             Arch::Amx => "AMX",
             Arch::Avx512 => "AVX512",
             Arch::Avx2 => "AVX2",

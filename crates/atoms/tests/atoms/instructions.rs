@@ -224,30 +224,128 @@ fn halves_of_two_ctas() {
     assert!(halved > 1000);
 }
 
-/// AMD: rows, columns and blocks of lanes and registers.
+/// The formulae of the ISA document, by element, for one block of `M x N x K`: the lane and the item of `A[i,k]`, `B[k,j]` and `D[i,j]`.
+///
+/// AMD Instinct CDNA4 ISA, "General input and output layout": K_L = K / (64 / M), H = 4 (f64: 1), B_I = ceil(64 / (N * M / H)), M_I = (64 / B_I) / N, G = M / (H * M_I).
+#[test]
+fn elements_of_a_wave() {
+    let mut elements = 0;
+    for atom in atoms("GFX") {
+        let [m, n, k] = atom.shape();
+        let types = atom.types();
+        let inputs = k / (64 / m);
+        let holds = |operand: Operand, lane: i64, item: i64| place(atom.operand(operand).unwrap().layout(), lane, item);
+        let split = |bits: i64| atom.arch() == Arch::Gfx950 && bits == 8 && types.d.name() == "F32";
+        for (operand, rows, value) in [(Operand::A, m, types.a), (Operand::B, n, types.b)] {
+            assert_eq!(atom.operand(operand).unwrap().values(), inputs);
+            for i in 0..rows {
+                for k in (0..k).filter(|_| !split(value.bits())) {
+                    assert_eq!(holds(operand, i + rows * (k / inputs), k % inputs), i + rows * k, "{atom} {operand}");
+                    elements += 1;
+                }
+            }
+        }
+        let height = if types.d.bits() == 64 { 1 } else { 4 };
+        let blocks = (64 + n * m / height - 1) / (n * m / height);
+        let together = 64 / blocks / n;
+        assert_eq!(atom.c().values(), height * (m / (height * together)));
+        for i in 0..m {
+            for j in 0..n {
+                let (item, lane) = (i % height + height * (i / (height * together)), j + n * (i / height % together));
+                assert_eq!(holds(Operand::C, lane, item), i + m * j, "{atom} C");
+                elements += 1;
+            }
+        }
+    }
+    assert!(elements > 100_000, "{elements}");
+}
+
+/// What the AMD matrix instruction calculator prints for single instructions: register, bits of it, and lane of an element, and back.
+#[test]
+fn registers_as_the_calculator_has_them() {
+    // (row, k) of A from lane, register and bit; (i, j) of D from lane and register.
+    type Formulae = (&'static str, i64, fn(i64, i64, i64) -> (i64, i64), fn(i64, i64) -> (i64, i64));
+    let printed: [Formulae; 3] = [
+        (
+            "GFX908_32x32x8_F32F16F16F32",
+            16,
+            |lane, register, bit| (lane % 32, 4 * (lane / 32) + 2 * register + bit / 16),
+            |lane, register| (8 * (register / 4) % 32 + 4 * (lane / 32) + register % 4, lane % 32),
+        ),
+        (
+            "GFX908_16x16x16_F32F16F16F32",
+            16,
+            |lane, register, bit| (lane % 16, 4 * (lane / 16) + 2 * register + bit / 16),
+            |lane, register| (4 * (lane / 16) + register % 4, lane % 16),
+        ),
+        (
+            "GFX942_16x16x32_F32E4M3E4M3F32",
+            8,
+            |lane, register, bit| (lane % 16, 8 * (lane / 16) + 4 * register + bit / 8),
+            |lane, register| (4 * (lane / 16) + register % 4, lane % 16),
+        ),
+    ];
+    for (name, bits, factor, sums) in printed {
+        let atom = MmaAtom::named(name).unwrap();
+        let [rows, _, _] = atom.shape();
+        for lane in 0..64 {
+            for value in 0..atom.a().values() {
+                let (row, k) = factor(lane, value * bits / 32, value * bits % 32);
+                assert_eq!(place(atom.a().layout(), lane, value), row + rows * k, "{name} A");
+                assert_eq!(place(atom.b().layout(), lane, value), row + rows * k, "{name} B");
+            }
+            for register in 0..atom.c().values() {
+                let (i, j) = sums(lane, register);
+                assert_eq!(place(atom.c().layout(), lane, register), i + rows * j, "{name} C");
+            }
+        }
+    }
+}
+
+/// All shapes of one wave: from lane and value, with runs along K.
 #[test]
 fn registers_of_a_wave() {
     let all = atoms("GFX");
-    assert_eq!(all.len(), 23);
+    assert_eq!(all.len(), 23 + 4 + 2 + 100);
     for atom in all {
         let [rows, columns, k] = atom.shape();
         assert_eq!(rows, columns);
-        let run = k * rows / 64;
+        let (parts, types) = (64 / rows, atom.types());
+        let along = |bits: i64, lane: i64, value: i64| match (atom.arch(), k, bits) {
+            // Table "FP8" of 16x16x128 and 32x32x64: registers 0 to 3 have the first half of K, 4 to 7 the second.
+            (Arch::Gfx950, 64 | 128, 8) if types.d.bits() == 32 && types.d.name() == "F32" => {
+                16 * (lane / rows) + value % 16 + 16 * parts * (value / 16)
+            }
+            _ => k / parts * (lane / rows) + value,
+        };
         for lane in 0..64 {
-            for value in 0..run {
-                let column = run * (lane / rows) + value;
-                assert_eq!(place(atom.a().layout(), lane, value), lane % rows + rows * column, "{atom}");
-                assert_eq!(place(atom.b().layout(), lane, value), lane % rows + rows * column, "{atom}");
+            for value in 0..k / parts {
+                for (held, bits) in [(atom.a(), types.a.bits()), (atom.b(), types.b.bits())] {
+                    let depth = along(bits, lane, value);
+                    assert_eq!(place(held.layout(), lane, value), lane % rows + rows * depth, "{atom}");
+                }
             }
             for value in 0..atom.c().values() {
-                let row = match atom.types().d.bits() {
+                let row = match types.d.bits() {
                     64 => 4 * value + lane / 16,
-                    _ => 4 * (64 / rows) * (value / 4) + 4 * (lane / rows) + value % 4,
+                    _ => 4 * parts * (value / 4) + 4 * (lane / rows) + value % 4,
                 };
                 assert_eq!(place(atom.c().layout(), lane, value), row + rows * (lane % rows), "{atom}");
             }
         }
+        // "Scale data layout": lane `l` has row `l mod M`, and of K the 32 from `32 * (l div M)` on.
+        for operand in [Operand::ScaleA, Operand::ScaleB] {
+            let Some(held) = atom.operand(operand) else { continue };
+            assert!(atom.name().ends_with("_SCALED"));
+            for lane in 0..64 {
+                for value in 0..32 {
+                    let depth = 32 * (lane / rows) + value;
+                    assert_eq!(place(held.layout(), lane, value), lane % rows + rows * depth, "{atom}");
+                }
+            }
+        }
     }
+    assert_eq!(atoms("GFX").iter().filter(|atom| atom.operand(Operand::ScaleB).is_some()).count(), 50);
 }
 
 /// Intel: byte `b` of row `r` of a tile register.
@@ -266,6 +364,39 @@ fn rows_of_tile_registers() {
         }
         for value in 0..256 {
             assert_eq!(place(atom.c().layout(), 0, value), value / 16 + 16 * (value % 16), "{atom} C");
+        }
+    }
+}
+
+/// The operation as Intel's manual writes it, on tile registers, computes the product of the matrices that the layouts say lie there:
+/// `for m: for k: for n: dst.row[m].dword[n] += sum over p of src1.row[m].dword[k].part[p] * src2.row[k].dword[n].part[p]`.
+#[test]
+fn tile_registers_multiply_as_their_layouts_say() {
+    for atom in atoms("AMX") {
+        let [m, n, k] = atom.shape();
+        let entry = |seed: i64, i: i64, j: i64| (seed + 31 * i + 17 * j + i * j) % 23 - 11;
+        let tile = |held: &ThreadValue, rows: i64, seed: i64| -> Vec<i64> {
+            let of = |value| place(held.layout(), 0, value);
+            (0..held.values()).map(|value| entry(seed, of(value) % rows, of(value) / rows)).collect()
+        };
+        let (a, b) = (tile(atom.a(), m, 3), tile(atom.b(), n, 5));
+        let (parts, row) = (k / 16, usize::try_from(k).unwrap());
+        let mut sums = vec![0; 256];
+        for i in 0..16 {
+            for step in 0..16 {
+                for j in 0..16 {
+                    for part in 0..usize::try_from(parts).unwrap() {
+                        let word = |index: usize| index * row / 16 + part;
+                        sums[16 * i + j] += a[row * i + word(step)] * b[row * step + word(j)];
+                    }
+                }
+            }
+        }
+        for (value, sum) in sums.iter().enumerate() {
+            let at = place(atom.c().layout(), 0, i64::try_from(value).unwrap());
+            let (i, j) = (at % m, at / m);
+            let expected: i64 = (0..k).map(|k| entry(3, i, k) * entry(5, j, k)).sum();
+            assert_eq!(*sum, expected, "{atom} {i} {j}");
         }
     }
 }
