@@ -2,7 +2,7 @@
 //!
 //! Layouts are (thread, bit) to the bit in the block. A source that repeats is one that several threads name, or all of them.
 //!
-//! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`, `tcgen05.st`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T` leave its
+//! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`, `tcgen05.st`, `tcgen05.cp`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T` leave its
 //! transposition out; here its destination is that of the transposing load of one matrix.
 
 mod basic;
@@ -38,6 +38,8 @@ enum Rule {
     Row(Row),
     /// One thread copies as many bits as the number in the name, after the text.
     Bits(&'static str),
+    /// One thread writes all of a block, and what it reads so many times: source, destination, copies.
+    Multiplied(&'static str, &'static str, i64),
     /// From the number of repetitions in the name, after the text.
     Repeated(&'static str, fn(i64) -> Result<[ThreadValue; 2], AtomError>),
 }
@@ -90,6 +92,10 @@ impl CopyFamily {
             Rule::Bits(after) => {
                 let bits = Layout::tuple([&Layout::unit(), &Layout::mode_of(number(after)?, 1)?])?;
                 (1, [bits.clone().into(), bits.into()], CopyEnd::Source)
+            }
+            Rule::Multiplied(source, destination, copies) => {
+                let source = ThreadValue::multiplied(source.parse()?, copies);
+                (1, [source, layout((destination, 1))?], CopyEnd::Destination)
             }
             Rule::Repeated(after, rule) => {
                 let [mut source, mut destination] = rule(number(after)?)?;

@@ -6,6 +6,8 @@
 //! bijection onto the block, or a stated broadcast, where threads name the same bits. One of the two, the *reference*, is a bijection: it is the side on which threads own what they hold,
 //! the destination of a load and the source of a store.
 //!
+//! A copy that multiplies what it reads has as its block all that it writes. Its source is the first part of the block, each bit as many times as it is written: value `v` that is read is value `v` that is written.
+//!
 //! Values of `b` bits are seen through the same layouts in units of `b` bits, where they allow it. An atom whose block is one bit stands for one value of any width: a plain copy, as wide as
 //! the data is aligned.
 //!

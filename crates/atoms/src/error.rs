@@ -141,6 +141,15 @@ pub enum AtomError {
         /// With which number.
         value: i64,
     },
+    /// E0328: a tensor map, or a number of bytes, that a bulk copy does not take.
+    BulkCopy {
+        /// The instruction.
+        name: Box<str>,
+        /// What it takes, in words.
+        what: &'static str,
+        /// What there is.
+        value: i64,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -184,6 +193,13 @@ pub enum Flaw {
         /// By how many it is held.
         found: i64,
         /// By how many it is said to be.
+        stated: i64,
+    },
+    /// Each place that a thread holds it has as many times as stated, and they are so many in the tile.
+    Copies {
+        /// How many times it has each.
+        found: i64,
+        /// How many times it is said to.
         stated: i64,
     },
     /// Without repetitions it is a bijection onto the tile.
@@ -288,6 +304,7 @@ impl AtomError {
             AtomError::TiledCopy { .. } => "E0325",
             AtomError::Retile { .. } => "E0326",
             AtomError::TensorMap { .. } => "E0327",
+            AtomError::BulkCopy { .. } => "E0328",
             AtomError::Layout(error) => error.code(),
         }
     }
@@ -366,6 +383,9 @@ impl fmt::Display for Flaw {
             Flaw::Holders { found, stated } => {
                 write!(f, "each place is held by {found} threads, but {stated} are stated")
             }
+            Flaw::Copies { found, stated } => {
+                write!(f, "a thread has each place {found} times, but {stated} are stated, of a tile of whole copies")
+            }
             Flaw::Onto { found, wanted } => {
                 write!(
                     f,
@@ -421,6 +441,7 @@ impl fmt::Display for AtomError {
             AtomError::TensorMap { global, shared, what, value } => {
                 write!(f, "no bulk copy from {global} to {shared}: {what} {value}")
             }
+            AtomError::BulkCopy { name, what, value } => write!(f, "{name} takes {what}, but there is {value}"),
             AtomError::Layout(error) => error.fmt(f),
         }
     }

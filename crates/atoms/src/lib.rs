@@ -11,7 +11,7 @@
 //!
 //! # Shared memory
 //!
-//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which rule of the hardware it breaks.
+//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which rule of the hardware it breaks, and [`BulkCopy::named`] has the instructions.
 //!
 //! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight arrangements: for each of two directions in which elements lie side
 //! by side ([`Major`]), four ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a
@@ -41,6 +41,7 @@
 extern crate alloc;
 
 mod arch;
+mod bulk_copy;
 mod catalogue;
 mod copies;
 mod copy;
@@ -61,6 +62,7 @@ mod tiled_mma;
 mod value_type;
 
 pub use arch::Arch;
+pub use bulk_copy::{BulkCopy, BulkDirection, BulkFamily, BulkMode};
 pub use catalogue::MmaFamily;
 pub use copies::CopyFamily;
 pub use copy::{CopyAtom, CopyEnd};

@@ -6,6 +6,8 @@
 //! `holders` threads, by each of them as one value. So its value mode repeats nothing, its thread mode repeats everything `holders` times, and without the
 //! repetitions it is a bijection onto the tile.
 //!
+//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the first `1/copies` of the tile: the value mode repeats everything `copies` times.
+//!
 //! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is what this module adds.)
 
 use alloc::boxed::Box;
@@ -43,12 +45,18 @@ use crate::error::Flaw;
 pub struct ThreadValue {
     layout: Layout,
     holders: i64,
+    copies: i64,
 }
 
 impl ThreadValue {
     /// A broadcast: each place is held by `holders` threads.
     pub fn shared(layout: Layout, holders: i64) -> ThreadValue {
-        ThreadValue { layout, holders }
+        ThreadValue { layout, holders, copies: 1 }
+    }
+
+    /// What is multiplied: only the first `1/copies` of the places are held, by one thread each, `copies` times.
+    pub fn multiplied(layout: Layout, copies: i64) -> ThreadValue {
+        ThreadValue { layout, holders: 1, copies }
     }
 
     /// From (thread, value) to the place in the tile.
@@ -59,6 +67,11 @@ impl ThreadValue {
     /// How many threads hold each place.
     pub fn holders(&self) -> i64 {
         self.holders
+    }
+
+    /// How many times a thread has each place that it holds.
+    pub fn copies(&self) -> i64 {
+        self.copies
     }
 
     /// How many values a thread holds.
@@ -74,12 +87,18 @@ impl ThreadValue {
         if thread.size() != threads {
             return Err(Flaw::Threads { found: thread.size(), wanted: threads });
         }
-        if let Some(leaf) = value.leaves().iter().find(|leaf| repeats(leaf)) {
+        if let (1, Some(leaf)) = (self.copies, value.leaves().iter().find(|leaf| repeats(leaf))) {
             let mode: Box<str> = alloc::format!("{}:{}", leaf.extent, leaf.stride).into();
             return Err(Flaw::Repeated { mode });
         }
-        // The product divides the size of the layout, so it is representable.
-        let holders = thread.leaves().iter().filter(|leaf| repeats(leaf)).fold(1, |n: i64, leaf| n * leaf.extent);
+        // The products divide the size of the layout, so they are representable.
+        let times =
+            |part: &Layout| part.leaves().iter().filter(|leaf| repeats(leaf)).fold(1, |n: i64, leaf| n * leaf.extent);
+        let (copies, holders) = (times(&value), times(&thread));
+        if copies != self.copies || places % copies != 0 {
+            return Err(Flaw::Copies { found: copies, stated: self.copies });
+        }
+        let places = places / copies;
         if holders != self.holders {
             return Err(Flaw::Holders { found: holders, stated: self.holders });
         }
@@ -99,6 +118,6 @@ fn repeats(leaf: &Leaf) -> bool {
 impl From<Layout> for ThreadValue {
     /// Each place is held by one thread.
     fn from(layout: Layout) -> ThreadValue {
-        ThreadValue { layout, holders: 1 }
+        ThreadValue { layout, holders: 1, copies: 1 }
     }
 }

@@ -5,7 +5,7 @@ mod card;
 use std::io::Write;
 
 use clap::Args;
-use tilewright::atoms::{Arch, AtomError, CopyAtom, CopyFamily, MmaAtom, MmaFamily, ValueType};
+use tilewright::atoms::{Arch, AtomError, BulkCopy, BulkFamily, CopyAtom, CopyFamily, MmaAtom, MmaFamily, ValueType};
 
 use crate::json;
 use crate::picture::{Paint, Window, painted};
@@ -40,13 +40,17 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let name = options.name.as_deref().unwrap_or_default();
     let products = || MmaAtom::families().filter(|family| options.admits_product(family, name));
     let copies = || CopyAtom::families().filter(|family| options.admits_copy(family, name));
+    let bulks = || BulkCopy::families().filter(|family| options.admits_bulk(family, name));
     if let Ok(atom) = MmaAtom::named(name) {
         return write_product(&atom, options, terminal);
     }
     if let Ok(atom) = CopyAtom::named(name) {
         return write_copy(&atom, options, terminal);
     }
-    if products().next().is_none() && copies().next().is_none() {
+    if let Ok(copy) = BulkCopy::named(name) {
+        return write_bulk(&copy, options, terminal);
+    }
+    if products().next().is_none() && copies().next().is_none() && bulks().next().is_none() {
         return Err(Failure::Usage(options.nothing(name)));
     }
     if options.json {
@@ -56,6 +60,10 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         }
         for family in copies() {
             let object = json::family("copy", family.pattern(), family.arch().name(), family.names().len());
+            writeln!(terminal.out, "{object}")?;
+        }
+        for family in bulks() {
+            let object = json::family("bulk copy", family.pattern(), family.arch().name(), family.names().len());
             writeln!(terminal.out, "{object}")?;
         }
         return Ok(());
@@ -71,6 +79,13 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         }
         heading(&mut text, "Copies", "threads  bits together", terminal.colour);
         copies().for_each(|family| copy_line(&mut text, family));
+    }
+    if bulks().next().is_some() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        heading(&mut text, "Bulk copies", "dimensions  what", terminal.colour);
+        bulks().for_each(|family| bulk_line(&mut text, family));
     }
     text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows who holds what.\n");
     Ok(terminal.out.write_all(text.as_bytes())?)
@@ -89,6 +104,12 @@ impl Options {
             && self.value_type.is_none()
     }
 
+    fn admits_bulk(&self, family: &BulkFamily, part: &str) -> bool {
+        self.arch.is_none_or(|arch| family.arch() == arch)
+            && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
+            && self.value_type.is_none()
+    }
+
     /// That there is nothing of the kind, and what there is.
     fn nothing(&self, name: &str) -> String {
         let mut text = "there is no atom".to_owned();
@@ -97,7 +118,7 @@ impl Options {
         }
         self.arch.iter().for_each(|arch| text.push_str(&format!(" of {arch}")));
         self.value_type.iter().for_each(|value| text.push_str(&format!(" with values {value}")));
-        let errors = [MmaAtom::named(name).err(), CopyAtom::named(name).err()];
+        let errors = [MmaAtom::named(name).err(), CopyAtom::named(name).err(), BulkCopy::named(name).err()];
         match errors.into_iter().flatten().find_map(|error| error.help()) {
             Some(help) if self.arch.is_none() && self.value_type.is_none() => text.push_str(&format!("; {help}")),
             _ => text.push_str("; `tilewright atoms` lists them"),
@@ -153,6 +174,18 @@ fn copy_line(text: &mut String, family: &CopyFamily) {
     text.push_str(&format!("{:10}{threads:>7}  {bits:18}{}\n", family.arch(), family.pattern()));
 }
 
+fn bulk_line(text: &mut String, family: &BulkFamily) {
+    let names = family.names();
+    let ends = [names.first(), names.last()].map(|name| name.and_then(|name| family.member(name).ok()));
+    let [Some(first), Some(last)] = ends else { return };
+    let dimensions = match (first.dimensions(), last.dimensions()) {
+        ((_, 0), _) => "-".to_owned(),
+        ((fewest, _), (_, most)) if fewest < most => format!("{fewest} to {most}"),
+        ((fewest, _), _) => fewest.to_string(),
+    };
+    text.push_str(&format!("{:10}{dimensions:>10}  {:15}{}\n", family.arch(), first.mode(), family.pattern()));
+}
+
 /// `4`, or `4 to 128`.
 fn span(first: i64, last: i64) -> String {
     if first == last { first.to_string() } else { format!("{} to {}", first.min(last), first.max(last)) }
@@ -172,6 +205,13 @@ fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Re
     }
     let text = card::copy(atom, options.window(terminal), terminal.colour);
     Ok(terminal.out.write_all(text.as_bytes())?)
+}
+
+fn write_bulk(copy: &BulkCopy, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    if options.json {
+        return Ok(writeln!(terminal.out, "{}", json::bulk_copy(copy))?);
+    }
+    Ok(terminal.out.write_all(card::bulk_copy(copy, terminal.colour).as_bytes())?)
 }
 
 impl Options {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright::atoms::{CopyAtom, MmaAtom, ThreadValue};
+use tilewright::atoms::{BulkCopy, CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::Expr;
 use tilewright::layout::{Coordinate, Extent, Stride, Xor};
 use tilewright::morphism::{Class, MorphismError, MutualRefinement, Square, WorkedComposition};
@@ -199,11 +199,30 @@ pub fn copy(atom: &CopyAtom) -> String {
     object.end()
 }
 
+/// The JSON object of a bulk copy.
+pub fn bulk_copy(copy: &BulkCopy) -> String {
+    let mut object = Object::new();
+    object.text("name", copy.name());
+    object.text("kind", "bulk copy");
+    object.text("arch", copy.arch().name());
+    object.text("direction", &copy.direction().to_string());
+    object.text("mode", &copy.mode().to_string());
+    let (fewest, most) = copy.dimensions();
+    object.raw("dimensions", &format!("[{fewest},{most}]"));
+    object.raw("multicast", if copy.is_multicast() { "true" } else { "false" });
+    object.raw("ctas", &copy.ctas().to_string());
+    object.list("needs", copy.needs().into_iter().map(quoted));
+    object.end()
+}
+
 fn thread_value(held: &ThreadValue) -> String {
     let mut object = Object::new();
     object.text("layout", &held.layout().to_string());
     object.raw("values", &held.values().to_string());
     object.raw("holders", &held.holders().to_string());
+    if held.copies() > 1 {
+        object.raw("copies", &held.copies().to_string());
+    }
     object.end()
 }
 

@@ -1,5 +1,6 @@
 //! Instructions and tilings of them: who holds what.
 
+mod bulk_copy;
 mod descriptor;
 mod instructions;
 mod tensor_map;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_atoms::{Arch, CopyAtom, CopyEnd, MmaAtom, Operand, ThreadValue, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler, Tree};
 
 const ENDS: [CopyEnd; 2] = [CopyEnd::Source, CopyEnd::Destination];
@@ -39,12 +39,14 @@ fn every_bit_has_its_threads() {
                     let mut own = HashSet::new();
                     for bit in 0..held.values() {
                         let place = at(held.layout(), [thread, bit]);
-                        assert!(own.insert(place), "{name}");
+                        assert!(own.insert(place) || held.copies() > 1, "{name}");
                         count[usize::try_from(place).unwrap()] += 1;
                     }
                 }
-                let expected = if all { 1 } else { held.holders() };
-                assert!(count.iter().all(|count| *count == expected), "{name} {end}");
+                let expected = held.copies() * if all { 1 } else { held.holders() };
+                let (first, others) = count.split_at(count.len() / usize::try_from(held.copies()).unwrap());
+                assert!(first.iter().all(|count| *count == expected), "{name} {end}");
+                assert!(others.iter().all(|count| *count == 0), "{name} {end}");
             }
         }
     }
@@ -90,6 +92,48 @@ fn a_matrix_transposed_in_registers() {
     }
     assert_eq!(transposed, 64);
     assert_eq!(atom.values(CopyEnd::Destination, 32).unwrap_err().code(), "E0324");
+}
+
+/// From shared to tensor memory: as many bits as the name says, and of 32 rows four copies, value by value.
+#[test]
+fn rows_to_tensor_memory() {
+    let copies = [("128dp256bit", 128 * 256, 1), ("128dp128bit", 128 * 128, 1), ("4dp256bit", 4 * 256, 1)];
+    for (shape, bits, times) in copies.into_iter().chain([("4x32dp128bit", 4 * 32 * 128, 4)]) {
+        for ctas in [1, 2] {
+            let atom = named(&format!("SM100_UTCCP_{shape}_{ctas}cta"));
+            assert_eq!((atom.bits(), atom.threads().size(), atom.end(CopyEnd::Source).copies()), (bits, 1, times));
+            for value in 0..bits {
+                assert_eq!(at(atom.end(CopyEnd::Destination).layout(), [0, value]), value);
+                assert_eq!(at(atom.end(CopyEnd::Source).layout(), [0, value]), value % (bits / times));
+            }
+        }
+    }
+    let published = named("SM100_UTCCP_4x32dp128bit_1cta");
+    assert_eq!(published.end(CopyEnd::Source).layout().to_string(), "(1,(32,128,4)):(0,(1,32,0))");
+    assert_eq!(CopyAtom::named("SM100_UTCCP_2x64dp128bitlw0213_1cta").unwrap_err().code(), "E0316");
+
+    // The tile of a whole copy: what is read is the first quarter of it, again and again.
+    let copy = TiledCopy::new(published, 8, &layout("1:0"), &layout("(128,16)")).unwrap();
+    let memory = layout("(128,16)");
+    let parts = ENDS.map(|end| copy.get_slice(&0).unwrap().partition(end, &memory).unwrap().1);
+    for index in 0..2048 {
+        let [read, written] = parts.each_ref().map(|part| part.eval(&index).unwrap());
+        assert_eq!((read, written), (index % 512, index));
+    }
+
+    // What is said to be multiplied is, by as much, and nothing else.
+    let atom = |source: &str, copies| {
+        let ends = [ThreadValue::multiplied(layout(source), copies), layout("(1,64):(0,1)").into()];
+        let [source, destination] = ends;
+        let made = CopyAtom::new("MINE", Arch::Sm100, layout("1:0"), source, destination, CopyEnd::Destination);
+        made.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(atom("(1,(32,2)):(0,(1,0))", 2), Ok(()));
+    assert!(atom("(1,(32,2)):(0,(1,0))", 4).unwrap_err().contains("2 times, but 4 are stated"));
+    assert!(atom("(1,(32,2)):(0,(1,0))", 1).unwrap_err().contains("more than once"));
+    assert!(atom("(1,(32,2)):(0,(2,0))", 2).unwrap_err().contains("not a bijection onto the 32 places"));
+    assert!(atom("(1,64):(0,1)", 2).unwrap_err().contains("1 times, but 2 are stated"));
+    assert!(atom("(1,(21,3)):(0,(1,0))", 3).unwrap_err().contains("whole copies"));
 }
 
 /// The copies of operands of a product, and plain ones: atom, width, copy.

@@ -4,7 +4,7 @@
 //! N), as the layout says: the first mode of a tile downward.
 
 use tilewright::Layout;
-use tilewright::atoms::{CopyAtom, CopyEnd, MmaAtom, ThreadValue};
+use tilewright::atoms::{BulkCopy, CopyAtom, CopyEnd, MmaAtom, ThreadValue};
 
 use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
 
@@ -43,9 +43,36 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
         let places = atom.bits() / bits;
         let row = (128 / bits).min(places);
         text.push_str(&format!("as values of {bits} bits, {row} a row:\n"));
-        let shown = ThreadValue::shared(values, held.holders());
+        let shown = match held.copies() {
+            1 => ThreadValue::shared(values, held.holders()),
+            copies => ThreadValue::multiplied(values, copies),
+        };
         text.push_str(&owners_by_row(&shown, [places / row, row], atom.threads().size(), window, colour));
     }
+    text
+}
+
+/// The facts of a bulk copy, and what it needs.
+pub fn bulk_copy(copy: &BulkCopy, colour: bool) -> String {
+    let mut text = painted(copy.name(), Paint::Strong, colour);
+    text.push_str(&format!("\n{}: {}, {}, by 1 thread", copy.arch(), copy.mode(), copy.direction()));
+    if copy.is_multicast() {
+        text.push_str(", to several CTAs");
+    }
+    if copy.ctas() > 1 {
+        text.push_str(&format!(", of {} CTAs", copy.ctas()));
+    }
+    text.push('\n');
+    let (fewest, most) = copy.dimensions();
+    if most > 0 {
+        let each = |of: &dyn Fn(usize) -> usize| {
+            (fewest..=most).map(|dimensions| of(dimensions).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        text.push_str(&format!("\ndimensions   {}\n", each(&|dimensions| dimensions)));
+        text.push_str(&format!("coordinates  {}\n", each(&|dimensions| copy.coordinates(dimensions))));
+    }
+    text.push_str("\nneeds\n");
+    copy.needs().iter().for_each(|need| text.push_str(&format!("* {need}\n")));
     text
 }
 
@@ -80,14 +107,17 @@ fn table(
         return format!("all {threads} threads see all of it\n");
     }
     let mut text = match held.holders() {
+        1 if held.copies() > 1 => {
+            format!("each is read {} times, the rest not at all; the first time is shown\n", held.copies())
+        }
         1 => String::new(),
         holders => format!("each place is held by {holders} threads; the least is shown\n"),
     };
-    // The least thread comes last, and stays.
+    // The least thread comes last, with its least value, and stays.
     let mut owner = vec![None; usize::try_from(rows * columns).unwrap_or(0)];
     let values = held.values();
     for thread in (0..threads).rev() {
-        for value in 0..values {
+        for value in (0..values).rev() {
             let at = held.layout().eval(&(thread + threads * value)).ok().and_then(|at| usize::try_from(at).ok());
             if let Some(cell) = at.and_then(|at| owner.get_mut(at)) {
                 *cell = Some((thread, value));
@@ -100,6 +130,7 @@ fn table(
             Some((thread, _)) if values == 1 => (format!("T{thread}"), Paint::Hue(thread)),
             Some((thread, value)) if threads > 1 => (format!("T{thread} V{value}"), Paint::Hue(thread)),
             Some((_, value)) => (format!("V{value}"), Paint::Hue(value)),
+            None if held.copies() > 1 => ("-".to_owned(), Paint::Plain),
             None => ("?".to_owned(), Paint::Bad),
         }
     };
