@@ -150,8 +150,58 @@ pub enum AtomError {
         /// What there is.
         value: i64,
     },
+    /// E0329: threads and values that have no tile in a layout of data.
+    Cotiled {
+        /// The atom.
+        name: Box<str>,
+        /// From (thread, value) to the offset.
+        offsets: Box<str>,
+        /// From the coordinate to the offset.
+        data: Box<str>,
+        /// Why.
+        reason: NoTile,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
+}
+
+/// Why threads and values with offsets have no tile in a layout of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoTile {
+    /// The offsets are of (thread, value).
+    Rank {
+        /// The number of modes that they have.
+        found: usize,
+    },
+    /// At each offset lies one element of the data.
+    Shared {
+        /// The first of two indices with one offset.
+        first: i64,
+        /// The second.
+        second: i64,
+    },
+    /// At the offset of each thread and value lies an element of the data.
+    Nothing {
+        /// A thread.
+        thread: i64,
+        /// A value of it.
+        value: i64,
+        /// Where nothing lies.
+        offset: i64,
+    },
+    /// The coordinates that occur in a mode are those of a layout, each once.
+    Uneven {
+        /// The mode.
+        mode: usize,
+    },
+    /// The places in the tile are a layout of (thread, value).
+    Crooked,
+    /// So many elements are looked at one by one, and no more.
+    Large {
+        /// The limit.
+        limit: i64,
+    },
 }
 
 /// A thread-value layout that is refused.
@@ -305,6 +355,7 @@ impl AtomError {
             AtomError::Retile { .. } => "E0326",
             AtomError::TensorMap { .. } => "E0327",
             AtomError::BulkCopy { .. } => "E0328",
+            AtomError::Cotiled { .. } => "E0329",
             AtomError::Layout(error) => error.code(),
         }
     }
@@ -396,6 +447,28 @@ impl fmt::Display for Flaw {
     }
 }
 
+impl fmt::Display for NoTile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTile::Rank { found } => write!(f, "they have {found} modes where (thread, value) is needed"),
+            NoTile::Shared { first, second } => {
+                write!(f, "elements {first} and {second} of the data lie at one offset")
+            }
+            NoTile::Nothing { thread, value, offset } => {
+                write!(
+                    f,
+                    "thread {thread} has as its value {value} the offset {offset}, where no element of the data lies"
+                )
+            }
+            NoTile::Crooked => f.write_str("the places in the tile are not a layout of (thread, value)"),
+            NoTile::Uneven { mode } => {
+                write!(f, "the coordinates that occur in mode {mode} are not those of a layout, each once")
+            }
+            NoTile::Large { limit } => write!(f, "more than {limit} elements would have to be looked at"),
+        }
+    }
+}
+
 impl fmt::Display for AtomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -442,6 +515,9 @@ impl fmt::Display for AtomError {
                 write!(f, "no bulk copy from {global} to {shared}: {what} {value}")
             }
             AtomError::BulkCopy { name, what, value } => write!(f, "{name} takes {what}, but there is {value}"),
+            AtomError::Cotiled { name, offsets, data, reason } => {
+                write!(f, "{name} for offsets {offsets} in data {data}: {reason}")
+            }
             AtomError::Layout(error) => error.fmt(f),
         }
     }

@@ -11,5 +11,5 @@ tilewright_layout::error_pages! {
     pub fn explanation in "error.rs":
         "E0311" "E0312" "E0313" "E0314" "E0315" "E0316" "E0317" "E0318"
         "E0319" "E0320" "E0321" "E0322" "E0323" "E0324" "E0325" "E0326"
-        "E0327" "E0328"
+        "E0327" "E0328" "E0329"
 }

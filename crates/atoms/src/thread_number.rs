@@ -13,7 +13,7 @@ use tilewright_layout::{Extent, Layout, LayoutError, Leaf, Tree};
 use crate::error::AtomError;
 
 /// The positions of the leaves that move, the longest stride first; none where they overlap, or where a stride is negative or repeats.
-fn descending(layout: &Layout) -> Option<Vec<usize>> {
+pub(crate) fn descending(layout: &Layout) -> Option<Vec<usize>> {
     let leaves = layout.leaves();
     let mut order: Vec<usize> = (0..leaves.len()).filter(|at| leaves.get(*at).is_some_and(|l| l.extent > 1)).collect();
     order.sort_by_key(|at| leaves.get(*at).map(|leaf| leaf.stride));

@@ -42,14 +42,14 @@ use crate::tiled_mma::{TiledMma, lifted};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiledCopy {
-    atom: CopyAtom,
-    bits: i64,
+    pub(crate) atom: CopyAtom,
+    pub(crate) bits: i64,
     /// (thread, value) to the index in the tile.
-    owned: Layout,
-    tiler: Tiler,
-    tile: Vec<i64>,
+    pub(crate) owned: Layout,
+    pub(crate) tiler: Tiler,
+    pub(crate) tile: Vec<i64>,
     /// How the values of a thread are made of the parts of an instruction: values of one, and how many along each mode.
-    parts: Option<[i64; 3]>,
+    pub(crate) parts: Option<[i64; 3]>,
 }
 
 impl TiledCopy {
@@ -190,66 +190,10 @@ impl TiledCopy {
         crate::thread_number::coordinate(&all, number)?;
         Ok(ThreadCopy { copy: self, number: number.clone() })
     }
-
-    /// A thread's own copy of an operand, (FrgV,RestM,RestK,..) as [`ThreadMma::fragment`](crate::ThreadMma::fragment) lays it out, in the modes of this copy, ((FrgV,FrgX),RestM,..): register `i` of the
-    /// result holds what is number `i` of the thread's [part](ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
-    ///
-    /// Errors: the copy is not that of an operand with these fragments, nor are the fragments parts of the copy itself; at this end threads do not own what they hold ([`AtomError::Retile`]).
-    pub fn retile<D: Stride>(&self, end: CopyEnd, fragment: &Layout<D>) -> Result<Layout<D>, AtomError> {
-        let refuse = |what: &'static str| AtomError::Retile {
-            name: self.atom.name().into(),
-            fragment: fragment.to_string().into(),
-            what,
-        };
-        let own = self.atom.values(self.atom.reference(), self.bits)?;
-        if !self.atom.values(end, self.bits)?.equivalent(&own) {
-            return Err(refuse("at this end threads do not own what they hold"));
-        }
-        let size = |mode: usize| fragment.mode(mode).map_or(D::Extent::one(), |mode| mode.size());
-        let values = sizes(&self.owned).1;
-        let first = size(0).known();
-        let parts = match self.parts {
-            Some(parts) if first == parts.first().copied() => parts,
-            _ if first == Some(values) => [values, 1, 1],
-            _ => return Err(refuse("its first mode is not what an instruction of the operand has")),
-        };
-        let [_, along, across] = parts;
-        let line = |extent: i64| {
-            Ok::<_, AtomError>(Tiler::Layout(Layout::mode_of(D::Extent::from(extent), D::Extent::one())?))
-        };
-        if fragment.rank() < 3 && (along > 1 || across > 1) {
-            return Err(refuse("it has no modes for the repetitions of the instruction"));
-        }
-        for (mode, count) in [(1, along), (2, across)] {
-            if !D::Extent::from(count).divides(&size(mode)).proved() {
-                return Err(refuse("its repetitions are not those of whole tiles"));
-            }
-        }
-        let tiles = [Tiler::Keep, line(along)?, line(across)?];
-        let tiles = Tiler::modes(tiles.into_iter().take(fragment.rank()))?;
-        let divided = fragment.logical_divide(&tiles)?;
-        let at = |path: &[usize]| divided.at(path).unwrap_or(Layout::unit());
-        // All that a thread has of one tile, in the order of its values.
-        let of_tile: Vec<Layout<D>> = match fragment.rank() {
-            rank if rank < 2 => Vec::from([at(&[0])]),
-            2 => Vec::from([at(&[0]), at(&[1, 0])]),
-            _ => Vec::from([at(&[0]), at(&[1, 0]), at(&[2, 0])]),
-        };
-        let of_tile = Layout::tuple(&of_tile)?;
-        let of_atom = Tiler::modes([line(sizes(&own).1)?])?;
-        let held = Layout::tuple([&of_tile])?.zipped_divide(&of_atom)?;
-        let held =
-            Layout::tuple([&held.at(&[0, 0]).unwrap_or(Layout::unit()), &held.at(&[1, 0]).unwrap_or(Layout::unit())])?;
-        let mut modes = Vec::from([held]);
-        for mode in 1..fragment.rank() {
-            modes.push(if mode < 3 { at(&[mode, 1]) } else { at(&[mode]) });
-        }
-        Ok(Layout::tuple(&modes)?)
-    }
 }
 
 /// The sizes of the two modes of (thread, value).
-fn sizes(layout: &Layout) -> (i64, i64) {
+pub(crate) fn sizes(layout: &Layout) -> (i64, i64) {
     let size = |mode| layout.mode(mode).map_or(1, |mode| mode.size());
     (size(0), size(1))
 }

@@ -1,6 +1,7 @@
 //! Instructions and tilings of them: who holds what.
 
 mod bulk_copy;
+mod cotiled;
 mod descriptor;
 mod instructions;
 mod tensor_map;
