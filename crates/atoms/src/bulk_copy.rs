@@ -2,8 +2,9 @@
 //!
 //! # Law
 //!
-//! A family is a pattern of names and one row of facts. An instruction takes a tensor map exactly if the map's dimensions are as many as the name says, `_2D`, or, where it says none, from as few
-//! to as many as the mode allows; if the map's boxes are those of the mode; and, where bytes are copied without a map, as many as a multiple of 16.
+//! A family is a pattern of names and one row of facts. An instruction takes a tensor map exactly if the map's dimensions are as many as the name says, `_2D`, or,
+//! where it says none, from as few to as many as the mode allows; if the map's boxes are those of the mode; and, where bytes are copied without a map, as many as a
+//! multiple of 16.
 //!
 //! ```text
 //! mode             dimensions   coordinates given           the map's box
@@ -15,8 +16,9 @@
 //!
 //! One thread issues each of them. A multicast writes to the CTAs of a cluster that a mask of 16 bits names; with two CTAs (`2SM`), both are a pair that shares a barrier.
 //!
-//! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`, `.tile::scatter4`,
-//! `.multicast::cluster`, `.cta_group::2`; the names are CuTe's. Bulk copies have no thread-value layouts of their own: what they move is [`TensorMap`]'s box.)
+//! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`,
+//! `.tile::scatter4`, `.multicast::cluster`, `.cta_group::2`; the names are CuTe's. Bulk copies have no thread-value layouts of their own: what they move is
+//! [`TensorMap`]'s box.)
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -246,7 +248,8 @@ impl BulkCopy {
 
     /// That the instruction takes this tensor map, whose boxes are those of a tile.
     ///
-    /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes have several rows where each row has its own coordinate ([`AtomError::BulkCopy`]).
+    /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes have several rows where each row has its own coordinate
+    /// ([`AtomError::BulkCopy`]).
     pub fn takes(&self, map: &TensorMap) -> Result<(), AtomError> {
         let refuse = |what, value: i64| Err(AtomError::BulkCopy { name: self.name.clone(), what, value });
         let count = map.dimensions().len();
@@ -304,13 +307,19 @@ impl BulkCopy {
             _ => needs.extend([
                 "a tensor map: an address that is a multiple of 16 bytes, extents of at most 2^32, the first dimension contiguous",
                 "strides that are multiples of 16 bytes below 2^40",
-                "a box of at most 256 in a dimension, its rows multiples of 16 bytes, swizzled no longer than a line of the swizzle",
             ]),
         }
+        const BOX: &str = "a box of at most 256 in a dimension, its rows multiples of 16 bytes, swizzled no longer than a line of the swizzle";
         match self.facts.mode {
-            BulkMode::Im2col => needs.push("a tensor map made for im2col: two corners of a box of pixels, and an offset for each dimension but the first and the last"),
-            BulkMode::FourRows => needs.push("a matrix whose box is one row; the four rows lie one after another in shared memory"),
-            BulkMode::Bytes | BulkMode::Tile => {}
+            BulkMode::Bytes => {}
+            BulkMode::Tile => needs.push(BOX),
+            BulkMode::Im2col => needs.extend([
+                "a tensor map made for im2col: two corners of a box of pixels, and an offset for each dimension but the first and the last",
+                "at most 256 channels and 1024 pixels, a row of channels a multiple of 16 bytes",
+            ]),
+            BulkMode::FourRows => {
+                needs.extend([BOX, "a matrix whose box is one row; the four rows lie one after another in shared memory"]);
+            }
         }
         if self.facts.multicast {
             needs.push(
@@ -347,7 +356,7 @@ impl fmt::Display for BulkMode {
         f.pad(match self {
             BulkMode::Bytes => "bytes",
             BulkMode::Tile => "a box",
-            BulkMode::Im2col => "a box of im2col",
+            BulkMode::Im2col => "an im2col box",
             BulkMode::FourRows => "four rows",
         })
     }

@@ -6,7 +6,8 @@
 //! `holders` threads, by each of them as one value. So its value mode repeats nothing, its thread mode repeats everything `holders` times, and without the
 //! repetitions it is a bijection onto the tile.
 //!
-//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the first `1/copies` of the tile: the value mode repeats everything `copies` times.
+//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the first `1/copies` of the tile: the value mode repeats everything
+//! `copies` times.
 //!
 //! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is what this module adds.)
 
