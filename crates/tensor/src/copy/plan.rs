@@ -19,18 +19,14 @@ use std::fmt;
 
 use super::addressing::Addressing;
 use super::axes::{Axis, DESTINATION, SOURCE, common};
-use super::kernel::{Instructions, PITCH};
+use super::kernel::{Instructions, LINE};
 
-/// Bytes of a row of the source in a tile. Memory is read a row after another, and the processor fetches ahead only along a row: so rows are long.
-const SOURCE_ROW: usize = 1024;
-/// Bytes of a row of the destination in a tile. Whole lines may be written anywhere, so that few of them do where the rows of the source are long.
-const DESTINATION_ROW: usize = 256;
-/// The same where rows of the source are short, or there is no hurry to end one.
-const LONG_ROW: usize = 1024;
-/// Rows of the source of more bytes are brought together in a buffer before a tile is transposed, if they come from memory.
-const GATHERED_ROW: usize = 128;
-/// The same where each row begins where the one before it ends, and is transposed without a buffer.
-const GATHERED_ON: usize = 512;
+/// Bytes of a row of either side in a tile.
+const ROW: usize = 1024;
+/// The same where a tile is transposed. Memory is read along rows of the source, and the processor fetches ahead only along a row: so rows are long.
+const TRANSPOSED_ROW: usize = 4096;
+/// The most elements of a row of the source in a tile that is transposed: each is in another page of the destination, of which the processor knows so many by heart.
+const COLUMNS: usize = 1024;
 /// The most pairs of places in a tile.
 pub(super) const MAX_PAIRS: usize = 1 << 12;
 /// A run of more bytes is moved in parts, so that threads can share it.
@@ -40,11 +36,8 @@ const STREAM: usize = 1 << 23;
 /// A row is written past the caches, by way of a buffer, if it has so many bytes: its ends are not whole lines.
 pub(super) const STAGED_ROW: usize = 128;
 
-/// Bytes of the rows of the source that are transposed at a time, to all rows of a tile: what a vector takes of each, so that the lines of a row of the destination are
-/// written soon after one another.
-pub(super) const STRIP: usize = 16;
-/// The same where rows of the destination are written by way of a buffer, which stays in the nearest cache.
-pub(super) const STAGED_STRIP: usize = 32;
+/// Rows of the destination of more bytes are not put together in a buffer with those that follow them, to be written as one: little is lost where they end.
+const JOINED_ROW: usize = 1024;
 
 /// What may be asked of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -111,9 +104,6 @@ pub(super) struct Tile {
     pub(super) along: Table,
     /// Whether the places along are contiguous in the destination.
     pub(super) rows: bool,
-    /// Whether the rows of the source that are transposed are brought together first: because they come from memory, which is read fastest row by row, or because they
-    /// would not stay together in the nearest cache.
-    pub(super) gathered: bool,
     /// The source offsets of all rows that may be transposed: some before those of the tile, and then these.
     pub(super) sources: Vec<isize>,
     /// How many come before: as many as make a line of the destination. Where lines of it begin before the tile, it writes them whole.
@@ -209,7 +199,7 @@ fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, opti
     let streaming = options.streaming.unwrap_or(total >= STREAM);
     let mut outer = Vec::new();
     let tile = if tangled.is_empty() {
-        around(&mut steps, [unit, element], streaming, options, &mut outer)
+        around(&mut steps, [unit, element], options, &mut outer)
     } else {
         let pairs = pairs(src, dst, &tangled, bytes)?;
         // Sorted, they fill whole lines where they are contiguous.
@@ -237,8 +227,10 @@ fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, opti
         let row = loops.tile.along.len() * unit;
         let ends = loops.outer.iter().all(|each| !matches!(each.part, Part::Along(_)));
         loops.joined = ends && loops.tile.across.dst.iter().enumerate().all(|(k, place)| *place == (k * row) as isize);
-        let row = if loops.joined { row } else { loops.staged_row() };
-        loops.staging = (0..STAGED_STRIP / unit).map(|k| (k * row) as isize).collect();
+        loops.joined = loops.joined && row <= JOINED_ROW;
+        if loops.joined {
+            loops.staging = (0..LINE / unit).map(|k| (k * row) as isize).collect();
+        }
     }
     Some(loops)
 }
@@ -252,35 +244,32 @@ fn before(loops: &Loops, unit: usize) -> Vec<isize> {
 }
 
 impl Loops {
-    /// Whether rows of a tile are long enough to be written past the caches by way of a buffer.
+    /// Whether the rows of a tile of runs are long enough to be written past the caches by way of a buffer.
     pub(super) fn staged(&self) -> bool {
         let single = self.tile.across.len() == 1 && self.tile.along.len() == 1;
-        !single && self.tile.rows && (self.joined || self.tile.along.len() * self.tile.unit >= STAGED_ROW)
+        !single && self.tile.rows && self.row() >= STAGED_ROW
     }
 
-    /// The bytes of a row in the buffer for rows that are then written past the caches.
-    fn staged_row(&self) -> usize {
-        ((self.tile.before + self.tile.along.len()) * self.tile.unit).next_multiple_of(64) + 64
+    /// Whether the rows of a transposed tile are long enough to be written past the caches line by line where they do not begin with lines.
+    pub(super) fn kept(&self) -> bool {
+        self.tile.rows && self.row() >= STAGED_ROW
     }
 
-    /// The bytes of that buffer.
-    pub(super) fn staging_bytes(&self) -> usize {
+    /// The bytes of a row of the destination in a tile.
+    fn row(&self) -> usize {
+        self.tile.along.len() * self.tile.unit
+    }
+
+    /// The bytes of the buffer that each thread needs.
+    pub(super) fn buffer(&self) -> usize {
         match self.tile.how {
-            Move::Transpose if self.streaming && self.staged() => self.staging.len() * self.staged_row(),
-            Move::Runs if self.streaming && self.staged() => self.staged_row(),
+            _ if !self.streaming => 0,
+            // Some rows, and what is left of a line.
+            Move::Transpose if self.joined => self.staging.len() * self.row() + LINE,
+            Move::Transpose if self.kept() => self.tile.across.len() * LINE,
+            Move::Runs if self.staged() => self.row().next_multiple_of(LINE) + LINE,
             _ => 0,
         }
-    }
-
-    /// The bytes in which the rows of a tile are brought together.
-    pub(super) fn gathering_bytes(&self) -> usize {
-        let rows = self.tile.before + self.tile.along.len();
-        if self.tile.gathered { rows.next_multiple_of(64 / self.tile.unit) * PITCH } else { 0 }
-    }
-
-    /// The bytes of the buffer that each thread needs: of one tile while the next one is brought together.
-    pub(super) fn buffer(&self) -> usize {
-        self.staging_bytes() + 2 * self.gathering_bytes()
     }
 }
 
@@ -368,7 +357,6 @@ impl Side {
 fn around(
     steps: &mut Vec<Step>,
     [unit, element]: [usize; 2],
-    streaming: bool,
     options: &CopyOptions,
     outer: &mut Vec<Loop>,
 ) -> Tile {
@@ -380,28 +368,10 @@ fn around(
     if splat {
         return splatted(steps, unit, outer);
     }
-    // How long rows of the source can be, and whether they follow one another.
-    let first = steps.iter().position(|step| step.dst == unit_step);
-    let mut row = unit;
-    while let Some((_, next)) = steps.iter().enumerate().find(|(k, step)| Some(*k) != first && step.src == row as isize)
-    {
-        row = row.saturating_mul(next.extent);
-        if row >= SOURCE_ROW {
-            break;
-        }
-    }
-    let onward = first.and_then(|first| steps.get(first)).is_some_and(|step| step.src == row as isize);
-    let lines = steps.iter().all(|step| step.dst == unit_step || step.dst % 64 == 0);
-    let short = if onward && lines { GATHERED_ON } else { GATHERED_ROW };
-    let gathers = transposes && row > short && (streaming || unit <= 2);
-    let destination_row = match unit {
-        _ if !gathers => LONG_ROW,
-        // More rows lie in more pages than the processor knows by heart.
-        1 if lines => DESTINATION_ROW / 2,
-        _ => DESTINATION_ROW,
-    };
-    let (mut across, mut along) = (Side::new(unit, SOURCE_ROW), Side::new(unit, destination_row));
-    let line = (64 / unit.min(64)).max(1);
+    let [source_row, destination_row] =
+        if transposes { [TRANSPOSED_ROW.min(COLUMNS * unit), TRANSPOSED_ROW] } else { [ROW, ROW] };
+    let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, destination_row));
+    let line = (LINE / unit.min(LINE)).max(1);
     // In turn, so that neither takes what the other needs.
     let mut rows = true;
     let find = |steps: &[Step], wanted: Option<isize>, of: fn(&Step) -> isize| {
@@ -452,24 +422,7 @@ fn around(
         run = chunk;
     }
     let how = if transposes { Move::Transpose } else { Move::Runs };
-    let instructions = options.instructions.unwrap_or(Instructions::Avx512).min(Instructions::detected());
-    let gathered = gathers
-        && across.offsets.len() * unit > GATHERED_ROW
-        && (streaming || crowded(&along.offsets.src, instructions.line() / unit));
-    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, gathered, ..Tile::default() }
-}
-
-/// Whether rows that are read together fall into few sets of the nearest cache, of 64 lines a way and eight ways: strips of 16 bytes would fetch a line
-/// more than once. Wider elements read it at once.
-fn crowded(rows: &[isize], together: usize) -> bool {
-    let rows = rows.get(..together.min(rows.len())).unwrap_or_default();
-    let mut sets = [0_u8; 64];
-    for row in rows {
-        if let Some(set) = sets.get_mut((row >> 6 & 63) as usize) {
-            *set = set.saturating_add(1);
-        }
-    }
-    sets.iter().any(|set| *set > 8)
+    Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, ..Tile::default() }
 }
 
 /// The tile of an axis along which the destination goes on and the source repeats.

@@ -12,8 +12,8 @@
 use rayon::prelude::*;
 
 use super::addressing::Addressing;
-use super::kernel::{self, Block, Gathered, Instructions, PITCH, Rectangle};
-use super::plan::{Body, Loops, Move, Part, STAGED_ROW, STAGED_STRIP, STRIP};
+use super::kernel::{self, Edge, Instructions, LINE, Line, Rectangle, Rows, Scratch, Stores, Stripe};
+use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
 use super::walk;
 
 /// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
@@ -28,8 +28,6 @@ unsafe impl<P> Sync for Shared<P> {}
 const SHARE: usize = 1 << 19;
 /// A run of so many bytes is copied as the system does, which then goes past the caches too.
 const PLAIN: usize = 1 << 22;
-/// How many rows before it is read a row is fetched.
-const AHEAD: usize = 4;
 /// Parts a thread, so that a thread that is held up does not hold up the rest.
 const PARTS: usize = 4;
 
@@ -114,7 +112,6 @@ impl Work<'_> {
         let buffer = memory.as_mut_ptr();
         // It begins with a line, as rows in it do.
         let buffer = buffer.wrapping_add(if bytes == 0 { 0 } else { (buffer as usize).wrapping_neg() % 64 });
-        let halves = [0, loops.gathering_bytes()].map(|half| buffer.wrapping_add(loops.staging_bytes() + half));
         let tile = &loops.tile;
         // One iteration after another.
         let mut place = || {
@@ -147,25 +144,14 @@ impl Work<'_> {
             }
             place
         };
-        let mut current = place();
-        if tile.gathered {
-            let all = 0..tile.sources.len();
-            // SAFETY: an iteration of the loops, and a buffer for its rows.
-            unsafe { self.gather(loops, &current, halves[0], all) };
-        }
-        for number in first..end {
-            let next = (number + 1 < end).then(&mut place);
-            let [near, other] = [halves[(number - first) % 2], halves[(number - first + 1) % 2]];
+        for _ in first..end {
+            let place = place();
             // SAFETY: an iteration of the loops; the tables are as long as the parts say at the most.
             unsafe {
                 match tile.how {
-                    Move::Transpose => self.transpose(loops, &current, next.as_ref(), [buffer, near, other]),
-                    _ => self.tile(loops, &current, buffer),
+                    Move::Transpose => self.transpose(loops, &place, buffer),
+                    _ => self.tile(loops, &place, buffer),
                 }
-            }
-            match next {
-                Some(next) => current = next,
-                None => break,
             }
         }
         if loops.streaming {
@@ -228,103 +214,111 @@ impl Work<'_> {
         }
     }
 
-    /// Whether the rows of a transposed tile are written past the caches as they are, because they begin with lines, and whether by way of a buffer.
-    fn stores(&self, loops: &Loops, place: &Place) -> (bool, bool) {
-        let whole =
-            self.instructions.line() == 64 && loops.aligned.min(1 << (place.dst as usize | 64).trailing_zeros()) == 64;
-        let direct = loops.streaming && whole;
-        (direct, loops.streaming && !direct && loops.staged())
-    }
-
-    /// One tile that is transposed. Where rows are brought together, its own are `near`, and those of the next tile are brought to `other` meanwhile.
-    ///
-    /// Rows of the destination that do not begin with lines are written a strip of columns at a time, by way of a buffer: the lines that begin before the tile whole, and those
-    /// that end behind it not at all, for the next tile does.
+    /// One tile that is transposed, a stripe after another.
     ///
     /// # Safety
-    /// The invariant of this module; the buffers have the lengths that [`Loops`] says.
-    unsafe fn transpose(&self, loops: &Loops, place: &Place, next: Option<&Place>, [strip, near, other]: [*mut u8; 3]) {
+    /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
+    unsafe fn transpose(&self, loops: &Loops, place: &Place, buffer: *mut u8) {
         let (tile, unit) = (&loops.tile, loops.tile.unit);
-        let (direct, staged) = self.stores(loops, place);
-        let rows = place.rows(loops, staged);
         let Some(columns) = tile.across.dst.get(..place.across) else { return };
-        if !tile.gathered && !staged {
-            let block = Block { src: place.src, rows, dst: place.dst, columns };
-            // SAFETY: the invariant.
-            return unsafe { kernel::transpose(&block, unit, self.instructions, direct) };
+        let whole = loops.aligned.min(1 << (place.dst as usize | LINE).trailing_zeros()) == LINE;
+        if loops.streaming && !whole && loops.joined {
+            // SAFETY: as here.
+            return unsafe { self.transpose_joined(loops, place, columns, buffer) };
         }
-        let (bytes, lead) = (place.along * unit, (rows.len() - place.along) * unit);
-        let width = if staged { STAGED_STRIP } else { STRIP } / unit;
-        let strips = place.across.div_ceil(width);
-        // Of rows that follow one another, where in the buffer the next one begins, and what is to be written: as many bytes behind the beginning of a line as in memory.
-        let mut rest = if loops.joined && staged { place.dst as usize % 64 } else { 0 };
-        let mut begun = rest;
-        let upcoming = next.filter(|_| tile.gathered);
-        let upcoming = upcoming.map(|next| (next, next.rows(loops, self.stores(loops, next).1).len()));
-        for number in 0..strips {
-            // A last strip that is too narrow for a vector begins earlier, and writes some rows again.
-            let narrow = !loops.joined && place.across - number * width < 16 / unit;
-            let first = if narrow { place.across.saturating_sub(16 / unit) } else { number * width };
-            let columns = columns.get(first..place.across.min((number + 1) * width)).unwrap_or_default();
-            let (dst, places) = match loops.staging.get(..columns.len()) {
-                Some(places) if staged => (strip, places),
-                _ => (place.dst, columns),
+        let kept = buffer.cast::<Line>();
+        let keeps = loops.streaming && !whole && loops.kept();
+        let before = if keeps && !place.begins { tile.before } else { 0 };
+        let rows = tile.sources.get(tile.before - before..tile.before + place.along).unwrap_or_default();
+        let stores = |number: usize, bytes: usize, last: bool| {
+            let edge = Edge {
+                silent: before > 0 && number == 0,
+                begins: before == 0 && number == 0,
+                ends: last && (place.ends || tile.before == 0),
             };
-            let dst = dst.wrapping_add(rest);
-            // SAFETY: the invariant.
-            unsafe {
-                if tile.gathered {
-                    let (src, rows) = (near.wrapping_add(first * unit), Gathered(rows.len()));
-                    kernel::transpose(&Block { src, rows, dst, columns: places }, unit, self.instructions, direct);
-                } else {
-                    let src = place.src.wrapping_add(first * unit);
-                    kernel::transpose(&Block { src, rows, dst, columns: places }, unit, self.instructions, direct);
-                }
-                if let Some((next, all)) = upcoming {
-                    self.gather(loops, next, other, number * all / strips..(number + 1) * all / strips);
-                }
-                if loops.joined && staged {
-                    let to = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0)).wrapping_sub(rest);
-                    rest += columns.len() * bytes;
-                    let whole = if number + 1 == strips { rest } else { rest / 64 * 64 };
-                    if whole > begun {
-                        let (from, to) = (strip.wrapping_add(begun), to.wrapping_add(begun));
-                        kernel::stream_run(from, to, whole - begun, self.instructions);
-                        rest -= whole;
-                        kernel::copy_run(strip.wrapping_add(whole), strip, rest);
-                        begun = 0;
-                    }
-                    continue;
-                }
-                for (from, to) in places.iter().zip(columns).filter(|_| staged) {
-                    let to = place.dst.wrapping_offset(*to);
-                    let before = if lead == 0 { 0 } else { to as usize % 64 };
-                    let after = if place.ends || tile.before == 0 { 0 } else { to.wrapping_add(bytes) as usize % 64 };
-                    let from = strip.wrapping_offset(*from).wrapping_add(lead - before);
-                    kernel::stream_run(from, to.wrapping_sub(before), before + bytes - after, self.instructions);
-                }
+            match () {
+                () if keeps && (edge.silent || edge.begins || last) => Stores::Edge(kept, edge),
+                () if keeps => Stores::Kept(kept),
+                () if loops.streaming && whole && bytes == LINE => Stores::Streaming,
+                () => Stores::Ordinary,
             }
+        };
+        let dst = place.dst.wrapping_sub(before * unit);
+        // SAFETY: the invariant; there is a line for each column, if they are kept.
+        unsafe { self.stripes(&Block { src: place.src, rows, dst, columns, unit }, stores) };
+    }
+
+    /// All stripes of a block; `stores` is told the number of a stripe, the bytes of its lines, and whether it is the last.
+    ///
+    /// # Safety
+    /// The law of stripes, for each of them.
+    unsafe fn stripes(&self, block: &Block<'_>, stores: impl Fn(usize, usize, bool) -> Stores) {
+        let Block { src, rows, dst, columns, unit } = *block;
+        let mut stripes = rows.chunks(LINE / unit).enumerate().peekable();
+        let Some((_, first)) = stripes.peek() else { return };
+        let mut scratch = Scratch::new();
+        let mut places = [Rows::NONE; 2];
+        places[0].set(src, first, unit);
+        while let Some((number, some)) = stripes.next() {
+            let [rows, next] = &mut places;
+            match stripes.peek() {
+                Some((_, following)) => next.set(src, following, unit),
+                None => *next = *rows,
+            }
+            let bytes = some.len() * unit;
+            let stores = stores(number, bytes, stripes.peek().is_none());
+            let dst = dst.wrapping_add(number * LINE);
+            // SAFETY: as here.
+            unsafe {
+                let stripe = Stripe { rows, next, dst, columns, bytes, stores };
+                kernel::transpose(&stripe, unit, self.instructions, &mut scratch);
+            }
+            places.swap(0, 1);
         }
     }
 
-    /// Brings rows of a tile together, some of them at a time.
+    /// One tile that is transposed, whose rows follow one another in the destination: some of them at a time are put together in a buffer, and written as one.
     ///
     /// # Safety
-    /// The invariant of this module; `near` has [`Loops::gathering_bytes`] bytes.
-    unsafe fn gather(&self, loops: &Loops, place: &Place, near: *mut u8, numbers: std::ops::Range<usize>) {
-        let rows = place.rows(loops, self.stores(loops, place).1);
-        let bytes = place.across * loops.tile.unit;
-        for number in numbers {
-            // The processor fetches a row ahead once it was told where it begins.
-            if let Some(ahead) = rows.get(number + AHEAD) {
-                kernel::prefetch(place.src.wrapping_offset(*ahead), bytes);
-            }
-            if let Some(row) = rows.get(number) {
-                // SAFETY: the invariant.
-                unsafe { kernel::copy_run(place.src.wrapping_offset(*row), near.wrapping_add(number * PITCH), bytes) };
+    /// As [`Work::transpose`].
+    unsafe fn transpose_joined(&self, loops: &Loops, place: &Place, columns: &[isize], buffer: *mut u8) {
+        let (tile, unit) = (&loops.tile, loops.tile.unit);
+        let rows = tile.along.src.get(..place.along).unwrap_or_default();
+        // Where in the buffer the next row begins, as many bytes behind the beginning of a line as in memory.
+        let mut rest = place.dst as usize % LINE;
+        let mut begun = rest;
+        let strips = columns.chunks(LINE / unit);
+        let last = strips.len().saturating_sub(1);
+        for (number, columns) in strips.enumerate() {
+            let places = loops.staging.get(..columns.len()).unwrap_or_default();
+            let src = place.src.wrapping_add(number * LINE);
+            let to = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0)).wrapping_sub(rest);
+            // SAFETY: the invariant; the buffer has room for so many rows, and for what is left of a line.
+            unsafe {
+                let block = Block { src, rows, dst: buffer.wrapping_add(rest), columns: places, unit };
+                self.stripes(&block, |_, _, _| Stores::Ordinary);
+                rest += columns.len() * rows.len() * unit;
+                let whole = if number == last { rest } else { rest / LINE * LINE };
+                if whole > begun {
+                    let (from, to) = (buffer.wrapping_add(begun), to.wrapping_add(begun));
+                    kernel::stream_run(from, to, whole - begun, self.instructions);
+                    rest -= whole;
+                    kernel::copy_run(buffer.wrapping_add(whole), buffer, rest);
+                    begun = 0;
+                }
             }
         }
     }
+}
+
+/// Rows to be transposed: element `i` of row `j` goes to `dst + columns[i] + j * unit`.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    src: *const u8,
+    rows: &'a [isize],
+    dst: *mut u8,
+    columns: &'a [isize],
+    unit: usize,
 }
 
 /// An iteration of the loops: where its tile begins, and how much of the tables there is of it.
@@ -338,15 +332,6 @@ struct Place {
     /// Whether no tile comes before it along, and none after it.
     begins: bool,
     ends: bool,
-}
-
-impl Place {
-    /// The source offsets of the rows that are transposed: of those of the tile, and where rows are written whole lines at a time, of those before it that share lines with them.
-    fn rows<'a>(&self, loops: &'a Loops, staged: bool) -> &'a [isize] {
-        let all = loops.tile.before;
-        let before = if staged && !self.begins { all } else { 0 };
-        loops.tile.sources.get(all - before..all + self.along).unwrap_or_default()
-    }
 }
 
 /// The beginning of part `number` of `parts`.

@@ -1,92 +1,84 @@
-//! Transposes with AVX2: 32 bytes of a destination row at a time.
+//! Transposes with AVX2.
 //!
-//! As with AVX-512, in two lanes instead of four: register `r` holds in its lane `l` 16 bytes of row `N * l + r`.
+//! As with AVX-512, in two lanes instead of four, and so in two halves of a line: register `r` of a half holds in its lane `l` 16 bytes of row `N * l + r` of those of the half.
 
 use core::arch::x86_64::*;
 
+use super::copy_run;
 use super::network::{registers, stage, transposed};
-use super::{Block, Rows};
+use super::stripe::{
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+};
 
-/// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
-///
-/// # Safety
-/// The invariant of [`Block`], at least `16 / bytes` columns, and a processor with AVX2. With `STREAM`, every destination line is aligned to 32 bytes.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn transpose<const STREAM: bool, R: Rows>(block: &Block<'_, R>, bytes: usize) {
-    // SAFETY: as here.
-    unsafe {
-        match bytes {
-            1 => bytes_1::<STREAM, R>(block),
-            2 => bytes_2::<STREAM, R>(block),
-            4 => bytes_4::<STREAM, R>(block),
-            _ => bytes_8::<STREAM, R>(block),
-        }
-    }
-}
+/// The bytes of half a line.
+const HALF: usize = LINE / 2;
 
-/// A transpose for elements of `$bytes` bytes, `$n` of them in 16.
-macro_rules! width {
+/// Transposes a square of elements of `$bytes` bytes, `$n` of them in 16.
+macro_rules! square {
     ($name:ident, $bytes:literal, $n:tt, $low:ident, $high:ident) => {
         /// # Safety
-        /// As [`transpose`].
+        ///
+        /// As many elements of each row as there are columns, in whole units, are read from `at` on.
+        #[inline]
         #[target_feature(enable = "avx2")]
-        unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
-            const LINES: usize = 2 * $n;
-            let (rows, columns) = (block.rows, block.columns);
-            let mut spare = [0; LINES];
-            let mut first = 0;
-            while first < rows.count() {
-                let count = LINES.min(rows.count() - first);
-                // What rows past the end give is left out.
-                let from = rows.group(block.src, first, &mut spare);
-                let to = block.dst.wrapping_add(first * $bytes);
-                let mut column = 0;
-                while column < columns.len() {
-                    // A last strip that would go past the end begins earlier, and writes some lines again.
-                    let start = column.min(columns.len() - $n);
-                    let at = start * $bytes;
-                    // SAFETY: 16 bytes from element `start` of each row are in the block, and so are `count` elements of the lines.
-                    unsafe {
-                        macro_rules! lanes {
-                            ($r:literal) => {{
-                                let row = |row: usize| _mm_loadu_si128(from(row).wrapping_add(at).cast());
-                                _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r))
-                            }};
-                        }
-                        let strip = registers!($n, lanes);
-                        let lines = transposed!($n, strip, $low, $high);
-                        let places = &columns[start..start + $n];
-                        macro_rules! stream {
-                            ($k:literal) => {
-                                _mm256_stream_si256(to.wrapping_offset(places[$k]).cast(), lines[$k])
-                            };
-                        }
-                        macro_rules! store {
-                            ($k:literal) => {
-                                _mm256_storeu_si256(to.wrapping_offset(places[$k]).cast(), lines[$k])
-                            };
-                        }
-                        if count < LINES {
-                            for (place, line) in places.iter().zip(lines) {
-                                let mut bytes = [0_u8; 32];
-                                _mm256_storeu_si256(bytes.as_mut_ptr().cast(), line);
-                                super::copy_run(bytes.as_ptr(), to.wrapping_offset(*place), count * $bytes);
-                            }
-                        } else if STREAM {
-                            let _ = registers!($n, stream);
-                        } else {
-                            let _ = registers!($n, store);
-                        }
-                    }
-                    column += $n;
+        unsafe fn $name<const STORES: u8>(
+            rows: &[*const u8; LINE / $bytes],
+            at: usize,
+            (coming, ahead): (&[*const u8; LINE / $bytes], usize),
+            _: *mut u8,
+            columns: &[isize],
+            lines: &mut [Both; LINE / $bytes],
+        ) {
+            for strip in 0..columns.len().div_ceil($n) {
+                for row in coming.iter().skip(strip * $n).take($n) {
+                    fetch(row.wrapping_add(ahead));
                 }
-                first += LINES;
+                for half in 0..2 {
+                    macro_rules! lanes {
+                        ($r:literal) => {{
+                            // SAFETY: 16 bytes of a row.
+                            let row = |row: usize| unsafe {
+                                let row = rows[half * HALF / $bytes + row];
+                                _mm_loadu_si128(row.wrapping_add(at + strip * UNIT).cast())
+                            };
+                            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(row($r)), row($n + $r))
+                        }};
+                    }
+                    let strips = registers!($n, lanes);
+                    let transposed = transposed!($n, strips, $low, $high);
+                    for (k, register) in transposed.into_iter().enumerate() {
+                        // SAFETY: half a line is as long as a register.
+                        unsafe {
+                            let line = lines[strip * $n + k].line.0.as_mut_ptr().add(half * HALF);
+                            _mm256_storeu_si256(line.cast(), register)
+                        };
+                    }
+                }
             }
         }
     };
 }
 
-width!(bytes_1, 1, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
-width!(bytes_2, 2, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
-width!(bytes_4, 4, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
-width!(bytes_8, 8, 2, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
+square!(square_1, 1, 16, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
+square!(square_2, 2, 8, _mm256_unpacklo_epi16, _mm256_unpackhi_epi16);
+square!(square_4, 4, 4, _mm256_unpacklo_epi32, _mm256_unpackhi_epi32);
+square!(square_8, 8, 2, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64);
+
+/// Writes a line past the caches.
+///
+/// # Safety
+///
+/// The invariant of the module above; the place is aligned to a line.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn stream(to: *mut u8, line: &Line) {
+    for half in [0, HALF] {
+        // SAFETY: as here.
+        unsafe {
+            let value = _mm256_loadu_si256(line.0.as_ptr().add(half).cast());
+            _mm256_stream_si256(to.wrapping_add(half).cast(), value);
+        }
+    }
+}
+
+stripes!(target_feature(enable = "avx2"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct false);

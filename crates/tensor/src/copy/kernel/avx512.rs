@@ -1,119 +1,99 @@
-//! Transposes with AVX-512: 64 bytes of a destination row at a time.
+//! Transposes with AVX-512.
 //!
-//! The source rows of one destination line are `64 / E` for elements of `E` bytes; of each, 16 bytes are taken at a time, which is `N = 16 / E`
-//! elements. Register `r` holds in its lane `l` those of row `N * l + r`, so that within each lane the `N` registers are `N` rows of `N` elements.
-//! They are transposed there ([`super::network`]), and register `c` then is line `c` of the result, all rows in order.
+//! A square is 64 bytes of each of `64 / E` rows, which are four groups of `N = 16 / E`. Within each lane of 16 bytes the `N` registers of a group are `N` rows of `N` elements, and are
+//! transposed there ([`super::network`]): lane `l` of register `c` then has column `N * l + c`, of these rows. The registers `c` of the four groups have four columns in their lanes, each a
+//! quarter from each group; a transpose of lanes makes lines of them.
 
 use core::arch::x86_64::*;
 
+use super::copy_run;
 use super::network::{registers, stage, transposed};
-use super::{Block, Rows};
+use super::stripe::{
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+};
 
-/// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
-///
-/// # Safety
-/// The invariant of [`Block`], at least `16 / bytes` columns, and a processor with AVX-512 F and BW. With `STREAM`, every destination line is
-/// aligned to 64 bytes.
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) unsafe fn transpose<const STREAM: bool, R: Rows>(block: &Block<'_, R>, bytes: usize) {
-    // SAFETY: as here.
-    unsafe {
-        match bytes {
-            1 => bytes_1::<STREAM, R>(block),
-            2 => bytes_2::<STREAM, R>(block),
-            4 => bytes_4::<STREAM, R>(block),
-            _ => bytes_8::<STREAM, R>(block),
-        }
-    }
-}
-
-/// A transpose for elements of `$bytes` bytes, `$n` of them in 16.
-macro_rules! width {
+/// Transposes a square of elements of `$bytes` bytes, `$n` of them in 16.
+macro_rules! square {
     ($name:ident, $bytes:literal, $n:tt, $low:ident, $high:ident) => {
         /// # Safety
-        /// As [`transpose`].
+        ///
+        /// 64 bytes of each row are read from `at` on. Lines that are whole are written to their columns, others to `lines`; the rows that come are only fetched.
+        #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<const STREAM: bool, R: Rows>(block: &Block<'_, R>) {
-            const LINES: usize = 4 * $n;
-            let (rows, columns) = (block.rows, block.columns);
-            let (mut spare, mut spare_next) = ([0; LINES], [0; LINES]);
-            let mut first = 0;
-            while first < rows.count() {
-                let count = LINES.min(rows.count() - first);
-                // The mask leaves out what rows past the end give.
-                let from = rows.group(block.src, first, &mut spare);
-                let next = rows.group(block.src, first + LINES, &mut spare_next);
-                let mask = if count == LINES { u64::MAX } else { (1 << (count * $bytes)) - 1 };
-                let to = block.dst.wrapping_add(first * $bytes);
-                let mut column = 0;
-                while column < columns.len() {
-                    if R::SCATTERED && column * $bytes % 64 == 0 {
-                        for row in 0..LINES {
-                            // A prefetch is no access.
-                            _mm_prefetch::<_MM_HINT_T0>(next(row).wrapping_add(column * $bytes).cast());
-                        }
-                    }
-                    // A last strip that would go past the end begins earlier, and writes some lines again.
-                    let start = column.min(columns.len() - $n);
-                    let at = start * $bytes;
-                    // SAFETY: 16 bytes from element `start` of each row are in the block, and so are the lines written.
-                    unsafe {
-                        macro_rules! lanes {
-                            ($r:literal) => {{
-                                let row = |row: usize| _mm_loadu_si128(from(row).wrapping_add(at).cast());
-                                // From memory, an insertion needs no shuffle.
-                                let lanes = _mm512_castsi128_si512(row($r));
-                                let lanes = _mm512_inserti32x4::<1>(lanes, row($n + $r));
-                                let lanes = _mm512_inserti32x4::<2>(lanes, row(2 * $n + $r));
-                                _mm512_inserti32x4::<3>(lanes, row(3 * $n + $r))
-                            }};
-                        }
-                        let strip = registers!($n, lanes);
-                        let lines = transposed!($n, strip, $low, $high);
-                        let places = &columns[start..start + $n];
-                        macro_rules! stream {
-                            ($k:literal) => {
-                                _mm512_stream_si512(to.wrapping_offset(places[$k]).cast(), lines[$k])
-                            };
-                        }
-                        macro_rules! store {
-                            ($k:literal) => {
-                                _mm512_storeu_si512(to.wrapping_offset(places[$k]).cast(), lines[$k])
-                            };
-                        }
-                        macro_rules! masked {
-                            ($k:literal) => {
-                                _mm512_mask_storeu_epi8(to.wrapping_offset(places[$k]).cast(), mask, lines[$k])
-                            };
-                        }
-                        if mask != u64::MAX {
-                            let _ = registers!($n, masked);
-                        } else if STREAM {
-                            let _ = registers!($n, stream);
-                        } else {
-                            let _ = registers!($n, store);
-                        }
-                    }
-                    column += $n;
+        unsafe fn $name<const STORES: u8>(
+            rows: &[*const u8; LINE / $bytes],
+            at: usize,
+            (coming, ahead): (&[*const u8; LINE / $bytes], usize),
+            dst: *mut u8,
+            columns: &[isize],
+            lines: &mut [Both; LINE / $bytes],
+        ) {
+            let mut groups = [[_mm512_setzero_si512(); $n]; LINE / UNIT];
+            for (number, group) in groups.iter_mut().enumerate() {
+                macro_rules! row {
+                    ($r:literal) => {
+                        // SAFETY: as here.
+                        unsafe { _mm512_loadu_si512(rows[number * $n + $r].wrapping_add(at).cast()) }
+                    };
                 }
-                first += LINES;
+                let rows = registers!($n, row);
+                *group = transposed!($n, rows, $low, $high);
+            }
+            let [a, b, c, d] = groups;
+            for k in 0..$n {
+                let [ab, more_ab] = [_mm512_shuffle_i32x4::<0x44>(a[k], b[k]), _mm512_shuffle_i32x4::<0xee>(a[k], b[k])];
+                let [cd, more_cd] = [_mm512_shuffle_i32x4::<0x44>(c[k], d[k]), _mm512_shuffle_i32x4::<0xee>(c[k], d[k])];
+                let four = [
+                    _mm512_shuffle_i32x4::<0x88>(ab, cd),
+                    _mm512_shuffle_i32x4::<0xdd>(ab, cd),
+                    _mm512_shuffle_i32x4::<0x88>(more_ab, more_cd),
+                    _mm512_shuffle_i32x4::<0xdd>(more_ab, more_cd),
+                ];
+                for (lane, line) in four.into_iter().enumerate() {
+                    let number = lane * $n + k;
+                    // One at a time: of many at once the processor would wait for the first.
+                    fetch(coming[number].wrapping_add(ahead));
+                    // SAFETY: as here; a line is as long as a register.
+                    unsafe {
+                        match (STORES, columns.get(number)) {
+                            (ORDINARY, Some(column)) => _mm512_storeu_si512(dst.wrapping_offset(*column).cast(), line),
+                            (STREAMING, Some(column)) => _mm512_stream_si512(dst.wrapping_offset(*column).cast(), line),
+                            _ => _mm512_storeu_si512(lines[number].line.0.as_mut_ptr().cast(), line),
+                        }
+                    }
+                }
             }
         }
     };
 }
 
-width!(bytes_1, 1, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
-width!(bytes_2, 2, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
-width!(bytes_4, 4, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
-width!(bytes_8, 8, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
+square!(square_1, 1, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
+square!(square_2, 2, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16);
+square!(square_4, 4, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32);
+square!(square_8, 8, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64);
+
+/// Writes a line past the caches.
+///
+/// # Safety
+///
+/// The invariant of the module above; the place is aligned to a line.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream(to: *mut u8, line: &Line) {
+    // SAFETY: as here.
+    unsafe { _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.0.as_ptr().cast())) };
+}
+
+stripes!(target_feature(enable = "avx512f,avx512bw"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct true);
 
 /// Copies `lines` lines past the caches to a place that is aligned to them.
 ///
 /// # Safety
+///
 /// The invariant of the module above, and a processor with AVX-512 F.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn stream_lines(src: *const u8, dst: *mut u8, lines: usize) {
-    for at in (0..lines).map(|line| 64 * line) {
+    for at in (0..lines).map(|line| LINE * line) {
         // SAFETY: as here.
         unsafe {
             _mm512_stream_si512(dst.wrapping_add(at).cast(), _mm512_loadu_si512(src.wrapping_add(at).cast()));

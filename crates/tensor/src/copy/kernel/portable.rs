@@ -1,50 +1,55 @@
-//! Transposes without vector instructions, in blocks of eight by eight that the compiler keeps in registers.
+//! Transposes without vector instructions.
 
-use super::{Block, Rows};
+use super::copy_run;
+use super::stream::stream_units;
+use super::stripe::{
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+};
 
-/// Transposes a block of elements of `bytes` bytes: 1, 2, 4 or 8.
+/// Transposes a square of elements of `$bytes` bytes.
+macro_rules! square {
+    ($name:ident, $bytes:literal) => {
+        /// # Safety
+        ///
+        /// As many elements of each row as there are columns are read from `at` on.
+        #[inline]
+        unsafe fn $name<const STORES: u8>(
+            rows: &[*const u8; LINE / $bytes],
+            at: usize,
+            (coming, ahead): (&[*const u8; LINE / $bytes], usize),
+            _: *mut u8,
+            columns: &[isize],
+            lines: &mut [Both; LINE / $bytes],
+        ) {
+            for (j, (row, coming)) in rows.iter().zip(coming).enumerate() {
+                fetch(coming.wrapping_add(ahead));
+                let row = row.wrapping_add(at).cast::<[u8; $bytes]>();
+                for (i, line) in lines.iter_mut().take(columns.len()).enumerate() {
+                    // SAFETY: an element of the row, and its place in the line.
+                    unsafe {
+                        let to = line.line.0.as_mut_ptr().cast::<[u8; $bytes]>().add(j);
+                        to.write(row.add(i).read());
+                    }
+                }
+            }
+        }
+    };
+}
+
+square!(square_1, 1);
+square!(square_2, 2);
+square!(square_4, 4);
+square!(square_8, 8);
+
+/// Writes a line past the caches, if the processor can.
 ///
 /// # Safety
-/// The invariant of [`Block`].
-pub(super) unsafe fn transpose<R: Rows>(block: &Block<'_, R>, bytes: usize) {
+///
+/// The invariant of the module above; the place is aligned to a line.
+#[inline]
+unsafe fn stream(to: *mut u8, line: &Line) {
     // SAFETY: as here.
-    unsafe {
-        match bytes {
-            1 => blocks::<u8, R>(block),
-            2 => blocks::<u16, R>(block),
-            4 => blocks::<u32, R>(block),
-            _ => blocks::<u64, R>(block),
-        }
-    }
+    unsafe { stream_units(line.0.as_ptr(), to, LINE / UNIT) }
 }
 
-const SIDE: usize = 8;
-
-/// # Safety
-/// The invariant of [`Block`], for elements of the size of `U`.
-unsafe fn blocks<U: Copy + Default, R: Rows>(block: &Block<'_, R>) {
-    let bytes = size_of::<U>();
-    let mut spare = [0; SIDE];
-    for first in (0..block.rows.count()).step_by(SIDE) {
-        let count = SIDE.min(block.rows.count() - first);
-        let from = block.rows.group(block.src, first, &mut spare);
-        let dst = block.dst.wrapping_add(first * bytes);
-        for (second, columns) in block.columns.chunks(SIDE).enumerate() {
-            let at = second * SIDE * bytes;
-            let mut values = [[U::default(); SIDE]; SIDE];
-            for (row, values) in values.iter_mut().enumerate().take(count) {
-                for (i, value) in values.iter_mut().enumerate().take(columns.len()) {
-                    // SAFETY: element `(i, j)` of the block.
-                    *value = unsafe { from(row).wrapping_add(at).cast::<U>().wrapping_add(i).read_unaligned() };
-                }
-            }
-            for (i, column) in columns.iter().enumerate() {
-                for (j, values) in values.iter().enumerate().take(count) {
-                    let place = dst.wrapping_offset(*column).cast::<U>().wrapping_add(j);
-                    // SAFETY: the place of element `(i, j)`.
-                    unsafe { place.write_unaligned(values[i]) };
-                }
-            }
-        }
-    }
-}
+stripes!(inline: run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct false);

@@ -1,0 +1,297 @@
+//! Transposes, a stripe at a time.
+//!
+//! A *stripe* is as many rows of the source as make a line of the destination, which is 64 bytes, and a run of elements of each. **Law.** Element `i` of row `j`, of `E` bytes,
+//! goes to `dst + columns[i] + j * E`.
+//!
+//! Of memory that lies in no cache, this is the way to read it: each row goes on where it was, so that the processor fetches ahead along all of them, and there are no more
+//! of them than it can follow; and every line of the destination is written whole, at once, past the caches. A square of 64 bytes of each row is first brought near,
+//! for where rows lie a power of two apart a cache has places for few of them; 16 bytes of each row are then transposed in registers.
+//!
+//! Where lines of the destination do not begin with those of memory, the lines of a stripe are *kept* for the stripe that follows: what it writes is the end of those and the beginning
+//! of its own, which together are one line of memory. Only where a row of the destination begins and ends, less than a line is written.
+
+use super::copy_run;
+
+/// The bytes of a line.
+pub(in super::super) const LINE: usize = 64;
+/// The bytes of a row that are transposed in registers at once.
+pub(super) const UNIT: usize = 16;
+/// The most rows of a stripe, and elements of 16 bytes: those of bytes.
+const MOST: usize = LINE;
+
+/// A line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(in super::super) struct Line(pub(super) [u8; LINE]);
+
+impl Line {
+    pub(in super::super) const ZERO: Line = Line([0; LINE]);
+}
+
+/// A line that was kept and the one that follows it.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Both {
+    pub(super) kept: Line,
+    pub(super) line: Line,
+}
+
+/// What a stripe is done with: the square that is near, and its lines.
+pub(in super::super) struct Scratch {
+    pub(super) near: [Line; MOST],
+    pub(super) lines: [Both; MOST],
+}
+
+impl Scratch {
+    pub(in super::super) fn new() -> Scratch {
+        Scratch { near: [Line::ZERO; MOST], lines: [Both { kept: Line::ZERO, line: Line::ZERO }; MOST] }
+    }
+}
+
+/// The places of the rows of a stripe, of which there are `64 / E`. Rows past the end are read like the others, and mean nothing.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Rows(pub(super) [*const u8; MOST]);
+
+impl Rows {
+    /// The rows of elements of `bytes` bytes at some offsets, at least one and not more than `64 / bytes`; the last one stands for those that are missing.
+    #[inline(always)]
+    pub(in super::super) fn set(&mut self, src: *const u8, offsets: &[isize], bytes: usize) {
+        let rows = self.0.get_mut(..LINE / bytes).unwrap_or_default();
+        let last = src.wrapping_offset(offsets.last().copied().unwrap_or(0));
+        if offsets.len() < rows.len() {
+            rows.fill(last);
+        }
+        for (row, offset) in rows.iter_mut().zip(offsets) {
+            *row = src.wrapping_offset(*offset);
+        }
+    }
+
+    /// None yet.
+    pub(in super::super) const NONE: Rows = Rows([core::ptr::null(); MOST]);
+}
+
+/// How the lines of a stripe are written.
+#[derive(Clone, Copy)]
+pub(in super::super) enum Stores {
+    /// As far as there are rows.
+    Ordinary,
+    /// Whole, past the caches. Every one begins with a line of memory.
+    Streaming,
+    /// Past the caches, each together with the one that was kept before it, and then kept.
+    ///
+    /// *Invariant*: there is a line for each column.
+    Kept(*mut Line),
+    /// At the end of a row of the destination, or of what is kept of it.
+    ///
+    /// *Invariant*: as above.
+    Edge(*mut Line, Edge),
+}
+
+/// What is particular about the lines of a stripe.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Edge {
+    /// Whether they are only kept.
+    pub(in super::super) silent: bool,
+    /// Whether nothing was kept before them.
+    pub(in super::super) begins: bool,
+    /// Whether nothing comes after them, so that they are written to their ends.
+    pub(in super::super) ends: bool,
+}
+
+impl Stores {
+    /// Where the lines are kept, if they are, and what is particular about them.
+    #[inline(always)]
+    pub(super) fn kept(self) -> (*mut Line, Option<Edge>) {
+        match self {
+            Stores::Kept(kept) => (kept, None),
+            Stores::Edge(kept, edge) => (kept, Some(edge)),
+            Stores::Ordinary | Stores::Streaming => (core::ptr::null_mut(), None),
+        }
+    }
+}
+
+/// The same, as functions are made for them: all lines whole.
+pub(super) const ORDINARY: u8 = 0;
+pub(super) const STREAMING: u8 = 1;
+pub(super) const KEPT: u8 = 2;
+/// Some lines not whole.
+pub(super) const PARTS: u8 = 3;
+
+/// A stripe.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Stripe<'a> {
+    pub(in super::super) rows: &'a Rows,
+    /// The rows of the stripe that comes next, to be fetched ahead.
+    pub(in super::super) next: &'a Rows,
+    pub(in super::super) dst: *mut u8,
+    pub(in super::super) columns: &'a [isize],
+    /// The bytes of a line for which there are rows.
+    pub(in super::super) bytes: usize,
+    pub(in super::super) stores: Stores,
+}
+
+/// Writes a line that is not whole, or not alone in its place: ordinarily, byte by byte what belongs to it.
+///
+/// # Safety
+///
+/// The law of the stripe: so many bytes of `line` have their place at `to`, and those of the line that was kept before it.
+#[inline]
+pub(super) unsafe fn write_edge(to: *mut u8, Both { kept, line }: &Both, bytes: usize, edge: Edge) {
+    let past = to as usize % LINE;
+    let first = bytes.min(LINE - past);
+    // SAFETY: as here; the parts of the two lines follow one another.
+    unsafe {
+        if edge.silent {
+            return;
+        }
+        if !edge.begins {
+            copy_run(kept.0.as_ptr().wrapping_add(LINE - past), to.wrapping_sub(past), past);
+        }
+        copy_run(line.0.as_ptr(), to, first);
+        if edge.ends {
+            copy_run(line.0.as_ptr().wrapping_add(first), to.wrapping_add(first), bytes - first);
+        }
+    }
+}
+
+impl Both {
+    /// The line of memory that begins so many bytes before the second line: the end of what was kept, and its beginning.
+    ///
+    /// # Safety
+    ///
+    /// `past` is at most 64.
+    #[inline(always)]
+    pub(super) unsafe fn joined(&self, past: usize) -> Line {
+        // SAFETY: 64 bytes from there on are in the two lines.
+        unsafe { (&raw const *self).cast::<u8>().add(LINE - past).cast::<Line>().read_unaligned() }
+    }
+}
+
+/// Brings so many bytes of each row near, and says where they are.
+///
+/// # Safety
+///
+/// They may be read, and are a line at the most.
+#[inline(never)]
+pub(super) unsafe fn bring<const ROWS: usize>(rows: &[*const u8; ROWS], at: usize, bytes: usize, near: &mut [Line; MOST]) -> [*const u8; ROWS] {
+    let mut brought = [core::ptr::null(); ROWS];
+    for ((row, near), brought) in rows.iter().zip(near).zip(&mut brought) {
+        let (from, to) = (row.wrapping_add(at), near.0.as_mut_ptr());
+        // SAFETY: as here.
+        unsafe {
+            match bytes {
+                32 => to.cast::<[u8; 32]>().write(from.cast::<[u8; 32]>().read()),
+                _ => copy_run(from, to, bytes),
+            }
+        }
+        *brought = near.0.as_ptr();
+    }
+    brought
+}
+
+/// How far ahead along its row a line is asked for.
+const AHEAD: usize = 4 * LINE;
+
+/// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
+#[inline(always)]
+pub(super) fn fetch(place: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// What is asked for while the square at `at` is transposed: a later one of these rows, or the first ones of those that come next.
+#[inline(always)]
+pub(super) fn ahead<'a>(stripe: &Stripe<'a>, at: usize, run: usize) -> (&'a [*const u8; MOST], usize) {
+    let (rows, next) = (&stripe.rows.0, &stripe.next.0);
+    let ahead = at + AHEAD;
+    match () {
+        () if ahead < run => (rows, ahead),
+        () if run <= AHEAD => (next, at),
+        () => (next, (ahead - run) / LINE * LINE),
+    }
+}
+
+/// The stripes of elements of 1, 2, 4 and 8 bytes, over what an instruction set has: for each a function that transposes a square, and one that writes a line past the caches.
+/// `$direct` says whether squares write lines that are whole and alone in their places themselves.
+macro_rules! stripes {
+    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident),*; $stream:ident, direct $direct:literal) => {
+        /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
+        ///
+        /// # Safety
+        ///
+        /// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
+        #[$attribute]
+        pub(super) unsafe fn stripe(stripe: &Stripe<'_>, bytes: usize, scratch: &mut Scratch) {
+            // SAFETY: as here.
+            unsafe {
+                match (bytes, stripe.stores) {
+                    $(($bytes, Stores::Ordinary) if stripe.bytes == LINE => $name::<ORDINARY>(stripe, scratch),
+                    ($bytes, Stores::Streaming) => $name::<STREAMING>(stripe, scratch),
+                    ($bytes, Stores::Kept(_)) => $name::<KEPT>(stripe, scratch),
+                    ($bytes, _) => $name::<PARTS>(stripe, scratch),)*
+                    _ => {}
+                }
+            }
+        }
+        $(
+            /// One size of elements, and one way of writing lines.
+            ///
+            /// # Safety
+            ///
+            /// As [`stripe`].
+            #[$attribute]
+            unsafe fn $name<const STORES: u8>(stripe: &Stripe<'_>, scratch: &mut Scratch) {
+                const ROWS: usize = LINE / $bytes;
+                let run = stripe.columns.len() * $bytes;
+                let (kept, edge) = stripe.stores.kept();
+                let (Some(rows), Some(lines)) = (stripe.rows.0.first_chunk::<ROWS>(), scratch.lines.first_chunk_mut::<ROWS>()) else { return };
+                for (square, columns) in stripe.columns.chunks(ROWS).enumerate() {
+                    let (at, here) = (square * LINE, columns.len() * $bytes);
+                    let (coming, ahead) = ahead(stripe, at, run);
+                    let Some(coming) = coming.first_chunk::<ROWS>() else { return };
+                    // SAFETY: as here: so many bytes of each row are read, and each line goes where the law says.
+                    unsafe {
+                        // Lines are joined a while after their parts were written: the processor could not read one from two that are still on their way.
+                        if !kept.is_null() {
+                            for (k, lines) in lines.iter_mut().enumerate().take(columns.len()) {
+                                lines.kept = *kept.wrapping_add(square * ROWS + k);
+                            }
+                        }
+                        if here < LINE {
+                            let near = bring(rows, at, here, &mut scratch.near);
+                            $square::<PARTS>(&near, 0, (coming, ahead), stripe.dst, columns, lines);
+                        } else {
+                            $square::<STORES>(rows, at, (coming, ahead), stripe.dst, columns, lines);
+                            if $direct && (STORES == ORDINARY || STORES == STREAMING) {
+                                continue;
+                            }
+                        }
+                        for (k, (lines, column)) in lines.iter_mut().zip(columns).enumerate() {
+                            let to = stripe.dst.wrapping_offset(*column);
+                            match STORES {
+                                ORDINARY => to.cast::<[u8; LINE]>().write_unaligned(lines.line.0),
+                                STREAMING => $stream(to, &lines.line),
+                                _ if kept.is_null() => copy_run(lines.line.0.as_ptr(), to, stripe.bytes),
+                                _ => {
+                                    let past = to as usize % LINE;
+                                    let kept = kept.wrapping_add(square * ROWS + k);
+                                    match edge {
+                                        Some(edge) if STORES == PARTS => write_edge(to, lines, stripe.bytes, edge),
+                                        _ => $stream(to.wrapping_sub(past), &lines.joined(past)),
+                                    }
+                                    *kept = lines.line;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        )*
+    };
+}
+pub(super) use stripes;
