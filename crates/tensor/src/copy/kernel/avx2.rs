@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 use super::copy_run;
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes, write_edge,
 };
 
 /// The bytes of half a line.
@@ -31,7 +31,7 @@ macro_rules! square {
         ) {
             for strip in 0..columns.len().div_ceil($n) {
                 for row in coming.iter().skip(strip * $n).take($n) {
-                    fetch(row.wrapping_add(ahead));
+                    fetch::<$bytes>(row.wrapping_add(ahead));
                 }
                 for half in 0..2 {
                     macro_rules! lanes {
@@ -81,4 +81,4 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     }
 }
 
-stripes!(target_feature(enable = "avx2"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct false);
+stripes!(target_feature(enable = "avx2"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, near true);

@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 use super::copy_run;
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes, write_edge,
 };
 
 /// Transposes a square of elements of `$bytes` bytes, `$n` of them in 16.
@@ -17,7 +17,7 @@ macro_rules! square {
     ($name:ident, $bytes:literal, $n:tt, $low:ident, $high:ident) => {
         /// # Safety
         ///
-        /// 64 bytes of each row are read from `at` on. Lines that are whole are written to their columns, others to `lines`; the rows that come are only fetched.
+        /// Of each row one element for each column is read from `at` on. Lines that are whole are written to their columns, others to `lines`; the rows that come are only fetched.
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw")]
         unsafe fn $name<const STORES: u8>(
@@ -28,12 +28,13 @@ macro_rules! square {
             columns: &[isize],
             lines: &mut [Both; LINE / $bytes],
         ) {
+            let present = u64::MAX >> (LINE - (columns.len() * $bytes).min(LINE));
             let mut groups = [[_mm512_setzero_si512(); $n]; LINE / UNIT];
             for (number, group) in groups.iter_mut().enumerate() {
                 macro_rules! row {
                     ($r:literal) => {
                         // SAFETY: as here.
-                        unsafe { _mm512_loadu_si512(rows[number * $n + $r].wrapping_add(at).cast()) }
+                        unsafe { _mm512_maskz_loadu_epi8(present, rows[number * $n + $r].wrapping_add(at).cast()) }
                     };
                 }
                 let rows = registers!($n, row);
@@ -52,12 +53,13 @@ macro_rules! square {
                 for (lane, line) in four.into_iter().enumerate() {
                     let number = lane * $n + k;
                     // One at a time: of many at once the processor would wait for the first.
-                    fetch(coming[number].wrapping_add(ahead));
+                    fetch::<$bytes>(coming[number].wrapping_add(ahead));
                     // SAFETY: as here; a line is as long as a register.
                     unsafe {
                         match (STORES, columns.get(number)) {
                             (ORDINARY, Some(column)) => _mm512_storeu_si512(dst.wrapping_offset(*column).cast(), line),
                             (STREAMING, Some(column)) => _mm512_stream_si512(dst.wrapping_offset(*column).cast(), line),
+                            (ORDINARY | STREAMING, None) => {}
                             _ => _mm512_storeu_si512(lines[number].line.0.as_mut_ptr().cast(), line),
                         }
                     }
@@ -84,7 +86,7 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     unsafe { _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.0.as_ptr().cast())) };
 }
 
-stripes!(target_feature(enable = "avx512f,avx512bw"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct true);
+stripes!(target_feature(enable = "avx512f,avx512bw"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, near false);
 
 /// Copies `lines` lines past the caches to a place that is aligned to them.
 ///

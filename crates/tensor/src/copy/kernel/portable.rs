@@ -3,7 +3,7 @@
 use super::copy_run;
 use super::stream::stream_units;
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, fetch, stripes, write_edge,
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes, write_edge,
 };
 
 /// Transposes a square of elements of `$bytes` bytes.
@@ -22,7 +22,7 @@ macro_rules! square {
             lines: &mut [Both; LINE / $bytes],
         ) {
             for (j, (row, coming)) in rows.iter().zip(coming).enumerate() {
-                fetch(coming.wrapping_add(ahead));
+                fetch::<$bytes>(coming.wrapping_add(ahead));
                 let row = row.wrapping_add(at).cast::<[u8; $bytes]>();
                 for (i, line) in lines.iter_mut().take(columns.len()).enumerate() {
                     // SAFETY: an element of the row, and its place in the line.
@@ -52,4 +52,4 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     unsafe { stream_units(line.0.as_ptr(), to, LINE / UNIT) }
 }
 
-stripes!(inline: run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, direct false);
+stripes!(inline: run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, near true);

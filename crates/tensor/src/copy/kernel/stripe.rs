@@ -189,16 +189,22 @@ pub(super) unsafe fn bring<const ROWS: usize>(rows: &[*const u8; ROWS], at: usiz
     brought
 }
 
-/// How far ahead along its row a line is asked for.
-const AHEAD: usize = 4 * LINE;
+/// How many lines ahead along its row a line is asked for, with elements of so many bytes.
+const fn ahead_of(bytes: usize) -> usize {
+    if bytes < FEW { 8 * LINE } else { 4 * LINE }
+}
+
+/// Elements of so many bytes have so few rows in a stripe that their lines may be asked for in the nearest cache. Those of more rows would push each other out of it.
+const FEW: usize = 4;
 
 /// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
 #[inline(always)]
-pub(super) fn fetch(place: *const u8) {
+pub(super) fn fetch<const ELEMENT: usize>(place: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(place.cast())
+        use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        if ELEMENT < FEW { _mm_prefetch::<_MM_HINT_T1>(place.cast()) } else { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
     };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
@@ -206,20 +212,20 @@ pub(super) fn fetch(place: *const u8) {
 
 /// What is asked for while the square at `at` is transposed: a later one of these rows, or the first ones of those that come next.
 #[inline(always)]
-pub(super) fn ahead<'a>(stripe: &Stripe<'a>, at: usize, run: usize) -> (&'a [*const u8; MOST], usize) {
+pub(super) fn ahead<'a, const ELEMENT: usize>(stripe: &Stripe<'a>, at: usize) -> (&'a [*const u8; MOST], usize) {
     let (rows, next) = (&stripe.rows.0, &stripe.next.0);
-    let ahead = at + AHEAD;
-    match () {
-        () if ahead < run => (rows, ahead),
-        () if run <= AHEAD => (next, at),
-        () => (next, (ahead - run) / LINE * LINE),
+    let (run, by) = (stripe.columns.len() * ELEMENT, const { ahead_of(ELEMENT) });
+    match at + by {
+        ahead if ahead < run => (rows, ahead),
+        _ if run <= by => (next, at),
+        ahead => (next, (ahead - run) / LINE * LINE),
     }
 }
 
 /// The stripes of elements of 1, 2, 4 and 8 bytes, over what an instruction set has: for each a function that transposes a square, and one that writes a line past the caches.
-/// `$direct` says whether squares write lines that are whole and alone in their places themselves.
+/// `$near` says whether squares are to be given whole lines of rows, and write none of the destination; otherwise they write those that are whole and alone in their places.
 macro_rules! stripes {
-    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident),*; $stream:ident, direct $direct:literal) => {
+    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident),*; $stream:ident, near $near:literal) => {
         /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
         ///
         /// # Safety
@@ -247,12 +253,11 @@ macro_rules! stripes {
             #[$attribute]
             unsafe fn $name<const STORES: u8>(stripe: &Stripe<'_>, scratch: &mut Scratch) {
                 const ROWS: usize = LINE / $bytes;
-                let run = stripe.columns.len() * $bytes;
                 let (kept, edge) = stripe.stores.kept();
                 let (Some(rows), Some(lines)) = (stripe.rows.0.first_chunk::<ROWS>(), scratch.lines.first_chunk_mut::<ROWS>()) else { return };
                 for (square, columns) in stripe.columns.chunks(ROWS).enumerate() {
                     let (at, here) = (square * LINE, columns.len() * $bytes);
-                    let (coming, ahead) = ahead(stripe, at, run);
+                    let (coming, ahead) = ahead::<$bytes>(stripe, at);
                     let Some(coming) = coming.first_chunk::<ROWS>() else { return };
                     // SAFETY: as here: so many bytes of each row are read, and each line goes where the law says.
                     unsafe {
@@ -262,14 +267,14 @@ macro_rules! stripes {
                                 lines.kept = *kept.wrapping_add(square * ROWS + k);
                             }
                         }
-                        if here < LINE {
-                            let near = bring(rows, at, here, &mut scratch.near);
-                            $square::<PARTS>(&near, 0, (coming, ahead), stripe.dst, columns, lines);
+                        if $near && here < LINE {
+                            let near = $crate::copy::kernel::stripe::bring(rows, at, here, &mut scratch.near);
+                            $square::<STORES>(&near, 0, (coming, ahead), stripe.dst, columns, lines);
                         } else {
                             $square::<STORES>(rows, at, (coming, ahead), stripe.dst, columns, lines);
-                            if $direct && (STORES == ORDINARY || STORES == STREAMING) {
-                                continue;
-                            }
+                        }
+                        if !$near && (STORES == ORDINARY || STORES == STREAMING) {
+                            continue;
                         }
                         for (k, (lines, column)) in lines.iter_mut().zip(columns).enumerate() {
                             let to = stripe.dst.wrapping_offset(*column);
