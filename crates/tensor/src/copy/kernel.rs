@@ -20,7 +20,7 @@ mod stream;
 mod stripe;
 
 pub(super) use stream::{fence, stream_run};
-pub(super) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe};
+pub(super) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe, stripes_ahead};
 
 /// The instructions that transposes may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +57,8 @@ pub(super) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: 
     // SAFETY: as here.
     unsafe {
         match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 if bytes == 1 && is_x86_feature_detected!("avx512vbmi") => avx512::bytes::stripe(stripe, bytes, scratch),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => avx512::stripe(stripe, bytes, scratch),
             #[cfg(target_arch = "x86_64")]

@@ -227,7 +227,8 @@ impl Work<'_> {
             return unsafe { self.transpose_joined(loops, place, columns, buffer) };
         }
         let kept = buffer.cast::<Line>();
-        let keeps = loops.streaming && !whole && loops.kept();
+        // Lines are joined where an element ends.
+        let keeps = loops.streaming && !whole && loops.kept() && (place.dst as usize | loops.aligned).is_multiple_of(unit);
         let before = if keeps && !place.begins { tile.before } else { 0 };
         let rows = tile.sources.get(tile.before - before..tile.before + place.along).unwrap_or_default();
         let stores = |number: usize, bytes: usize, last: bool| {
@@ -254,26 +255,23 @@ impl Work<'_> {
     /// The law of stripes, for each of them.
     unsafe fn stripes(&self, block: &Block<'_>, stores: impl Fn(usize, usize, bool) -> Stores) {
         let Block { src, rows, dst, columns, unit } = *block;
-        let mut stripes = rows.chunks(LINE / unit).enumerate().peekable();
-        let Some((_, first)) = stripes.peek() else { return };
+        let group = LINE / unit;
+        let stripe = |number: usize| rows.get(number * group..rows.len().min((number + 1) * group));
+        let (count, far) = (rows.len().div_ceil(group), kernel::stripes_ahead(unit, columns.len()));
         let mut scratch = Scratch::new();
-        let mut places = [Rows::NONE; 2];
-        places[0].set(src, first, unit);
-        while let Some((number, some)) = stripes.next() {
-            let [rows, next] = &mut places;
-            match stripes.peek() {
-                Some((_, following)) => next.set(src, following, unit),
-                None => *next = *rows,
-            }
+        let [mut here, mut next] = [Rows::NONE; 2];
+        for number in 0..count {
+            let Some(some) = stripe(number) else { break };
+            here.set(src, some, unit);
+            next.set(src, stripe(number + far).unwrap_or(some), unit);
             let bytes = some.len() * unit;
-            let stores = stores(number, bytes, stripes.peek().is_none());
+            let stores = stores(number, bytes, number + 1 == count);
             let dst = dst.wrapping_add(number * LINE);
             // SAFETY: as here.
             unsafe {
-                let stripe = Stripe { rows, next, dst, columns, bytes, stores };
+                let stripe = Stripe { rows: &here, next: &next, dst, columns, bytes, stores };
                 kernel::transpose(&stripe, unit, self.instructions, &mut scratch);
             }
-            places.swap(0, 1);
         }
     }
 

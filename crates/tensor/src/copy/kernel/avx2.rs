@@ -25,9 +25,8 @@ macro_rules! square {
             rows: &[*const u8; LINE / $bytes],
             at: usize,
             (coming, ahead): (&[*const u8; LINE / $bytes], usize),
-            _: *mut u8,
-            columns: &[isize],
-            lines: &mut [Both; LINE / $bytes],
+            (_, columns): (*mut u8, &[isize]),
+            (_, lines): (*mut Line, &mut [Both; LINE / $bytes]),
         ) {
             for strip in 0..columns.len().div_ceil($n) {
                 for row in coming.iter().skip(strip * $n).take($n) {
@@ -81,4 +80,4 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     }
 }
 
-stripes!(target_feature(enable = "avx2"): run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, near true);
+stripes!(target_feature(enable = "avx2"): run_1 of 1 by square_1, joins false, run_2 of 2 by square_2, joins false, run_4 of 4 by square_4, joins false, run_8 of 8 by square_8, joins false; stream, writes false);

@@ -17,9 +17,8 @@ macro_rules! square {
             rows: &[*const u8; LINE / $bytes],
             at: usize,
             (coming, ahead): (&[*const u8; LINE / $bytes], usize),
-            _: *mut u8,
-            columns: &[isize],
-            lines: &mut [Both; LINE / $bytes],
+            (_, columns): (*mut u8, &[isize]),
+            (_, lines): (*mut Line, &mut [Both; LINE / $bytes]),
         ) {
             for (j, (row, coming)) in rows.iter().zip(coming).enumerate() {
                 fetch::<$bytes>(coming.wrapping_add(ahead));
@@ -52,4 +51,4 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     unsafe { stream_units(line.0.as_ptr(), to, LINE / UNIT) }
 }
 
-stripes!(inline: run_1 of 1 by square_1, run_2 of 2 by square_2, run_4 of 4 by square_4, run_8 of 8 by square_8; stream, near true);
+stripes!(inline: run_1 of 1 by square_1, joins false, run_2 of 2 by square_2, joins false, run_4 of 4 by square_4, joins false, run_8 of 8 by square_8, joins false; stream, writes false);

@@ -121,7 +121,7 @@ pub(super) const PARTS: u8 = 3;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Stripe<'a> {
     pub(in super::super) rows: &'a Rows,
-    /// The rows of the stripe that comes next, to be fetched ahead.
+    /// The rows of the stripe that comes after [`stripes_ahead`], to be fetched ahead.
     pub(in super::super) next: &'a Rows,
     pub(in super::super) dst: *mut u8,
     pub(in super::super) columns: &'a [isize],
@@ -194,6 +194,11 @@ const fn ahead_of(bytes: usize) -> usize {
     if bytes < FEW { 8 * LINE } else { 4 * LINE }
 }
 
+/// After how many stripes rows come whose beginnings are to be asked for now: of elements of so many bytes, so many of a row.
+pub(in super::super) fn stripes_ahead(bytes: usize, columns: usize) -> usize {
+    (ahead_of(bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
+}
+
 /// Elements of so many bytes have so few rows in a stripe that their lines may be asked for in the nearest cache. Those of more rows would push each other out of it.
 const FEW: usize = 4;
 
@@ -223,16 +228,17 @@ pub(super) fn ahead<'a, const ELEMENT: usize>(stripe: &Stripe<'a>, at: usize) ->
 }
 
 /// The stripes of elements of 1, 2, 4 and 8 bytes, over what an instruction set has: for each a function that transposes a square, and one that writes a line past the caches.
-/// `$near` says whether squares are to be given whole lines of rows, and write none of the destination; otherwise they write those that are whole and alone in their places.
+/// `$writes` says whether squares write lines that are whole themselves, and `$joins` whether they join those that were kept; otherwise they give their lines back, and are given
+/// whole lines of rows.
 macro_rules! stripes {
-    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident),*; $stream:ident, near $near:literal) => {
+    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident, joins $joins:literal),*; $stream:ident, writes $writes:literal) => {
         /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
         ///
         /// # Safety
         ///
         /// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
         #[$attribute]
-        pub(super) unsafe fn stripe(stripe: &Stripe<'_>, bytes: usize, scratch: &mut Scratch) {
+        pub(in crate::copy::kernel) unsafe fn stripe(stripe: &Stripe<'_>, bytes: usize, scratch: &mut Scratch) {
             // SAFETY: as here.
             unsafe {
                 match (bytes, stripe.stores) {
@@ -261,19 +267,22 @@ macro_rules! stripes {
                     let Some(coming) = coming.first_chunk::<ROWS>() else { return };
                     // SAFETY: as here: so many bytes of each row are read, and each line goes where the law says.
                     unsafe {
-                        // Lines are joined a while after their parts were written: the processor could not read one from two that are still on their way.
-                        if !kept.is_null() {
+                        let near;
+                        let (rows, at) = if !$writes && here < LINE {
+                            near = $crate::copy::kernel::stripe::bring(rows, at, here, &mut scratch.near);
+                            (&near, 0)
+                        } else {
+                            (rows, at)
+                        };
+                        let kept = kept.wrapping_add(square * ROWS);
+                        // They are joined a while after they were written: the processor could not read a line from two that are still on their way.
+                        if STORES == KEPT && !$joins || edge.is_some() {
                             for (k, lines) in lines.iter_mut().enumerate().take(columns.len()) {
-                                lines.kept = *kept.wrapping_add(square * ROWS + k);
+                                lines.kept = *kept.wrapping_add(k);
                             }
                         }
-                        if $near && here < LINE {
-                            let near = $crate::copy::kernel::stripe::bring(rows, at, here, &mut scratch.near);
-                            $square::<STORES>(&near, 0, (coming, ahead), stripe.dst, columns, lines);
-                        } else {
-                            $square::<STORES>(rows, at, (coming, ahead), stripe.dst, columns, lines);
-                        }
-                        if !$near && (STORES == ORDINARY || STORES == STREAMING) {
+                        $square::<STORES>(rows, at, (coming, ahead), (stripe.dst, columns), (kept, lines));
+                        if $writes && (STORES == ORDINARY || STORES == STREAMING || STORES == KEPT && $joins) {
                             continue;
                         }
                         for (k, (lines, column)) in lines.iter_mut().zip(columns).enumerate() {
@@ -281,10 +290,10 @@ macro_rules! stripes {
                             match STORES {
                                 ORDINARY => to.cast::<[u8; LINE]>().write_unaligned(lines.line.0),
                                 STREAMING => $stream(to, &lines.line),
-                                _ if kept.is_null() => copy_run(lines.line.0.as_ptr(), to, stripe.bytes),
+                                PARTS if edge.is_none() => copy_run(lines.line.0.as_ptr(), to, stripe.bytes),
                                 _ => {
                                     let past = to as usize % LINE;
-                                    let kept = kept.wrapping_add(square * ROWS + k);
+                                    let kept = kept.wrapping_add(k);
                                     match edge {
                                         Some(edge) if STORES == PARTS => write_edge(to, lines, stripe.bytes, edge),
                                         _ => $stream(to.wrapping_sub(past), &lines.joined(past)),
