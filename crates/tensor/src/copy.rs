@@ -6,7 +6,7 @@
 //! Any two layouts of one size will do: strided, permuted, tiled, swizzled, gathered through another layout, with XOR strides. A [`Plan`] is made of the two
 //! ([`plan`]) and then run on memory, as often as needed; it prints what it does and why.
 //!
-//! Extra memory does not grow with the data: the tables of a tile, 64 KiB at the most, and for each thread a buffer of a tile, below 2 MiB; [`Plan`] prints it.
+//! Extra memory does not grow with the data: the tables of a tile, below 256 KiB, and for each thread a buffer of a line for each column of a tile, 80 KiB at the most; [`Plan`] prints it.
 
 mod addressing;
 mod axes;

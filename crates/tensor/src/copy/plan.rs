@@ -6,12 +6,12 @@
 //! index: two are one where the second goes on where the first ends, on both sides. An axis that steps from each element to the next on both sides is a *run*,
 //! and is moved as a whole. What is left of the axes is divided into
 //!
-//! * *across*, the axes along which the source is contiguous, as many as make rows of [`SOURCE_ROW`] bytes;
-//! * *along*, those along which the destination is, as many as make rows of [`DESTINATION_ROW`] bytes;
+//! * *across*, the axes along which the source is contiguous, as many as make rows of [`TRANSPOSED_ROW`] bytes, or of [`ROW`] where nothing is transposed;
+//! * *along*, those along which the destination is, likewise;
 //! * loops, those with long steps on either side outermost.
 //!
 //! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
-//! good tiles as that of a matrix. A tile touches few pages, uses whole lines of both sides, and stays in the caches.
+//! good tiles as that of a matrix. Why tiles are so long [`super::kernel`] knows.
 //!
 //! Axes that are not additive are enumerated: a table of pairs of places, the tile, which the loops move about.
 

@@ -6,7 +6,7 @@
 //! written and that nobody else uses meanwhile; and no place of one is a place of the other. A plan visits each place of its sides and no other, for its loops and its
 //! tile are a rearrangement of the axes of both; threads get disjoint parts of the loops, and no two iterations write one place.
 //!
-//! Extra memory: one buffer of a tile for each thread, [`Loops::buffer`] bytes.
+//! Extra memory: one buffer for each thread, [`Loops::buffer`] bytes.
 #![allow(unsafe_code)]
 
 use rayon::prelude::*;
