@@ -22,7 +22,7 @@ pub const ALIGNMENT: usize = 64;
 /// The bytes of a huge page of most processors, and the alignment of memory that is to lie in such.
 const HUGE_PAGE: usize = 2 << 20;
 /// Memory of so many bytes is to lie in huge pages.
-const LARGE: usize = 2 * HUGE_PAGE;
+const LARGE: usize = HUGE_PAGE;
 
 /// Elements that are owned.
 ///

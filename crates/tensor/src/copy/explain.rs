@@ -71,7 +71,9 @@ impl Plan {
             {
                 f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose if loops.aligned < LINE => f.write_str("ordinary, because rows of the destination are short")?,
+            Move::Transpose if loops.aligned < LINE => {
+                f.write_str("ordinary, because rows of the destination are short")?
+            }
             Move::Runs if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {
                 f.write_str("ordinary, because rows of the destination are short")?;
             }

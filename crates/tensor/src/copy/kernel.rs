@@ -58,7 +58,9 @@ pub(super) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: 
     unsafe {
         match instructions {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 if bytes == 1 && is_x86_feature_detected!("avx512vbmi") => avx512::bytes::stripe(stripe, bytes, scratch),
+            Instructions::Avx512 if bytes == 1 && is_x86_feature_detected!("avx512vbmi") => {
+                avx512::bytes::stripe(stripe, bytes, scratch)
+            }
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => avx512::stripe(stripe, bytes, scratch),
             #[cfg(target_arch = "x86_64")]

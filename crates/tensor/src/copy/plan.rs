@@ -354,12 +354,7 @@ impl Side {
 }
 
 /// The tile of additive axes; those that it takes are removed, and what is left of them goes to the loops.
-fn around(
-    steps: &mut Vec<Step>,
-    [unit, element]: [usize; 2],
-    options: &CopyOptions,
-    outer: &mut Vec<Loop>,
-) -> Tile {
+fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
     let unit_step = unit as isize;
     let contiguous = steps.iter().any(|step| step.src == unit_step);
     let transposes =

@@ -228,7 +228,8 @@ impl Work<'_> {
         }
         let kept = buffer.cast::<Line>();
         // Lines are joined where an element ends.
-        let keeps = loops.streaming && !whole && loops.kept() && (place.dst as usize | loops.aligned).is_multiple_of(unit);
+        let keeps =
+            loops.streaming && !whole && loops.kept() && (place.dst as usize | loops.aligned).is_multiple_of(unit);
         let before = if keeps && !place.begins { tile.before } else { 0 };
         let rows = tile.sources.get(tile.before - before..tile.before + place.along).unwrap_or_default();
         let stores = |number: usize, bytes: usize, last: bool| {

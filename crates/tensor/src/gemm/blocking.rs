@@ -15,12 +15,21 @@
 use super::caches;
 use super::kernel::Kernels;
 
-/// The most bytes of a packed block of A, which is to take half of a second-level cache.
+/// The most bytes of a packed block of A, which is to take half of a second-level cache, or a quarter.
 const BLOCK_BYTES: usize = 2 << 20;
 /// The bytes of a packed panel of B.
 const PANEL_BYTES: usize = 4 << 20;
 /// The words of a sum that are added up at once: a slice of B of eight columns then takes a sixth of a first-level cache, or a third in double precision.
 const DEPTH: usize = 256;
+
+/// The most columns of a product that fetches the next block of A while one is multiplied.
+const FEW_COLUMNS: usize = 768;
+
+/// Whether the next block of A is fetched while one is multiplied by so many columns. Packing takes the longer, beside multiplying, the fewer they are; but then there is room for two
+/// smaller blocks in the second cache only, and the panel of B passes more often.
+pub(super) fn fetches_blocks(columns: usize) -> bool {
+    columns <= FEW_COLUMNS
+}
 
 /// The bytes of a block of A from which on its vectors come late.
 const NEAR: usize = 512 << 10;
@@ -87,7 +96,8 @@ impl Blocking {
         let [vectors, nr] = tile(kernels, m.div_ceil(lanes), n, kc / group);
         let mr = lanes * vectors;
         let deep = kc.div_ceil(group) * bytes;
-        let mc = balanced(m, (BLOCK_BYTES.min(caches::second() / 2) / deep).max(mr), mr);
+        let parts = if fetches_blocks(n) { 4 } else { 2 };
+        let mc = balanced(m, (BLOCK_BYTES.min(caches::second() / parts) / deep).max(mr), mr);
         let nc = balanced(n, (PANEL_BYTES / deep).max(nr), nr);
         Blocking { mr, nr, mc, nc, kc }
     }

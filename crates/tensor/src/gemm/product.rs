@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::blocking::{Blocking, tile};
+use super::blocking::{Blocking, fetches_blocks, tile};
 use super::element::Element;
 use super::kernel::Kernels;
 use super::line::Line;
@@ -61,8 +61,10 @@ pub struct Product<'a, S, W: 'static, C: 'static> {
 // SAFETY: tasks read the factors, and write disjoint parts of the target, which by its invariant nobody else uses.
 unsafe impl<S, W, C> Sync for Product<'_, S, W, C> {}
 
+/// The same where there are several threads to share more.
+const SHARED: usize = 1 << 20;
 /// The most multiplications of a product that is computed without packing, if that is possible.
-const SMALL: usize = 1 << 20;
+const SMALL: usize = 1 << 23;
 
 /// The most bytes of a slice of A that is to stay in the first cache.
 const SLICE: usize = 26 << 10;
@@ -93,17 +95,17 @@ pub struct Plan {
 /// The bytes after which the places of a first-level cache repeat.
 const PAGE: usize = 4096;
 
-/// The most lines of a slice that may take the same place of a first-level cache, as many as fit there: some of them are pushed out, but they are read one after another, and
+/// The most lines of a slice that may take the same place of a first-level cache. More of them than fit there: some are pushed out, but they are read one after another, and
 /// the second cache has them.
-const WAYS: usize = 12;
+const WAYS: usize = 40;
 
 /// How often a factor is read where it lies, at the most, in slices.
-const READ_IN_PLACE: usize = 12;
+const READ_IN_PLACE: usize = 20;
 
 impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     /// Computes the product with so many threads at the most.
     pub fn run(&self, threads: usize) {
-        if self.small() {
+        if self.small(if threads > 1 { SHARED } else { SMALL }) {
             return;
         }
         let [m, n, _] = self.extents;
@@ -176,11 +178,11 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         }
     }
 
-    /// Computes a product that is over before packing would pay, if all three matrices can be used where they lie.
+    /// Computes a product of at most so many multiplications, which is over before packing would pay, if all three matrices can be used where they lie.
     #[inline]
-    fn small(&self) -> bool {
+    fn small(&self, most: usize) -> bool {
         let [m, n, k] = self.extents;
-        if !self.same || m.saturating_mul(n).saturating_mul(k) > SMALL {
+        if !self.same || m.saturating_mul(n).saturating_mul(k) > most {
             return false;
         }
         let (Places::Lines(a_rows, a_steps), Places::Lines(b_rows, b_steps), Places::Lines(down, across)) =
@@ -207,6 +209,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         self.tiles(
             shape,
             [a, b],
+            Ahead::NOTHING,
             |_| Ahead::NOTHING,
             |i, j, tile| {
                 let to = self.c.to.wrapping_offset(i as isize + stride * j as isize);
@@ -302,12 +305,17 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                             unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                         }
                         if number == 0 || plan.b.is_some() {
-                            b_source.ahead(first + nr, &depth)
+                            b_source.ahead(&(first + nr..(first + 2 * nr).min(columns.end.max(first + nr))), &depth)
                         } else {
                             Ahead::NOTHING
                         }
                     };
-                    self.tiles(shape, [a_source.slices(part.start, &depth), b], ready, |i, j, tile| {
+                    // The block that comes next is brought near while this one is multiplied, where it is to be packed.
+                    let following = part.end..(part.end + mc).min(rows.end);
+                    let fetches = plan.a.is_none() && fetches_blocks(self.extents[1]);
+                    let upcoming = if fetches { a_source.ahead(&following, &depth) } else { Ahead::NOTHING };
+                    let slices = [a_source.slices(part.start, &depth), b];
+                    self.tiles(shape, slices, upcoming, ready, |i, j, tile| {
                         match (&self.c.places, direct) {
                             (_, Some(stride)) => {
                                 let offset = (part.start + i) as isize + stride * (columns.start + j) as isize;
@@ -349,19 +357,23 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     }
 
     /// Gives each tile of a part of C to `write`, with its first row and column; `ready` is told of the first column of a slice of B before the slice is read
-    /// for the first time, and says what is to be fetched meanwhile.
+    /// for the first time, and says what is to be fetched meanwhile. Where that is nothing, what is `upcoming` is.
     #[inline]
     fn tiles(
         &self,
         shape: Shape,
         [a, b]: [Slices<W>; 2],
+        upcoming: Ahead,
         mut ready: impl FnMut(usize) -> Ahead,
         mut write: impl FnMut(usize, usize, &TileProduct<W, C>),
     ) {
         let kernels = self.kernels;
         let lanes = kernels.lanes;
         let Shape { tile: [mr, nr], extents: [rows, columns], words, edge, stays } = shape;
+        let (total, mut count) = (rows.div_ceil(mr) * columns.div_ceil(nr), 0);
         let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, ahead: Ahead| {
+            let ahead = if ahead.lines == 0 { upcoming.share(count, total) } else { ahead };
+            count += 1;
             let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
             let table = if edge && rows & (lanes - 1) != 0 {
                 kernels.edge

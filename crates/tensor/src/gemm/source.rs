@@ -56,13 +56,19 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// The lines in which the numbers of the rows from `row` on lie at some depth, if those of each row are side by side.
-    pub fn ahead(&self, row: usize, depth: &Range<usize>) -> Ahead {
+    /// The lines in which the numbers of some rows lie at some depth, if those of each row are side by side, or those at each step.
+    pub fn ahead(&self, rows: &Range<usize>, depth: &Range<usize>) -> Ahead {
         let Places::Lines(down, along) = &self.factor.places else { return Ahead::NOTHING };
-        let (Some(stride), Some(1)) = (down.stride(0), along.stride(0)) else { return Ahead::NOTHING };
-        let offset = stride.wrapping_mul(row as isize).wrapping_add(depth.start as isize);
+        let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Ahead::NOTHING };
+        let (number, stride, length) = match (down, along) {
+            (_, 1) => (rows.len(), down, depth.len()),
+            (1, _) => (depth.len(), along, rows.len()),
+            _ => return Ahead::NOTHING,
+        };
+        let offset = down.wrapping_mul(rows.start as isize).wrapping_add(along.wrapping_mul(depth.start as isize));
         let (from, bytes) = (self.factor.from.wrapping_offset(offset).cast(), size_of::<S>());
-        Ahead { from, row: stride.wrapping_mul(bytes as isize), lines: (depth.len() * bytes).div_ceil(LINE) }
+        let lines = if rows.is_empty() { 0 } else { (length * bytes).div_ceil(LINE) };
+        Ahead { from, row: stride.wrapping_mul(bytes as isize), rows: number, lines }
     }
 
     /// Writes the offsets of the steps at some depth, for the slices to be filled.

@@ -27,15 +27,27 @@ pub(super) struct Ahead {
     pub from: *const u8,
     /// From row to row, in bytes.
     pub row: isize,
+    /// The number of rows.
+    pub rows: usize,
     /// The lines of each row.
     pub lines: usize,
 }
 
 impl Ahead {
     /// Nothing.
-    pub const NOTHING: Ahead = Ahead { from: std::ptr::null(), row: 0, lines: 0 };
+    pub const NOTHING: Ahead = Ahead { from: std::ptr::null(), row: 0, rows: 0, lines: 0 };
 
-    /// What falls to one of several tiles.
+    /// The rows that fall to one of several tiles.
+    #[inline]
+    pub fn share(self, number: usize, of: usize) -> Ahead {
+        let rows = self.rows.div_ceil(of.max(1));
+        let first = (rows * number).min(self.rows);
+        let from = self.from.wrapping_offset(self.row.wrapping_mul(first as isize));
+        Ahead { from, rows: rows.min(self.rows - first), ..self }
+    }
+
+    /// The lines of each row that fall to one of several tiles.
+    #[inline]
     pub fn part(self, number: usize, of: usize) -> Ahead {
         let lines = self.lines.div_ceil(of);
         let first = (lines * number).min(self.lines);

@@ -7,7 +7,8 @@ use core::arch::x86_64::*;
 use super::copy_run;
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes, write_edge,
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes,
+    write_edge,
 };
 
 /// The bytes of half a line.

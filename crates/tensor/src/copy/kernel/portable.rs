@@ -3,7 +3,8 @@
 use super::copy_run;
 use super::stream::stream_units;
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes, write_edge,
+    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes,
+    write_edge,
 };
 
 /// Transposes a square of elements of `$bytes` bytes.

@@ -173,7 +173,12 @@ impl Both {
 ///
 /// They may be read, and are a line at the most.
 #[inline(never)]
-pub(super) unsafe fn bring<const ROWS: usize>(rows: &[*const u8; ROWS], at: usize, bytes: usize, near: &mut [Line; MOST]) -> [*const u8; ROWS] {
+pub(super) unsafe fn bring<const ROWS: usize>(
+    rows: &[*const u8; ROWS],
+    at: usize,
+    bytes: usize,
+    near: &mut [Line; MOST],
+) -> [*const u8; ROWS] {
     let mut brought = [core::ptr::null(); ROWS];
     for ((row, near), brought) in rows.iter().zip(near).zip(&mut brought) {
         let (from, to) = (row.wrapping_add(at), near.0.as_mut_ptr());
@@ -209,7 +214,11 @@ pub(super) fn fetch<const ELEMENT: usize>(place: *const u8) {
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        if ELEMENT < FEW { _mm_prefetch::<_MM_HINT_T1>(place.cast()) } else { _mm_prefetch::<_MM_HINT_T0>(place.cast()) }
+        if ELEMENT < FEW {
+            _mm_prefetch::<_MM_HINT_T1>(place.cast())
+        } else {
+            _mm_prefetch::<_MM_HINT_T0>(place.cast())
+        }
     };
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
