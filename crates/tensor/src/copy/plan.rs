@@ -376,8 +376,9 @@ fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOpti
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
         let (at_along, at_across) = (next(&along, |step| step.dst), next(&across, |step| step.src));
-        // An axis that both want is the source's while its rows are shorter than a line, or those of the destination as long as wanted.
-        let yields = at_along == at_across && (across.offsets.len() * unit < 64 || along.offsets.len() >= along.wanted);
+        // An axis that both want is the source's while its rows are shorter than a line and those of the destination are not, or these are as long as wanted.
+        let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= STAGED_ROW;
+        let yields = at_along == at_across && (short || along.offsets.len() >= along.wanted);
         if let Some(at) = at_along.filter(|_| !yields) {
             let step = steps.remove(at);
             along.onward = step.dst.checked_mul(step.extent as isize);
