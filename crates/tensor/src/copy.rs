@@ -24,7 +24,7 @@ use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
 pub(crate) use addressing::Addressing;
 pub use kernel::Instructions;
-pub(crate) use nest::{Operand, Row, visit};
+pub(crate) use nest::{Operand, Patch, visit, visit_alone};
 pub use plan::CopyOptions;
 use plan::{Body, body};
 use run::Work;

@@ -62,7 +62,7 @@ pub use rearrange::{Form, Rearrange, Rearrangement};
 pub use recast::Recast;
 pub use tensor::Tensor;
 pub use tiling::Tiling;
-pub use transform::{axpby, copy_if, reduce, transform, transform2};
+pub use transform::{axpby, copy_if, reduce, reduce_with, transform, transform2, transform3, update};
 pub use view::{TensorView, TensorViewMut};
 pub use walk::{Elements, ElementsMut, Walk};
 pub use zipped::{Member, Members, Zipped};

@@ -2,25 +2,56 @@
 //!
 //! Laws, for every index `i` of operands of one size:
 //!
-//! * [`transform`]: `f(&a(i), &mut dst(i))` is called once; [`transform2`]: `f(&a(i), &b(i), &mut dst(i))`; in any order, on any thread;
+//! * [`transform`]: `f(&a(i), &mut dst(i))` is called once; [`transform2`]: `f(&a(i), &b(i), &mut dst(i))`; [`transform3`] takes one operand more, and [`update`] the
+//!   destination alone; in any order, on any thread;
 //! * [`copy_if`]: `dst(i) = src(i)` where `predicate(i)`, and nothing is written elsewhere;
 //! * [`axpby`]: `y(i) = alpha * x(i) + beta * y(i)`;
-//! * [`reduce`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the other modes are `k`, in any order.
+//! * [`reduce`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the other modes are `k`, in any order; [`reduce_with`]: in several values
+//!   that are then joined.
 //!
-//! The layouts may be any, and differ; no copy of an operand is made.
+//! The layouts may be any, and differ; no copy of an operand is made. Loops and patches are those of [`crate::copy::visit`].
 #![allow(unsafe_code)]
+
+mod reduce;
+mod rows;
 
 use std::ops::{Add, Mul};
 
-use tilewright_layout::Leaf;
-
-use crate::copy::{Addressing, Operand, Row, visit};
+use crate::copy::{Addressing, Operand, visit};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+pub use reduce::{reduce, reduce_with};
+use rows::{pairs, quadruples, singles, triples};
+
+/// An element of so many bytes is written back as it was where a predicate does not hold: that costs less than to ask first.
+const BLENDED: usize = 16;
 
 fn same_size(first: i64, second: i64) -> Result<(), TensorError> {
     if first == second { Ok(()) } else { Err(TensorError::Sizes { first, second }) }
+}
+
+/// Calls `f` with every element.
+///
+/// Errors: as [`Offsets::derived`].
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{TensorViewMut, update};
+///
+/// let mut memory = [1, 2, 3, 4, 5, 6];
+/// let every_other: Layout = "3:2".parse().unwrap();
+/// update(&mut TensorViewMut::new(&mut memory, every_other).unwrap(), |element| *element *= 10).unwrap();
+/// assert_eq!(memory, [10, 2, 30, 4, 50, 6]);
+/// ```
+pub fn update<T: Send, D: Offsets>(
+    dst: &mut TensorViewMut<'_, T, D>,
+    f: impl Fn(&mut T) + Sync,
+) -> Result<(), TensorError> {
+    let (to, size) = (Addressing::of(dst.layout())?, dst.size());
+    // SAFETY: as in `transform`.
+    unsafe { visit([writing(dst, &to)], size, |patch| singles(patch, &f)) };
+    Ok(())
 }
 
 /// Calls `f` with every element of `a` and the element of `dst` at the same index.
@@ -45,8 +76,8 @@ pub fn transform<A: Sync, T: Send, L: Offsets, D: Offsets>(
     let size = dst.size();
     same_size(a.size(), size)?;
     let (from, to) = (Addressing::of(a.layout())?, Addressing::of(dst.layout())?);
-    // SAFETY: the views borrow every place of their layouts, and that of the destination has each once.
-    unsafe { visit([reading(a, &from), writing(dst, &to)], size, |row| pairs(row, &f)) };
+    // SAFETY: the views borrow every place of their layouts, and that of the destination has each once. The places of a patch are those of elements of these types.
+    unsafe { visit([reading(a, &from), writing(dst, &to)], size, |patch| pairs(patch, &f)) };
     Ok(())
 }
 
@@ -78,7 +109,43 @@ pub fn transform2<A: Sync, B: Sync, T: Send, L: Offsets, M: Offsets, D: Offsets>
     let to = Addressing::of(dst.layout())?;
     let operands = [reading(a, &first), reading(b, &second), writing(dst, &to)];
     // SAFETY: as in `transform`.
-    unsafe { visit(operands, size, |row| triples(row, &f)) };
+    unsafe { visit(operands, size, |patch| triples(patch, &f)) };
+    Ok(())
+}
+
+/// Calls `f` with every element of `a`, those of `b` and `c`, and that of `dst` at the same index.
+///
+/// Errors: the sizes differ (E0420).
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::{Tensor, TensorView, transform3};
+///
+/// // A matrix, scaled and moved by columns: the vectors repeat along the rows.
+/// let (rows, along): (Layout, Layout) = ("(2,3):(3,1)".parse().unwrap(), "(2,3):(0,1)".parse().unwrap());
+/// let a = Tensor::from_fn(rows.clone(), |index| index as f32).unwrap();
+/// let scale = TensorView::new(&[1.0, 2.0, 3.0], along.clone()).unwrap();
+/// let shift = TensorView::new(&[0.5, 0.0, -0.5], along).unwrap();
+/// let mut dst = Tensor::filled(rows, 0.0_f32).unwrap();
+/// transform3(&a.view(), &scale, &shift, &mut dst.view_mut(), |a, scale, shift, dst| *dst = a * scale + shift).unwrap();
+/// assert_eq!(dst.as_slice(), [0.5, 4.0, 11.5, 1.5, 6.0, 14.5]);
+/// ```
+pub fn transform3<A: Sync, B: Sync, C: Sync, T: Send, L: Offsets, M: Offsets, N: Offsets, D: Offsets>(
+    a: &TensorView<'_, A, L>,
+    b: &TensorView<'_, B, M>,
+    c: &TensorView<'_, C, N>,
+    dst: &mut TensorViewMut<'_, T, D>,
+    f: impl Fn(&A, &B, &C, &mut T) + Sync,
+) -> Result<(), TensorError> {
+    let size = dst.size();
+    same_size(a.size(), size)?;
+    same_size(b.size(), size)?;
+    same_size(c.size(), size)?;
+    let (first, second) = (Addressing::of(a.layout())?, Addressing::of(b.layout())?);
+    let (third, to) = (Addressing::of(c.layout())?, Addressing::of(dst.layout())?);
+    let operands = [reading(a, &first), reading(b, &second), reading(c, &third), writing(dst, &to)];
+    // SAFETY: as in `transform`.
+    unsafe { visit(operands, size, |patch| quadruples(patch, &f)) };
     Ok(())
 }
 
@@ -103,7 +170,9 @@ pub fn copy_if<T: Copy + Send + Sync, L: Offsets, P: Offsets, D: Offsets>(
     dst: &mut TensorViewMut<'_, T, D>,
 ) -> Result<(), TensorError> {
     transform2(src, predicate, dst, |src, holds, dst| {
-        if *holds {
+        if size_of::<T>() <= BLENDED {
+            *dst = if *holds { *src } else { *dst };
+        } else if *holds {
             *dst = *src;
         }
     })
@@ -132,80 +201,7 @@ pub fn axpby<T, L: Offsets, D: Offsets>(
 where
     T: Copy + Send + Sync + Add<Output = T> + Mul<Output = T>,
 {
-    transform(x, y, |x, y| *y = alpha * *x + beta * *y)
-}
-
-/// Combines the elements of `src` along some of its top-level modes, each number once; `dst` has the others, in order.
-///
-/// Every element of `dst` becomes `initial`, and is then combined with one element of `src` after another, in any order.
-///
-/// Errors: there is no such mode, or a mode of `dst` has another size than the mode of `src` that it stands for (E0422).
-///
-/// ```
-/// use tilewright_layout::Layout;
-/// use tilewright_tensor::{Tensor, reduce};
-///
-/// let (rows, sums): (Layout, Layout) = ("(2,3):(3,1)".parse().unwrap(), "3:1".parse().unwrap());
-/// let a = Tensor::from_vec(vec![1, 2, 3, 10, 20, 30], rows).unwrap();
-/// let mut columns = Tensor::filled(sums, 0).unwrap();
-/// reduce(&a.view(), &[0], &mut columns.view_mut(), 0, |sum, a| sum + a).unwrap();
-/// assert_eq!(columns.as_slice(), [11, 22, 33]);
-/// ```
-pub fn reduce<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
-    src: &TensorView<'_, A, L>,
-    modes: &[usize],
-    dst: &mut TensorViewMut<'_, T, D>,
-    initial: T,
-    combine: impl Fn(T, &A) -> T + Sync,
-) -> Result<(), TensorError> {
-    let sizes = mode_sizes(src.layout());
-    if let Some(mode) = modes.iter().find(|mode| **mode >= sizes.len()) {
-        return Err(TensorError::Reduction { mode: *mode, size: None, found: None });
-    }
-    let to = Addressing::of(dst.layout())?;
-    let mut kept = mode_sizes(dst.layout()).into_iter();
-    let mut rest = to.leaves().iter();
-    let mut leaves: Vec<Leaf> = Vec::new();
-    for (mode, size) in sizes.iter().enumerate() {
-        if modes.contains(&mode) {
-            leaves.push(Leaf { extent: *size, stride: 0 });
-            continue;
-        }
-        let found = kept.next();
-        // All modes reduced leave one element, which any shape of size 1 has.
-        if found != Some(*size) {
-            return Err(TensorError::Reduction { mode, size: Some(*size), found });
-        }
-        let mut covered = 1;
-        while covered < *size {
-            let Some(leaf) = rest.next() else { break };
-            covered *= leaf.extent;
-            leaves.push(*leaf);
-        }
-    }
-    if let Some(found) = kept.find(|size| *size != 1) {
-        return Err(TensorError::Reduction { mode: sizes.len(), size: None, found: Some(found) });
-    }
-    let nothing = Addressing::everywhere(to.leaves().iter().map(|leaf| leaf.extent));
-    let start = Operand { base: (&raw const initial).cast_mut().cast(), element: size_of::<T>(), side: &nothing };
-    let size = dst.size();
-    // SAFETY: the only place of the source is the initial value.
-    unsafe { visit([start, writing(dst, &to)], size, |row| pairs(row, &|initial: &T, dst: &mut T| *dst = *initial)) };
-    let (from, over) = (Addressing::of(src.layout())?, to.with_leaves(leaves));
-    let size = src.size();
-    // SAFETY: the places of `over` are those of the destination; they recur along the reduced modes only, in which their step is 0.
-    unsafe {
-        visit([reading(src, &from), writing(dst, &over)], size, |row| {
-            pairs(row, &|a: &A, dst: &mut T| *dst = combine(*dst, a));
-        });
-    }
-    Ok(())
-}
-
-/// The sizes of the top-level modes.
-fn mode_sizes(layout: &impl Offsets) -> Vec<i64> {
-    let shape = layout.shape();
-    shape.modes().map(|mode| mode.leaves().iter().product()).collect()
+    transform(x, y, move |x, y| *y = alpha * *x + beta * *y)
 }
 
 fn reading<'s, T, L: Offsets>(view: &TensorView<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
@@ -214,43 +210,4 @@ fn reading<'s, T, L: Offsets>(view: &TensorView<'_, T, L>, side: &'s Addressing)
 
 fn writing<'s, T, L: Offsets>(view: &mut TensorViewMut<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
     Operand { base: view.as_mut_ptr().cast(), element: size_of::<T>(), side }
-}
-
-/// Every pair of a row; elements that are neighbours in both are taken as slices, which the compiler makes vectors of.
-///
-/// Only called with rows of elements of these types, by the invariant of [`visit`].
-fn pairs<A, T>(row: &Row<2>, f: &impl Fn(&A, &mut T)) {
-    let ([a, dst], count) = (row.places, row.count);
-    let (a, dst) = (a.cast::<A>(), dst.cast::<T>());
-    // SAFETY: the row has so many elements in each operand; nobody else uses those that are written.
-    unsafe {
-        if row.steps == [size_of::<A>() as isize, size_of::<T>() as isize] {
-            let (a, dst) = (std::slice::from_raw_parts(a, count), std::slice::from_raw_parts_mut(dst, count));
-            a.iter().zip(dst).for_each(|(a, dst)| f(a, dst));
-        } else {
-            for index in 0..count as isize {
-                f(&*a.byte_offset(row.steps[0] * index), &mut *dst.byte_offset(row.steps[1] * index));
-            }
-        }
-    }
-}
-
-/// The same for three operands.
-fn triples<A, B, T>(row: &Row<3>, f: &impl Fn(&A, &B, &mut T)) {
-    let ([a, b, dst], count) = (row.places, row.count);
-    let (a, b, dst) = (a.cast::<A>(), b.cast::<B>(), dst.cast::<T>());
-    let unit = [size_of::<A>() as isize, size_of::<B>() as isize, size_of::<T>() as isize];
-    // SAFETY: as in `pairs`.
-    unsafe {
-        if row.steps == unit {
-            let (a, b) = (std::slice::from_raw_parts(a, count), std::slice::from_raw_parts(b, count));
-            let dst = std::slice::from_raw_parts_mut(dst, count);
-            a.iter().zip(b).zip(dst).for_each(|((a, b), dst)| f(a, b, dst));
-        } else {
-            for index in 0..count as isize {
-                let (a, b) = (&*a.byte_offset(row.steps[0] * index), &*b.byte_offset(row.steps[1] * index));
-                f(a, b, &mut *dst.byte_offset(row.steps[2] * index));
-            }
-        }
-    }
 }

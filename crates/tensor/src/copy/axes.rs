@@ -1,48 +1,60 @@
-//! The common domain of two sides, and which of its axes are additive.
+//! The common domain of several sides, and which of its axes are additive.
 //!
-//! Law: both sides are functions of the colexicographic index. Where the products of the first extents of both form one divisibility chain, the index has digits in which
-//! each mode of either side is a group of neighbours: these are the axes, and every axis has one step on each side. Elsewhere there are none, and a copy walks the
-//! index. Congruent and compatible shapes always have axes, those of their coordinates.
+//! Law: every side is a function of the colexicographic index. Where the products of the first extents of all sides form one divisibility chain, the index has digits in
+//! which each mode of any side is a group of neighbours: these are the axes, and every axis has one step on each side. Elsewhere there are none, and the index is
+//! walked. Congruent and compatible shapes always have axes, those of their coordinates.
 //!
 //! Splitting an axis in two changes nothing; so axes are split where one part is additive and the other is not ([`super::addressing`]).
+//!
+//! Copies have two sides. Transforms and reductions have one for each operand, and the last is the one that is written.
+
+mod steps;
 
 use super::addressing::{Addressing, Bits};
+pub(super) use steps::{Space, Step};
 
 /// One digit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(super) struct Axis<const N: usize = 2> {
     pub(super) extent: i64,
-    /// What a step adds, on the source side and on the destination side: to the place where the axis is additive, otherwise to what goes into the map.
-    pub(super) step: [i64; 2],
+    /// What a step adds on each side: to the place where the axis is additive, otherwise to what goes into the map.
+    pub(super) step: [i64; N],
     /// Whether the axis is not additive.
-    pub(super) tangled: [bool; 2],
+    pub(super) tangled: [bool; N],
 }
 
-/// The source and the destination, as numbers of their parts in an [`Axis`].
+/// The source and the destination of a copy, as numbers of their parts in an [`Axis`].
 pub(super) const SOURCE: usize = 0;
 pub(super) const DESTINATION: usize = 1;
 
-/// The axes of two sides of one size; none where they have no common digits, or a number is not representable.
+/// The axes of a copy.
 pub(super) fn common(src: &Addressing, dst: &Addressing) -> Option<Vec<Axis>> {
-    let moving = |side: &Addressing| -> Vec<(i64, i64)> {
+    digits([src, dst])
+}
+
+/// The axes of sides of one size; none where they have no common digits, or a number is not representable.
+fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
+    // The modes that are left of each side, the first one last.
+    let mut modes = sides.map(|side| -> Vec<(i64, i64)> {
         let moving = side.leaves().iter().filter(|leaf| leaf.extent > 1);
         moving.rev().map(|leaf| (leaf.extent, leaf.stride)).collect()
-    };
-    let (mut sources, mut destinations) = (moving(src), moving(dst));
+    });
     let mut axes = Vec::new();
-    while let (Some(a), Some(b)) = (sources.pop(), destinations.pop()) {
-        let extent = a.0.min(b.0);
-        if a.0 % extent != 0 || b.0 % extent != 0 {
-            return None;
-        }
-        for (mode, rest) in [(a, &mut sources), (b, &mut destinations)] {
-            if mode.0 > extent {
-                rest.push((mode.0 / extent, mode.1.checked_mul(extent)?));
+    while let Some(extent) = modes.iter().map(|rest| Some(rest.last()?.0)).min().flatten() {
+        let mut axis = Axis { extent, step: [0; N], tangled: sides.map(Addressing::is_mapped) };
+        for (step, rest) in axis.step.iter_mut().zip(&mut modes) {
+            let (size, stride) = rest.pop()?;
+            if size % extent != 0 {
+                return None;
             }
+            if size > extent {
+                rest.push((size / extent, stride.checked_mul(extent)?));
+            }
+            *step = stride;
         }
-        axes.push(Axis { extent, step: [a.1, b.1], tangled: [src.is_mapped(), dst.is_mapped()] });
+        axes.push(axis);
     }
-    for (number, side) in [(SOURCE, src), (DESTINATION, dst)] {
+    for (number, side) in sides.into_iter().enumerate() {
         if side.is_mapped() {
             axes = disentangled(axes, number, side)?;
         }
@@ -51,19 +63,22 @@ pub(super) fn common(src: &Addressing, dst: &Addressing) -> Option<Vec<Axis>> {
 }
 
 /// Finds the additive axes of a side with a map, and splits those of which a part is.
-fn disentangled(axes: Vec<Axis>, number: usize, side: &Addressing) -> Option<Vec<Axis>> {
+fn disentangled<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &Addressing) -> Option<Vec<Axis<N>>> {
+    // Whoever does not move is not moved.
+    for axis in axes.iter_mut().filter(|axis| axis.step[number] == 0) {
+        axis.tangled[number] = false;
+    }
     if !side.starts_from_zero() {
         return Some(axes);
     }
     let bits = side.bits();
-    let mut axes = axes;
     if let Some(bits) = &bits {
         let unit = bits.unit();
         axes = cut(axes, number, unit)?;
         if let Some(period) = bits.period() {
             axes = cut(axes, number, period)?;
         }
-        let within = |axis: &&Axis| axis.step[number] % unit != 0;
+        let within = |axis: &&Axis<N>| axis.step[number] % unit != 0;
         let reach = axes.iter().filter(within).try_fold(side.offset() % unit, |reach, axis| {
             let step = Some(axis.step[number]).filter(|step| *step > 0)?;
             reach.checked_add(step.checked_mul(axis.extent - 1)?)
@@ -87,7 +102,7 @@ fn disentangled(axes: Vec<Axis>, number: usize, side: &Addressing) -> Option<Vec
 }
 
 /// Splits the axes that step across multiples of `at` on one side, where both parts are whole.
-fn cut(axes: Vec<Axis>, number: usize, at: i64) -> Option<Vec<Axis>> {
+fn cut<const N: usize>(axes: Vec<Axis<N>>, number: usize, at: i64) -> Option<Vec<Axis<N>>> {
     let mut parts = Vec::new();
     for axis in axes {
         let step = axis.step[number];
@@ -102,16 +117,24 @@ fn cut(axes: Vec<Axis>, number: usize, at: i64) -> Option<Vec<Axis>> {
 }
 
 /// The first `inner` positions of an axis, and the rest.
-fn split(axis: Axis, inner: i64) -> Option<[Axis; 2]> {
-    let step = [axis.step[0].checked_mul(inner)?, axis.step[1].checked_mul(inner)?];
-    Some([Axis { extent: inner, ..axis }, Axis { extent: axis.extent / inner, step, ..axis }])
+fn split<const N: usize>(axis: Axis<N>, inner: i64) -> Option<[Axis<N>; 2]> {
+    let mut rest = Axis { extent: axis.extent / inner, ..axis };
+    for step in &mut rest.step {
+        *step = step.checked_mul(inner)?;
+    }
+    Some([Axis { extent: inner, ..axis }, rest])
 }
 
 /// The rule of columns: where no sum carries, an axis is additive if what it contributes has no bit in common with what others contribute,
 /// nor one of its bits with another.
-fn by_columns(axes: Vec<Axis>, number: usize, side: &Addressing, bits: &Bits) -> Option<Vec<Axis>> {
+fn by_columns<const N: usize>(
+    axes: Vec<Axis<N>>,
+    number: usize,
+    side: &Addressing,
+    bits: &Bits,
+) -> Option<Vec<Axis<N>>> {
     // Axes that are additive already do not matter here: they step by whole periods, or within the unit.
-    let mut parts: Vec<Axis> = Vec::new();
+    let mut parts: Vec<Axis<N>> = Vec::new();
     for axis in &axes {
         let mut rest = *axis;
         while axis.tangled[number] && rest.extent > 2 && rest.extent % 2 == 0 {
@@ -150,8 +173,9 @@ fn by_columns(axes: Vec<Axis>, number: usize, side: &Addressing, bits: &Bits) ->
         images.push((image, even));
     }
     // Within the unit and by whole periods other axes may add what they like, but only then is a sum with them an XOR.
-    let inside =
-        |axis: &Axis| axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0);
+    let inside = |axis: &Axis<N>| {
+        axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0)
+    };
     if parts.iter().any(|axis| !axis.tangled[number] && !inside(axis)) {
         return Some(axes);
     }

@@ -1,183 +1,194 @@
-//! Loops over the elements of several operands at once.
+//! How the elements of several operands are visited: loops around a patch.
 //!
-//! Law: every index of the common domain is visited once, with the place of its element in each operand.
+//! Law: the loops and the patch together visit every index once, with the place of its element in each operand.
 //!
-//! As for copies, the domain is cut into axes that have one step in every operand, and these may come in any order: the longest steps are outermost. The last two make
-//! blocks, so that an operand whose steps are short where those of another are long is read line by line too. Where there are no axes, or an operand has a map
-//! that an axis does not pass through evenly, the index is walked.
+//! The domain is that of copies ([`Space`]): additive axes merged whatever their order in the index, and a table of the places of the others. It is visited in any order,
+//! except that positions of one element that is written are visited by one thread. What there is becomes
 //!
-//! # Invariant
+//! * a *row*, the axis along which most operands are contiguous, the written one before others, or stay where they are;
+//! * a *table* of places at each of which there is a row: those of the axes that are not additive, and positions of as many others as make a patch worth a call.
+//!   Where an operand has long steps along the row and short ones along another axis, both are taken by the block, so that its lines are read once;
+//! * *loops*, those with long steps outermost. Those along which what is written moves come first, and are shared by threads.
 //!
-//! The caller gives for each operand a pointer and an addressing such that each of its places is an element that may be read, and written where the caller's function
-//! does. An operand that is written has different places for different indices, or the same ones only for indices that differ in axes in which its step
-//! is 0; those are never shared between threads.
-#![allow(unsafe_code)]
+//! The row and the table are a patch ([`Patch`]): the caller loops over its elements, so that the compiler sees whole rows.
 
-use rayon::prelude::*;
+mod patch;
+
+use std::cmp::Reverse;
 
 use super::addressing::Addressing;
-use super::walk::Counter;
+use super::axes::{Space, Step};
+pub(crate) use patch::{Operand, Patch, visit, visit_alone};
 
-/// An operand: its first element, the size of its elements, and where they lie.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand<'a> {
-    pub(crate) base: *mut u8,
-    pub(crate) element: usize,
-    pub(crate) side: &'a Addressing,
-}
-
-// SAFETY: what is done through the pointers is disjoint, by the invariant of this module.
-unsafe impl Send for Operand<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for Operand<'_> {}
-
-/// A row of elements: the place of the first in each operand, how many there are, and the byte steps.
-pub(crate) struct Row<const N: usize> {
-    pub(crate) places: [*mut u8; N],
-    pub(crate) count: usize,
-    pub(crate) steps: [isize; N],
-}
-
-/// An axis: its extent and the byte step in each operand.
-#[derive(Debug, Clone, Copy)]
-struct Axis<const N: usize> {
-    extent: usize,
-    steps: [isize; N],
-}
-
+/// Elements of a patch that are worth a call.
+const PATCH: usize = 1 << 10;
+/// Elements of a row at the most: what is met again in the next row is then in the nearest cache.
+const ROW: usize = 1 << 12;
 /// The side of a block.
 const BLOCK: usize = 64;
-/// Fewer elements are not worth another thread.
-const SHARE: usize = 1 << 16;
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
+/// Rows that are reduced to an element each, at a time.
+const ROWS: usize = 16;
 
-/// Calls `row` for rows that cover the domain; the last operand is the one that is written.
-///
-/// # Safety
-/// The invariant of this module.
-pub(crate) unsafe fn visit<const N: usize>(operands: [Operand<'_>; N], size: i64, row: impl Fn(&Row<N>) + Sync) {
-    let axes = if operands.iter().any(|operand| operand.side.is_mapped()) { None } else { axes(&operands) };
-    let Some(mut axes) = axes else {
-        // SAFETY: the invariant.
-        return unsafe { walk(operands, size, row) };
-    };
-    let mut places = [core::ptr::null_mut(); N];
-    for (place, operand) in places.iter_mut().zip(&operands) {
-        *place = operand.base.wrapping_offset((operand.side.offset() as isize).wrapping_mul(operand.element as isize));
-    }
-    let written = |axis: &Axis<N>| axis.steps.last().copied().unwrap_or(0);
-    let longest = |axis: &Axis<N>| axis.steps.iter().map(|step| step.unsigned_abs()).max().unwrap_or(0);
-    axes.sort_by_key(|axis| core::cmp::Reverse((longest(axis), written(axis).unsigned_abs())));
-    // The outermost axis along which what is written moves is shared by threads.
-    let shared = axes.iter().position(|axis| written(axis) != 0);
-    let many = usize::try_from(size).unwrap_or(usize::MAX) >= SHARE && rayon::current_num_threads() > 1;
-    match shared.filter(|_| many && axes.len() > 1) {
-        Some(at) => {
-            let axis = axes.remove(at);
-            let start = Start(places);
-            (0..axis.extent).into_par_iter().for_each(|index| {
-                let start = &start;
-                nest(moved(start.0, &axis, index), &axes, &row);
-            });
-        }
-        None => nest(places, &axes, &row),
-    }
+/// A loop around the patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Loop<const N: usize> {
+    step: Step<N>,
+    part: Part,
 }
 
-/// Places that threads share.
-struct Start<const N: usize>([*mut u8; N]);
-// SAFETY: as for operands.
-unsafe impl<const N: usize> Sync for Start<N> {}
-
-fn moved<const N: usize>(places: [*mut u8; N], axis: &Axis<N>, index: usize) -> [*mut u8; N] {
-    let mut moved = places;
-    for (place, step) in moved.iter_mut().zip(axis.steps) {
-        *place = place.wrapping_offset(step.wrapping_mul(index as isize));
-    }
-    moved
+/// What of the patch is shorter in the last iteration of a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Nothing.
+    Whole,
+    /// The table has so many lines.
+    Table(usize),
+    /// The row has so many elements.
+    Row(usize),
 }
 
-/// All axes, the first outermost.
-fn nest<const N: usize>(places: [*mut u8; N], axes: &[Axis<N>], row: &impl Fn(&Row<N>)) {
-    match axes {
-        [] => row(&Row { places, count: 1, steps: [0; N] }),
-        [only] => row(&Row { places, count: only.extent, steps: only.steps }),
-        [outer, inner] => {
-            for first in (0..inner.extent).step_by(BLOCK * BLOCK) {
-                block(moved(places, inner, first), outer, inner, (inner.extent - first).min(BLOCK * BLOCK), row);
+/// Loops around a patch of `N` operands, of which the last one is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Nest<const N: usize> {
+    /// The place of the first element in each operand, in bytes.
+    origin: [isize; N],
+    /// The outermost first.
+    loops: Vec<Loop<N>>,
+    /// How many of them come first that move what is written.
+    moving: usize,
+    table: Vec<[isize; N]>,
+    row: Step<N>,
+    /// Whether the lines of the table have different places in the written operand.
+    distinct: bool,
+}
+
+impl<const N: usize> Nest<N> {
+    /// The loops for operands of one size, with elements of so many bytes; in words why there are none.
+    fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Nest<N>, &'static str> {
+        let Space { origin, mut steps, table } = Space::new(sides, elements)?;
+        let best = (0..steps.len()).max_by_key(|at| steps.get(*at).map(|step| fitness(step, elements)));
+        let row = best.map_or(Step { extent: 1, by: [0; N] }, |best| steps.remove(best));
+        let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false };
+        let block = block(&steps, &nest.row);
+        let mut open = true;
+        if let Some((at, far)) = block {
+            let mut step = steps.remove(at);
+            open = nest.take(step, BLOCK);
+            // An axis that ends within the block may go on in another.
+            while open && nest.table.len() * 2 <= BLOCK {
+                let onward = steps.iter().position(|next| next.by.get(far) == end(&step, far).as_ref());
+                let Some(at) = onward else { break };
+                step = steps.remove(at);
+                open = nest.take(step, BLOCK);
             }
         }
-        [outer, rest @ ..] => (0..outer.extent).for_each(|index| nest(moved(places, outer, index), rest, row)),
-    }
-}
-
-/// `outer` times `count` of `inner`; in blocks, where the steps of an operand are shorter in the outer axis.
-fn block<const N: usize>(places: [*mut u8; N], outer: &Axis<N>, inner: &Axis<N>, count: usize, row: &impl Fn(&Row<N>)) {
-    let crossed = outer.steps.iter().zip(inner.steps).any(|(a, b)| *a != 0 && a.unsigned_abs() < b.unsigned_abs());
-    let (height, width) = if crossed { (BLOCK, BLOCK) } else { (outer.extent, count) };
-    for above in (0..outer.extent).step_by(height) {
-        for before in (0..count).step_by(width) {
-            let corner = moved(moved(places, outer, above), inner, before);
-            for index in 0..height.min(outer.extent - above) {
-                let places = moved(corner, outer, index);
-                row(&Row { places, count: width.min(count - before), steps: inner.steps });
-            }
+        if open {
+            let reduces = written(&nest.row) == 0 && nest.row.extent > 1;
+            let rows = if reduces { nest.row.extent.saturating_mul(ROWS) } else { 0 };
+            nest.grow(&mut steps, rows.max(PATCH));
         }
-    }
-}
-
-/// The axes of several operands of one size, merged; none where they have no common digits.
-fn axes<const N: usize>(operands: &[Operand<'_>; N]) -> Option<Vec<Axis<N>>> {
-    let mut modes: Vec<Vec<(i64, i64)>> = Vec::new();
-    for operand in operands {
-        let leaves = operand.side.leaves().iter().rev().filter(|leaf| leaf.extent > 1);
-        let bytes = i64::try_from(operand.element).ok()?;
-        modes.push(leaves.map(|leaf| Some((leaf.extent, leaf.stride.checked_mul(bytes)?))).collect::<Option<_>>()?);
-    }
-    let mut axes: Vec<Axis<N>> = Vec::new();
-    loop {
-        let heads: Vec<(i64, i64)> = modes.iter_mut().filter_map(Vec::pop).collect();
-        if heads.is_empty() {
-            return Some(axes);
-        }
-        let extent = heads.iter().map(|head| head.0).min()?;
-        if heads.len() != N || heads.iter().any(|head| head.0 % extent != 0) {
-            return None;
-        }
-        let mut steps = [0; N];
-        for ((step, rest), head) in steps.iter_mut().zip(&mut modes).zip(&heads) {
-            *step = head.1 as isize;
-            if head.0 > extent {
-                rest.push((head.0 / extent, head.1.checked_mul(extent)?));
-            }
-        }
-        let next = Axis { extent: extent as usize, steps };
-        let onward = |last: &&mut Axis<N>| {
-            last.steps
-                .iter()
-                .zip(steps)
-                .all(|(last_step, step)| last_step.checked_mul(last.extent as isize) == Some(step))
+        nest.shorten(if block.is_some() { BLOCK } else { ROW });
+        nest.loops.extend(steps.into_iter().map(|step| Loop { step, part: Part::Whole }));
+        nest.loops.sort_by_key(|each| (written(&each.step) == 0, Reverse(each.step.reach())));
+        nest.moving = nest.loops.iter().filter(|each| written(&each.step) != 0).count();
+        nest.distinct = nest.table.len() == 1 || {
+            let mut places: Vec<isize> = nest.table.iter().filter_map(|place| place.last().copied()).collect();
+            places.sort_unstable();
+            places.windows(2).all(|pair| pair[0] != pair[1])
         };
-        match axes.last_mut().filter(onward) {
-            Some(last) => last.extent *= next.extent,
-            None => axes.push(next),
+        Ok(nest)
+    }
+
+    /// Takes more axes into the table, near ones first, until a patch has so many elements; those that move what is written before others.
+    fn grow(&mut self, steps: &mut Vec<Step<N>>, elements: usize) {
+        loop {
+            let wanted = elements / self.row.extent.saturating_mul(self.table.len()).max(1);
+            let key = |at: &usize| steps.get(*at).map(|step| (written(step) == 0, step.reach()));
+            let Some(next) = (0..steps.len()).min_by_key(key).filter(|_| wanted > 1) else { return };
+            let step = steps.remove(next);
+            if !self.take(step, wanted * self.table.len()) {
+                return;
+            }
         }
+    }
+
+    /// Takes an axis into the table, so that it has about as many lines as wanted; false if some of the axis is left, which becomes a loop. That is the last one.
+    fn take(&mut self, step: Step<N>, wanted: usize) -> bool {
+        let len = self.table.len();
+        let all = step.extent.saturating_mul(len) <= wanted + wanted / 4;
+        let chunk = if all { step.extent } else { (wanted / len).max(1) };
+        let lines = std::mem::take(&mut self.table);
+        self.table.reserve(lines.len() * chunk);
+        for index in 0..chunk {
+            let by = times(&step.by, index);
+            self.table.extend(lines.iter().map(|line| moved(line, &by)));
+        }
+        if chunk < step.extent {
+            self.divide(step, chunk, |last| Part::Table(last * len));
+        }
+        all
+    }
+
+    /// Makes a loop of a row of more elements.
+    fn shorten(&mut self, most: usize) {
+        if self.row.extent > most + most / 4 {
+            self.divide(self.row, most, Part::Row);
+            self.row.extent = most;
+        }
+    }
+
+    /// The loop over chunks of an axis.
+    fn divide(&mut self, step: Step<N>, chunk: usize, part: impl Fn(usize) -> Part) {
+        let count = step.extent.div_ceil(chunk);
+        let part = part(step.extent - (count - 1) * chunk);
+        self.loops.push(Loop { step: Step { extent: count, by: times(&step.by, chunk) }, part });
     }
 }
 
-/// Index by index.
-///
-/// # Safety
-/// The invariant of this module.
-unsafe fn walk<const N: usize>(operands: [Operand<'_>; N], size: i64, row: impl Fn(&Row<N>)) {
-    let mut counters = operands.map(|operand| Counter::new(operand.side, 0));
-    for _ in 0..size {
-        let mut places = [core::ptr::null_mut(); N];
-        for ((place, counter), operand) in places.iter_mut().zip(&mut counters).zip(&operands) {
-            // A side of a view has a place for every index.
-            let Some(at) = counter.place() else { return };
-            *place = operand.base.wrapping_offset((at as isize).wrapping_mul(operand.element as isize));
-            counter.step();
-        }
-        row(&Row { places, count: 1, steps: [0; N] });
-    }
+/// What a step adds to the written operand.
+fn written<const N: usize>(step: &Step<N>) -> isize {
+    step.by.last().copied().unwrap_or(0)
+}
+
+/// How good an axis is as a row: along how many operands it is contiguous, or at least stays where it is.
+fn fitness<const N: usize>(step: &Step<N>, elements: [usize; N]) -> (usize, bool, Reverse<usize>, usize) {
+    let near = |(by, element): (&isize, usize)| match by.unsigned_abs() {
+        0 => 1,
+        by if by == element => 2,
+        _ => 0,
+    };
+    let contiguous = elements.last().is_some_and(|element| written(step).unsigned_abs() == *element);
+    // What stays to be written stays in a register.
+    let first = usize::from(contiguous || written(step) == 0);
+    let all = first + step.by.iter().zip(elements).map(near).sum::<usize>();
+    let longest = step.by.iter().map(|by| by.unsigned_abs()).max().unwrap_or(0);
+    (all, contiguous, Reverse(longest), step.extent)
+}
+
+/// The axis, if any, along which an operand is read line by line although its steps along the row are longer than a line, and the operand: for most operands.
+fn block<const N: usize>(steps: &[Step<N>], row: &Step<N>) -> Option<(usize, usize)> {
+    let helped = |step: &Step<N>| -> Vec<usize> {
+        let short = |k: &usize| step.by[*k] != 0 && step.by[*k].unsigned_abs() < LINE;
+        (0..N).filter(|k| row.by[*k].unsigned_abs() >= LINE).filter(short).collect()
+    };
+    let all = steps.iter().map(helped).enumerate().filter(|(_, operands)| !operands.is_empty());
+    let best = all.min_by_key(|(at, operands)| (Reverse(operands.len()), steps[*at].reach()));
+    best.and_then(|(at, operands)| Some((at, *operands.first()?)))
+}
+
+/// Where an axis ends in an operand.
+fn end<const N: usize>(step: &Step<N>, operand: usize) -> Option<isize> {
+    step.by.get(operand)?.checked_mul(isize::try_from(step.extent).ok()?)
+}
+
+/// So many steps.
+fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
+    by.map(|by| by.wrapping_mul(count as isize))
+}
+
+/// A place so much further on.
+fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
+    std::array::from_fn(|operand| place[operand].wrapping_add(by[operand]))
 }

@@ -1,7 +1,7 @@
-//! Copying index by index, where there are no loops.
+//! Index by index, where there are no loops.
 //!
-//! Law: every index is visited once, on both sides. Both sides count in the digits of their own modes, so that an index costs additions and, where there is one, the map;
-//! neighbours that are neighbours on both sides are moved together.
+//! Law: every index is visited once, on all sides. Each side counts in the digits of its own modes, so that an index costs additions and, where there is one, the map;
+//! neighbours that are neighbours on all sides are visited together.
 
 use super::addressing::Addressing;
 
@@ -53,18 +53,37 @@ pub(super) fn runs(
     end: i64,
     mut each: impl FnMut(i64, i64, usize),
 ) -> Option<()> {
-    let (mut from, mut to) = (Counter::new(src, first), Counter::new(dst, first));
-    let (mut begin, mut count) = ((from.place()?, to.place()?), 0_i64);
+    runs_of([src, dst], first, end, |[from, to], count| each(from, to, count))
+}
+
+/// The same for any number of sides.
+pub(super) fn runs_of<const N: usize>(
+    sides: [&Addressing; N],
+    first: i64,
+    end: i64,
+    mut each: impl FnMut([i64; N], usize),
+) -> Option<()> {
+    let mut counters = sides.map(|side| Counter::new(side, first));
+    let mut begin: Option<[i64; N]> = None;
+    let mut count = 0_i64;
     for _ in first..end {
-        let here = (from.place()?, to.place()?);
-        if here != (begin.0.wrapping_add(count), begin.1.wrapping_add(count)) {
-            each(begin.0, begin.1, count as usize);
-            (begin, count) = (here, 0);
+        let mut here = [0; N];
+        for (here, counter) in here.iter_mut().zip(&mut counters) {
+            *here = counter.place()?;
+            counter.step();
         }
-        count += 1;
-        from.step();
-        to.step();
+        match begin {
+            Some(begin) if begin.iter().zip(here).all(|(begin, here)| begin.wrapping_add(count) == here) => count += 1,
+            _ => {
+                if let Some(begin) = begin {
+                    each(begin, count as usize);
+                }
+                (begin, count) = (Some(here), 1);
+            }
+        }
     }
-    each(begin.0, begin.1, count as usize);
+    if let Some(begin) = begin {
+        each(begin, count as usize);
+    }
     Some(())
 }

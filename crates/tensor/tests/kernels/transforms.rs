@@ -1,7 +1,13 @@
 //! Transforms, predicated copies and reductions against the naive loop.
 
-use tilewright_layout::{Composed, Layout, Tree};
-use tilewright_tensor::{Offsets, Tensor, axpby, copy_if, reduce, transform2};
+use bytemuck::AnyBitPattern;
+use tilewright_layout::{Composed, Layout, Leaf, Swizzle, Tree, Xor};
+use tilewright_tensor::{
+    Offsets, Tensor, TensorView, TensorViewMut, axpby, copy_if, reduce, reduce_with, transform, transform2, transform3,
+    update,
+};
+
+use crate::random::{Random, flat, memory};
 
 /// Layouts of these extents: orders, padding, and a swizzle.
 fn layouts(extents: &[i64]) -> Vec<Layout> {
@@ -20,7 +26,7 @@ fn layouts(extents: &[i64]) -> Vec<Layout> {
 }
 
 fn swizzled(layout: &Layout) -> Composed {
-    Composed::new(tilewright_layout::Swizzle::new(2, 1, 3).unwrap(), 3, layout.clone()).unwrap()
+    Composed::new(Swizzle::new(2, 1, 3).unwrap(), 3, layout.clone()).unwrap()
 }
 
 fn numbers<L: Offsets>(layout: L, seed: i64) -> Tensor<i64, L> {
@@ -108,6 +114,239 @@ fn reduced<D: Offsets>(a: &Tensor<i64>, modes: &[usize], to: D) {
     for (index, expected) in expected.iter().enumerate() {
         assert_eq!(found.get(index as i64).unwrap(), expected, "{} {modes:?}", found.layout());
     }
+}
+
+/// A layout of any kind with these extents, or of as many elements; each place once, if it is to be written.
+fn layout(random: &mut Random, extents: &[i64], written: bool) -> Composed {
+    let shape = if random.one_in(4) { random.reshaped(extents) } else { extents.to_vec() };
+    let found = match random.below(9) {
+        0 => random.strides(&shape, true).into(),
+        1 => random.strides(&shape, false).into(),
+        2 => nested(&random.strides(&shape, false)).into(),
+        // What is read may repeat and overlap.
+        3 if !written => {
+            let strides: Vec<i64> = shape.iter().map(|_| random.below(7) as i64 - 3).collect();
+            flat(&shape, &strides).into()
+        }
+        4 if !written => {
+            let leaves = random.strides(&shape, false);
+            let strides: Vec<i64> =
+                leaves.leaves().iter().map(|leaf| if random.one_in(2) { 0 } else { leaf.stride }).collect();
+            flat(&shape, &strides).into()
+        }
+        5 => {
+            let leaves =
+                (0..shape.len()).map(|k| Leaf { extent: shape[k], stride: Xor::new(random.below(256)).unwrap() });
+            let layout: Layout<Xor> = Layout::from_tree(Tree::flat(leaves.collect::<Vec<_>>()).unwrap()).unwrap();
+            layout.composed().unwrap()
+        }
+        6 => {
+            let outer = flat(&[1 + random.below(6) as i64, 1 + random.below(6) as i64], &[random.below(20) as i64, 3]);
+            Composed::new(outer, random.below(9) as i64, random.strides(&shape, true)).unwrap()
+        }
+        kind => {
+            // Backwards at times: the offset is where the numbers that are swizzled begin.
+            let inner = random.strides(&shape, kind == 7);
+            let below = -inner.range().unwrap().0;
+            let bits = random.below(4) as i64;
+            let shift = (bits + random.below(3) as i64) * if random.one_in(4) { -1 } else { 1 };
+            let swizzle = Swizzle::new(bits, random.below(5) as i64, shift).unwrap();
+            Composed::new(swizzle, below + random.below(40) as i64, nested(&inner)).unwrap()
+        }
+    };
+    match found.is_injective() {
+        Ok(true) => found,
+        _ if !written => found,
+        _ => swizzled(&random.strides(extents, true)),
+    }
+}
+
+/// The first modes as one.
+fn nested(layout: &Layout) -> Layout {
+    if layout.leaves().len() > 1 { layout.group(0..2).unwrap() } else { layout.clone() }
+}
+
+/// Elements under a layout, in memory with other elements around them.
+struct Operand<T> {
+    memory: Vec<T>,
+    origin: usize,
+    layout: Composed,
+}
+
+impl<T: AnyBitPattern + Sync> Operand<T> {
+    fn new(random: &mut Random, extents: &[i64], written: bool) -> Operand<T> {
+        let layout = layout(random, extents, written);
+        let (memory, origin) = memory(Offsets::range(&layout).unwrap(), random.next());
+        Operand { memory, origin, layout }
+    }
+
+    fn view(&self) -> TensorView<'_, T, Composed> {
+        TensorView::with_origin(&self.memory, self.origin, self.layout.clone()).unwrap()
+    }
+
+    fn place(&self, index: i64) -> usize {
+        (self.origin as i64 + Offsets::offset(&self.layout, index).unwrap()) as usize
+    }
+
+    fn at(&self, index: i64) -> T {
+        self.memory[self.place(index)]
+    }
+}
+
+/// What is done to elements in the tests: once for each, or it shows.
+fn mix(dst: i64, a: i16, b: i64, c: u8) -> i64 {
+    dst.wrapping_mul(3).wrapping_add(i64::from(a)).wrapping_add(b.wrapping_mul(5)).wrapping_sub(i64::from(c) << 40)
+}
+
+/// Each transform against the naive loop, all memory compared.
+fn transforms(random: &mut Random, extents: &[i64]) {
+    let dst = Operand::<i64>::new(random, extents, true);
+    let (a, b) = (Operand::<i16>::new(random, extents, false), Operand::<i64>::new(random, extents, false));
+    let c = Operand::<u8>::new(random, extents, false);
+    let run = |with: [bool; 3], call: &dyn Fn(&mut TensorViewMut<'_, i64, Composed>)| {
+        let mut expected = dst.memory.clone();
+        for index in 0..dst.layout.size() {
+            let a = if with[0] { a.at(index) } else { 0 };
+            let b = if with[1] { b.at(index) } else { 0 };
+            let c = if with[2] { c.at(index) } else { 0 };
+            let place = dst.place(index);
+            expected[place] = mix(expected[place], a, b, c);
+        }
+        let mut found = dst.memory.clone();
+        call(&mut TensorViewMut::with_origin(&mut found, dst.origin, dst.layout.clone()).unwrap());
+        assert!(found == expected, "{with:?}: {} {} {} to {}", a.layout, b.layout, c.layout, dst.layout);
+    };
+    run([false; 3], &|to| update(to, |dst| *dst = mix(*dst, 0, 0, 0)).unwrap());
+    run([true, false, false], &|to| transform(&a.view(), to, |a, dst| *dst = mix(*dst, *a, 0, 0)).unwrap());
+    run([true, true, false], &|to| {
+        transform2(&a.view(), &b.view(), to, |a, b, dst| *dst = mix(*dst, *a, *b, 0)).unwrap();
+    });
+    run([true; 3], &|to| {
+        transform3(&a.view(), &b.view(), &c.view(), to, |a, b, c, dst| *dst = mix(*dst, *a, *b, *c)).unwrap();
+    });
+}
+
+#[test]
+fn any_layouts_at_every_index() {
+    let mut random = Random(7);
+    for _ in 0..1500 {
+        let rank = 1 + random.below(5) as usize;
+        let most = [400, 40, 16, 8, 5][rank - 1];
+        let power = random.one_in(2);
+        let extents: Vec<i64> = (0..rank)
+            .map(|_| if power { 1 << random.below([10, 6, 4, 3, 3][rank - 1]) } else { 1 + random.below(most) as i64 })
+            .collect();
+        transforms(&mut random, &extents);
+    }
+}
+
+#[test]
+fn any_layouts_shared_by_threads() {
+    let mut random = Random(8);
+    for extents in [&[70_001][..], &[257, 300], &[300, 257], &[64, 32, 64], &[9, 100, 11, 13], &[4; 9], &[2; 17]] {
+        for _ in 0..6 {
+            transforms(&mut random, extents);
+        }
+    }
+}
+
+#[test]
+fn elements_without_bytes() {
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let count = || calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let mut memory = [(); 60];
+    let layout = flat(&[3, 4, 5], &[1, 3, 12]);
+    update(&mut TensorViewMut::new(&mut memory, layout.clone()).unwrap(), |_| _ = count()).unwrap();
+    let a = Tensor::filled(flat(&[3, 4, 5], &[20, 5, 1]), 1_u8).unwrap();
+    transform(&a.view(), &mut TensorViewMut::new(&mut memory, layout).unwrap(), |_, _| _ = count()).unwrap();
+    assert_eq!(calls.into_inner(), 120);
+}
+
+/// The number of elements and two sums of them: no element may be missing, or be there twice.
+fn tally(total: [i64; 3], a: &i16) -> [i64; 3] {
+    let a = i64::from(*a);
+    [total[0] + 1, total[1] + a, total[2].wrapping_add(a.wrapping_mul(a))]
+}
+
+fn together(a: [i64; 3], b: [i64; 3]) -> [i64; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2].wrapping_add(b[2])]
+}
+
+/// Reductions along some modes against the naive loop, all memory compared.
+fn reductions_of(random: &mut Random, extents: &[i64]) {
+    // Modes of the source are top-level ones; each may be of several leaves.
+    let leaves: Vec<i64> = extents.iter().flat_map(|extent| random.reshaped(&[*extent])).collect();
+    let layout = layout(random, &leaves, false);
+    let (memory, origin) = memory::<i16>(Offsets::range(&layout).unwrap(), random.next());
+    let src = Operand { memory, origin, layout };
+    let sizes: Vec<i64> = src.layout.shape().modes().map(|mode| mode.leaves().iter().product()).collect();
+    let modes: Vec<usize> = (0..sizes.len()).filter(|_| random.one_in(2)).collect();
+    let mut kept: Vec<i64> = (0..sizes.len()).filter(|mode| !modes.contains(mode)).map(|mode| sizes[mode]).collect();
+    if kept.is_empty() {
+        kept.push(1);
+    }
+    let mut dst = Operand::<[i64; 3]>::new(random, &kept, true);
+    let sizes_of =
+        |layout: &Composed| -> Vec<i64> { layout.shape().modes().map(|mode| mode.leaves().iter().product()).collect() };
+    while sizes_of(&dst.layout) != kept {
+        dst = Operand::new(random, &kept, true);
+    }
+    let mut expected = dst.memory.clone();
+    (0..dst.layout.size()).for_each(|index| expected[dst.place(index)] = [7, 0, 0]);
+    for index in 0..src.layout.size() {
+        let (mut rest, mut at, mut step) = (index, 0, 1);
+        for (mode, size) in sizes.iter().enumerate() {
+            if !modes.contains(&mode) {
+                at += rest % size * step;
+                step *= size;
+            }
+            rest /= size;
+        }
+        let place = dst.place(at);
+        expected[place] = tally(expected[place], &src.at(index));
+    }
+    let mut found = dst.memory.clone();
+    let mut to = TensorViewMut::with_origin(&mut found, dst.origin, dst.layout.clone()).unwrap();
+    reduce(&src.view(), &modes, &mut to, [7, 0, 0], tally).unwrap();
+    assert!(found == expected, "{modes:?} of {} to {}", src.layout, dst.layout);
+    // Values that begin from nothing are joined.
+    (0..dst.layout.size()).for_each(|index| expected[dst.place(index)][0] -= 7);
+    let mut found = dst.memory.clone();
+    let mut to = TensorViewMut::with_origin(&mut found, dst.origin, dst.layout.clone()).unwrap();
+    reduce_with(&src.view(), &modes, &mut to, [0; 3], tally, together).unwrap();
+    assert!(found == expected, "{modes:?} of {} to {}, joined", src.layout, dst.layout);
+}
+
+#[test]
+fn reductions_of_any_layouts() {
+    let mut random = Random(9);
+    for _ in 0..2500 {
+        let rank = 1 + random.below(4) as usize;
+        let most = [400, 60, 16, 8][rank - 1];
+        let extents: Vec<i64> = (0..rank)
+            .map(|_| {
+                if random.one_in(2) { 1 << random.below([9, 6, 4, 3][rank - 1]) } else { 1 + random.below(most) as i64 }
+            })
+            .collect();
+        reductions_of(&mut random, &extents);
+    }
+    for extents in [&[140_001][..], &[257, 600], &[600, 257], &[64, 32, 64], &[9, 100, 11, 13], &[2; 18]] {
+        for _ in 0..6 {
+            reductions_of(&mut random, extents);
+        }
+    }
+}
+
+#[test]
+fn sums_do_not_depend_on_the_number_of_threads() {
+    let sum = |threads: usize| {
+        let a = Tensor::from_fn(flat(&[700, 500], &[500, 1]), |index| (index as f32).sin()).unwrap();
+        let mut sum = Tensor::filled(flat(&[1], &[0]), 0.0_f32).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| reduce_with(&a.view(), &[0, 1], &mut sum.view_mut(), 0.0, |x, a| x + a, |x, y| x + y)).unwrap();
+        sum.as_slice()[0].to_bits()
+    };
+    assert_eq!(sum(1), sum(3));
 }
 
 #[test]
