@@ -2,7 +2,7 @@
 //!
 //! Law: every side is a function of the colexicographic index. Where the products of the first extents of all sides form one divisibility chain, the index has digits in
 //! which each mode of any side is a group of neighbours: these are the axes, and every axis has one step on each side. Elsewhere there are none, and the index is
-//! walked. Congruent and compatible shapes always have axes, those of their coordinates.
+//! walked. Congruent and compatible shapes always have axes, those of their coordinates; and modes of one side that are one function of the index count as one.
 //!
 //! Splitting an axis in two changes nothing; so axes are split where one part is additive and the other is not ([`super::addressing`]).
 //!
@@ -35,10 +35,7 @@ pub(super) fn common(src: &Addressing, dst: &Addressing) -> Option<Vec<Axis>> {
 /// The axes of sides of one size; none where they have no common digits, or a number is not representable.
 fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
     // The modes that are left of each side, the first one last.
-    let mut modes = sides.map(|side| -> Vec<(i64, i64)> {
-        let moving = side.leaves().iter().filter(|leaf| leaf.extent > 1);
-        moving.rev().map(|leaf| (leaf.extent, leaf.stride)).collect()
-    });
+    let mut modes = sides.map(coalesced);
     let mut axes = Vec::new();
     while let Some(extent) = modes.iter().map(|rest| Some(rest.last()?.0)).min().flatten() {
         let mut axis = Axis { extent, step: [0; N], tangled: sides.map(Addressing::is_mapped) };
@@ -60,6 +57,19 @@ fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
         }
     }
     Some(axes)
+}
+
+/// The modes of a side that move, as few as possible, the last one first. What the map takes is the same, so that they may be merged before it too.
+fn coalesced(side: &Addressing) -> Vec<(i64, i64)> {
+    let mut modes: Vec<(i64, i64)> = Vec::new();
+    for leaf in side.leaves().iter().filter(|leaf| leaf.extent > 1) {
+        match modes.last_mut() {
+            Some((extent, stride)) if stride.checked_mul(*extent) == Some(leaf.stride) => *extent *= leaf.extent,
+            _ => modes.push((leaf.extent, leaf.stride)),
+        }
+    }
+    modes.reverse();
+    modes
 }
 
 /// Finds the additive axes of a side with a map, and splits those of which a part is.

@@ -192,3 +192,79 @@ fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
 fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
     std::array::from_fn(|operand| place[operand].wrapping_add(by[operand]))
 }
+
+#[cfg(test)]
+mod tests {
+    use tilewright_layout::{Composed, Layout};
+
+    use super::*;
+
+    /// The loops for operands of four bytes an element.
+    fn nest<const N: usize>(operands: [&str; N]) -> Nest<N> {
+        let sides = operands.map(|text| match text.parse::<Composed>() {
+            Ok(composed) => Addressing::of(&composed).unwrap(),
+            Err(_) => Addressing::of(&text.parse::<Layout>().unwrap()).unwrap(),
+        });
+        Nest::new(sides.each_ref(), [4; N]).unwrap()
+    }
+
+    /// The elements of a row, the rows of a patch, and the iterations of the loops.
+    fn form<const N: usize>(nest: &Nest<N>) -> (usize, usize, Vec<usize>) {
+        (nest.row.extent, nest.table.len(), nest.loops.iter().map(|each| each.step.extent).collect())
+    }
+
+    #[test]
+    fn axes_merge_whatever_their_order() {
+        let all = nest(["(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)"]);
+        assert_eq!(form(&all), (60, 1, vec![]));
+        assert_eq!(all.row.by, [4; 4]);
+        // Another shape, and backwards.
+        assert_eq!(form(&nest(["(3,20):(20,1)", "(3,4,5):(20,1,4)"])), (60, 1, vec![]));
+        assert_eq!(form(&nest(["(3,4):(-4,-1)", "(3,4):(-4,-1)"])), (12, 1, vec![]));
+    }
+
+    #[test]
+    fn maps_leave_rows_and_tables() {
+        // Vectors of 8 elements, and the lines of 8 rows, which the swizzle moves about.
+        let tile = nest(["S<3,3,3> o 0 o (1024,64):(64,1)", "(1024,64):(64,1)"]);
+        assert_eq!((tile.row, form(&tile).1 % 64), (Step { extent: 8, by: [4, 4] }, 0));
+        let both = nest(["S<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(64,1)", "S<3,3,3> o 0 o (8,64):(64,1)"]);
+        assert_eq!(form(&both), (8, 64, vec![]));
+    }
+
+    #[test]
+    fn operands_that_disagree_are_taken_by_the_block() {
+        let transpose = nest(["(256,256):(256,1)", "(256,256):(1,256)"]);
+        assert_eq!((form(&transpose), transpose.row.by), ((64, 64, vec![4, 4]), [1024, 4]));
+        // Two of three agree: rows are theirs.
+        let most = nest(["(256,256):(256,1)", "(256,256):(256,1)", "(256,256):(1,256)"]);
+        assert_eq!((form(&most), most.row.by), ((64, 64, vec![4, 4]), [4, 4, 1024]));
+        // Short axes go on in others.
+        let short = nest(["(8,8,8,8):(512,64,8,1)", "(8,8,8,8):(1,8,64,512)"]);
+        assert_eq!((form(&short).1 % 64, short.row.extent), (0, 8));
+    }
+
+    #[test]
+    fn threads_share_what_moves_the_destination() {
+        // Sums of rows: several rows at a time, in the order in which they lie.
+        let rows = nest(["(100,9000):(9000,1)", "(100,9000):(1,0)"]);
+        assert_eq!((rows.row.by, rows.distinct, rows.moving), ([4, 0], true, 1));
+        assert_eq!(form(&rows), (ROW, ROWS, vec![100_usize.div_ceil(ROWS), 9000_usize.div_ceil(ROW)]));
+        // Sums of columns: what is summed up stays in the nearest cache.
+        let columns = nest(["(100,9000):(9000,1)", "(100,9000):(0,1)"]);
+        assert_eq!((columns.row.by, columns.moving), ([4, 4], 1));
+        assert_eq!(form(&columns), (ROW, 1, vec![9000_usize.div_ceil(ROW), 100]));
+        let all = nest(["(100,9000):(9000,1)", "(100,9000):(0,0)"]);
+        assert_eq!((all.moving, form(&all)), (0, (ROW, 1, vec![900_000_usize.div_ceil(ROW)])));
+    }
+
+    #[test]
+    fn no_common_digits_no_loops() {
+        let sides =
+            ["(2,3):(1,2)", "(3,2):(1,3)"].map(|text| Addressing::of(&text.parse::<Layout>().unwrap()).unwrap());
+        assert_eq!(Nest::new(sides.each_ref(), [4; 2]).err(), None);
+        let padded =
+            ["(2,3):(1,3)", "(3,2):(1,4)"].map(|text| Addressing::of(&text.parse::<Layout>().unwrap()).unwrap());
+        assert_eq!(Nest::new(padded.each_ref(), [4; 2]), Err("the shapes have no common refinement"));
+    }
+}

@@ -34,17 +34,17 @@ impl<const N: usize> Space<N> {
     /// The domain of sides of one size, with elements of so many bytes; in words why there is none.
     pub(in crate::copy) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
         let axes = digits(sides).ok_or("the shapes have no common refinement")?;
-        let (tangled, additive): (Vec<_>, Vec<_>) = axes.into_iter().partition(|axis| axis.tangled.contains(&true));
+        let tangled: Vec<Axis<N>> = axes.iter().filter(|axis| axis.tangled.contains(&true)).copied().collect();
         if tangled.iter().fold(1, |places: usize, axis| places.saturating_mul(axis.extent as usize)) > MAX_PLACES {
             return Err("too many places are moved about by a map");
         }
-        Space::in_bytes(sides, elements, &additive, &tangled).ok_or("an offset in bytes is not representable")
+        Space::in_bytes(sides, elements, &axes, &tangled).ok_or("an offset in bytes is not representable")
     }
 
     fn in_bytes(
         sides: [&Addressing; N],
         elements: [usize; N],
-        additive: &[Axis<N>],
+        axes: &[Axis<N>],
         tangled: &[Axis<N>],
     ) -> Option<Space<N>> {
         let bytes = |places: [i64; N]| -> Option<[isize; N]> {
@@ -58,19 +58,24 @@ impl<const N: usize> Space<N> {
         for (first, side) in first.iter_mut().zip(sides) {
             *first = side.place(0)?;
         }
-        let mut table = Vec::new();
-        for place in places(sides, first, tangled)? {
-            table.push(bytes(place)?);
-        }
-        table.sort_unstable_by_key(backwards);
+        let table = match tangled {
+            [] => vec![[0; N]],
+            _ => {
+                let places = places(sides, first, tangled)?;
+                let mut table = places.into_iter().map(bytes).collect::<Option<Vec<_>>>()?;
+                table.sort_unstable_by_key(backwards);
+                table
+            }
+        };
         let mut origin = bytes(first)?;
-        let mut steps = Vec::new();
-        for axis in additive {
+        let mut steps = Vec::with_capacity(axes.len());
+        for axis in axes.iter().filter(|axis| !axis.tangled.contains(&true)) {
             let mut step = Step { extent: usize::try_from(axis.extent).ok()?, by: bytes(axis.step)? };
             step.turn(&mut origin)?;
             steps.push(step);
         }
-        Some(Space { origin, steps: merged(steps), table })
+        merge(&mut steps);
+        Some(Space { origin, steps, table })
     }
 }
 
@@ -107,19 +112,23 @@ fn backwards<const N: usize>(places: &[isize; N]) -> [isize; N] {
     places
 }
 
-/// The axes with those that go on where another ends made one, in the order of their steps on the written side.
-fn merged<const N: usize>(mut steps: Vec<Step<N>>) -> Vec<Step<N>> {
+/// Makes axes that go on where another ends one with it, and sorts them by their steps on the written side.
+fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
     steps.retain(|step| step.extent > 1);
     // All go forwards, so that whoever goes on comes later.
     steps.sort_by_key(|step| backwards(&step.by));
-    let mut merged: Vec<Step<N>> = Vec::new();
-    for step in steps {
-        match merged.iter_mut().find(|last| step.goes_on(last)) {
+    let mut count = 0;
+    for at in 0..steps.len() {
+        let step = steps[at];
+        match steps[..count].iter_mut().find(|last| step.goes_on(last)) {
             Some(last) => last.extent *= step.extent,
-            None => merged.push(step),
+            None => {
+                steps[count] = step;
+                count += 1;
+            }
         }
     }
-    merged
+    steps.truncate(count);
 }
 
 /// The places of axes that are not additive, beside the first.
