@@ -34,8 +34,37 @@ pub(super) fn common(src: &Addressing, dst: &Addressing) -> Option<Vec<Axis>> {
 
 /// The axes of sides of one size; none where they have no common digits, or a number is not representable.
 fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
-    // The modes that are left of each side, the first one last.
-    let mut modes = sides.map(coalesced);
+    // Digits that modes have in common as they are may be more, so that a map finds more of them additive.
+    let mut axes = refined(sides, sides.map(moving)).or_else(|| refined(sides, sides.map(coalesced)))?;
+    for (number, side) in sides.into_iter().enumerate() {
+        if side.is_mapped() {
+            axes = disentangled(axes, number, side)?;
+        }
+    }
+    Some(axes)
+}
+
+/// The modes of a side that move, as extents and strides, the last one first.
+fn moving(side: &Addressing) -> Vec<(i64, i64)> {
+    let moving = side.leaves().iter().rev().filter(|leaf| leaf.extent > 1);
+    moving.map(|leaf| (leaf.extent, leaf.stride)).collect()
+}
+
+/// The same, as few as possible. What a map takes is the same, so that they may be merged before it too.
+fn coalesced(side: &Addressing) -> Vec<(i64, i64)> {
+    let mut modes: Vec<(i64, i64)> = Vec::new();
+    for (size, step) in moving(side).into_iter().rev() {
+        match modes.last_mut() {
+            Some((extent, stride)) if stride.checked_mul(*extent) == Some(step) => *extent *= size,
+            _ => modes.push((size, step)),
+        }
+    }
+    modes.reverse();
+    modes
+}
+
+/// The digits in which each mode is a group of neighbours, all of them tangled on sides with a map.
+fn refined<const N: usize>(sides: [&Addressing; N], mut modes: [Vec<(i64, i64)>; N]) -> Option<Vec<Axis<N>>> {
     let mut axes = Vec::new();
     while let Some(extent) = modes.iter().map(|rest| Some(rest.last()?.0)).min().flatten() {
         let mut axis = Axis { extent, step: [0; N], tangled: sides.map(Addressing::is_mapped) };
@@ -51,25 +80,7 @@ fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
         }
         axes.push(axis);
     }
-    for (number, side) in sides.into_iter().enumerate() {
-        if side.is_mapped() {
-            axes = disentangled(axes, number, side)?;
-        }
-    }
     Some(axes)
-}
-
-/// The modes of a side that move, as few as possible, the last one first. What the map takes is the same, so that they may be merged before it too.
-fn coalesced(side: &Addressing) -> Vec<(i64, i64)> {
-    let mut modes: Vec<(i64, i64)> = Vec::new();
-    for leaf in side.leaves().iter().filter(|leaf| leaf.extent > 1) {
-        match modes.last_mut() {
-            Some((extent, stride)) if stride.checked_mul(*extent) == Some(leaf.stride) => *extent *= leaf.extent,
-            _ => modes.push((leaf.extent, leaf.stride)),
-        }
-    }
-    modes.reverse();
-    modes
 }
 
 /// Finds the additive axes of a side with a map, and splits those of which a part is.
