@@ -28,6 +28,8 @@ const ROW: usize = 1 << 12;
 const BLOCK: usize = 64;
 /// Bytes of a line of the caches.
 const LINE: usize = 64;
+/// Elements of a short row.
+const FEW: usize = 8;
 /// Rows that are reduced to an element each, at a time.
 const ROWS: usize = 16;
 
@@ -72,6 +74,7 @@ impl<const N: usize> Nest<N> {
         let row = best.map_or(Step { extent: 1, by: [0; N] }, |best| steps.remove(best));
         let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false };
         let block = block(&steps, &nest.row);
+        nest.scatter(elements);
         let mut open = true;
         if let Some((at, far)) = block {
             let mut step = steps.remove(at);
@@ -99,6 +102,16 @@ impl<const N: usize> Nest<N> {
             places.windows(2).all(|pair| pair[0] != pair[1])
         };
         Ok(nest)
+    }
+
+    /// Takes a short row that no vector is made of into the table, element by element: a loop for each row would cost more. What stays to be written stays a row.
+    fn scatter(&mut self, elements: [usize; N]) {
+        let near = |(by, element): (&isize, usize)| *by == 0 || *by == element as isize;
+        let vectors = self.row.by.iter().zip(elements).all(near) || written(&self.row) == 0;
+        if !vectors && self.row.extent <= FEW && self.table.len() <= PATCH {
+            let row = std::mem::replace(&mut self.row, Step { extent: 1, by: [0; N] });
+            self.take(row, row.extent * self.table.len());
+        }
     }
 
     /// Takes more axes into the table, near ones first, until a patch has so many elements; those that move what is written before others.
@@ -241,7 +254,7 @@ mod tests {
         assert_eq!((form(&most), most.row.by), ((64, 64, vec![4, 4]), [4, 4, 1024]));
         // Short axes go on in others.
         let short = nest(["(8,8,8,8):(512,64,8,1)", "(8,8,8,8):(1,8,64,512)"]);
-        assert_eq!((form(&short).1 % 64, short.row.extent), (0, 8));
+        assert_eq!(form(&short), (1, 1024, vec![4]));
     }
 
     #[test]
