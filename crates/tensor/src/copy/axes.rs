@@ -15,21 +15,12 @@ pub(super) use steps::{Space, Step};
 
 /// One digit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Axis<const N: usize = 2> {
-    pub(super) extent: i64,
+struct Axis<const N: usize> {
+    extent: i64,
     /// What a step adds on each side: to the place where the axis is additive, otherwise to what goes into the map.
-    pub(super) step: [i64; N],
+    step: [i64; N],
     /// Whether the axis is not additive.
-    pub(super) tangled: [bool; N],
-}
-
-/// The source and the destination of a copy, as numbers of their parts in an [`Axis`].
-pub(super) const SOURCE: usize = 0;
-pub(super) const DESTINATION: usize = 1;
-
-/// The axes of a copy.
-pub(super) fn common(src: &Addressing, dst: &Addressing) -> Option<Vec<Axis>> {
-    digits([src, dst])
+    tangled: [bool; N],
 }
 
 /// The axes of sides of one size; none where they have no common digits, or a number is not representable.

@@ -18,7 +18,7 @@
 use std::fmt;
 
 use super::addressing::Addressing;
-use super::axes::{Axis, DESTINATION, SOURCE, common};
+use super::axes::{self, Space};
 use super::kernel::{Instructions, LINE};
 
 /// Bytes of a row of either side in a tile.
@@ -27,8 +27,6 @@ const ROW: usize = 1024;
 const TRANSPOSED_ROW: usize = 4096;
 /// The most elements of a row of the source in a tile that is transposed: each is in another page of the destination, of which the processor knows so many by heart.
 const COLUMNS: usize = 1024;
-/// The most pairs of places in a tile.
-pub(super) const MAX_PAIRS: usize = 1 << 12;
 /// A run of more bytes is moved in parts, so that threads can share it.
 const RUN: usize = 1 << 18;
 /// Destinations of more bytes are written past the caches.
@@ -150,58 +148,36 @@ pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: 
     if element == 0 {
         return Body::Walk("elements have no bytes");
     }
-    let Some(axes) = common(src, dst) else {
-        return Body::Walk("the shapes have no common refinement");
+    let space = match Space::new([src, dst], [element; 2]) {
+        Ok(space) => space,
+        Err(why) => return Body::Walk(why),
     };
-    let pairs: usize = axes
-        .iter()
-        .filter(|axis| axis.tangled != [false, false])
-        .fold(1, |pairs, axis| pairs.saturating_mul(axis.extent as usize));
-    if pairs > MAX_PAIRS {
-        return Body::Walk("too many places are moved about by a map");
-    }
-    match loops(src, dst, &axes, element, options) {
+    let total = src.size().and_then(|size| usize::try_from(size).ok()?.checked_mul(element));
+    match total.and_then(|total| loops(space, total, element, options)) {
         Some(loops) => Body::Loops(Box::new(loops)),
         None => Body::Walk("an offset in bytes is not representable"),
     }
 }
 
-fn loops(src: &Addressing, dst: &Addressing, axes: &[Axis], element: usize, options: &CopyOptions) -> Option<Loops> {
-    let bytes = |places: i64| isize::try_from(places).ok()?.checked_mul(isize::try_from(element).ok()?);
-    let (mut steps, mut tangled) = (Vec::new(), Vec::new());
-    for axis in axes {
-        match axis.tangled {
-            [false, false] => steps.push(Step {
-                extent: usize::try_from(axis.extent).ok()?,
-                src: bytes(axis.step[SOURCE])?,
-                dst: bytes(axis.step[DESTINATION])?,
-            }),
-            _ => tangled.push(*axis),
-        }
-    }
-    let (mut from, mut to) = (bytes(src.place(0)?)?, bytes(dst.place(0)?)?);
-    for step in &mut steps {
-        // Backwards in the destination is forwards from the other end.
-        if step.dst < 0 {
-            let last = isize::try_from(step.extent - 1).ok()?;
-            from = from.checked_add(step.src.checked_mul(last)?)?;
-            to = to.checked_add(step.dst.checked_mul(last)?)?;
-            (step.src, step.dst) = (step.src.checked_neg()?, step.dst.checked_neg()?);
-        }
-    }
-    let mut steps = merged(steps);
+/// The loops over the common domain, of `total` bytes.
+fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -> Option<Loops> {
+    let Space { origin: [from, to], steps, table } = space;
+    let mut steps: Vec<Step> =
+        steps.into_iter().map(|axes::Step { extent, by: [src, dst] }| Step { extent, src, dst }).collect();
     let run = steps.iter().position(|step| step.dst == element as isize && step.src == element as isize);
     let unit = match run {
         Some(run) => steps.remove(run).extent.checked_mul(element)?,
         None => element,
     };
-    let total = axes.iter().try_fold(element, |total, axis| total.checked_mul(axis.extent as usize))?;
     let streaming = options.streaming.unwrap_or(total >= STREAM);
     let mut outer = Vec::new();
-    let tile = if tangled.is_empty() {
+    let tile = if table.len() == 1 {
         around(&mut steps, [unit, element], options, &mut outer)
     } else {
-        let pairs = pairs(src, dst, &tangled, bytes)?;
+        let pairs = Table {
+            src: table.iter().map(|[src, _]| *src).collect(),
+            dst: table.iter().map(|[_, dst]| *dst).collect(),
+        };
         // Sorted, they fill whole lines where they are contiguous.
         let rows = pairs.dst.iter().enumerate().all(|(k, place)| *place == (k * unit) as isize);
         Tile { how: Move::Pairs, unit, across: Table::one(), along: pairs, rows, ..Tile::default() }
@@ -271,24 +247,6 @@ impl Loops {
             _ => 0,
         }
     }
-}
-
-/// The axes sorted by their steps in the destination, with those that go on where another ends made one.
-fn merged(mut steps: Vec<Step>) -> Vec<Step> {
-    steps.retain(|step| step.extent > 1);
-    steps.sort_by_key(|step| (step.dst, step.src));
-    let mut merged: Vec<Step> = Vec::new();
-    for step in steps {
-        let onward = |last: &&mut Step| {
-            let extent = last.extent as isize;
-            last.dst.checked_mul(extent) == Some(step.dst) && last.src.checked_mul(extent) == Some(step.src)
-        };
-        match merged.last_mut().filter(onward) {
-            Some(last) => last.extent *= step.extent,
-            None => merged.push(step),
-        }
-    }
-    merged
 }
 
 impl Table {
@@ -428,36 +386,6 @@ fn splatted(steps: &mut Vec<Step>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
         along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);
     }
     Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, ..Tile::default() }
-}
-
-/// The places of the axes that are not additive, relative to the first, in the order of the destination.
-fn pairs(src: &Addressing, dst: &Addressing, axes: &[Axis], bytes: impl Fn(i64) -> Option<isize>) -> Option<Table> {
-    // On each side, what additive axes add to the place, and what the others add to what the map takes.
-    let mut sums: Vec<[(i64, i64); 2]> = vec![[(0, 0); 2]];
-    for axis in axes {
-        let mut more = Vec::with_capacity(sums.len().checked_mul(usize::try_from(axis.extent).ok()?)?);
-        for index in 0..axis.extent {
-            for sum in &sums {
-                let moved = |side: usize| {
-                    let by = axis.step[side].checked_mul(index)?;
-                    let (add, inner) = sum[side];
-                    Some(if axis.tangled[side] { (add, inner.checked_add(by)?) } else { (add.checked_add(by)?, inner) })
-                };
-                more.push([moved(SOURCE)?, moved(DESTINATION)?]);
-            }
-        }
-        sums = more;
-    }
-    let (origin_src, origin_dst) = (src.place(0)?, dst.place(0)?);
-    let mut pairs = Vec::with_capacity(sums.len());
-    for [from, to] in sums {
-        let place = |side: &Addressing, origin: i64, (add, inner): (i64, i64)| {
-            bytes(side.place(inner)?.checked_sub(origin)?.checked_add(add)?)
-        };
-        pairs.push((place(dst, origin_dst, to)?, place(src, origin_src, from)?));
-    }
-    pairs.sort_unstable();
-    Some(Table { src: pairs.iter().map(|(_, from)| *from).collect(), dst: pairs.iter().map(|(to, _)| *to).collect() })
 }
 
 impl fmt::Display for Instructions {
