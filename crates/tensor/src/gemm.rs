@@ -15,8 +15,8 @@
 //! # Memory
 //!
 //! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most half of a second-level cache, or 2 MiB, and a slice), the offsets of their rows,
-//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Products below about a million multiplications whose operands can be read
-//! where they lie need none.
+//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Products of up to eight million multiplications (a million, on several
+//! threads) whose operands can be read where they lie need none.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -37,7 +37,7 @@ pub(super) struct Tile<W, C> {
     pub c_column: isize,
     /// The number of rows: more than all vectors but one hold, at most what all of them hold.
     pub rows: usize,
-    /// What is fetched meanwhile: some rows with each column of the tile.
+    /// What is fetched meanwhile: so many rows with each column of the tile.
     pub ahead: Ahead,
     /// The factor of the product.
     pub alpha: C,
@@ -210,7 +210,6 @@ macro_rules! micro_kernel {
                 }
                 // The tile of C is asked for column by column between the steps. All of it at once would keep the lines of A waiting. A column that does not
                 // begin with a line ends in one more.
-                let each = tile.ahead.rows.div_ceil(N);
                 let part = tile.k / (N + 2) / 2;
                 let mut pairs = tile.k / 2;
                 for j in 0..=N {
@@ -220,8 +219,9 @@ macro_rules! micro_kernel {
                             prefetch(column.wrapping_add(i * $lanes));
                         }
                         prefetch(column.wrapping_add(M * $lanes - 1));
-                        for number in j * each..tile.ahead.rows.min((j + 1) * each) {
-                            let row = tile.ahead.from.wrapping_offset(number as isize * tile.ahead.row);
+                        for number in 0..tile.ahead.rows {
+                            let row = (j * tile.ahead.rows + number) as isize * tile.ahead.row;
+                            let row = tile.ahead.from.wrapping_offset(row);
                             for line in 0..tile.ahead.lines {
                                 prefetch_second(row.wrapping_add(line * $crate::gemm::workspace::LINE));
                             }

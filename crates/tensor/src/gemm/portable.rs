@@ -6,22 +6,19 @@
 use super::element::Element;
 use super::kernel::{CHAINS, Kernels, Run, Tile, nothing};
 
-/// The rows of a tile.
-const ROWS: usize = 8;
-
-/// The micro-kernels for one type: 8x4, whose sums take half of sixteen registers of 16 bytes in single precision.
+/// The micro-kernels for one type, `$rows` by four: their sums take half of sixteen registers of 16 bytes.
 macro_rules! kernels {
-    ($(#[$doc:meta])* $name:ident, $element:ty) => {
+    ($(#[$doc:meta])* $name:ident, $element:ty, $rows:literal) => {
         $(#[$doc])*
         pub(super) static $name: Kernels<$element, $element> = Kernels {
-            lanes: ROWS,
+            lanes: $rows,
             group: 1,
             extra: 0,
             below: nothing,
-            busy: busy::<$element>,
-            packed: &[&const { table::<$element, false, false>() }],
-            strided: &[&const { table::<$element, true, false>() }],
-            edge: &[&const { table::<$element, true, true>() }],
+            busy: busy::<$element, $rows>,
+            packed: &[&const { table::<$element, $rows, false, false>() }],
+            strided: &[&const { table::<$element, $rows, true, false>() }],
+            edge: &[&const { table::<$element, $rows, true, true>() }],
         };
     };
 }
@@ -29,30 +26,35 @@ macro_rules! kernels {
 kernels!(
     /// Single precision.
     SINGLE,
-    f32
+    f32,
+    8
 );
 kernels!(
     /// Double precision.
     DOUBLE,
-    f64
+    f64,
+    4
 );
 kernels!(
     /// Numbers of 32 bits.
     INTEGERS,
-    i32
+    i32,
+    8
 );
 
-const fn table<T: Element, const STRIDED: bool, const EDGE: bool>() -> [Run<T, T>; 4] {
+const fn table<T: Element, const ROWS: usize, const STRIDED: bool, const EDGE: bool>() -> [Run<T, T>; 4] {
     [
-        kernel::<T, 1, STRIDED, EDGE>,
-        kernel::<T, 2, STRIDED, EDGE>,
-        kernel::<T, 3, STRIDED, EDGE>,
-        kernel::<T, 4, STRIDED, EDGE>,
+        kernel::<T, ROWS, 1, STRIDED, EDGE>,
+        kernel::<T, ROWS, 2, STRIDED, EDGE>,
+        kernel::<T, ROWS, 3, STRIDED, EDGE>,
+        kernel::<T, ROWS, 4, STRIDED, EDGE>,
     ]
 }
 
 #[allow(clippy::needless_range_loop)]
-unsafe fn kernel<T: Element, const N: usize, const STRIDED: bool, const EDGE: bool>(tile: &Tile<T, T>) {
+unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(
+    tile: &Tile<T, T>,
+) {
     let mut sums = [[T::default(); ROWS]; N];
     let (mut a, mut b) = (tile.a, tile.b);
     let b_column = if STRIDED { tile.b_column } else { 1 };
@@ -89,8 +91,8 @@ unsafe fn kernel<T: Element, const N: usize, const STRIDED: bool, const EDGE: bo
     }
 }
 
-/// As for the other micro-kernels, in chains of [`ROWS`] numbers each.
-unsafe fn busy<T: Element>(steps: usize) -> usize {
+/// As for the other micro-kernels, in chains of `ROWS` numbers each.
+unsafe fn busy<T: Element, const ROWS: usize>(steps: usize) -> usize {
     let factor = std::hint::black_box([T::default(); ROWS]);
     let mut sums = [[T::default(); ROWS]; CHAINS / 2];
     for _ in 0..steps {

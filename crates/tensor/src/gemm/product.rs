@@ -66,6 +66,9 @@ const SHARED: usize = 1 << 20;
 /// The most multiplications of a product that is computed without packing, if that is possible.
 const SMALL: usize = 1 << 23;
 
+/// How often B is read where it lies in such a product, at the most, in slices of A, unless the product is so small that threads would not share it.
+const SMALL_PASSES: usize = 10;
+
 /// The most bytes of a slice of A that is to stay in the first cache.
 const SLICE: usize = 26 << 10;
 
@@ -182,7 +185,9 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     #[inline]
     fn small(&self, most: usize) -> bool {
         let [m, n, k] = self.extents;
-        if !self.same || m.saturating_mul(n).saturating_mul(k) > most {
+        let work = m.saturating_mul(n).saturating_mul(k);
+        let passes = m.div_ceil(self.kernels.lanes * self.kernels.packed.len());
+        if !self.same || work > most || work > SHARED && passes > SMALL_PASSES {
             return false;
         }
         let (Places::Lines(a_rows, a_steps), Places::Lines(b_rows, b_steps), Places::Lines(down, across)) =
@@ -305,7 +310,8 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                             unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                         }
                         if number == 0 || plan.b.is_some() {
-                            b_source.ahead(&(first + nr..(first + 2 * nr).min(columns.end.max(first + nr))), &depth)
+                            let next = first + nr..(first + 2 * nr).min(columns.end.max(first + nr));
+                            b_source.rows_ahead(&next, &depth).share(0, 1, nr)
                         } else {
                             Ahead::NOTHING
                         }
@@ -372,7 +378,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let Shape { tile: [mr, nr], extents: [rows, columns], words, edge, stays } = shape;
         let (total, mut count) = (rows.div_ceil(mr) * columns.div_ceil(nr), 0);
         let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, ahead: Ahead| {
-            let ahead = if ahead.lines == 0 { upcoming.share(count, total) } else { ahead };
+            let ahead = if ahead.lines == 0 { upcoming.share(count, total, nr) } else { ahead };
             count += 1;
             let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
             let table = if edge && rows & (lanes - 1) != 0 {

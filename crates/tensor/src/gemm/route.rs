@@ -174,7 +174,7 @@ impl Numbers for f64 {
         "AVX512_24x8x1_F64F64F64F64" is Avx512 [24, 8, 1], if has_avx512() => avx512::double::KERNELS, pack::avx512::<Same<f64>>, pack::avx512::<Same<f64>>, true;
         #[cfg(target_arch = "x86_64")]
         "AVX2_8x6x1_F64F64F64F64" is Avx2 [8, 6, 1], if has_avx2() => avx2::double::KERNELS, pack::avx2::<Same<f64>>, pack::avx2::<Same<f64>>, true;
-        "PORTABLE_8x4x1_F64F64F64F64" is Portable [8, 4, 1], if true => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, true;
+        "PORTABLE_4x4x1_F64F64F64F64" is Portable [4, 4, 1], if true => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, true;
     }
 }
 

@@ -56,7 +56,15 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// The lines in which the numbers of some rows lie at some depth, if those of each row are side by side, or those at each step.
+    /// The lines in which the numbers of some rows lie at some depth, if those of each row are side by side.
+    pub fn rows_ahead(&self, rows: &Range<usize>, depth: &Range<usize>) -> Ahead {
+        match &self.factor.places {
+            Places::Lines(_, along) if along.stride(0) == Some(1) => self.ahead(rows, depth),
+            _ => Ahead::NOTHING,
+        }
+    }
+
+    /// The same, also if those at each step are side by side.
     pub fn ahead(&self, rows: &Range<usize>, depth: &Range<usize>) -> Ahead {
         let Places::Lines(down, along) = &self.factor.places else { return Ahead::NOTHING };
         let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Ahead::NOTHING };

@@ -27,7 +27,7 @@ pub(super) struct Ahead {
     pub from: *const u8,
     /// From row to row, in bytes.
     pub row: isize,
-    /// The number of rows.
+    /// The number of rows; of those of a tile, for each of its columns.
     pub rows: usize,
     /// The lines of each row.
     pub lines: usize,
@@ -37,13 +37,15 @@ impl Ahead {
     /// Nothing.
     pub const NOTHING: Ahead = Ahead { from: std::ptr::null(), row: 0, rows: 0, lines: 0 };
 
-    /// The rows that fall to one of several tiles.
+    /// The rows that fall to each column of one of several tiles of so many columns.
     #[inline]
-    pub fn share(self, number: usize, of: usize) -> Ahead {
-        let rows = self.rows.div_ceil(of.max(1));
-        let first = (rows * number).min(self.rows);
-        let from = self.from.wrapping_offset(self.row.wrapping_mul(first as isize));
-        Ahead { from, rows: rows.min(self.rows - first), ..self }
+    pub fn share(self, number: usize, of: usize, columns: usize) -> Ahead {
+        let rows = self.rows.div_ceil((of * columns).max(1));
+        let first = rows * columns * number;
+        if first >= self.rows {
+            return Ahead::NOTHING;
+        }
+        Ahead { from: self.from.wrapping_offset(self.row.wrapping_mul(first as isize)), rows, ..self }
     }
 
     /// The lines of each row that fall to one of several tiles.

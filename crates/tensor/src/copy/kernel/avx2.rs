@@ -1,6 +1,8 @@
 //! Transposes with AVX2.
 //!
-//! As with AVX-512, in two lanes instead of four, and so in two halves of a line: register `r` of a half holds in its lane `l` 16 bytes of row `N * l + r` of those of the half.
+//! Of each row of a stripe 16 bytes are taken at a time, which is `N = 16 / E` elements, and lines are made in two halves. Register `r` of a half holds in its lane `l` 16 bytes of row
+//! `N * l + r` of those of the half, so that within each lane the `N` registers are `N` rows of `N` elements. They are transposed there ([`super::network`]), and register `c` then is half of line
+//! `c`, all its rows in order.
 
 use core::arch::x86_64::*;
 

@@ -4,8 +4,8 @@
 //! goes to `dst + columns[i] + j * E`.
 //!
 //! Of memory that lies in no cache, this is the way to read it: each row goes on where it was, so that the processor fetches ahead along all of them, and there are no more
-//! of them than it can follow; and every line of the destination is written whole, at once, past the caches. A square of 64 bytes of each row is first brought near,
-//! for where rows lie a power of two apart a cache has places for few of them; 16 bytes of each row are then transposed in registers.
+//! of them than it can follow; and every line of the destination is written whole, at once, past the caches. A stripe is done square by square, 64 bytes of each row; where there are
+//! registers for it, each line of a row is read once, for where rows lie a power of two apart a cache has places for few of them.
 //!
 //! Where lines of the destination do not begin with those of memory, the lines of a stripe are *kept* for the stripe that follows: what it writes is the end of those and the beginning
 //! of its own, which together are one line of memory. Only where a row of the destination begins and ends, less than a line is written.
@@ -14,7 +14,7 @@ use super::copy_run;
 
 /// The bytes of a line.
 pub(in super::super) const LINE: usize = 64;
-/// The bytes of a row that are transposed in registers at once.
+/// The bytes of a lane, within which registers are transposed.
 pub(super) const UNIT: usize = 16;
 /// The most rows of a stripe, and elements of 16 bytes: those of bytes.
 const MOST: usize = LINE;
@@ -36,7 +36,7 @@ pub(super) struct Both {
     pub(super) line: Line,
 }
 
-/// What a stripe is done with: the square that is near, and its lines.
+/// What a stripe is done with: rows that are not whole lines, and the lines of a square.
 pub(in super::super) struct Scratch {
     pub(super) near: [Line; MOST],
     pub(super) lines: [Both; MOST],
@@ -110,11 +110,11 @@ impl Stores {
     }
 }
 
-/// The same, as functions are made for them: all lines whole.
+/// The same, by number, as functions are made for each: those for lines that are all whole,
 pub(super) const ORDINARY: u8 = 0;
 pub(super) const STREAMING: u8 = 1;
 pub(super) const KEPT: u8 = 2;
-/// Some lines not whole.
+/// and that for lines which are not.
 pub(super) const PARTS: u8 = 3;
 
 /// A stripe.
@@ -183,12 +183,7 @@ pub(super) unsafe fn bring<const ROWS: usize>(
     for ((row, near), brought) in rows.iter().zip(near).zip(&mut brought) {
         let (from, to) = (row.wrapping_add(at), near.0.as_mut_ptr());
         // SAFETY: as here.
-        unsafe {
-            match bytes {
-                32 => to.cast::<[u8; 32]>().write(from.cast::<[u8; 32]>().read()),
-                _ => copy_run(from, to, bytes),
-            }
-        }
+        unsafe { copy_run(from, to, bytes) };
         *brought = near.0.as_ptr();
     }
     brought
@@ -196,7 +191,7 @@ pub(super) unsafe fn bring<const ROWS: usize>(
 
 /// How many lines ahead along its row a line is asked for, with elements of so many bytes.
 const fn ahead_of(bytes: usize) -> usize {
-    if bytes < FEW { 8 * LINE } else { 4 * LINE }
+    if bytes < WIDE { 8 * LINE } else { 4 * LINE }
 }
 
 /// After how many stripes rows come whose beginnings are to be asked for now: of elements of so many bytes, so many of a row.
@@ -204,8 +199,8 @@ pub(in super::super) fn stripes_ahead(bytes: usize, columns: usize) -> usize {
     (ahead_of(bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
 
-/// Elements of so many bytes have so few rows in a stripe that their lines may be asked for in the nearest cache. Those of more rows would push each other out of it.
-const FEW: usize = 4;
+/// Elements of at least so many bytes have few rows in a stripe, whose lines are asked for in the nearest cache. Those of more rows would push each other out of it.
+const WIDE: usize = 4;
 
 /// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
 #[inline(always)]
@@ -214,7 +209,7 @@ pub(super) fn fetch<const ELEMENT: usize>(place: *const u8) {
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        if ELEMENT < FEW {
+        if ELEMENT < WIDE {
             _mm_prefetch::<_MM_HINT_T1>(place.cast())
         } else {
             _mm_prefetch::<_MM_HINT_T0>(place.cast())
