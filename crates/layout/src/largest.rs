@@ -85,14 +85,18 @@ pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
         },
         OuterMap::Layout(layout) => {
             let leaves = layout.leaves();
-            // Below zero a layout is the mirror image of itself.
+            // Below zero a layout is the mirror image of itself; what nothing is known of has no mirror image.
+            let mirrored = |low: Wide, high: Wide| {
+                let (least, most) = laid_out(leaves, high.checked_neg()?, low.checked_neg()?)?;
+                Some((most.checked_neg()?, least.checked_neg()?))
+            };
             let values = if low >= 0 {
                 laid_out(leaves, low, high)
             } else if high <= 0 {
-                laid_out(leaves, -high, -low).map(|(least, most)| (-most, -least))
+                mirrored(low, high)
             } else {
-                let (above, below) = (laid_out(leaves, 0, high), laid_out(leaves, 0, -low));
-                above.zip(below).map(|(above, below)| (above.0.min(-below.1), above.1.max(-below.0)))
+                let ends = laid_out(leaves, 0, high).zip(mirrored(low, 0));
+                ends.map(|(above, below)| (above.0.min(below.0), above.1.max(below.1)))
             };
             values.unwrap_or((Wide::MIN, Wide::MAX))
         }

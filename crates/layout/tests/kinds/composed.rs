@@ -224,6 +224,21 @@ fn cosize_is_the_largest_value_plus_one() {
     assert!(count > 5_000, "{count}");
 }
 
+/// A swizzle of numbers of both signs may give any number, and a swizzle of more than any is not bounded at all.
+#[test]
+fn cosize_of_chains_across_zero() {
+    for outer in [
+        "2:-1 o 0 o S<1,0,1> o 5 o S<1,0,1>",
+        "(2,3):(-1,4) o -9 o S<2,1,2> o 3 o S<1,0,-1>",
+        "S<1,0,1> o 5 o S<1,1,1>",
+    ] {
+        for (offset, inner) in [(-1, "3:1"), (-5, "(3,5):(5,1)"), (2, "(4,2):(-1,-9)")] {
+            let r = composed(&format!("{outer} o {offset} o {inner}"));
+            assert_eq!(r.cosize(), Ok(values(&r).into_iter().max().unwrap() + 1), "{r}");
+        }
+    }
+}
+
 #[test]
 fn cosize_of_large_domains_and_its_limits() {
     let cosize = |text: &str| composed(text).cosize();
