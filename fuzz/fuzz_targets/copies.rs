@@ -77,7 +77,7 @@ fn widths<S: Offsets, D: Offsets>(src: &S, dst: &D, wide: i64, options: CopyOpti
         0 => check(src, dst, options, |number| number as u8),
         1 => check(src, dst, options, |number| number as u16),
         2 => check(src, dst, options, |number| number as u32),
-        _ => check(src, dst, options, |number| number as u64 * 0x1_0000_0001),
+        _ => check(src, dst, options, |number| (number as u64).wrapping_mul(0x1_0000_0001)),
     }
 }
 
