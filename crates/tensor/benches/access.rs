@@ -1,16 +1,17 @@
 //! What an element access costs: the sum of a matrix through views, and through raw pointers that nobody checks.
 //!
-//! Each pair of cases does the same additions in the same order, so that the difference is the access.
+//! Each pair of cases does the same additions in the same order, so that the difference is the access. `scripts/accesses` counts the instructions of an element of
+//! each case, of which all have 65536.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
 
 use divan::Bencher;
-use tilewright_layout::{Composed, Layout};
-use tilewright_tensor::{Tensor, TensorView};
+use tilewright_layout::{Composed, Layout, Xor};
+use tilewright_tensor::{Offsets, Tensor, TensorView, TensorViewMut, Zipped};
 
-const ROWS: i64 = 256;
-const COLUMNS: i64 = 256;
+#[path = "access/measured.rs"]
+mod measured;
 
 fn main() {
     divan::main();
@@ -20,165 +21,173 @@ fn matrix(layout: &str) -> Tensor<f32> {
     Tensor::from_fn(layout.parse::<Layout>().unwrap(), |index| (index % 7) as f32).unwrap()
 }
 
+/// Extents and strides, for loops by pointers.
+fn loops<const RANK: usize>(layout: &str) -> [(isize, isize); RANK] {
+    let layout: Layout = layout.parse().unwrap();
+    let modes: Vec<(isize, isize)> =
+        layout.leaves().iter().map(|leaf| (leaf.extent as isize, leaf.stride as isize)).collect();
+    black_box(modes.try_into().unwrap())
+}
+
+/// Side by side.
+const CONTIGUOUS: &str = "(256,256):(1,256)";
 /// Row after row with room between them, taken in the order of memory.
 const TRANSPOSED: &str = "(256,256):(1,272)";
 /// The same memory, taken across it.
 const ROW_MAJOR: &str = "(256,256):(272,1)";
 /// Tiles of 16 x 16.
 const TILED: &str = "((16,16),(16,16)):((1,4096),(16,256))";
+/// Modes in another order than in memory.
+const PERMUTED: &str = "(64,32,32):(32,2048,1)";
+/// Four modes in another order than in memory, room between rows.
+const FOUR: &str = "(16,16,16,16):(17,4352,1,272)";
+/// Short modes in another order than in memory.
+const SHORT: &str = "(4,8,64,32):(8,1,1024,32)";
+/// Rows of 256, taken across, of which eight neighbours are moved about by the row.
+const ACROSS: &str = "S<3,3,3> o 0 o (256,256):(256,1)";
+/// The same, taken in the order of rows.
+const ALONG: &str = "S<3,3,3> o 0 o (256,256):(1,256)";
+/// A swizzle of rows with room between them.
+const PADDED: &str = "S<3,3,3> o 0 o (256,256):(1,264)";
+/// A swizzle with XOR strides.
+const XOR: &str = "(256,256):(^1,^257)";
 
-/// The sum in order of the indices, by pointers.
-#[inline(never)]
-fn raw(base: *const f32, down: isize, right: isize) -> f32 {
-    let mut sum = 0.0;
-    for j in 0..COLUMNS as isize {
-        for i in 0..ROWS as isize {
-            // SAFETY: the callers have so many elements.
-            sum += unsafe { *base.offset(i * down + j * right) };
-        }
-    }
-    sum
-}
-
-/// The sum over tiles of 16 x 16 in the order of the indices, by pointers.
-#[inline(never)]
-fn raw_tiled(base: *const f32) -> f32 {
-    let mut sum = 0.0;
-    for tile_column in 0..16 {
-        for j in 0..16 {
-            for tile_row in 0..16 {
-                for i in 0..16 {
-                    // SAFETY: the callers have so many elements.
-                    sum += unsafe { *base.offset(i + 4096 * tile_row + 16 * j + 256 * tile_column) };
-                }
-            }
-        }
-    }
-    sum
-}
-
-#[inline(never)]
-fn iterated(view: &TensorView<'_, f32>) -> f32 {
-    let mut sum = 0.0;
-    view.for_each(|element| sum += element);
-    sum
-}
-
-#[inline(never)]
-fn stepped(view: &TensorView<'_, f32>) -> f32 {
-    let mut sum = 0.0;
-    for element in view.iter() {
-        sum += element;
-    }
-    sum
-}
-
-#[inline(never)]
-fn by_mode(view: &TensorView<'_, f32>) -> f32 {
-    let matrix = view.by_mode::<2>().unwrap();
-    let [rows, columns] = matrix.extents();
-    let mut sum = 0.0;
-    for j in 0..columns {
-        for i in 0..rows {
-            sum += matrix.get([i, j]).unwrap_or(&0.0);
-        }
-    }
-    sum
-}
-
-#[inline(never)]
-fn by_index(view: &TensorView<'_, f32>) -> f32 {
-    let elements = view.by_index();
-    (0..view.size()).map(|index| elements.get(index).unwrap_or(&0.0)).sum()
-}
-
-/// What the evaluator costs by itself.
-#[inline(never)]
-fn raw_by_index(base: *const f32, layout: &Layout) -> f32 {
-    let (evaluator, size) = (layout.evaluator(), layout.size());
-    // SAFETY: the callers have so many elements.
-    (0..size).map(|index| unsafe { *base.offset(evaluator.eval(index).unwrap_unchecked() as isize) }).sum()
-}
-
-#[inline(never)]
-fn swizzled(view: &TensorView<'_, f32, Composed>) -> f32 {
-    let mut sum = 0.0;
-    view.for_each(|element| sum += element);
-    sum
-}
-
-#[inline(never)]
-fn raw_swizzled(base: *const f32) -> f32 {
-    let mut sum = 0.0;
-    for j in 0..COLUMNS as isize {
-        for i in 0..ROWS as isize {
-            let offset = i * 256 + j;
-            // SAFETY: the callers have so many elements; the swizzle stays within rows.
-            sum += unsafe { *base.offset(offset ^ (offset >> 3 & 0x38)) };
-        }
-    }
-    sum
-}
-
-#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+#[divan::bench(args = [CONTIGUOUS, TRANSPOSED, ROW_MAJOR, PERMUTED, FOUR, SHORT, TILED])]
 fn a_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
     let tensor = matrix(layout);
-    let (down, right) = if layout == ROW_MAJOR { (272, 1) } else { (1, 272) };
-    bencher.bench_local(|| raw(black_box(tensor.as_ptr()), black_box(down), black_box(right)));
+    let base = tensor.as_ptr();
+    match tensor.layout().leaves().len() {
+        2 => bencher.bench_local(|| measured::raw_two(black_box(base), loops(layout))),
+        3 => bencher.bench_local(|| measured::raw_three(black_box(base), loops(layout))),
+        _ => bencher.bench_local(|| measured::raw_four(black_box(base), loops(layout))),
+    }
 }
 
-#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+#[divan::bench(args = [CONTIGUOUS, TRANSPOSED, ROW_MAJOR, PERMUTED, FOUR, SHORT, TILED])]
 fn b_for_each(bencher: Bencher<'_, '_>, layout: &str) {
     let tensor = matrix(layout);
-    bencher.bench_local(|| iterated(black_box(&tensor.view())));
+    bencher.bench_local(|| measured::for_each(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [CONTIGUOUS, TRANSPOSED, ROW_MAJOR, PERMUTED, FOUR, SHORT, TILED])]
+fn c_sum(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::summed(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [CONTIGUOUS, TRANSPOSED, ROW_MAJOR, PERMUTED, FOUR, SHORT, TILED])]
+fn d_iterator(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::stepped(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [CONTIGUOUS, ROW_MAJOR, FOUR])]
+fn e_iterator_from_the_back(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::backwards(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [CONTIGUOUS, ROW_MAJOR, FOUR])]
+fn f_to_vec(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::collected(black_box(&tensor.view())));
 }
 
 #[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
-fn c_iterator(bencher: Bencher<'_, '_>, layout: &str) {
+fn g_by_mode(bencher: Bencher<'_, '_>, layout: &str) {
     let tensor = matrix(layout);
-    bencher.bench_local(|| stepped(black_box(&tensor.view())));
+    bencher.bench_local(|| measured::by_mode(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR, TILED])]
+fn h_by_index(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::by_index(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR, TILED])]
+fn i_evaluator_and_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = matrix(layout);
+    bencher.bench_local(|| measured::raw_by_index(black_box(tensor.as_ptr()), black_box(tensor.layout())));
 }
 
 #[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
-fn d_by_mode(bencher: Bencher<'_, '_>, layout: &str) {
-    let tensor = matrix(layout);
-    bencher.bench_local(|| by_mode(black_box(&tensor.view())));
+fn j_written_by_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
+    let mut tensor = matrix(layout);
+    let base = tensor.as_mut_ptr();
+    bencher.bench_local(|| measured::raw_written(black_box(base), loops(layout)));
 }
 
-#[divan::bench(args = [TRANSPOSED, ROW_MAJOR, TILED])]
-fn e_by_index(bencher: Bencher<'_, '_>, layout: &str) {
-    let tensor = matrix(layout);
-    bencher.bench_local(|| by_index(black_box(&tensor.view())));
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+fn k_written_by_for_each(bencher: Bencher<'_, '_>, layout: &str) {
+    let mut tensor = matrix(layout);
+    bencher.bench_local(|| measured::written(black_box(&mut tensor.view_mut())));
 }
 
-#[divan::bench(args = [TRANSPOSED, ROW_MAJOR, TILED])]
-fn e_evaluator_and_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
-    let tensor = matrix(layout);
-    bencher.bench_local(|| raw_by_index(black_box(tensor.as_ptr()), black_box(tensor.layout())));
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+fn l_written_by_iterator(bencher: Bencher<'_, '_>, layout: &str) {
+    let mut tensor = matrix(layout);
+    bencher.bench_local(|| measured::stepped_mut(black_box(&mut tensor.view_mut())));
+}
+
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+fn m_zipped_by_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
+    let (from, mut to) = (matrix(layout), matrix(layout));
+    let base = to.as_mut_ptr();
+    bencher.bench_local(|| measured::raw_zipped(black_box(from.as_ptr()), black_box(base), loops(layout)));
+}
+
+#[divan::bench(args = [TRANSPOSED, ROW_MAJOR])]
+fn n_zipped(bencher: Bencher<'_, '_>, layout: &str) {
+    let (from, mut to) = (matrix(layout), matrix(layout));
+    bencher.bench_local(|| measured::zipped(black_box(from.view()), black_box(to.view_mut())));
+}
+
+/// A tensor under a swizzle.
+fn swizzled(layout: &str) -> Tensor<f32, Composed> {
+    Tensor::from_fn(layout.parse::<Composed>().unwrap(), |index| (index % 7) as f32).unwrap()
+}
+
+#[divan::bench(args = [ACROSS, ALONG, PADDED])]
+fn o_swizzled_raw_pointers(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = swizzled(layout);
+    let inner = layout.rsplit(' ').next().unwrap();
+    let base = tensor.as_ptr();
+    bencher.bench_local(|| measured::raw_swizzled(black_box(base), loops(inner), black_box(3), black_box(0x38)));
+}
+
+#[divan::bench(args = [ACROSS, ALONG, PADDED])]
+fn p_swizzled_for_each(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = swizzled(layout);
+    bencher.bench_local(|| measured::for_each(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [ACROSS, ALONG, PADDED])]
+fn q_swizzled_iterator(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = swizzled(layout);
+    bencher.bench_local(|| measured::stepped(black_box(&tensor.view())));
+}
+
+#[divan::bench(args = [ACROSS, PADDED])]
+fn r_swizzled_from_the_back(bencher: Bencher<'_, '_>, layout: &str) {
+    let tensor = swizzled(layout);
+    bencher.bench_local(|| measured::backwards(black_box(&tensor.view())));
 }
 
 #[divan::bench]
-fn f_tiled_raw_pointers(bencher: Bencher<'_, '_>) {
-    let tensor = matrix(TILED);
-    bencher.bench_local(|| raw_tiled(black_box(tensor.as_ptr())));
+fn s_xor_raw_pointers(bencher: Bencher<'_, '_>) {
+    let tensor = Tensor::from_fn(XOR.parse::<Layout<Xor>>().unwrap(), |index| (index % 7) as f32).unwrap();
+    bencher.bench_local(|| measured::raw_xor(black_box(tensor.as_ptr()), black_box(256), black_box(256)));
 }
 
 #[divan::bench]
-fn g_tiled_for_each(bencher: Bencher<'_, '_>) {
-    let tensor = matrix(TILED);
-    bencher.bench_local(|| iterated(black_box(&tensor.view())));
+fn t_xor_for_each(bencher: Bencher<'_, '_>) {
+    let tensor = Tensor::from_fn(XOR.parse::<Layout<Xor>>().unwrap(), |index| (index % 7) as f32).unwrap();
+    bencher.bench_local(|| measured::for_each(black_box(&tensor.view())));
 }
 
 #[divan::bench]
-fn h_swizzled_raw_pointers(bencher: Bencher<'_, '_>) {
-    let tensor = matrix("(256,256):(256,1)");
-    bencher.bench_local(|| raw_swizzled(black_box(tensor.as_ptr())));
-}
-
-#[divan::bench]
-fn i_swizzled_for_each(bencher: Bencher<'_, '_>) {
-    let tensor = matrix("(256,256):(256,1)");
-    let swizzled_layout: Composed = "S<3,3,3> o 0 o (256,256):(256,1)".parse().unwrap();
-    let view = TensorView::new(tensor.as_slice(), swizzled_layout).unwrap();
-    bencher.bench_local(|| swizzled(black_box(&view)));
+fn u_xor_iterator(bencher: Bencher<'_, '_>) {
+    let tensor = Tensor::from_fn(XOR.parse::<Layout<Xor>>().unwrap(), |index| (index % 7) as f32).unwrap();
+    bencher.bench_local(|| measured::stepped(black_box(&tensor.view())));
 }

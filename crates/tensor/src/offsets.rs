@@ -18,7 +18,10 @@ use crate::rearrange::Rearrange;
 use crate::walk::Walk;
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        /// Whether the offsets are those of a layout seen through a map, or may be.
+        const MAPPED: bool;
+    }
 }
 
 /// The most coordinates of a composed layout that are looked at one by one, where its range is not found by bounds.
@@ -86,7 +89,7 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     fn collision(&self) -> Option<(i64, i64, i64)>;
 
     /// The offsets in the order of the indices.
-    fn walk(&self) -> Walk;
+    fn walk(&self) -> Walk<Self>;
 
     /// The integer strides, where the map is the layout that they make.
     fn leaves(&self) -> Option<&[Leaf]>;
@@ -137,7 +140,9 @@ pub(crate) fn inside(coord: &Tree<i64>, shape: &Tree<i64>) -> Result<(), TensorE
     if fits { Ok(()) } else { Err(outside(coord.clone(), shape.clone())) }
 }
 
-impl sealed::Sealed for Layout {}
+impl sealed::Sealed for Layout {
+    const MAPPED: bool = false;
+}
 
 impl Offsets for Layout {
     type Derived = Layout;
@@ -191,7 +196,8 @@ impl Offsets for Layout {
         Some((first, second, self.eval(&first).ok()?))
     }
 
-    fn walk(&self) -> Walk {
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
         Walk::of_leaves(Layout::leaves(self))
     }
 
@@ -206,7 +212,9 @@ impl Offsets for Layout {
     }
 }
 
-impl sealed::Sealed for StaticLayout {}
+impl sealed::Sealed for StaticLayout {
+    const MAPPED: bool = false;
+}
 
 impl Offsets for StaticLayout {
     type Derived = Layout;
@@ -258,7 +266,8 @@ impl Offsets for StaticLayout {
         Offsets::collision(&self.to_layout())
     }
 
-    fn walk(&self) -> Walk {
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
         Walk::of_leaves(StaticLayout::leaves(self))
     }
 
@@ -272,7 +281,9 @@ impl Offsets for StaticLayout {
     }
 }
 
-impl sealed::Sealed for Composed {}
+impl sealed::Sealed for Composed {
+    const MAPPED: bool = true;
+}
 
 impl Offsets for Composed {
     type Derived = Composed;
@@ -339,7 +350,8 @@ impl Offsets for Composed {
         collision_listed(self)
     }
 
-    fn walk(&self) -> Walk {
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
         Walk::of_composed(self)
     }
 
@@ -362,7 +374,9 @@ fn collision_listed<L: Offsets>(layout: &L) -> Option<(i64, i64, i64)> {
     twice.map(|(a, b)| (a.1, b.1, a.0))
 }
 
-impl sealed::Sealed for StaticComposed {}
+impl sealed::Sealed for StaticComposed {
+    const MAPPED: bool = true;
+}
 
 impl Offsets for StaticComposed {
     type Derived = Composed;
@@ -413,7 +427,8 @@ impl Offsets for StaticComposed {
         collision_listed(self)
     }
 
-    fn walk(&self) -> Walk {
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
         Walk::of_composed(&self.to_composed())
     }
 
@@ -426,13 +441,15 @@ impl Offsets for StaticComposed {
     }
 }
 
-impl sealed::Sealed for Layout<Xor> {}
+impl sealed::Sealed for Layout<Xor> {
+    const MAPPED: bool = true;
+}
 
 /// The bits of an offset.
 const BITS: usize = 63;
 
 /// A vector of bits as a number.
-fn number(value: Xor) -> i64 {
+pub(crate) fn number(value: Xor) -> i64 {
     value.bits() as i64
 }
 
@@ -505,7 +522,8 @@ impl Offsets for Layout<Xor> {
         collision_listed(self)
     }
 
-    fn walk(&self) -> Walk {
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
         Walk::of_xor(self)
     }
 

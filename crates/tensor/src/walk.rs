@@ -1,239 +1,375 @@
 //! Elements in the order of their indices.
 //!
-//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the first mode runs fastest.
+//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the first mode runs fastest. A walk from the back gives the
+//! same elements in the opposite order, and one from both ends each element once.
 //!
-//! The offsets are counted up, not computed: the modes of the coalesced layout are the digits of an odometer, whose lowest is a loop with one step. A composed
-//! layout sends each offset of its inner layout through its outer map.
+//! The offsets are counted up, not computed: a walk is cut into runs (`walk/runs.rs`), and within one an offset costs an addition, or where a map is in between, a
+//! look into a table of the offsets of one block (`walk/tables.rs`). A loop keeps the run in registers; the rest is out of line, on the heap.
 //!
 //! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the memory; no access is checked again.
 #![allow(unsafe_code)]
 
+mod runs;
+mod tables;
+
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use smallvec::SmallVec;
-use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Swizzle, Xor};
+use tilewright_layout::{Composed, Layout, Leaf, Xor};
 
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use runs::{Middle, Rows, Run};
 
-/// The offsets of a map, in the order of the indices.
-#[derive(Clone)]
-pub struct Walk {
-    /// The mode that runs fastest.
-    run: Leaf,
-    /// The other modes, and the index in each.
-    modes: SmallVec<[(Leaf, i64); 8]>,
-    /// The index in the fastest mode, and the offset there.
-    at: i64,
-    offset: i64,
-    left: i64,
-    through: Through,
+/// The offsets of a map, in the order of the indices; made by [`Offsets::walk`].
+///
+/// Where a map has no value, which no map of a view lacks, there stands [`i64::MAX`].
+///
+/// ```
+/// use tilewright_layout::{Composed, Layout};
+/// use tilewright_tensor::Offsets;
+///
+/// let rows: Layout = "(2,3):(3,1)".parse().unwrap();
+/// assert_eq!(rows.walk().collect::<Vec<_>>(), [0, 3, 1, 4, 2, 5]);
+/// let swizzled: Composed = "S<1,0,1> o 0 o (2,2):(2,1)".parse().unwrap();
+/// assert_eq!(swizzled.walk().rev().collect::<Vec<_>>(), [2, 1, 3, 0]);
+/// ```
+pub struct Walk<L = Layout> {
+    /// What is left begins with this run, and of a layout with so many more of `whole` elements, each beginning `jump` behind the end of the one before.
+    front: Run,
+    more: i64,
+    jump: i64,
+    whole: i64,
+    /// What is left ends with this run, which is [`Run::reversed`].
+    back: Run,
+    middle: Held,
+    map: PhantomData<fn() -> L>,
 }
 
-/// What the offsets are sent through.
-#[derive(Clone)]
-enum Through {
-    Nothing,
-    Swizzle(Swizzle),
-    Map(OuterMap),
-    /// Of indices.
-    Xor(Box<Layout<Xor>>),
-}
+/// What is on the heap. Its address alone leaves a function that steps a walk, so that the rest of the walk stays in registers.
+struct Held(Option<Box<Middle>>);
 
-impl Walk {
-    /// The walk over these modes, the first fastest.
-    pub(crate) fn of_leaves(leaves: &[Leaf]) -> Walk {
-        let mut modes: SmallVec<[(Leaf, i64); 8]> = SmallVec::new();
-        let mut size = 1_i64;
-        for leaf in leaves.iter().filter(|leaf| leaf.extent > 1) {
-            // The size of a layout is representable.
-            size = size.saturating_mul(leaf.extent);
-            match modes.last_mut() {
-                Some((last, _)) if last.stride.checked_mul(last.extent) == Some(leaf.stride) => {
-                    last.extent = last.extent.saturating_mul(leaf.extent);
-                }
-                _ => modes.push((*leaf, 0)),
-            }
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(middle) = self.0.take() {
+            release(middle);
         }
-        let run = if modes.is_empty() { Leaf { extent: 1, stride: 0 } } else { modes.remove(0).0 };
-        Walk { run, modes, at: 0, offset: 0, left: size, through: Through::Nothing }
     }
+}
 
-    /// The walk over a composed layout.
-    pub(crate) fn of_composed(composed: &Composed) -> Walk {
-        let through = match composed.outer() {
-            OuterMap::Swizzle(swizzle) => Through::Swizzle(*swizzle),
-            map => Through::Map(map.clone()),
+#[inline(never)]
+fn release(middle: Box<Middle>) {
+    drop(middle);
+}
+
+// SAFETY: the runs point into a table that the walk owns, and that is written through a mutable reference to it alone.
+unsafe impl<L> Send for Walk<L> {}
+// SAFETY: as above.
+unsafe impl<L> Sync for Walk<L> {}
+
+impl<L> Clone for Walk<L> {
+    fn clone(&self) -> Walk<L> {
+        let middle = self.middle.0.clone();
+        let moved = |run: Run| match (&self.middle.0, &middle) {
+            (Some(ours), Some(theirs)) if run.length > 0 && !run.table.is_null() => {
+                // The same place of the table, which has been cloned.
+                let bytes = (run.table as usize).wrapping_sub(ours.table() as usize);
+                Run { table: theirs.table().wrapping_byte_add(bytes), ..run }
+            }
+            _ => run,
         };
-        Walk { offset: *composed.offset(), through, ..Walk::of_leaves(composed.inner().leaves()) }
+        let (front, back) = (moved(self.front), moved(self.back));
+        Walk { front, back, middle: Held(middle), map: PhantomData, ..*self }
+    }
+}
+
+/// What a fold takes at once.
+#[derive(Clone, Copy)]
+enum Piece<'t> {
+    /// The first offset, the step, and how many there are.
+    Steps(i64, i64, i64),
+    /// An offset, and what is added to it.
+    Added(i64, &'t [i64]),
+    /// An offset, and what it is flipped by.
+    Flipped(i64, &'t [i64]),
+}
+
+impl<L> Walk<L> {
+    #[inline(always)]
+    fn new(middle: Result<Box<Middle>, Run>) -> Walk<L> {
+        let (front, middle) = match middle {
+            Ok(middle) => (Run::NONE, Some(middle)),
+            Err(run) => (run, None),
+        };
+        Walk { front, more: 0, jump: 0, whole: 0, back: Run::NONE, middle: Held(middle), map: PhantomData }
     }
 
-    /// The walk over a layout with XOR strides.
-    pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk {
-        match layout.derived() {
-            Ok(composed) => Walk::of_composed(&composed),
-            Err(_) => {
-                let indices = Walk::of_leaves(&[Leaf { extent: layout.size(), stride: 1 }]);
-                Walk { through: Through::Xor(Box::new(layout.clone())), ..indices }
+    /// The walk over these modes, the first fastest, of a layout.
+    #[inline(always)]
+    pub(crate) fn of_leaves(leaves: &[Leaf]) -> Walk<L> {
+        Walk::new(Middle::of_layout(leaves))
+    }
+
+    /// The walk over a composed layout, of a map.
+    #[inline(always)]
+    pub(crate) fn of_composed(composed: &Composed) -> Walk<L> {
+        Walk::new(Ok(Middle::of_composed(composed)))
+    }
+
+    /// The walk over a layout with XOR strides, a map.
+    #[inline(always)]
+    pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk<L> {
+        Walk::new(Ok(Middle::of_xor(layout)))
+    }
+
+    /// How many offsets are left.
+    #[inline]
+    fn left(&self) -> i64 {
+        let middle = self.middle.0.as_ref().map_or(0, |middle| middle.left());
+        self.front.length + self.more * self.whole + middle + self.back.length
+    }
+}
+
+impl<L: Offsets> Walk<L> {
+    /// Begins the next run at the front; whether there is one.
+    ///
+    /// The run before is used up.
+    #[inline(always)]
+    fn refill(&mut self) -> bool {
+        if !L::MAPPED && self.more > 0 {
+            self.more -= 1;
+            self.front.first = self.front.first.wrapping_add(self.jump);
+            self.front.length = self.whole;
+            return true;
+        }
+        if let Some(middle) = &mut self.middle.0 {
+            if L::MAPPED {
+                self.front = middle.first_run();
+            } else {
+                let Rows { run, more, pitch } = middle.rows();
+                self.front = run;
+                (self.more, self.whole) = (more, run.length);
+                self.jump = pitch.wrapping_sub(run.step.wrapping_mul(run.length));
+            }
+            if self.front.length > 0 {
+                return true;
             }
         }
+        self.front = if L::MAPPED { self.back } else { self.back.reversed::<false>() };
+        self.back.length = 0;
+        self.front.length > 0
     }
 
-    /// Goes from the end of a run to the beginning of the next.
-    #[inline]
-    fn carry(&mut self) {
-        // Partial sums wrap to what they are: every offset is representable.
-        self.offset = self.offset.wrapping_sub(self.run.stride.wrapping_mul(self.run.extent));
-        self.at = 0;
-        self.advance(0);
-    }
-
-    /// Goes from the beginning of a run to that at the next index of a mode, or where that has none, of the one after it.
-    #[inline]
-    fn advance(&mut self, mode: usize) {
-        for (leaf, digit) in self.modes.iter_mut().skip(mode) {
-            *digit += 1;
-            self.offset = self.offset.wrapping_add(leaf.stride);
-            if *digit < leaf.extent {
-                return;
+    /// Begins the next run at the back; whether there is one.
+    ///
+    /// The run before is used up.
+    #[inline(always)]
+    fn refill_back(&mut self) -> bool {
+        if let Some(middle) = &mut self.middle.0 {
+            let run = middle.last_run();
+            self.back = if L::MAPPED { run } else { run.reversed::<false>() };
+            if run.length > 0 {
+                return true;
             }
-            self.offset = self.offset.wrapping_sub(leaf.stride.wrapping_mul(leaf.extent));
-            *digit = 0;
         }
+        if !L::MAPPED && self.more > 0 {
+            // From the end of the run in front to the beginning of the last one.
+            let run = self.whole.wrapping_mul(self.front.step);
+            let end = self.front.first.wrapping_add(self.front.length.wrapping_mul(self.front.step));
+            let by = self.more.wrapping_mul(self.jump.wrapping_add(run)).wrapping_sub(run);
+            self.back = Run { first: end.wrapping_add(by), length: self.whole, ..self.front }.reversed::<false>();
+            self.more -= 1;
+            return true;
+        }
+        self.back = if L::MAPPED { self.front } else { self.front.reversed::<false>() };
+        self.front.length = 0;
+        self.back.length > 0
     }
 
-    /// The next run of offsets, where they are those of a layout: the first, the step and the length.
-    fn next_run(&mut self) -> Option<(i64, i64, i64)> {
-        if self.left == 0 {
+    /// The next runs, as a whole.
+    fn take_rows(&mut self) -> Option<Rows> {
+        if !L::MAPPED
+            && self.front.length == 0
+            && self.more == 0
+            && let Some(middle) = &mut self.middle.0
+        {
+            middle.tabulate();
+            let rows = middle.rows();
+            if rows.run.length > 0 {
+                return Some(rows);
+            }
+        }
+        if self.front.length == 0 && !self.refill() {
             return None;
         }
-        let length = (self.run.extent - self.at).min(self.left);
-        let run = (self.offset, self.run.stride, length);
-        self.left -= length;
-        self.offset = self.offset.wrapping_add(self.run.stride.wrapping_mul(length));
-        self.carry();
-        Some(run)
+        let run = self.front;
+        if L::MAPPED {
+            self.front.skip::<true>(run.length)
+        } else {
+            self.front.skip::<false>(run.length)
+        }
+        Some(Rows { run, more: 0, pitch: 0 })
     }
 
-    /// Whether the offsets are those of a layout, in runs.
-    fn is_plain(&self) -> bool {
-        matches!(self.through, Through::Nothing)
-    }
-
-    /// Folds the runs of inner offsets that are left: the first offset, the step and the length of each.
+    /// Folds what is left, piece by piece.
     #[inline(always)]
-    fn fold_runs<B>(mut self, init: B, mut f: impl FnMut(B, i64, i64, i64) -> B) -> B {
+    fn fold_pieces<B>(mut self, init: B, mut f: impl FnMut(B, Piece<'_>) -> B) -> B {
         let mut value = init;
-        while self.left > 0 {
-            match self.modes.first() {
-                // All runs of one mode, without an odometer between them: runs may be short.
-                Some((second, 0)) if self.at == 0 => {
-                    let (second, run, mut first) = (*second, self.run, self.offset);
-                    for _ in 0..second.extent {
-                        value = f(value, first, run.stride, run.extent);
-                        first = first.wrapping_add(second.stride);
-                    }
-                    self.left -= run.extent * second.extent;
-                    self.advance(1);
-                }
-                _ => {
-                    let Some((first, step, length)) = self.next_run() else { break };
-                    value = f(value, first, step, length);
-                }
+        while let Some(Rows { run, more, pitch }) = self.take_rows() {
+            let mut first = run.first;
+            for _ in 0..=more {
+                let piece = if L::MAPPED || !run.table.is_null() {
+                    // SAFETY: the invariant of a run; the walk, which has the table, is not touched meanwhile.
+                    let table = unsafe { std::slice::from_raw_parts(run.table, run.length as usize) };
+                    if L::MAPPED { Piece::Flipped(first, table) } else { Piece::Added(first, table) }
+                } else {
+                    Piece::Steps(first, run.step, run.length)
+                };
+                value = f(value, piece);
+                first = first.wrapping_add(pitch);
             }
         }
         value
     }
 }
 
-impl Iterator for Walk {
+/// What has as many items as this.
+fn counted(left: i64) -> (usize, Option<usize>) {
+    match usize::try_from(left) {
+        Ok(left) => (left, Some(left)),
+        Err(_) => (usize::MAX, None),
+    }
+}
+
+impl<L: Offsets> Iterator for Walk<L> {
     type Item = i64;
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        if self.left == 0 {
-            return None;
+        // Lengths are not negative; a subtraction says what a comparison would.
+        let mut left = self.front.length.wrapping_sub(1);
+        if left < 0 {
+            if !self.refill() {
+                return None;
+            }
+            left = self.front.length - 1;
         }
-        let offset = self.offset;
-        self.left -= 1;
-        self.at += 1;
-        self.offset = self.offset.wrapping_add(self.run.stride);
-        if self.at == self.run.extent {
-            self.carry();
-        }
-        match &self.through {
-            Through::Nothing => Some(offset),
-            Through::Swizzle(swizzle) => Some(swizzle.apply(offset)),
-            Through::Map(map) => map.eval(&offset).ok(),
-            Through::Xor(layout) => layout.offset(offset).ok(),
+        // SAFETY: the run has an offset.
+        Some(unsafe { if L::MAPPED { self.front.take::<true>(left) } else { self.front.take::<false>(left) } })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        counted(self.left())
+    }
+
+    fn nth(&mut self, n: usize) -> Option<i64> {
+        let mut count = i64::try_from(n).unwrap_or(i64::MAX).min(self.left());
+        loop {
+            if count < self.front.length {
+                if L::MAPPED {
+                    self.front.skip::<true>(count)
+                } else {
+                    self.front.skip::<false>(count)
+                }
+                return self.next();
+            }
+            count -= self.front.length;
+            if L::MAPPED {
+                self.front.skip::<true>(self.front.length)
+            } else {
+                self.front.skip::<false>(self.front.length)
+            }
+            if let Some(skipped) = count.checked_div(self.whole).map(|runs| runs.min(self.more)) {
+                // Of the runs in front of the middle.
+                self.more -= skipped;
+                count -= skipped * self.whole;
+                self.front.first = self.front.first.wrapping_add(
+                    skipped.wrapping_mul(self.jump.wrapping_add(self.whole.wrapping_mul(self.front.step))),
+                );
+            }
+            if self.more == 0
+                && let Some(middle) = &mut self.middle.0
+                && middle.left() > 0
+            {
+                let skipped = count.min(middle.left() - 1);
+                // The run that is begun holds what is left out of it still.
+                count = count - skipped + middle.skip(skipped);
+            }
+            if !self.refill() {
+                return None;
+            }
         }
     }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-        (left, Some(left))
+    fn count(self) -> usize {
+        self.size_hint().0
+    }
+
+    #[inline]
+    fn last(mut self) -> Option<i64> {
+        self.next_back()
     }
 
     #[inline]
     fn fold<B, F: FnMut(B, i64) -> B>(self, init: B, mut f: F) -> B {
-        let place = |first: i64, step: i64, i: i64| first.wrapping_add(i.wrapping_mul(step));
-        match self.through.clone() {
-            Through::Nothing => self.fold_runs(init, |value, first, step, length| {
-                if step == 1 {
-                    // A loop over neighbours is one that the compiler turns into vector instructions.
-                    return (first..first.wrapping_add(length)).fold(value, &mut f);
-                }
-                (0..length).fold(value, |value, i| f(value, place(first, step, i)))
-            }),
-            Through::Swizzle(swizzle) => self.fold_runs(init, |value, first, step, length| {
-                (0..length).fold(value, |value, i| f(value, swizzle.apply(place(first, step, i))))
-            }),
-            Through::Map(map) => self.fold_runs(init, |value, first, step, length| {
-                // A map has a value at every offset of the layout that it was composed with.
-                (0..length).filter_map(|i| map.eval(&place(first, step, i)).ok()).fold(value, &mut f)
-            }),
-            Through::Xor(layout) => self.fold_runs(init, |value, first, step, length| {
-                (0..length).filter_map(|i| layout.offset(place(first, step, i)).ok()).fold(value, &mut f)
-            }),
-        }
+        self.fold_pieces(init, |value, piece| match piece {
+            Piece::Flipped(flip, table) => table.iter().fold(value, |value, number| f(value, number ^ flip)),
+            Piece::Added(first, table) => {
+                table.iter().fold(value, |value, number| f(value, first.wrapping_add(*number)))
+            }
+            // A loop over neighbours is one that the compiler turns into vector instructions.
+            Piece::Steps(first, 1, length) => (first..first.wrapping_add(length)).fold(value, &mut f),
+            Piece::Steps(first, step, length) => {
+                (0..length).fold(value, |value, i| f(value, first.wrapping_add(i.wrapping_mul(step))))
+            }
+        })
     }
 }
 
-impl ExactSizeIterator for Walk {}
-impl FusedIterator for Walk {}
+impl<L: Offsets> DoubleEndedIterator for Walk<L> {
+    #[inline]
+    fn next_back(&mut self) -> Option<i64> {
+        let mut left = self.back.length.wrapping_sub(1);
+        if left < 0 {
+            if !self.refill_back() {
+                return None;
+            }
+            left = self.back.length - 1;
+        }
+        // SAFETY: the run has an offset.
+        Some(unsafe { if L::MAPPED { self.back.take_back::<true>(left) } else { self.back.take_back::<false>(left) } })
+    }
+}
+
+impl<L: Offsets> ExactSizeIterator for Walk<L> {}
+impl<L: Offsets> FusedIterator for Walk<L> {}
 
 /// The elements of a view in the order of their indices; made by [`TensorView::iter`].
-pub struct Elements<'a, T> {
+pub struct Elements<'a, T, L = Layout> {
     base: *const T,
-    walk: Walk,
-    /// The elements of this run that are left: the next one, the step, and how many. A composed layout has no runs.
-    next: *const T,
-    step: isize,
-    run: usize,
+    walk: Walk<L>,
     memory: PhantomData<&'a T>,
 }
 
 /// The elements of a mutable view in the order of their indices; made by [`TensorViewMut::iter_mut`].
-pub struct ElementsMut<'a, T> {
+pub struct ElementsMut<'a, T, L = Layout> {
     base: *mut T,
-    walk: Walk,
-    next: *mut T,
-    step: isize,
-    run: usize,
+    walk: Walk<L>,
     memory: PhantomData<&'a mut T>,
 }
 
 // SAFETY: shared references to elements.
-unsafe impl<T: Sync> Send for Elements<'_, T> {}
+unsafe impl<T: Sync, L> Send for Elements<'_, T, L> {}
 // SAFETY: as above.
-unsafe impl<T: Sync> Sync for Elements<'_, T> {}
+unsafe impl<T: Sync, L> Sync for Elements<'_, T, L> {}
 // SAFETY: mutable references to elements that nobody else has.
-unsafe impl<T: Send> Send for ElementsMut<'_, T> {}
+unsafe impl<T: Send, L> Send for ElementsMut<'_, T, L> {}
 // SAFETY: shared access gives no access to elements.
-unsafe impl<T: Sync> Sync for ElementsMut<'_, T> {}
+unsafe impl<T: Sync, L> Sync for ElementsMut<'_, T, L> {}
 
-impl<T> Clone for Elements<'_, T> {
+impl<T, L> Clone for Elements<'_, T, L> {
     fn clone(&self) -> Self {
         Elements { walk: self.walk.clone(), ..*self }
     }
@@ -242,85 +378,92 @@ impl<T> Clone for Elements<'_, T> {
 /// The iterators, which differ in what they borrow: the pointer, the reference, and a run of neighbours as a slice.
 macro_rules! elements {
     ($elements:ident, $pointer:ty, [$($reference:tt)*], $slice:path) => {
-        impl<'a, T> $elements<'a, T> {
-            fn new(base: $pointer, walk: Walk) -> $elements<'a, T> {
-                $elements { base, walk, next: base, step: 0, run: 0, memory: PhantomData }
-            }
-
-            /// The first element of the next run, or of a composed layout the next element.
-            #[inline(never)]
-            fn refill(&mut self) -> Option<&'a $($reference)* T> {
-                let offset = if self.walk.is_plain() {
-                    let (first, step, length) = self.walk.next_run()?;
-                    self.step = step as isize;
-                    self.run = length as usize - 1;
-                    self.next = self.base.wrapping_offset((first as isize).wrapping_add(self.step));
-                    first
-                } else {
-                    self.walk.next()?
-                };
-                // SAFETY: the invariant of the view that the iterator was made of: every offset of the layout is that of an element, and the walk has each
-                // index once.
-                Some(unsafe { &$($reference)* *self.base.offset(offset as isize) })
+        impl<'a, T, L: Offsets> $elements<'a, T, L> {
+            /// The element at an offset.
+            ///
+            /// # Safety
+            /// The walk has given the offset: by the invariant of the view that the iterator was made of, it is that of an element, and it is given once.
+            #[inline(always)]
+            unsafe fn at(base: $pointer, offset: i64) -> &'a $($reference)* T {
+                // SAFETY: says the caller.
+                unsafe { &$($reference)* *base.offset(offset as isize) }
             }
         }
 
-        impl<'a, T> Iterator for $elements<'a, T> {
+        impl<'a, T, L: Offsets> Iterator for $elements<'a, T, L> {
             type Item = &'a $($reference)* T;
 
             #[inline]
             fn next(&mut self) -> Option<&'a $($reference)* T> {
-                if self.run == 0 {
-                    return self.refill();
-                }
-                let element = self.next;
-                self.run -= 1;
-                self.next = element.wrapping_offset(self.step);
-                // SAFETY: as above; the run has this element.
-                Some(unsafe { &$($reference)* *element })
+                let offset = self.walk.next()?;
+                // SAFETY: the walk has given it.
+                Some(unsafe { Self::at(self.base, offset) })
             }
 
+            #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                let left = self.walk.size_hint().0.saturating_add(self.run);
-                (left, Some(left))
+                self.walk.size_hint()
+            }
+
+            #[inline]
+            fn nth(&mut self, n: usize) -> Option<&'a $($reference)* T> {
+                let offset = self.walk.nth(n)?;
+                // SAFETY: the walk has given it.
+                Some(unsafe { Self::at(self.base, offset) })
+            }
+
+            fn count(self) -> usize {
+                self.walk.count()
+            }
+
+            #[inline]
+            fn last(mut self) -> Option<&'a $($reference)* T> {
+                self.next_back()
             }
 
             #[inline]
             fn fold<B, F: FnMut(B, &'a $($reference)* T) -> B>(self, init: B, mut f: F) -> B {
-                let $elements { base, walk, next, step, run, .. } = self;
-                let mut fold_run = |value: B, first: $pointer, step: isize, length: usize| {
-                    if step == 1 {
+                let base = self.base;
+                self.walk.fold_pieces(init, |value, piece| match piece {
+                    Piece::Flipped(flip, table) => {
+                        // SAFETY: the walk has given it.
+                        table.iter().fold(value, |value, number| f(value, unsafe { Self::at(base, number ^ flip) }))
+                    }
+                    Piece::Added(first, table) => {
+                        let first = base.wrapping_offset(first as isize);
+                        // SAFETY: the walk has given it.
+                        table.iter().fold(value, |value, number| f(value, unsafe { Self::at(first, *number) }))
+                    }
+                    Piece::Steps(first, 1, length) => {
+                        let first = base.wrapping_offset(first as isize);
                         // SAFETY: the elements of a run of step 1 are neighbours.
-                        return unsafe { $slice(first, length) }.into_iter().fold(value, &mut f);
+                        unsafe { $slice(first, length as usize) }.into_iter().fold(value, &mut f)
                     }
-                    let (mut value, mut element) = (value, first);
-                    for _ in 0..length {
-                        // SAFETY: the run has this element.
-                        value = f(value, unsafe { &$($reference)* *element });
-                        element = element.wrapping_offset(step);
+                    Piece::Steps(first, step, length) => {
+                        let first = base.wrapping_offset(first as isize);
+                        // SAFETY: the walk has given it.
+                        (0..length).fold(value, |value, i| f(value, unsafe { Self::at(first, i.wrapping_mul(step)) }))
                     }
-                    value
-                };
-                let value = fold_run(init, next, step, run);
-                if walk.is_plain() {
-                    return walk.fold_runs(value, |value, first, step, length| {
-                        fold_run(value, base.wrapping_offset(first as isize), step as isize, length as usize)
-                    });
-                }
-                // SAFETY: every offset of the layout is that of an element, and the walk has each index once.
-                walk.fold(value, |value, offset| f(value, unsafe { &$($reference)* *base.offset(offset as isize) }))
+                })
             }
         }
+
+        impl<T, L: Offsets> DoubleEndedIterator for $elements<'_, T, L> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                let offset = self.walk.next_back()?;
+                // SAFETY: the walk has given it.
+                Some(unsafe { Self::at(self.base, offset) })
+            }
+        }
+
+        impl<T, L: Offsets> ExactSizeIterator for $elements<'_, T, L> {}
+        impl<T, L: Offsets> FusedIterator for $elements<'_, T, L> {}
     };
 }
 
 elements!(Elements, *const T, [], std::slice::from_raw_parts);
 elements!(ElementsMut, *mut T, [mut], std::slice::from_raw_parts_mut);
-
-impl<T> ExactSizeIterator for Elements<'_, T> {}
-impl<T> ExactSizeIterator for ElementsMut<'_, T> {}
-impl<T> FusedIterator for Elements<'_, T> {}
-impl<T> FusedIterator for ElementsMut<'_, T> {}
 
 impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// The elements in the order of their indices, the first mode fastest.
@@ -332,9 +475,11 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// let rows: Layout = "(2,3):(3,1)".parse().unwrap();
     /// let view = TensorView::new(&[1, 2, 3, 4, 5, 6], rows).unwrap();
     /// assert_eq!(view.iter().copied().collect::<Vec<_>>(), [1, 4, 2, 5, 3, 6]);
+    /// assert_eq!(view.iter().rev().copied().collect::<Vec<_>>(), [6, 3, 5, 2, 4, 1]);
     /// ```
-    pub fn iter(&self) -> Elements<'a, T> {
-        Elements::new(self.as_ptr(), self.layout().walk())
+    #[inline]
+    pub fn iter(&self) -> Elements<'a, T, L> {
+        Elements { base: self.as_ptr(), walk: self.layout().walk(), memory: PhantomData }
     }
 
     /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorView::iter`].
@@ -348,20 +493,46 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     where
         T: Clone,
     {
-        self.iter().cloned().collect()
+        let elements = self.iter();
+        let mut vector = Vec::with_capacity(elements.len());
+        elements.walk.fold_pieces((), |(), piece| {
+            let element = |offset: i64| {
+                // SAFETY: the walk has given it.
+                unsafe { self.at_offset(offset) }.clone()
+            };
+            // Each is an iterator whose length the vector knows, so that it looks for room once.
+            match piece {
+                Piece::Flipped(flip, table) => vector.extend(table.iter().map(|number| element(number ^ flip))),
+                Piece::Added(first, table) => {
+                    vector.extend(table.iter().map(|number| element(first.wrapping_add(*number))))
+                }
+                Piece::Steps(first, 1, length) => {
+                    let first = self.as_ptr().wrapping_offset(first as isize);
+                    // SAFETY: the elements of a run of step 1 are neighbours.
+                    vector.extend_from_slice(unsafe { std::slice::from_raw_parts(first, length as usize) });
+                }
+                Piece::Steps(first, step, length) => {
+                    vector
+                        .extend((0..length as usize).map(|i| element(first.wrapping_add(step.wrapping_mul(i as i64)))));
+                }
+            }
+        });
+        vector
     }
 }
 
 impl<T, L: Offsets> TensorViewMut<'_, T, L> {
     /// The elements in the order of their indices, the first mode fastest.
-    pub fn iter(&self) -> Elements<'_, T> {
-        Elements::new(self.as_ptr(), self.layout().walk())
+    #[inline]
+    pub fn iter(&self) -> Elements<'_, T, L> {
+        Elements { base: self.as_ptr(), walk: self.layout().walk(), memory: PhantomData }
     }
 
     /// The elements in the order of their indices, the first mode fastest, to be written.
-    pub fn iter_mut(&mut self) -> ElementsMut<'_, T> {
+    #[inline]
+    pub fn iter_mut(&mut self) -> ElementsMut<'_, T, L> {
         let walk = self.layout().walk();
-        ElementsMut::new(self.as_mut_ptr(), walk)
+        ElementsMut { base: self.as_mut_ptr(), walk, memory: PhantomData }
     }
 
     /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorViewMut::iter_mut`].

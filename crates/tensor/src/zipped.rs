@@ -80,7 +80,7 @@ impl<'a, T, L: Offsets> Member for TensorView<'a, T, L> {
     where
         Self: 'm;
     type Stream<'m>
-        = Elements<'a, T>
+        = Elements<'a, T, L>
     where
         Self: 'm;
     type Output = TensorView<'a, T, L::Derived>;
@@ -97,7 +97,7 @@ impl<'a, T, L: Offsets> Member for TensorView<'a, T, L> {
         self.get(position)
     }
 
-    fn stream(&mut self) -> Elements<'a, T> {
+    fn stream(&mut self) -> Elements<'a, T, L> {
         self.iter()
     }
 
@@ -116,7 +116,7 @@ impl<'a, T, L: Offsets> Member for TensorViewMut<'a, T, L> {
     where
         Self: 'm;
     type Stream<'m>
-        = ElementsMut<'m, T>
+        = ElementsMut<'m, T, L>
     where
         Self: 'm;
     type Output = TensorViewMut<'a, T, L::Derived>;
@@ -133,7 +133,7 @@ impl<'a, T, L: Offsets> Member for TensorViewMut<'a, T, L> {
         self.get_mut(position)
     }
 
-    fn stream(&mut self) -> ElementsMut<'_, T> {
+    fn stream(&mut self) -> ElementsMut<'_, T, L> {
         self.iter_mut()
     }
 
@@ -252,33 +252,36 @@ impl<V: Members> Tiling for Zipped<V> {
 
 /// Tuples as members.
 macro_rules! members {
-    ($($member:ident $value:ident $at:tt),*) => {
-        impl<$($member: Member),*> Members for ($($member,)*) {
-            type Items<'m> = ($($member::Item<'m>,)*) where Self: 'm;
-            type ItemsMut<'m> = ($($member::ItemMut<'m>,)*) where Self: 'm;
-            type Output = ($($member::Output,)*);
+    (A a 0, $($member:ident $value:ident $at:tt),*) => {
+        impl<A: Member, $($member: Member),*> Members for (A, $($member),*) {
+            type Items<'m> = (A::Item<'m>, $($member::Item<'m>),*) where Self: 'm;
+            type ItemsMut<'m> = (A::ItemMut<'m>, $($member::ItemMut<'m>),*) where Self: 'm;
+            type Output = (A::Output, $($member::Output),*);
 
             fn extents(&self) -> Vec<Tree<i64>> {
-                vec![$(self.$at.extents()),*]
+                vec![self.0.extents(), $(self.$at.extents()),*]
             }
 
             fn items(&self, position: impl Position) -> Result<Self::Items<'_>, TensorError> {
-                Ok(($(self.$at.item(position)?,)*))
+                Ok((self.0.item(position)?, $(self.$at.item(position)?),*))
             }
 
             fn items_mut(&mut self, position: impl Position) -> Result<Self::ItemsMut<'_>, TensorError> {
-                Ok(($(self.$at.item_mut(position)?,)*))
+                Ok((self.0.item_mut(position)?, $(self.$at.item_mut(position)?),*))
             }
 
             fn each<'m>(&'m mut self, mut f: impl FnMut(Self::ItemsMut<'m>)) {
-                let ($(mut $value,)*) = ($(self.$at.stream(),)*);
-                while let ($(Some($value),)*) = ($($value.next(),)*) {
-                    f(($($value,)*));
-                }
+                // The first is walked in loops, the others step by step: all have as many elements.
+                $(let mut $value = self.$at.stream();)*
+                self.0.stream().for_each(|a| {
+                    if let ($(Some($value),)*) = ($($value.next(),)*) {
+                        f((a, $($value),*));
+                    }
+                });
             }
 
             fn after(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError> {
-                Ok(($(self.$at.after(steps)?,)*))
+                Ok((self.0.after(steps)?, $(self.$at.after(steps)?),*))
             }
         }
     };

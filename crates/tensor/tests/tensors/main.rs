@@ -6,3 +6,4 @@ mod npy;
 mod numpy;
 mod tilings;
 mod views;
+mod walks;

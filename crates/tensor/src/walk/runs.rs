@@ -1,0 +1,433 @@
+//! The runs that a walk is made of.
+//!
+//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after another. A run of a layout has one step, and its offset `i` is
+//! `first + i * step`, or a table, and it is `first + table[i]`. A run of a map has a table, and its offset `i` is `first ^ table[i]`.
+//!
+//! What is called once for each run is cold and, by `extern "C"`, said not to unwind: so the loop around it keeps what it has in registers, and saves it for the call
+//! alone.
+//!
+//! The runs are counted by an odometer, whose digits are the modes above them; it has two hands, one for each end of what is left.
+
+use smallvec::SmallVec;
+use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
+
+use crate::offsets::Offsets;
+
+use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block};
+
+/// Some offsets, from the first or from the last on.
+///
+/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is used up.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Run {
+    /// The first offset; with a table, what its numbers are added to or flipped by.
+    pub first: i64,
+    pub step: i64,
+    pub table: *const i64,
+    pub length: i64,
+}
+
+impl Run {
+    pub const NONE: Run = Run { first: 0, step: 0, table: std::ptr::null(), length: 0 };
+
+    /// The first offset of those that there are, of which `left` are left after it.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub unsafe fn take<const MAPPED: bool>(&mut self, left: i64) -> i64 {
+        self.length = left;
+        if MAPPED {
+            // SAFETY: the invariant.
+            let number = unsafe { *self.table };
+            self.table = self.table.wrapping_add(1);
+            return number ^ self.first;
+        }
+        let offset = self.first;
+        // Past the end it wraps, and is not used.
+        self.first = offset.wrapping_add(self.step);
+        offset
+    }
+
+    /// The last offset of those that there are, of which `left` are left before it. Of a run of a layout, that is [`Run::reversed`].
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub unsafe fn take_back<const MAPPED: bool>(&mut self, left: i64) -> i64 {
+        if MAPPED {
+            self.length = left;
+            // SAFETY: the invariant.
+            return unsafe { *self.table.add(left as usize) } ^ self.first;
+        }
+        // SAFETY: says the caller.
+        unsafe { self.take::<false>(left) }
+    }
+
+    /// The run from the last offset on; of a map the run, whose table is read from either end.
+    #[inline(always)]
+    pub fn reversed<const MAPPED: bool>(self) -> Run {
+        if MAPPED {
+            return self;
+        }
+        let last = self.first.wrapping_add(self.step.wrapping_mul(self.length.wrapping_sub(1)));
+        Run { first: last, step: self.step.wrapping_neg(), ..self }
+    }
+
+    /// Leaves out the first offsets, no more than there are.
+    pub fn skip<const MAPPED: bool>(&mut self, count: i64) {
+        self.length -= count;
+        if MAPPED {
+            self.table = self.table.wrapping_add(count as usize);
+        } else {
+            self.first = self.first.wrapping_add(count.wrapping_mul(self.step));
+        }
+    }
+}
+
+/// Runs of one length, and how far apart they begin: the first, and so many more.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Rows {
+    pub run: Run,
+    pub more: i64,
+    pub pitch: i64,
+}
+
+/// A mode of the odometer, and the index in it of each hand.
+#[derive(Clone, Copy)]
+struct Digit {
+    leaf: Leaf,
+    front: i64,
+    back: i64,
+}
+
+/// What makes offsets of the places that the odometer counts.
+#[derive(Clone)]
+enum Through {
+    /// They are the offsets; where there is a table, it has what is added to that of a run.
+    Nothing,
+    /// A map that is linear over bits. A run begins at the place, `bias` on; the table has what is added to that, seen through the map.
+    Table { map: OuterMap, bias: i64 },
+    /// A map that is linear over bits, and runs within the aligned blocks of a table.
+    Aligned(Aligned),
+    /// A map that is asked at every place. The table has a half for each end.
+    Each(Each),
+}
+
+/// The runs between the first and the last, which are cut off as they are wanted.
+#[derive(Clone)]
+pub(super) struct Middle {
+    /// The indices that are left: whole runs.
+    at: i64,
+    end: i64,
+    /// How many elements a run has, how many all runs of the fastest digit have, and how many the last of those: it may be shorter.
+    whole: i64,
+    row: i64,
+    last: i64,
+    step: i64,
+    digits: SmallVec<[Digit; 8]>,
+    /// Where the run of either hand begins; that of the back is counted once it is wanted.
+    front: i64,
+    back: i64,
+    back_known: bool,
+    through: Through,
+    table: Vec<i64>,
+}
+
+/// The leaves with more than one position, neighbours merged that are one mode.
+fn merged(leaves: &[Leaf]) -> SmallVec<[Leaf; 8]> {
+    let mut modes: SmallVec<[Leaf; 8]> = SmallVec::new();
+    for leaf in leaves.iter().filter(|leaf| leaf.extent > 1) {
+        match modes.last_mut() {
+            // The size of a layout is representable.
+            Some(last) if last.stride.checked_mul(last.extent) == Some(leaf.stride) => last.extent *= leaf.extent,
+            _ => modes.push(*leaf),
+        }
+    }
+    modes
+}
+
+fn digits(leaves: &[Leaf]) -> SmallVec<[Digit; 8]> {
+    leaves.iter().map(|leaf| Digit { leaf: *leaf, front: 0, back: 0 }).collect()
+}
+
+fn size(leaves: &[Leaf]) -> i64 {
+    leaves.iter().map(|leaf| leaf.extent).product()
+}
+
+impl Middle {
+    fn new(size: i64, whole: i64, first: i64, modes: &[Leaf], through: Through, table: Vec<i64>) -> Middle {
+        let row = whole * modes.first().map_or(1, |mode| mode.extent);
+        let digits = digits(modes);
+        Middle {
+            at: 0,
+            end: size,
+            whole,
+            row,
+            last: whole,
+            step: 0,
+            digits,
+            front: first,
+            back: 0,
+            back_known: false,
+            through,
+            table,
+        }
+    }
+
+    /// The runs of a layout; or the run, where there is one.
+    #[inline(never)]
+    pub fn of_layout(leaves: &[Leaf]) -> Result<Box<Middle>, Run> {
+        let leaves = &*merged(leaves);
+        match leaves {
+            [] => Err(Run { length: 1, ..Run::NONE }),
+            [run] => Err(Run { step: run.stride, length: run.extent, ..Run::NONE }),
+            [run, modes @ ..] => {
+                let middle = Middle::new(size(leaves), run.extent, 0, modes, Through::Nothing, Vec::new());
+                Ok(Box::new(Middle { step: run.stride, ..middle }))
+            }
+        }
+    }
+
+    /// The runs of a composed layout: tables, where the map is linear over bits and the places let it be.
+    #[inline(never)]
+    pub fn of_composed(composed: &Composed) -> Box<Middle> {
+        let (map, offset, leaves) = (composed.outer(), *composed.offset(), &*merged(composed.inner().leaves()));
+        let size = size(leaves);
+        let Some(Block { table, modes, bias, last }) = linear_block(map, offset, leaves) else {
+            if let Some((aligned, table)) = Aligned::new(map, offset, leaves) {
+                return Box::new(Middle::new(size, 1, 0, &[], Through::Aligned(aligned), table));
+            }
+            return Middle::of_each(Each::new(map, offset, leaves), size);
+        };
+        let through = Through::Table { map: map.clone(), bias };
+        let mut middle = Middle::new(size, table.len() as i64, offset, &modes, through, table);
+        middle.shorten(last);
+        Box::new(middle)
+    }
+
+    /// The runs of a layout with XOR strides.
+    #[inline(never)]
+    pub fn of_xor(layout: &Layout<Xor>) -> Box<Middle> {
+        match layout.derived() {
+            Ok(composed) => Middle::of_composed(&composed),
+            Err(_) => Middle::of_each(Each::of_xor(layout), layout.size()),
+        }
+    }
+
+    /// The runs of places that are seen one by one.
+    fn of_each(each: Each, size: i64) -> Box<Middle> {
+        let whole = size.min(MOST);
+        Box::new(Middle::new(size, whole, 0, &[], Through::Each(each), vec![0; 2 * whole as usize]))
+    }
+
+    /// Says how many elements the last run of a row has.
+    fn shorten(&mut self, last: i64) {
+        self.row -= self.whole - last;
+        self.last = last;
+    }
+
+    /// Makes longer runs of short ones, with a table, where that costs less to walk to the end.
+    pub fn tabulate(&mut self) {
+        // Of neighbours, vector instructions take several at once.
+        let few = if self.step == 1 { 8 } else { 48 };
+        if self.at > 0
+            || self.back_known
+            || self.whole >= few
+            || self.end < 64
+            || !matches!(self.through, Through::Nothing)
+        {
+            return;
+        }
+        let leaves: SmallVec<[Leaf; 8]> = self.digits.iter().map(|digit| digit.leaf).collect();
+        let run = (0..self.whole).map(|index| index.wrapping_mul(self.step)).collect();
+        let Block { table, modes, last, .. } = added_block(run, &leaves, self.end);
+        *self = Middle::new(self.end, table.len() as i64, self.front, &modes, Through::Nothing, table);
+        self.shorten(last);
+    }
+
+    /// How many elements are left.
+    #[inline]
+    pub fn left(&self) -> i64 {
+        self.end - self.at
+    }
+
+    /// The numbers that runs point to.
+    pub fn table(&self) -> *const i64 {
+        self.table.as_ptr()
+    }
+
+    /// The run of so many elements that begins at a place.
+    #[inline]
+    fn run(&self, place: i64, length: i64) -> Run {
+        let first = match &self.through {
+            // A map has a value at every place of the layout that it was composed with.
+            Through::Table { map, bias } => map.eval(&place.wrapping_add(*bias)).unwrap_or(0),
+            _ => place,
+        };
+        let table = if self.table.is_empty() { std::ptr::null() } else { self.table.as_ptr() };
+        Run { first, step: self.step, table, length }
+    }
+
+    /// The run of the next indices, seen one by one, in the half of that end.
+    fn seen(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
+        let Through::Each(each) = &self.through else { return None };
+        let table = self.table.as_mut_ptr().wrapping_add((half * self.whole) as usize);
+        // SAFETY: there are two halves of so many numbers, and that of this end has no run any more. No reference to the other one is made.
+        each.fill(at, unsafe { std::slice::from_raw_parts_mut(table, length as usize) });
+        Some(Run { first: 0, step: 0, table, length })
+    }
+
+    /// How many elements the run of a hand has, given the index of the hand in the fastest digit.
+    #[inline]
+    fn length(&self, hand: impl Fn(&Digit) -> i64) -> i64 {
+        match self.digits.first() {
+            Some(digit) if hand(digit) + 1 == digit.leaf.extent => self.last,
+            _ => self.whole,
+        }
+    }
+
+    /// The first run of those that are left, and cut off them; an empty one where there is none.
+    ///
+    /// The half of the table at the front has no run any more.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn first_run(&mut self) -> Run {
+        if self.at == self.end {
+            return Run::NONE;
+        }
+        if let Through::Aligned(aligned) = &self.through {
+            let run = aligned.first(&self.table, self.at, self.left());
+            self.at += run.length;
+            return run;
+        }
+        if let Some(run) = self.seen(self.at, self.whole.min(self.left()), 0) {
+            self.at += run.length;
+            return run;
+        }
+        let run = self.run(self.front, self.length(|digit| digit.front));
+        self.at += run.length;
+        self.advance(0);
+        run
+    }
+
+    /// The last run of those that are left, and cut off them; an empty one where there is none.
+    ///
+    /// The half of the table at the back has no run any more.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn last_run(&mut self) -> Run {
+        if self.at == self.end {
+            return Run::NONE;
+        }
+        if let Through::Aligned(aligned) = &self.through {
+            let run = aligned.last(&self.table, self.end, self.left());
+            self.end -= run.length;
+            return run;
+        }
+        let length = self.whole.min(self.left());
+        if let Some(run) = self.seen(self.end - length, length, 1) {
+            self.end -= run.length;
+            return run;
+        }
+        if !self.back_known {
+            self.back_known = true;
+            self.back = self.turn(self.end - 1, |digit| &mut digit.back);
+        }
+        let run = self.run(self.back, self.length(|digit| digit.back));
+        self.end -= run.length;
+        for digit in &mut self.digits {
+            if digit.back > 0 {
+                digit.back -= 1;
+                self.back = self.back.wrapping_sub(digit.leaf.stride);
+                break;
+            }
+            digit.back = digit.leaf.extent - 1;
+            self.back = self.back.wrapping_add(digit.leaf.stride.wrapping_mul(digit.back));
+        }
+        run
+    }
+
+    /// The runs of one length that are left in the fastest digit, and cut off; without elements where there are none.
+    ///
+    /// Of a layout.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn rows(&mut self) -> Rows {
+        if self.at == self.end {
+            return Rows { run: Run::NONE, more: 0, pitch: 0 };
+        }
+        let length = self.length(|digit| digit.front);
+        let run = self.run(self.front, length);
+        let Some(digit) = self.digits.first_mut() else {
+            self.at = self.end;
+            return Rows { run, more: 0, pitch: 0 };
+        };
+        let (pitch, at) = (digit.leaf.stride, digit.front);
+        let ends_early = self.last != self.whole && at + 1 < digit.leaf.extent;
+        let mut count = digit.leaf.extent - at - i64::from(ends_early);
+        if self.back_known {
+            // The last of them may have been taken from the back.
+            count = count.min((self.end - self.at) / self.whole);
+        }
+        self.at += count * length;
+        digit.front += count;
+        self.front = self.front.wrapping_add(pitch.wrapping_mul(count));
+        if digit.front == digit.leaf.extent {
+            self.front = self.front.wrapping_sub(pitch.wrapping_mul(digit.front));
+            digit.front = 0;
+            self.advance(1);
+        }
+        Rows { run, more: count - 1, pitch }
+    }
+
+    /// Leaves out the runs before that of the element after `count` others, of which there are more; how many are left out of that run.
+    pub fn skip(&mut self, count: i64) -> i64 {
+        let index = self.at + count;
+        if matches!(self.through, Through::Each(_) | Through::Aligned(_)) {
+            self.at = index;
+            return 0;
+        }
+        self.front = self.turn(index, |digit| &mut digit.front);
+        let within = index % self.row % self.whole;
+        self.at = index - within;
+        within
+    }
+
+    /// Turns a hand to the run that has an index; where the run begins.
+    fn turn(&mut self, index: i64, hand: impl Fn(&mut Digit) -> &mut i64) -> i64 {
+        // Where the run of index 0 begins.
+        let mut place = self
+            .digits
+            .iter()
+            .fold(self.front, |place, digit| place.wrapping_sub(digit.front.wrapping_mul(digit.leaf.stride)));
+        let mut rest = index / self.row;
+        let fastest = index % self.row / self.whole;
+        for (number, digit) in self.digits.iter_mut().enumerate() {
+            let at = if number == 0 { fastest } else { rest % digit.leaf.extent };
+            if number > 0 {
+                rest /= digit.leaf.extent;
+            }
+            place = place.wrapping_add(at.wrapping_mul(digit.leaf.stride));
+            *hand(digit) = at;
+        }
+        place
+    }
+
+    /// Turns the front hand to the next index of a digit, or where that has none, of the one after it.
+    #[inline]
+    fn advance(&mut self, digit: usize) {
+        for digit in self.digits.iter_mut().skip(digit) {
+            digit.front += 1;
+            // Partial sums wrap to what they are: every offset is representable.
+            self.front = self.front.wrapping_add(digit.leaf.stride);
+            if digit.front < digit.leaf.extent {
+                return;
+            }
+            self.front = self.front.wrapping_sub(digit.leaf.stride.wrapping_mul(digit.leaf.extent));
+            digit.front = 0;
+        }
+    }
+}

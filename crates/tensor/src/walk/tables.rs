@@ -1,0 +1,348 @@
+//! Tables of offsets, for maps of a layout.
+//!
+//! Law: for a map `f` that is linear over bits, `f(p + q) = f(p) ^ f(q)` where `p` and `q` have no bit in common. So where the modes of a layout, and the offset before
+//! them, have no bits in common, the offsets are those of a block of the fastest modes, flipped by one number for each block: a table is made once, and
+//! the map is asked once for each block.
+//!
+//! Where only the fastest mode steps by a power of two, the same holds within aligned blocks of its places. Elsewhere the map is asked at every place, and the
+//! offsets of the next indices are listed.
+
+use smallvec::SmallVec;
+use tilewright_layout::{Layout, Leaf, OuterMap, Swizzle, Xor};
+
+use crate::offsets::number;
+
+use super::runs::Run;
+
+/// The most numbers of a table.
+pub(super) const MOST: i64 = 256;
+
+/// The fastest modes of a layout as a table, and the modes above them.
+pub(super) struct Block {
+    /// The offsets of the block, from its least place on.
+    pub table: Vec<i64>,
+    pub modes: SmallVec<[Leaf; 8]>,
+    /// How far the least place of a block lies from its first.
+    pub bias: i64,
+    /// How many elements the last block along the first mode has: it may be shorter.
+    pub last: i64,
+}
+
+/// The most numbers that the table of a layout of this size should have: about twice the square root of the size, where making the table costs as much as going from block
+/// to block; more than the memory nearby has is no use.
+fn most(size: i64) -> i64 {
+    (2 * size.isqrt()).clamp(8, MOST)
+}
+
+/// The block of a layout: of the offsets of a run, and the modes above it.
+pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> Block {
+    let (mut table, mut rest) = (run, leaves);
+    let most = most(size);
+    let add = |table: &mut Vec<i64>, leaf: &Leaf| {
+        repeat(table, (1..leaf.extent).map(|index| index.wrapping_mul(leaf.stride)), leaf.extent, i64::wrapping_add);
+    };
+    while let [leaf, above @ ..] = rest
+        && (table.len() as i64).saturating_mul(leaf.extent) <= most
+    {
+        add(&mut table, leaf);
+        rest = above;
+    }
+    let mut modes: SmallVec<[Leaf; 8]> = SmallVec::from_slice(rest);
+    let length = table.len() as i64;
+    let mut last = length;
+    if let Some(leaf) = modes.first_mut()
+        && most / length > 1
+    {
+        let part = most / length;
+        add(&mut table, &Leaf { extent: part, stride: leaf.stride });
+        last = length * ((leaf.extent - 1) % part + 1);
+        *leaf = Leaf { extent: (leaf.extent - 1) / part + 1, stride: leaf.stride.wrapping_mul(part) };
+    }
+    Block { table, modes, bias: 0, last }
+}
+
+/// The bits that the places of a mode have, counted from the least; none where they leave those of a number.
+fn bits(leaf: &Leaf) -> Option<u64> {
+    let step = leaf.stride.unsigned_abs();
+    let greatest = i64::try_from(step.checked_mul(leaf.extent as u64 - 1)?).ok()? as u64;
+    if greatest == 0 {
+        return Some(0);
+    }
+    // All from the first to the last: of a step that is a power of two, those of an index.
+    Some((u64::MAX >> greatest.leading_zeros()) & (u64::MAX << step.trailing_zeros()))
+}
+
+/// Whether a map is linear over bits wherever it has a value.
+fn is_linear(map: &OuterMap) -> bool {
+    matches!(map, OuterMap::Swizzle(_) | OuterMap::Bits(_))
+}
+
+/// The block of a map at a layout of these merged leaves; none where the law does not hold, or a block would be small.
+pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<Block> {
+    if !is_linear(map) {
+        return None;
+    }
+    // The least place, as modes may run backwards, and the bits that are taken.
+    let mut least = offset;
+    let mut taken = 0;
+    for leaf in leaves {
+        let bits = bits(leaf)?;
+        if taken & bits != 0 {
+            return None;
+        }
+        taken |= bits;
+        least = least.checked_add(leaf.stride.min(0).checked_mul(leaf.extent - 1)?)?;
+    }
+    if least < 0 || taken & least as u64 != 0 {
+        return None;
+    }
+    let size = leaves.iter().map(|leaf| leaf.extent).product::<i64>();
+    let most = most(size);
+    let (mut table, mut bias) = (vec![0_i64], 0_i64);
+    let mut rest = leaves;
+    while let [leaf, above @ ..] = rest {
+        let length = table.len() as i64;
+        if length.saturating_mul(leaf.extent) > most {
+            break;
+        }
+        extend(&mut table, map, leaf);
+        bias = bias.wrapping_add(leaf.stride.min(0).wrapping_mul(leaf.extent - 1));
+        rest = above;
+    }
+    let length = table.len() as i64;
+    let mut modes: SmallVec<[Leaf; 8]> = SmallVec::from_slice(rest);
+    let mut last = length;
+    // Of the first mode that is too long, a part whose indices have bits of their own.
+    if let Some(leaf) = modes.first_mut()
+        && leaf.stride.unsigned_abs().count_ones() <= 1
+    {
+        let mut part = 1_i64 << (most / length).ilog2();
+        if leaf.stride < 0 {
+            // Backwards a part that is not full would begin within another.
+            part = part.min(1 << leaf.extent.trailing_zeros());
+        }
+        let inner = Leaf { extent: part, stride: leaf.stride };
+        extend(&mut table, map, &inner);
+        bias = bias.wrapping_add(inner.stride.min(0).wrapping_mul(part - 1));
+        last = length * ((leaf.extent - 1) % part + 1);
+        *leaf = Leaf { extent: (leaf.extent - 1) / part + 1, stride: leaf.stride.wrapping_mul(part) };
+    }
+    if (table.len() as i64) < size.min(8) {
+        return None;
+    }
+    Some(Block { table, modes, bias, last })
+}
+
+/// The table for one more mode: after the numbers that there are, for each further index the same together with what the index adds.
+#[inline(always)]
+fn repeat(table: &mut Vec<i64>, added: impl Iterator<Item = i64>, extent: i64, both: impl Fn(i64, i64) -> i64) {
+    let length = table.len();
+    table.resize(length * extent as usize, 0);
+    let (old, new) = table.split_at_mut(length);
+    for (part, added) in new.chunks_exact_mut(length).zip(added) {
+        part.iter_mut().zip(&*old).for_each(|(new, old)| *new = both(*old, added));
+    }
+}
+
+/// The table for one more mode, of a map that is linear over bits.
+fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
+    let (step, last) = (leaf.stride.unsigned_abs() as i64, leaf.extent - 1);
+    let backwards = leaf.stride < 0;
+    let place = |index: i64| if backwards { last - index } else { index };
+    // What index 0 adds: nothing, but where the mode runs backwards.
+    let first = value(map, step * place(0));
+    table.iter_mut().for_each(|number| *number ^= first);
+    if step.count_ones() > 1 {
+        let added = (1..leaf.extent).map(|index| first ^ value(map, step * place(index)));
+        return repeat(table, added, leaf.extent, |old, added| old ^ added);
+    }
+    // From one place to the next, the bits change that a carry runs through: all up to the lowest that is set in the greater of the two.
+    let mut carried = 0;
+    let carries: SmallVec<[i64; 16]> = (0..64 - last.leading_zeros())
+        .map(|bit| {
+            carried ^= value(map, step << bit);
+            carried
+        })
+        .collect();
+    let mut number = 0;
+    let added = (1..leaf.extent).map(|index| {
+        let carry = place(index).max(place(index - 1)).trailing_zeros();
+        number ^= carries.get(carry as usize).copied().unwrap_or(0);
+        number
+    });
+    repeat(table, added, leaf.extent, |old, added| old ^ added);
+}
+
+/// What a map has at a place of the layout that it was composed with, where it always has a value.
+fn value(map: &OuterMap, place: i64) -> i64 {
+    map.eval(&place).unwrap_or(0)
+}
+
+/// A map that is linear over bits, where the fastest mode steps by a power of two: whatever comes before, its places within an aligned block differ in the same bits
+/// alone. So there is a table of what these bits become, and a run ends where the next block begins.
+#[derive(Clone)]
+pub(super) struct Aligned {
+    map: OuterMap,
+    places: Places,
+    /// The fastest mode, the power of two that it steps by, and how many places a block has.
+    run: Leaf,
+    step: u32,
+    block: i64,
+}
+
+impl Aligned {
+    /// The map over a layout of these merged leaves, and its table; none where the law does not hold, or runs would be short.
+    pub fn new(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<(Aligned, Vec<i64>)> {
+        let run = *leaves.first()?;
+        let size = leaves.iter().map(|leaf| leaf.extent).product::<i64>();
+        let least = leaves
+            .iter()
+            .try_fold(offset, |least, leaf| least.checked_add(leaf.stride.min(0).checked_mul(leaf.extent - 1)?))?;
+        let step = run.stride.unsigned_abs();
+        if !is_linear(map) || least < 0 || !step.is_power_of_two() || run.extent < 16 {
+            return None;
+        }
+        // No longer than the places of one run: of a matrix, no higher bit need have a value.
+        let (block, step) = (1_i64 << most(size).min(run.extent).ilog2(), step.trailing_zeros());
+        let mut table = vec![0];
+        extend(&mut table, map, &Leaf { extent: block, stride: 1_i64.checked_shl(step)? });
+        if run.stride < 0 {
+            table.reverse();
+        }
+        Some((Aligned { map: map.clone(), places: Places::new(offset, leaves), run, step, block }, table))
+    }
+
+    /// What comes of the bits above the block and below the step, and the place in the table.
+    fn within(&self, place: i64) -> (i64, i64) {
+        let bits = (self.block - 1) << self.step;
+        let at = (place & bits) >> self.step;
+        let at = if self.run.stride < 0 { self.block - 1 - at } else { at };
+        (value(&self.map, place & !bits), at)
+    }
+
+    /// The run that begins at an index, of no more elements than are left.
+    pub fn first(&self, table: &[i64], index: i64, left: i64) -> Run {
+        let (place, digit) = self.places.of(index);
+        let (first, at) = self.within(place);
+        let length = (self.run.extent - digit).min(self.block - at).min(left);
+        Run { first, step: 0, table: table.as_ptr().wrapping_add(at as usize), length }
+    }
+
+    /// The run that ends before an index, of no more elements than are left.
+    pub fn last(&self, table: &[i64], end: i64, left: i64) -> Run {
+        let (place, digit) = self.places.of(end - 1);
+        let (first, at) = self.within(place);
+        let length = (digit + 1).min(at + 1).min(left);
+        Run { first, step: 0, table: table.as_ptr().wrapping_add((at + 1 - length) as usize), length }
+    }
+}
+
+/// The places of a layout by their indices.
+#[derive(Clone)]
+struct Places {
+    offset: i64,
+    leaves: SmallVec<[Leaf; 8]>,
+}
+
+impl Places {
+    fn new(offset: i64, leaves: &[Leaf]) -> Places {
+        Places { offset, leaves: SmallVec::from_slice(leaves) }
+    }
+
+    /// The place of an index, and the index in the fastest mode.
+    fn of(&self, index: i64) -> (i64, i64) {
+        let (mut rest, mut place) = (index, self.offset);
+        for leaf in &self.leaves {
+            place = place.wrapping_add((rest % leaf.extent).wrapping_mul(leaf.stride));
+            rest /= leaf.extent;
+        }
+        (place, self.leaves.first().map_or(0, |leaf| index % leaf.extent))
+    }
+
+    /// Lists what a function makes of the places from an index on.
+    #[inline(always)]
+    fn list(&self, index: i64, offsets: &mut [i64], see: impl Fn(i64) -> i64) {
+        let (mut place, mut at) = self.of(index);
+        let run = self.leaves.first().map_or(Leaf { extent: 1, stride: 0 }, |leaf| *leaf);
+        // The runs are counted by the indices of the other modes.
+        let mut digits: SmallVec<[i64; 8]> = SmallVec::new();
+        let mut rest = index / run.extent;
+        for leaf in self.leaves.iter().skip(1) {
+            digits.push(rest % leaf.extent);
+            rest /= leaf.extent;
+        }
+        let mut unseen = offsets;
+        while !unseen.is_empty() {
+            let length = usize::try_from(run.extent - at).unwrap_or(usize::MAX).min(unseen.len());
+            let (now, later) = unseen.split_at_mut(length);
+            for (offset, i) in now.iter_mut().zip(0_i64..) {
+                *offset = see(place.wrapping_add(i.wrapping_mul(run.stride)));
+            }
+            unseen = later;
+            // To the beginning of the next run.
+            place = place.wrapping_sub(at.wrapping_mul(run.stride));
+            at = 0;
+            for (digit, leaf) in digits.iter_mut().zip(self.leaves.iter().skip(1)) {
+                *digit += 1;
+                place = place.wrapping_add(leaf.stride);
+                if *digit < leaf.extent {
+                    break;
+                }
+                place = place.wrapping_sub(leaf.stride.wrapping_mul(leaf.extent));
+                *digit = 0;
+            }
+        }
+    }
+}
+
+/// A map that is asked at every place.
+#[derive(Clone)]
+pub(super) struct Each {
+    map: Asked,
+    places: Places,
+}
+
+#[derive(Clone)]
+enum Asked {
+    Swizzle(Swizzle),
+    Map(OuterMap),
+    /// Of indices.
+    Xor(Box<Layout<Xor>>),
+}
+
+impl Each {
+    pub fn new(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Each {
+        let map = match map {
+            OuterMap::Swizzle(swizzle) => Asked::Swizzle(*swizzle),
+            map => Asked::Map(map.clone()),
+        };
+        Each { map, places: Places::new(offset, leaves) }
+    }
+
+    pub fn of_xor(layout: &Layout<Xor>) -> Each {
+        let leaf = Leaf { extent: layout.size(), stride: 1 };
+        Each { map: Asked::Xor(Box::new(layout.clone())), places: Places::new(0, &[leaf]) }
+    }
+
+    /// Lists the offsets from an index on.
+    pub fn fill(&self, index: i64, offsets: &mut [i64]) {
+        match &self.map {
+            Asked::Swizzle(swizzle) => {
+                // As `Swizzle::apply`; what is prepared here is prepared once, and the compiler may take several places at once.
+                let (mask, distance) =
+                    (((1_i64 << swizzle.bits()) - 1) << swizzle.base(), swizzle.shift().unsigned_abs());
+                if swizzle.shift() >= 0 {
+                    // The sign comes no further down than above the mask.
+                    self.places.list(index, offsets, |place| place ^ ((place as u64 >> distance) as i64 & mask));
+                } else {
+                    self.places.list(index, offsets, |place| place ^ ((place & mask) << distance));
+                }
+            }
+            // A map has a value at every place of the layout that it was composed with, where that is one of a view.
+            Asked::Map(map) => self.places.list(index, offsets, |place| map.eval(&place).unwrap_or(i64::MAX)),
+            Asked::Xor(layout) => {
+                self.places.list(index, offsets, |index| layout.eval(&index).map_or(i64::MAX, number));
+            }
+        }
+    }
+}
