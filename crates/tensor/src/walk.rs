@@ -9,6 +9,7 @@
 //! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the memory; no access is checked again.
 #![allow(unsafe_code)]
 
+mod cursor;
 mod runs;
 mod tables;
 
@@ -19,6 +20,7 @@ use tilewright_layout::{Composed, Layout, Leaf, Xor};
 
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use cursor::Cursor;
 use runs::{Middle, Rows, Run};
 
 /// The offsets of a map, in the order of the indices; made by [`Offsets::walk`].
@@ -35,13 +37,13 @@ use runs::{Middle, Rows, Run};
 /// assert_eq!(swizzled.walk().rev().collect::<Vec<_>>(), [2, 1, 3, 0]);
 /// ```
 pub struct Walk<L = Layout> {
-    /// What is left begins with this run, and of a layout with so many more of `whole` elements, each beginning `jump` behind the end of the one before.
-    front: Run,
+    /// What is left begins with this run, and of a layout with so many more as long as `span`, each beginning `jump` behind the end of the one before.
+    front: Cursor,
     more: i64,
     jump: i64,
-    whole: i64,
-    /// What is left ends with this run, which is [`Run::reversed`].
-    back: Run,
+    span: i64,
+    /// What is left ends with this run.
+    back: Cursor,
     middle: Held,
     map: PhantomData<fn() -> L>,
 }
@@ -71,13 +73,9 @@ unsafe impl<L> Sync for Walk<L> {}
 impl<L> Clone for Walk<L> {
     fn clone(&self) -> Walk<L> {
         let middle = self.middle.0.clone();
-        let moved = |run: Run| match (&self.middle.0, &middle) {
-            (Some(ours), Some(theirs)) if run.length > 0 && !run.table.is_null() => {
-                // The same place of the table, which has been cloned.
-                let bytes = (run.table as usize).wrapping_sub(ours.table() as usize);
-                Run { table: theirs.table().wrapping_byte_add(bytes), ..run }
-            }
-            _ => run,
+        let moved = |cursor: Cursor| match (&self.middle.0, &middle) {
+            (Some(ours), Some(theirs)) => cursor.moved(ours.table(), theirs.table()),
+            _ => cursor,
         };
         let (front, back) = (moved(self.front), moved(self.back));
         Walk { front, back, middle: Held(middle), map: PhantomData, ..*self }
@@ -99,10 +97,10 @@ impl<L> Walk<L> {
     #[inline(always)]
     fn new(middle: Result<Box<Middle>, Run>) -> Walk<L> {
         let (front, middle) = match middle {
-            Ok(middle) => (Run::NONE, Some(middle)),
-            Err(run) => (run, None),
+            Ok(middle) => (Cursor::NONE, Some(middle)),
+            Err(run) => (Cursor::new(run), None),
         };
-        Walk { front, more: 0, jump: 0, whole: 0, back: Run::NONE, middle: Held(middle), map: PhantomData }
+        Walk { front, more: 0, jump: 0, span: 0, back: Cursor::NONE, middle: Held(middle), map: PhantomData }
     }
 
     /// The walk over these modes, the first fastest, of a layout.
@@ -122,16 +120,30 @@ impl<L> Walk<L> {
     pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk<L> {
         Walk::new(Ok(Middle::of_xor(layout)))
     }
+}
 
-    /// How many offsets are left.
-    #[inline]
-    fn left(&self) -> i64 {
-        let middle = self.middle.0.as_ref().map_or(0, |middle| middle.left());
-        self.front.length + self.more * self.whole + middle + self.back.length
-    }
+/// A method of a cursor, for the kind of map that `L` is.
+macro_rules! of {
+    ($cursor:expr, $method:ident($($argument:expr)?)) => {
+        if L::MAPPED { $cursor.$method::<true>($($argument)?) } else { $cursor.$method::<false>($($argument)?) }
+    };
 }
 
 impl<L: Offsets> Walk<L> {
+    /// How many offsets are left.
+    #[inline(always)]
+    fn left(&self) -> i64 {
+        let middle = self.middle.0.as_ref().map_or(0, |middle| middle.left());
+        let ends = of!(self.front, length()) + of!(self.back, length());
+        if L::MAPPED { ends + middle } else { ends + middle + self.more * self.whole() }
+    }
+
+    /// How many offsets each of the runs in front of the middle has, of a layout.
+    #[inline(always)]
+    fn whole(&self) -> i64 {
+        self.front.after(0, self.span).length::<false>()
+    }
+
     /// Begins the next run at the front; whether there is one.
     ///
     /// The run before is used up.
@@ -139,26 +151,27 @@ impl<L: Offsets> Walk<L> {
     fn refill(&mut self) -> bool {
         if !L::MAPPED && self.more > 0 {
             self.more -= 1;
-            self.front.first = self.front.first.wrapping_add(self.jump);
-            self.front.length = self.whole;
+            self.front = self.front.after(self.jump, self.span);
             return true;
         }
         if let Some(middle) = &mut self.middle.0 {
-            if L::MAPPED {
-                self.front = middle.first_run();
+            let run = if L::MAPPED {
+                middle.first_run()
             } else {
                 let Rows { run, more, pitch } = middle.rows();
-                self.front = run;
-                (self.more, self.whole) = (more, run.length);
-                self.jump = pitch.wrapping_sub(run.step.wrapping_mul(run.length));
-            }
-            if self.front.length > 0 {
+                self.more = more;
+                self.span = run.step.wrapping_mul(run.length);
+                self.jump = pitch.wrapping_sub(self.span);
+                run
+            };
+            if run.length > 0 {
+                self.front = Cursor::new(run);
                 return true;
             }
         }
-        self.front = if L::MAPPED { self.back } else { self.back.reversed::<false>() };
-        self.back.length = 0;
-        self.front.length > 0
+        self.front = of!(self.back, reversed());
+        self.back = Cursor::NONE;
+        !of!(self.front, is_empty())
     }
 
     /// Begins the next run at the back; whether there is one.
@@ -168,29 +181,28 @@ impl<L: Offsets> Walk<L> {
     fn refill_back(&mut self) -> bool {
         if let Some(middle) = &mut self.middle.0 {
             let run = middle.last_run();
-            self.back = if L::MAPPED { run } else { run.reversed::<false>() };
             if run.length > 0 {
+                self.back = of!(Cursor::new(run), reversed());
                 return true;
             }
         }
         if !L::MAPPED && self.more > 0 {
-            // From the end of the run in front to the beginning of the last one.
-            let run = self.whole.wrapping_mul(self.front.step);
-            let end = self.front.first.wrapping_add(self.front.length.wrapping_mul(self.front.step));
-            let by = self.more.wrapping_mul(self.jump.wrapping_add(run)).wrapping_sub(run);
-            self.back = Run { first: end.wrapping_add(by), length: self.whole, ..self.front }.reversed::<false>();
+            // The last of the runs that begin in front of the middle.
             self.more -= 1;
+            let by = self.jump.wrapping_add(self.more.wrapping_mul(self.jump.wrapping_add(self.span)));
+            self.back = self.front.after(by, self.span).reversed::<false>();
             return true;
         }
-        self.back = if L::MAPPED { self.front } else { self.front.reversed::<false>() };
-        self.front.length = 0;
-        self.back.length > 0
+        self.back = of!(self.front, reversed());
+        self.front = Cursor::NONE;
+        !of!(self.back, is_empty())
     }
 
     /// The next runs, as a whole.
     fn take_rows(&mut self) -> Option<Rows> {
+        let is_empty = of!(self.front, is_empty());
         if !L::MAPPED
-            && self.front.length == 0
+            && is_empty
             && self.more == 0
             && let Some(middle) = &mut self.middle.0
         {
@@ -200,16 +212,10 @@ impl<L: Offsets> Walk<L> {
                 return Some(rows);
             }
         }
-        if self.front.length == 0 && !self.refill() {
+        if is_empty && !self.refill() {
             return None;
         }
-        let run = self.front;
-        if L::MAPPED {
-            self.front.skip::<true>(run.length)
-        } else {
-            self.front.skip::<false>(run.length)
-        }
-        Some(Rows { run, more: 0, pitch: 0 })
+        Some(Rows { run: of!(self.front, finish()), more: 0, pitch: 0 })
     }
 
     /// Folds what is left, piece by piece.
@@ -247,16 +253,11 @@ impl<L: Offsets> Iterator for Walk<L> {
 
     #[inline]
     fn next(&mut self) -> Option<i64> {
-        // Lengths are not negative; a subtraction says what a comparison would.
-        let mut left = self.front.length.wrapping_sub(1);
-        if left < 0 {
-            if !self.refill() {
-                return None;
-            }
-            left = self.front.length - 1;
+        if of!(self.front, is_empty()) && !self.refill() {
+            return None;
         }
-        // SAFETY: the run has an offset.
-        Some(unsafe { if L::MAPPED { self.front.take::<true>(left) } else { self.front.take::<false>(left) } })
+        // SAFETY: the cursor has an offset.
+        Some(unsafe { of!(self.front, take()) })
     }
 
     #[inline]
@@ -267,27 +268,21 @@ impl<L: Offsets> Iterator for Walk<L> {
     fn nth(&mut self, n: usize) -> Option<i64> {
         let mut count = i64::try_from(n).unwrap_or(i64::MAX).min(self.left());
         loop {
-            if count < self.front.length {
-                if L::MAPPED {
-                    self.front.skip::<true>(count)
-                } else {
-                    self.front.skip::<false>(count)
-                }
+            let length = of!(self.front, length());
+            if count < length {
+                of!(self.front, skip(count));
                 return self.next();
             }
-            count -= self.front.length;
-            if L::MAPPED {
-                self.front.skip::<true>(self.front.length)
-            } else {
-                self.front.skip::<false>(self.front.length)
-            }
-            if let Some(skipped) = count.checked_div(self.whole).map(|runs| runs.min(self.more)) {
+            of!(self.front, skip(length));
+            count -= length;
+            let whole = self.whole();
+            if let Some(runs) = count.checked_div(whole) {
                 // Of the runs in front of the middle.
+                let skipped = runs.min(self.more);
                 self.more -= skipped;
-                count -= skipped * self.whole;
-                self.front.first = self.front.first.wrapping_add(
-                    skipped.wrapping_mul(self.jump.wrapping_add(self.whole.wrapping_mul(self.front.step))),
-                );
+                count -= skipped * whole;
+                let by = skipped.wrapping_mul(self.jump.wrapping_add(self.span));
+                self.front = self.front.after(by, 0);
             }
             if self.more == 0
                 && let Some(middle) = &mut self.middle.0
@@ -331,15 +326,11 @@ impl<L: Offsets> Iterator for Walk<L> {
 impl<L: Offsets> DoubleEndedIterator for Walk<L> {
     #[inline]
     fn next_back(&mut self) -> Option<i64> {
-        let mut left = self.back.length.wrapping_sub(1);
-        if left < 0 {
-            if !self.refill_back() {
-                return None;
-            }
-            left = self.back.length - 1;
+        if of!(self.back, is_empty()) && !self.refill_back() {
+            return None;
         }
-        // SAFETY: the run has an offset.
-        Some(unsafe { if L::MAPPED { self.back.take_back::<true>(left) } else { self.back.take_back::<false>(left) } })
+        // SAFETY: the cursor has an offset.
+        Some(unsafe { of!(self.back, take_back()) })
     }
 }
 

@@ -97,6 +97,7 @@ impl<'a, T, L: Offsets> Member for TensorView<'a, T, L> {
         self.get(position)
     }
 
+    #[inline]
     fn stream(&mut self) -> Elements<'a, T, L> {
         self.iter()
     }
@@ -133,6 +134,7 @@ impl<'a, T, L: Offsets> Member for TensorViewMut<'a, T, L> {
         self.get_mut(position)
     }
 
+    #[inline]
     fn stream(&mut self) -> ElementsMut<'_, T, L> {
         self.iter_mut()
     }
@@ -237,6 +239,7 @@ impl<V: Members> Zipped<V> {
     }
 
     /// Calls `f` with the elements at each coordinate, in the order of the indices.
+    #[inline]
     pub fn for_each<'m>(&'m mut self, f: impl FnMut(V::ItemsMut<'m>)) {
         self.0.each(f);
     }
@@ -270,6 +273,7 @@ macro_rules! members {
                 Ok((self.0.item_mut(position)?, $(self.$at.item_mut(position)?),*))
             }
 
+            #[inline]
             fn each<'m>(&'m mut self, mut f: impl FnMut(Self::ItemsMut<'m>)) {
                 // The first is walked in loops, the others step by step: all have as many elements.
                 $(let mut $value = self.$at.stream();)*

@@ -13,7 +13,7 @@ use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
 
 use crate::offsets::Offsets;
 
-use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block};
+use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block, value};
 
 /// Some offsets, from the first or from the last on.
 ///
@@ -30,60 +30,6 @@ pub(super) struct Run {
 
 impl Run {
     pub const NONE: Run = Run { first: 0, step: 0, table: std::ptr::null(), length: 0 };
-
-    /// The first offset of those that there are, of which `left` are left after it.
-    ///
-    /// # Safety
-    /// There is one.
-    #[inline(always)]
-    pub unsafe fn take<const MAPPED: bool>(&mut self, left: i64) -> i64 {
-        self.length = left;
-        if MAPPED {
-            // SAFETY: the invariant.
-            let number = unsafe { *self.table };
-            self.table = self.table.wrapping_add(1);
-            return number ^ self.first;
-        }
-        let offset = self.first;
-        // Past the end it wraps, and is not used.
-        self.first = offset.wrapping_add(self.step);
-        offset
-    }
-
-    /// The last offset of those that there are, of which `left` are left before it. Of a run of a layout, that is [`Run::reversed`].
-    ///
-    /// # Safety
-    /// There is one.
-    #[inline(always)]
-    pub unsafe fn take_back<const MAPPED: bool>(&mut self, left: i64) -> i64 {
-        if MAPPED {
-            self.length = left;
-            // SAFETY: the invariant.
-            return unsafe { *self.table.add(left as usize) } ^ self.first;
-        }
-        // SAFETY: says the caller.
-        unsafe { self.take::<false>(left) }
-    }
-
-    /// The run from the last offset on; of a map the run, whose table is read from either end.
-    #[inline(always)]
-    pub fn reversed<const MAPPED: bool>(self) -> Run {
-        if MAPPED {
-            return self;
-        }
-        let last = self.first.wrapping_add(self.step.wrapping_mul(self.length.wrapping_sub(1)));
-        Run { first: last, step: self.step.wrapping_neg(), ..self }
-    }
-
-    /// Leaves out the first offsets, no more than there are.
-    pub fn skip<const MAPPED: bool>(&mut self, count: i64) {
-        self.length -= count;
-        if MAPPED {
-            self.table = self.table.wrapping_add(count as usize);
-        } else {
-            self.first = self.first.wrapping_add(count.wrapping_mul(self.step));
-        }
-    }
 }
 
 /// Runs of one length, and how far apart they begin: the first, and so many more.
@@ -181,14 +127,17 @@ impl Middle {
     #[inline(never)]
     pub fn of_layout(leaves: &[Leaf]) -> Result<Box<Middle>, Run> {
         let leaves = &*merged(leaves);
-        match leaves {
-            [] => Err(Run { length: 1, ..Run::NONE }),
-            [run] => Err(Run { step: run.stride, length: run.extent, ..Run::NONE }),
-            [run, modes @ ..] => {
-                let middle = Middle::new(size(leaves), run.extent, 0, modes, Through::Nothing, Vec::new());
-                Ok(Box::new(Middle { step: run.stride, ..middle }))
-            }
+        // A cursor tells the end of a run by its offset.
+        let is_told = |leaf: &Leaf| leaf.stride != 0 && leaf.stride.checked_mul(leaf.extent).is_some();
+        let (run, modes) = match leaves {
+            [leaf, modes @ ..] if is_told(leaf) => (*leaf, modes),
+            modes => (Leaf { extent: 1, stride: 1 }, modes),
+        };
+        if modes.is_empty() {
+            return Err(Run { step: run.stride, length: run.extent, ..Run::NONE });
         }
+        let middle = Middle::new(size(leaves), run.extent, 0, modes, Through::Nothing, Vec::new());
+        Ok(Box::new(Middle { step: run.stride, ..middle }))
     }
 
     /// The runs of a composed layout: tables, where the map is linear over bits and the places let it be.
@@ -264,7 +213,7 @@ impl Middle {
     fn run(&self, place: i64, length: i64) -> Run {
         let first = match &self.through {
             // A map has a value at every place of the layout that it was composed with.
-            Through::Table { map, bias } => map.eval(&place.wrapping_add(*bias)).unwrap_or(0),
+            Through::Table { map, bias } => value(map, place.wrapping_add(*bias)),
             _ => place,
         };
         let table = if self.table.is_empty() { std::ptr::null() } else { self.table.as_ptr() };

@@ -15,7 +15,7 @@ use crate::offsets::number;
 use super::runs::Run;
 
 /// The most numbers of a table.
-pub(super) const MOST: i64 = 256;
+pub(super) const MOST: i64 = 512;
 
 /// The fastest modes of a layout as a table, and the modes above them.
 pub(super) struct Block {
@@ -146,36 +146,40 @@ fn repeat(table: &mut Vec<i64>, added: impl Iterator<Item = i64>, extent: i64, b
 
 /// The table for one more mode, of a map that is linear over bits.
 fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
-    let (step, last) = (leaf.stride.unsigned_abs() as i64, leaf.extent - 1);
-    let backwards = leaf.stride < 0;
-    let place = |index: i64| if backwards { last - index } else { index };
-    // What index 0 adds: nothing, but where the mode runs backwards.
-    let first = value(map, step * place(0));
-    table.iter_mut().for_each(|number| *number ^= first);
+    let (length, step) = (table.len(), leaf.stride.unsigned_abs() as i64);
     if step.count_ones() > 1 {
-        let added = (1..leaf.extent).map(|index| first ^ value(map, step * place(index)));
-        return repeat(table, added, leaf.extent, |old, added| old ^ added);
+        repeat(table, (1..leaf.extent).map(|index| value(map, step * index)), leaf.extent, |old, added| old ^ added);
+    } else {
+        // Bit by bit of the index: as many numbers again, with what the bit adds.
+        table.resize(length * leaf.extent as usize, 0);
+        let (mut done, mut bit) = (length, 0);
+        while done < table.len() {
+            let added = value(map, step << bit);
+            let (old, new) = table.split_at_mut(done);
+            new.iter_mut().zip(old).for_each(|(new, old)| *new = *old ^ added);
+            (done, bit) = (2 * done, bit + 1);
+        }
     }
-    // From one place to the next, the bits change that a carry runs through: all up to the lowest that is set in the greater of the two.
-    let mut carried = 0;
-    let carries: SmallVec<[i64; 16]> = (0..64 - last.leading_zeros())
-        .map(|bit| {
-            carried ^= value(map, step << bit);
-            carried
-        })
-        .collect();
-    let mut number = 0;
-    let added = (1..leaf.extent).map(|index| {
-        let carry = place(index).max(place(index - 1)).trailing_zeros();
-        number ^= carries.get(carry as usize).copied().unwrap_or(0);
-        number
-    });
-    repeat(table, added, leaf.extent, |old, added| old ^ added);
+    if leaf.stride < 0 {
+        // The last index is the least place.
+        table.reverse();
+        table.chunks_exact_mut(length).for_each(|part| part.reverse());
+    }
 }
 
-/// What a map has at a place of the layout that it was composed with, where it always has a value.
-fn value(map: &OuterMap, place: i64) -> i64 {
-    map.eval(&place).unwrap_or(0)
+/// What a map that is linear over bits has at a place where it has a value.
+#[inline]
+pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
+    match map {
+        OuterMap::Swizzle(swizzle) => swizzle.apply(place),
+        OuterMap::Bits(matrix) => {
+            // Square, it keeps the bits above its inputs.
+            let inputs = u64::MAX.checked_shr(64 - matrix.inputs() as u32).unwrap_or(0);
+            let above = if matrix.inputs() == matrix.outputs() { place as u64 & !inputs } else { 0 };
+            (matrix.apply(place as u64) | above) as i64
+        }
+        map => map.eval(&place).unwrap_or(0),
+    }
 }
 
 /// A map that is linear over bits, where the fastest mode steps by a power of two: whatever comes before, its places within an aligned block differ in the same bits

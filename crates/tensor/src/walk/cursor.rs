@@ -1,0 +1,126 @@
+//! Where a walk stands within a run.
+//!
+//! Law: a cursor gives the offsets of its run that are left, from the first on, and from its last on where it is one at the back. It knows its end and compares with it: one
+//! comparison and one addition for each offset, whatever else is in a register.
+
+use super::runs::Run;
+
+/// The offsets of a run that are left.
+///
+/// Invariant, of a map: the numbers from `table` up to `last` are those of the run that are left, and stay as they are until they are used up.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor {
+    /// The next offset; of a map, what the numbers are flipped by.
+    first: i64,
+    /// Of a layout, not 0, and no multiple of it up to the end wraps to nothing.
+    step: i64,
+    end: i64,
+    table: *const i64,
+    last: *const i64,
+}
+
+impl Cursor {
+    pub const NONE: Cursor = Cursor { first: 0, step: 0, end: 0, table: std::ptr::null(), last: std::ptr::null() };
+
+    /// At the beginning of a run.
+    #[inline(always)]
+    pub fn new(run: Run) -> Cursor {
+        let end = run.first.wrapping_add(run.step.wrapping_mul(run.length));
+        Cursor {
+            first: run.first,
+            step: run.step,
+            end,
+            table: run.table,
+            last: run.table.wrapping_add(run.length as usize),
+        }
+    }
+
+    #[inline(always)]
+    pub fn is_empty<const MAPPED: bool>(&self) -> bool {
+        if MAPPED { self.table == self.last } else { self.first == self.end }
+    }
+
+    /// The first offset of those that are left.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub unsafe fn take<const MAPPED: bool>(&mut self) -> i64 {
+        if MAPPED {
+            // SAFETY: the invariant.
+            let number = unsafe { *self.table };
+            self.table = self.table.wrapping_add(1);
+            return number ^ self.first;
+        }
+        let offset = self.first;
+        self.first = offset.wrapping_add(self.step);
+        offset
+    }
+
+    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose cursor was [reversed](Cursor::reversed), the first.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub unsafe fn take_back<const MAPPED: bool>(&mut self) -> i64 {
+        if MAPPED {
+            self.last = self.last.wrapping_sub(1);
+            // SAFETY: the invariant.
+            return unsafe { *self.last } ^ self.first;
+        }
+        // SAFETY: says the caller.
+        unsafe { self.take::<false>() }
+    }
+
+    /// A cursor at the front as one at the back, and the other way round: a run of a layout from its other end.
+    #[inline(always)]
+    pub fn reversed<const MAPPED: bool>(self) -> Cursor {
+        if MAPPED {
+            return self;
+        }
+        let (first, end) = (self.end.wrapping_sub(self.step), self.first.wrapping_sub(self.step));
+        Cursor { first, end, step: self.step.wrapping_neg(), ..self }
+    }
+
+    /// How many offsets are left.
+    #[inline(always)]
+    pub fn length<const MAPPED: bool>(&self) -> i64 {
+        if MAPPED {
+            return ((self.last as usize).wrapping_sub(self.table as usize) / size_of::<i64>()) as i64;
+        }
+        self.end.wrapping_sub(self.first).checked_div(self.step).unwrap_or(0)
+    }
+
+    /// Leaves out the first offsets, no more than there are.
+    pub fn skip<const MAPPED: bool>(&mut self, count: i64) {
+        if MAPPED {
+            self.table = self.table.wrapping_add(count as usize);
+        } else {
+            self.first = self.first.wrapping_add(count.wrapping_mul(self.step));
+        }
+    }
+
+    /// The offsets that are left as a run, and none any more.
+    pub fn finish<const MAPPED: bool>(&mut self) -> Run {
+        let length = self.length::<MAPPED>();
+        let run = Run { first: self.first, step: self.step, table: self.table, length };
+        self.skip::<MAPPED>(length);
+        run
+    }
+
+    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this one.
+    #[inline(always)]
+    pub fn after(&self, by: i64, span: i64) -> Cursor {
+        let first = self.end.wrapping_add(by);
+        Cursor { first, end: first.wrapping_add(span), ..*self }
+    }
+
+    /// The same place in a clone of the table.
+    pub fn moved(self, from: *const i64, to: *const i64) -> Cursor {
+        if self.table.is_null() {
+            return self;
+        }
+        let place = |pointer: *const i64| to.wrapping_byte_add((pointer as usize).wrapping_sub(from as usize));
+        Cursor { table: place(self.table), last: place(self.last), ..self }
+    }
+}
