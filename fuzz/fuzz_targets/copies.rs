@@ -1,4 +1,4 @@
-//! A copy between any two layouts does what the naive loop does, and writes nothing else.
+//! A copy between any two layouts does what the naive loop does, and writes nothing else; and walks over them have the offsets of their indices.
 //!
 //! The bytes are read as two layouts: the extents of the source, their splitting for the destination, strides, a swizzle, and the way of copying.
 #![no_main]
@@ -88,6 +88,8 @@ where
     D: Offsets,
 {
     let (from_range, to_range) = (src.range().ok()?, dst.range().ok()?);
+    walked(src)?;
+    walked(dst)?;
     let memory = |range: (i64, i64), salt: i64| -> (Vec<T>, usize) {
         let least = range.0.min(0);
         ((least..range.1.max(0) + 6).map(|k| value(k.wrapping_mul(salt))).collect(), least.unsigned_abs() as usize)
@@ -110,5 +112,27 @@ where
     let mut to = TensorViewMut::with_origin(&mut found, target, dst.clone()).expect("all offsets are inside");
     plan.run(&view, &mut to).expect("the layouts are those of the plan");
     assert!(found == expected, "{src} to {dst}, {} bytes, {options:?}\n{plan}", size_of::<T>());
+    Some(())
+}
+
+/// Walks from the front, from the back, in steps from both ends, and by loops.
+fn walked<L: Offsets>(layout: &L) -> Option<()> {
+    let offsets = (0..layout.size()).map(|index| layout.offset(index).ok()).collect::<Option<Vec<i64>>>()?;
+    assert!(layout.walk().eq(offsets.iter().copied()), "{layout}");
+    assert!(layout.walk().rev().eq(offsets.iter().rev().copied()), "{layout} from the back");
+    let (mut walk, mut left) = (layout.walk(), offsets.as_slice());
+    while let [first, second, third, rest @ .., last] = left {
+        assert_eq!((walk.len(), walk.next(), walk.next_back()), (left.len(), Some(*first), Some(*last)), "{layout}");
+        let skipped = if left.len() % 3 == 0 { 0 } else { rest.len() / 3 };
+        let next = if skipped == 0 { second } else { rest.get(skipped - 1).unwrap_or(third) };
+        assert_eq!(walk.nth(if skipped == 0 { 0 } else { skipped + 1 }), Some(*next), "{layout}: {skipped}");
+        left = if skipped == 0 { &left[2..left.len() - 1] } else { &rest[skipped..] };
+        if left.len() % 5 == 0 {
+            break;
+        }
+    }
+    let mut rest = Vec::new();
+    walk.for_each(|offset| rest.push(offset));
+    assert!(rest == left, "{layout}: {} at the end", left.len());
     Some(())
 }

@@ -1,7 +1,21 @@
 //! What an element access costs: the sum of a matrix through views, and through raw pointers that nobody checks.
 //!
 //! Each pair of cases does the same additions in the same order, so that the difference is the access. `scripts/accesses` counts the instructions of an element of
-//! each case, of which all have 65536.
+//! each case, of which all have 65536. On x86-64 without vector extensions, an element costs
+//!
+//! ```text
+//!                                     by pointers   for_each, sum   iterator   from the back
+//! (256,256):(1,256)                       2.04           1.38         5.00         4.00
+//! (256,256):(1,272)                       2.04           1.47         4.04
+//! (256,256):(272,1)                       2.04           2.09         4.04         4.48
+//! (64,32,32):(32,2048,1)                  2.22           2.03         4.02
+//! (16,16,16,16):(17,4352,1,272)           2.95           2.91         4.85        11.50
+//! ((16,16),(16,16)):((1,4096),(16,256))   2.95           3.27         4.84
+//! (4,8,64,32):(8,1,1024,32)               6.07           3.01         9.15
+//! S<3,3,3> o 0 o (256,256):(256,1)        7.54           4.14         6.35         6.36
+//! S<3,3,3> o 0 o (256,256):(1,264)        7.54           5.27         7.37         7.35
+//! (256,256):(^1,^257)                     3.79           4.38         6.59
+//! ```
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
