@@ -21,7 +21,7 @@ use crate::view::{TensorView, TensorViewMut, check_range};
 
 /// Owned elements under a layout.
 ///
-/// Memory that is allocated here is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes; that of a `Vec` stays where it is.
+/// Memory that is allocated here is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes, and from 2 MiB on lies in huge pages, if Linux has some to give; that of a `Vec` stays where it is.
 ///
 /// ```
 /// use tilewright_layout::Layout;
