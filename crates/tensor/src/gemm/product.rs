@@ -61,10 +61,10 @@ pub struct Product<'a, S, W: 'static, C: 'static> {
 // SAFETY: tasks read the factors, and write disjoint parts of the target, which by its invariant nobody else uses.
 unsafe impl<S, W, C> Sync for Product<'_, S, W, C> {}
 
-/// The same where there are several threads to share more.
-const SHARED: usize = 1 << 20;
 /// The most multiplications of a product that is computed without packing, if that is possible.
 const SMALL: usize = 1 << 23;
+/// The same where there are several threads, which would share more.
+const SHARED: usize = 1 << 20;
 
 /// How often B is read where it lies in such a product, at the most, in slices of A, unless the product is so small that threads would not share it.
 const SMALL_PASSES: usize = 10;
