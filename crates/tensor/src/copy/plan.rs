@@ -11,7 +11,7 @@
 //! * loops, those with long steps on either side outermost.
 //!
 //! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
-//! good tiles as that of a matrix. Why tiles are so long [`super::kernel`] knows.
+//! good tiles as that of a matrix. Its rows are long so that the processor fetches ahead along them.
 //!
 //! Axes that are not additive are enumerated: a table of pairs of places, the tile, which the loops move about.
 

@@ -238,11 +238,14 @@ impl Work<'_> {
                 begins: before == 0 && number == 0,
                 ends: last && (place.ends || tile.before == 0),
             };
-            match () {
-                () if keeps && (edge.silent || edge.begins || last) => Stores::Edge(kept, edge),
-                () if keeps => Stores::Kept(kept),
-                () if loops.streaming && whole && bytes == LINE => Stores::Streaming,
-                () => Stores::Ordinary,
+            if keeps && (edge.silent || edge.begins || last) {
+                Stores::Edge(kept, edge)
+            } else if keeps {
+                Stores::Kept(kept)
+            } else if loops.streaming && whole && bytes == LINE {
+                Stores::Streaming
+            } else {
+                Stores::Ordinary
             }
         };
         let dst = place.dst.wrapping_sub(before * unit);

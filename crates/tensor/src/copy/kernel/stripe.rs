@@ -194,7 +194,7 @@ const fn ahead_of(bytes: usize) -> usize {
     if bytes < WIDE { 8 * LINE } else { 4 * LINE }
 }
 
-/// After how many stripes rows come whose beginnings are to be asked for now: of elements of so many bytes, so many of a row.
+/// How many stripes ahead rows are asked for: those of so many elements of so many bytes. Long rows are asked for along themselves, and the next stripe only at their ends.
 pub(in super::super) fn stripes_ahead(bytes: usize, columns: usize) -> usize {
     (ahead_of(bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
