@@ -11,6 +11,7 @@
 mod addressing;
 mod axes;
 mod explain;
+mod joined;
 mod kernel;
 mod nest;
 mod plan;

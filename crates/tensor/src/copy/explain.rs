@@ -60,7 +60,7 @@ impl Plan {
             Move::Pairs if !tile.rows || loops.aligned < 16 || !tile.unit.is_multiple_of(16) => {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose if loops.joined && loops.aligned < LINE => {
+            Move::Transpose if loops.joins() => {
                 f.write_str("past the caches, by way of a buffer, because rows follow one another")?
             }
             Move::Transpose if loops.kept() && loops.aligned < LINE => {

@@ -19,6 +19,7 @@ use std::fmt;
 
 use super::addressing::Addressing;
 use super::axes::{self, Space};
+use super::joined::{self, Batch, batches};
 use super::kernel::{Instructions, LINE};
 
 /// Bytes of a row of either side in a tile.
@@ -33,9 +34,6 @@ const RUN: usize = 1 << 18;
 const STREAM: usize = 1 << 23;
 /// A row is written past the caches, by way of a buffer, if it has so many bytes: its ends are not whole lines.
 pub(super) const STAGED_ROW: usize = 128;
-
-/// Rows of the destination of more bytes are not put together in a buffer with those that follow them, to be written as one: little is lost where they end.
-const JOINED_ROW: usize = 1024;
 
 /// What may be asked of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,10 +118,8 @@ pub(super) struct Loops {
     pub(super) streaming: bool,
     /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
     pub(super) aligned: usize,
-    /// Where the rows of a transposed strip begin in a buffer, from which they are then written past the caches.
-    pub(super) staging: Vec<isize>,
-    /// Whether the rows of a transposed tile follow one another in the destination, and so are written as one.
-    pub(super) joined: bool,
+    /// The rows of a transposed tile that are put together in a buffer, to be written past the caches: of a whole tile, and of one that has fewer across.
+    pub(super) joined: [Vec<Batch>; 2],
 }
 
 /// What a plan does.
@@ -202,10 +198,15 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
         loops.tile.sources = [before.as_slice(), &loops.tile.along.src].concat();
         let row = loops.tile.along.len() * unit;
         let ends = loops.outer.iter().all(|each| !matches!(each.part, Part::Along(_)));
-        loops.joined = ends && loops.tile.across.dst.iter().enumerate().all(|(k, place)| *place == (k * row) as isize);
-        loops.joined = loops.joined && row <= JOINED_ROW;
-        if loops.joined {
-            loops.staging = (0..LINE / unit).map(|k| (k * row) as isize).collect();
+        if ends && streaming {
+            let few =
+                loops.outer.iter().find_map(|each| if let Part::Across(few) = each.part { Some(few) } else { None });
+            let columns = &loops.tile.across.dst;
+            let part = few.and_then(|few| columns.get(..few)).unwrap_or_default();
+            let joined = [columns, part].map(|columns| batches(columns, row, LINE / unit));
+            if joined::worth(&joined[0], row) {
+                loops.joined = joined;
+            }
         }
     }
     Some(loops)
@@ -231,6 +232,11 @@ impl Loops {
         self.tile.rows && self.row() >= STAGED_ROW
     }
 
+    /// Whether rows of a transposed tile are put together in a buffer.
+    pub(super) fn joins(&self) -> bool {
+        self.aligned < LINE && !self.joined[0].is_empty()
+    }
+
     /// The bytes of a row of the destination in a tile.
     fn row(&self) -> usize {
         self.tile.along.len() * self.tile.unit
@@ -240,8 +246,7 @@ impl Loops {
     pub(super) fn buffer(&self) -> usize {
         match self.tile.how {
             _ if !self.streaming => 0,
-            // Some rows, and what is left of a line.
-            Move::Transpose if self.joined => self.staging.len() * self.row() + LINE,
+            Move::Transpose if self.joins() => self.joined.iter().flatten().map(Batch::bytes).max().unwrap_or(0),
             Move::Transpose if self.kept() => self.tile.across.len() * LINE,
             Move::Runs if self.staged() => self.row().next_multiple_of(LINE) + LINE,
             _ => 0,
@@ -334,8 +339,8 @@ fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOpti
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
         let (at_along, at_across) = (next(&along, |step| step.dst), next(&across, |step| step.src));
-        // An axis that both want is the source's while its rows are shorter than a line and those of the destination are not, or these are as long as wanted.
-        let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= STAGED_ROW;
+        // An axis that both want is the source's while its rows are shorter than a line and those of the destination are not, or these are as long as wanted: those then follow one another.
+        let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= LINE;
         let yields = at_along == at_across && (short || along.offsets.len() >= along.wanted);
         if let Some(at) = at_along.filter(|_| !yields) {
             let step = steps.remove(at);

@@ -12,6 +12,7 @@
 use rayon::prelude::*;
 
 use super::addressing::Addressing;
+use super::joined::Batch;
 use super::kernel::{self, Edge, Instructions, LINE, Line, Rectangle, Rows, Scratch, Stores, Stripe};
 use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
 use super::walk;
@@ -112,6 +113,7 @@ impl Work<'_> {
         let buffer = memory.as_mut_ptr();
         // It begins with a line, as rows in it do.
         let buffer = buffer.wrapping_add(if bytes == 0 { 0 } else { (buffer as usize).wrapping_neg() % 64 });
+        let mut scratch = Scratch::new();
         let tile = &loops.tile;
         // One iteration after another.
         let mut place = || {
@@ -149,7 +151,7 @@ impl Work<'_> {
             // SAFETY: an iteration of the loops; the tables are as long as the parts say at the most.
             unsafe {
                 match tile.how {
-                    Move::Transpose => self.transpose(loops, &place, buffer),
+                    Move::Transpose => self.transpose(loops, &place, buffer, &mut scratch),
                     _ => self.tile(loops, &place, buffer),
                 }
             }
@@ -218,13 +220,13 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
-    unsafe fn transpose(&self, loops: &Loops, place: &Place, buffer: *mut u8) {
+    unsafe fn transpose(&self, loops: &Loops, place: &Place, buffer: *mut u8, scratch: &mut Scratch) {
         let (tile, unit) = (&loops.tile, loops.tile.unit);
         let Some(columns) = tile.across.dst.get(..place.across) else { return };
         let whole = loops.aligned.min(1 << (place.dst as usize | LINE).trailing_zeros()) == LINE;
-        if loops.streaming && !whole && loops.joined {
+        if loops.joins() {
             // SAFETY: as here.
-            return unsafe { self.transpose_joined(loops, place, columns, buffer) };
+            return unsafe { self.transpose_joined(loops, place, buffer, scratch) };
         }
         let kept = buffer.cast::<Line>();
         // Lines are joined where an element ends.
@@ -250,31 +252,39 @@ impl Work<'_> {
         };
         let dst = place.dst.wrapping_sub(before * unit);
         // SAFETY: the invariant; there is a line for each column, if they are kept.
-        unsafe { self.stripes(&Block { src: place.src, rows, dst, columns, unit }, stores) };
+        unsafe {
+            self.stripes(
+                &Block { src: place.src, rows, dst, columns, unit, beyond: tile.across.len() * unit },
+                stores,
+                scratch,
+            )
+        };
     }
 
     /// All stripes of a block; `stores` is told the number of a stripe, the bytes of its lines, and whether it is the last.
     ///
     /// # Safety
     /// The law of stripes, for each of them.
-    unsafe fn stripes(&self, block: &Block<'_>, stores: impl Fn(usize, usize, bool) -> Stores) {
-        let Block { src, rows, dst, columns, unit } = *block;
+    unsafe fn stripes(&self, block: &Block<'_>, stores: impl Fn(usize, usize, bool) -> Stores, scratch: &mut Scratch) {
+        let Block { src, rows, dst, columns, unit, beyond } = *block;
         let group = LINE / unit;
-        let stripe = |number: usize| rows.get(number * group..rows.len().min((number + 1) * group));
-        let (count, far) = (rows.len().div_ceil(group), kernel::stripes_ahead(unit, columns.len()));
-        let mut scratch = Scratch::new();
+        let stripe = |number: usize| rows.chunks(group).nth(number);
+        let (count, far) = (rows.len().div_ceil(group), kernel::stripes_ahead(self.instructions, unit, columns.len()));
         let [mut here, mut next] = [Rows::NONE; 2];
         for number in 0..count {
             let Some(some) = stripe(number) else { break };
             here.set(src, some, unit);
-            next.set(src, stripe(number + far).unwrap_or(some), unit);
+            match stripe(number + far) {
+                Some(rows) => next.set(src, rows, unit),
+                None => next.set(src.wrapping_add(beyond), stripe((number + far) % count).unwrap_or(some), unit),
+            }
             let bytes = some.len() * unit;
             let stores = stores(number, bytes, number + 1 == count);
             let dst = dst.wrapping_add(number * LINE);
             // SAFETY: as here.
             unsafe {
                 let stripe = Stripe { rows: &here, next: &next, dst, columns, bytes, stores };
-                kernel::transpose(&stripe, unit, self.instructions, &mut scratch);
+                kernel::transpose(&stripe, unit, self.instructions, scratch);
             }
         }
     }
@@ -283,32 +293,23 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As [`Work::transpose`].
-    unsafe fn transpose_joined(&self, loops: &Loops, place: &Place, columns: &[isize], buffer: *mut u8) {
+    unsafe fn transpose_joined(&self, loops: &Loops, place: &Place, buffer: *mut u8, scratch: &mut Scratch) {
         let (tile, unit) = (&loops.tile, loops.tile.unit);
         let rows = tile.along.src.get(..place.along).unwrap_or_default();
-        // Where in the buffer the next row begins, as many bytes behind the beginning of a line as in memory.
-        let mut rest = place.dst as usize % LINE;
-        let mut begun = rest;
-        let strips = columns.chunks(LINE / unit);
-        let last = strips.len().saturating_sub(1);
-        for (number, columns) in strips.enumerate() {
-            let places = loops.staging.get(..columns.len()).unwrap_or_default();
-            let src = place.src.wrapping_add(number * LINE);
-            let to = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0)).wrapping_sub(rest);
-            // SAFETY: the invariant; the buffer has room for so many rows, and for what is left of a line.
+        let [whole, part] = &loops.joined;
+        let mut src = place.src;
+        for Batch { places, runs } in if place.across == tile.across.len() { whole } else { part } {
+            let beyond = places.len() * unit;
+            // SAFETY: the invariant; the buffer has room for all rows of a batch, and its runs are the places of its columns.
             unsafe {
-                let block = Block { src, rows, dst: buffer.wrapping_add(rest), columns: places, unit };
-                self.stripes(&block, |_, _, _| Stores::Ordinary);
-                rest += columns.len() * rows.len() * unit;
-                let whole = if number == last { rest } else { rest / LINE * LINE };
-                if whole > begun {
-                    let (from, to) = (buffer.wrapping_add(begun), to.wrapping_add(begun));
-                    kernel::stream_run(from, to, whole - begun, self.instructions);
-                    rest -= whole;
-                    kernel::copy_run(buffer.wrapping_add(whole), buffer, rest);
-                    begun = 0;
+                let block = Block { src, rows, dst: buffer, columns: places, unit, beyond };
+                self.stripes(&block, |_, _, _| Stores::Ordinary, scratch);
+                for run in runs {
+                    let (from, to) = (buffer.wrapping_add(run.at), place.dst.wrapping_offset(run.to));
+                    kernel::stream_run(from, to, run.bytes, self.instructions);
                 }
             }
+            src = src.wrapping_add(beyond);
         }
     }
 }
@@ -321,6 +322,8 @@ struct Block<'a> {
     dst: *mut u8,
     columns: &'a [isize],
     unit: usize,
+    /// The bytes of its rows, beyond which those of the block that comes next are expected.
+    beyond: usize,
 }
 
 /// An iteration of the loops: where its tile begins, and how much of the tables there is of it.

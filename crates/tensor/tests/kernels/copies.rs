@@ -240,6 +240,39 @@ fn transposes_of_several_tiles() {
     }
 }
 
+/// Row-major extents, and the same with its axes in another order.
+fn permuted(extents: &[i64], order: &[usize]) -> (Layout, Layout) {
+    let mut strides = vec![0; extents.len()];
+    order.iter().rev().fold(1, |step, axis| {
+        strides[*axis] = step;
+        step * extents[*axis]
+    });
+    let shape = Tree::flat(extents.to_vec()).unwrap();
+    (Layout::row_major(&shape).unwrap(), Layout::new(&shape, &Tree::flat(strides).unwrap()).unwrap())
+}
+
+/// Short rows of the destination that follow one another, in several batches, in runs that are not in the order of the columns, and in tiles that have fewer.
+#[test]
+fn short_rows() {
+    let cases: [(&[i64], &[usize]); 6] = [
+        (&[115, 3, 26, 24], &[3, 1, 2, 0]),
+        (&[67, 2, 31, 13], &[3, 1, 2, 0]),
+        (&[300, 2500], &[1, 0]),
+        (&[33, 1100], &[1, 0]),
+        (&[70, 5, 11, 9], &[3, 1, 2, 0]),
+        (&[129, 40, 40], &[2, 1, 0]),
+    ];
+    for (seed, (extents, order)) in cases.into_iter().enumerate() {
+        let (src, dst) = permuted(extents, order);
+        let streaming = CopyOptions { streaming: Some(true), ..CopyOptions::default() };
+        let plan = Plan::new(&src, &dst, 1, streaming).unwrap().to_string();
+        assert!(plan.contains("rows follow one another"), "{plan}");
+        for way in 0..4 {
+            check_widths(&src, &dst, 4 * seed as u64 + way);
+        }
+    }
+}
+
 #[test]
 fn wide_transposes() {
     // Rows of the source of many tiles, rows of the destination that are no whole lines, and threads that begin within a row.

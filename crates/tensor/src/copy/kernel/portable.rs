@@ -1,45 +1,44 @@
 //! Transposes without vector instructions.
 
-use super::copy_run;
 use super::stream::stream_units;
 use super::stripe::{
-    Both, KEPT, LINE, Line, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, fetch, stripes,
-    write_edge,
+    Both, From, KEPT, LINE, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring,
+    brings, fetch, stripes, write_edge,
 };
+use super::{Instructions, copy_run};
 
-/// Transposes a square of elements of `$bytes` bytes.
-macro_rules! square {
-    ($name:ident, $bytes:literal) => {
+/// Transposes strips of elements of `$bytes` bytes: so many of each row as there are in `$width` bytes.
+macro_rules! strips {
+    ($name:ident, $bytes:literal of $width:ident) => {
         /// # Safety
         ///
-        /// As many elements of each row as there are columns are read from `at` on.
+        /// So many bytes of each row are read.
         #[inline]
         unsafe fn $name<const STORES: u8>(
-            rows: &[*const u8; LINE / $bytes],
-            at: usize,
-            (coming, ahead): (&[*const u8; LINE / $bytes], usize),
-            (_, columns): (*mut u8, &[isize]),
-            (_, lines): (*mut Line, &mut [Both; LINE / $bytes]),
+            from: &From<'_, { LINE / $bytes }>,
+            (coming, ahead): (&[[*const u8; $width / $bytes]], usize),
+            _: (*mut u8, &[isize], usize),
+            (_, lines): (*mut Line, &mut [Both; $width / $bytes]),
         ) {
-            for (j, (row, coming)) in rows.iter().zip(coming).enumerate() {
-                fetch::<$bytes>(coming.wrapping_add(ahead));
-                let row = row.wrapping_add(at).cast::<[u8; $bytes]>();
-                for (i, line) in lines.iter_mut().take(columns.len()).enumerate() {
+            let mut coming = coming.as_flattened().iter();
+            for (j, row) in from.rows.iter().enumerate() {
+                if let Some(row) = coming.next() {
+                    fetch::<$bytes>(Instructions::Portable, row.wrapping_add(ahead));
+                }
+                let row = row.wrapping_add(from.at).cast::<[u8; $bytes]>();
+                for (i, line) in lines.iter_mut().enumerate() {
                     // SAFETY: an element of the row, and its place in the line.
-                    unsafe {
-                        let to = line.line.0.as_mut_ptr().cast::<[u8; $bytes]>().add(j);
-                        to.write(row.add(i).read());
-                    }
+                    unsafe { line.line.0.as_mut_ptr().cast::<[u8; $bytes]>().add(j).write(row.add(i).read()) };
                 }
             }
         }
     };
 }
 
-square!(square_1, 1);
-square!(square_2, 2);
-square!(square_4, 4);
-square!(square_8, 8);
+strips!(strips_1, 1 of UNIT);
+strips!(strips_2, 2 of UNIT);
+strips!(strips_4, 4 of LINE);
+strips!(strips_8, 8 of LINE);
 
 /// Writes a line past the caches, if the processor can.
 ///
@@ -52,4 +51,4 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     unsafe { stream_units(line.0.as_ptr(), to, LINE / UNIT) }
 }
 
-stripes!(inline: run_1 of 1 by square_1, joins false, run_2 of 2 by square_2, joins false, run_4 of 4 by square_4, joins false, run_8 of 8 by square_8, joins false; stream, writes false);
+stripes!(Portable, inline: run_1 of 1 by strips_1 of UNIT, joins false, run_2 of 2 by strips_2 of UNIT, joins false, run_4 of 4 by strips_4 of LINE, joins false, run_8 of 8 by strips_8 of LINE, joins false; bring, stream, writes false);

@@ -4,18 +4,23 @@
 //! goes to `dst + columns[i] + j * E`.
 //!
 //! Of memory that lies in no cache, this is the way to read it: each row goes on where it was, so that the processor fetches ahead along all of them, and there are no more
-//! of them than it can follow; and every line of the destination is written whole, at once, past the caches. A stripe is done square by square, 64 bytes of each row; where there are
-//! registers for it, each line of a row is read once, for where rows lie a power of two apart a cache has places for few of them.
+//! of them than it can follow; and every line of the destination is written whole, at once, past the caches.
+//!
+//! A stripe is transposed strip by strip, some bytes of each row at a time. Rows of narrow elements are many, and are first *brought near*, a block of [`NEAR`] bytes of each, to a buffer where
+//! they follow one another: where they come from they may lie a power of two apart, or nearly so, and then the nearest cache has places for few of them, and would fetch each line again for
+//! every part of it that is read. Rows of wide elements are few, and are read where they lie, whole lines at a time.
 //!
 //! Where lines of the destination do not begin with those of memory, the lines of a stripe are *kept* for the stripe that follows: what it writes is the end of those and the beginning
 //! of its own, which together are one line of memory. Only where a row of the destination begins and ends, less than a line is written.
 
-use super::copy_run;
+use super::{Instructions, copy_run};
 
 /// The bytes of a line.
 pub(in super::super) const LINE: usize = 64;
-/// The bytes of a lane, within which registers are transposed.
+/// The bytes of a lane, within which registers are transposed, and those of a row in a strip.
 pub(super) const UNIT: usize = 16;
+/// The bytes of each row that are brought near at a time: some lines, so that each is read once although rows do not begin with lines.
+pub(super) const NEAR: usize = 256;
 /// The most rows of a stripe, and elements of 16 bytes: those of bytes.
 const MOST: usize = LINE;
 
@@ -36,15 +41,19 @@ pub(super) struct Both {
     pub(super) line: Line,
 }
 
-/// What a stripe is done with: rows that are not whole lines, and the lines of a square.
+/// Rows that were brought near, each [`NEAR`] bytes after the one before it.
+#[repr(align(64))]
+pub(super) struct Near(pub(super) [u8; MOST * NEAR]);
+
+/// What a stripe is done with: its rows, and the lines of a strip.
 pub(in super::super) struct Scratch {
-    pub(super) near: [Line; MOST],
-    pub(super) lines: [Both; MOST],
+    pub(super) near: Near,
+    pub(super) lines: [Both; UNIT],
 }
 
 impl Scratch {
     pub(in super::super) fn new() -> Scratch {
-        Scratch { near: [Line::ZERO; MOST], lines: [Both { kept: Line::ZERO, line: Line::ZERO }; MOST] }
+        Scratch { near: Near([0; MOST * NEAR]), lines: [Both { kept: Line::ZERO, line: Line::ZERO }; UNIT] }
     }
 }
 
@@ -167,75 +176,97 @@ impl Both {
     }
 }
 
-/// Brings so many bytes of each row near, and says where they are.
+/// Where a strip is read: so many bytes of each row from `at` on. If they were brought near, these are the rows there, and the first one of them at `at` is `near`.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a, const ROWS: usize> {
+    pub(super) rows: &'a [*const u8; ROWS],
+    pub(super) at: usize,
+    pub(super) bytes: usize,
+    pub(super) near: *const u8,
+}
+
+/// Whether rows of elements of so many bytes are brought near before they are transposed. Few rows, of wide elements, are better read where they lie, evenly, as lines are written.
+pub(super) const fn brings(instructions: Instructions, bytes: usize) -> bool {
+    match instructions {
+        Instructions::Avx512 | Instructions::Avx2 => bytes < WIDE,
+        Instructions::Portable => false,
+    }
+}
+
+/// Brings so many bytes of each row near, from `at` on.
 ///
 /// # Safety
 ///
-/// They may be read, and are a line at the most.
-#[inline(never)]
-pub(super) unsafe fn bring<const ROWS: usize>(
-    rows: &[*const u8; ROWS],
-    at: usize,
-    bytes: usize,
-    near: &mut [Line; MOST],
-) -> [*const u8; ROWS] {
-    let mut brought = [core::ptr::null(); ROWS];
-    for ((row, near), brought) in rows.iter().zip(near).zip(&mut brought) {
-        let (from, to) = (row.wrapping_add(at), near.0.as_mut_ptr());
+/// They may be read, and are at most [`NEAR`].
+#[inline]
+pub(super) unsafe fn bring(rows: &[*const u8], at: usize, bytes: usize, near: &mut Near) {
+    for (row, near) in rows.iter().zip(near.0.chunks_exact_mut(NEAR)) {
         // SAFETY: as here.
-        unsafe { copy_run(from, to, bytes) };
-        *brought = near.0.as_ptr();
+        unsafe { copy_run(row.wrapping_add(at), near.as_mut_ptr(), bytes) };
     }
-    brought
 }
 
-/// How many lines ahead along its row a line is asked for, with elements of so many bytes.
-const fn ahead_of(bytes: usize) -> usize {
-    if bytes < WIDE { 8 * LINE } else { 4 * LINE }
+/// How many bytes ahead along its row a line is asked for: further where rows are brought near, for then all lines of a block are wanted at once.
+const fn ahead_of(instructions: Instructions, bytes: usize) -> usize {
+    match bytes {
+        _ if brings(instructions, bytes) => 12 * LINE,
+        0..WIDE => 8 * LINE,
+        _ => 4 * LINE,
+    }
 }
 
 /// How many stripes ahead rows are asked for: those of so many elements of so many bytes. Long rows are asked for along themselves, and the next stripe only at their ends.
-pub(in super::super) fn stripes_ahead(bytes: usize, columns: usize) -> usize {
-    (ahead_of(bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
+pub(in super::super) fn stripes_ahead(instructions: Instructions, bytes: usize, columns: usize) -> usize {
+    (ahead_of(instructions, bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
 
-/// Elements of at least so many bytes have few rows in a stripe, whose lines are asked for in the nearest cache. Those of more rows would push each other out of it.
+/// Elements of at least so many bytes have few rows in a stripe, whose lines may be asked for in the nearest cache. Those of more rows would push each other out of it.
 const WIDE: usize = 4;
 
 /// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
 #[inline(always)]
-pub(super) fn fetch<const ELEMENT: usize>(place: *const u8) {
+pub(super) fn fetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-        if ELEMENT < WIDE {
+        if ELEMENT < WIDE || brings(instructions, ELEMENT) {
             _mm_prefetch::<_MM_HINT_T1>(place.cast())
         } else {
             _mm_prefetch::<_MM_HINT_T0>(place.cast())
         }
     };
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    let _ = (instructions, place);
 }
 
-/// What is asked for while the square at `at` is transposed: a later one of these rows, or the first ones of those that come next.
+/// What is asked for while the strip that begins at column `first` is transposed: a later line of some of the rows, or the first ones of those that come next. The strips of a line share
+/// its rows.
 #[inline(always)]
-pub(super) fn ahead<'a, const ELEMENT: usize>(stripe: &Stripe<'a>, at: usize) -> (&'a [*const u8; MOST], usize) {
+pub(super) fn ahead<'a, const ELEMENT: usize, const STRIP: usize>(
+    instructions: Instructions,
+    stripe: &Stripe<'a>,
+    first: usize,
+) -> (&'a [[*const u8; STRIP]], usize) {
     let (rows, next) = (&stripe.rows.0, &stripe.next.0);
-    let (run, by) = (stripe.columns.len() * ELEMENT, const { ahead_of(ELEMENT) });
-    match at + by {
+    let (run, by) = (stripe.columns.len() * ELEMENT, ahead_of(instructions, ELEMENT));
+    let line = first * ELEMENT / LINE * LINE;
+    let (rows, place) = match line + by {
         ahead if ahead < run => (rows, ahead),
-        _ if run <= by => (next, at),
+        _ if run <= by => (next, line),
         ahead => (next, (ahead - run) / LINE * LINE),
-    }
+    };
+    let (rows, _) = rows.get(..LINE / ELEMENT).unwrap_or_default().as_chunks::<STRIP>();
+    let strips = (run - line).min(LINE).div_ceil(STRIP * ELEMENT);
+    let share = |strip: usize| rows.len() * strip / strips;
+    let strip = first % (LINE / ELEMENT) / STRIP;
+    (rows.get(share(strip)..share(strip + 1)).unwrap_or_default(), place)
 }
 
-/// The stripes of elements of 1, 2, 4 and 8 bytes, over what an instruction set has: for each a function that transposes a square, and one that writes a line past the caches.
-/// `$writes` says whether squares write lines that are whole themselves, and `$joins` whether they join those that were kept; otherwise they give their lines back, and are given
-/// whole lines of rows.
+/// The stripes of elements of 1, 2, 4 and 8 bytes, over what an instruction set has: for each a function that transposes a strip, and for all one that brings rows near, and one that writes
+/// a line past the caches. `$writes` says whether strips write their lines themselves, but for edges, and `$joins` whether they join those that were kept; otherwise they give their lines back.
 macro_rules! stripes {
-    ($attribute:meta: $($name:ident of $bytes:literal by $square:ident, joins $joins:literal),*; $stream:ident, writes $writes:literal) => {
+    ($instructions:ident, $attribute:meta: $($name:ident of $bytes:literal by $strip:ident of $width:ident, joins $joins:literal),*; $bring:ident, $stream:ident, writes $writes:literal) => {
         /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
         ///
         /// # Safety
@@ -246,7 +277,7 @@ macro_rules! stripes {
             // SAFETY: as here.
             unsafe {
                 match (bytes, stripe.stores) {
-                    $(($bytes, Stores::Ordinary) if stripe.bytes == LINE => $name::<ORDINARY>(stripe, scratch),
+                    $(($bytes, Stores::Ordinary) if $writes || stripe.bytes == LINE => $name::<ORDINARY>(stripe, scratch),
                     ($bytes, Stores::Streaming) => $name::<STREAMING>(stripe, scratch),
                     ($bytes, Stores::Kept(_)) => $name::<KEPT>(stripe, scratch),
                     ($bytes, _) => $name::<PARTS>(stripe, scratch),)*
@@ -262,47 +293,58 @@ macro_rules! stripes {
             /// As [`stripe`].
             #[$attribute]
             unsafe fn $name<const STORES: u8>(stripe: &Stripe<'_>, scratch: &mut Scratch) {
+                const INSTRUCTIONS: Instructions = Instructions::$instructions;
+                const BRINGS: bool = brings(INSTRUCTIONS, $bytes);
                 const ROWS: usize = LINE / $bytes;
+                // Columns that are brought near at a time, and those of a strip.
+                const COLUMNS: usize = if BRINGS { NEAR } else { LINE } / $bytes;
+                const STRIP: usize = $width / $bytes;
                 let (kept, edge) = stripe.stores.kept();
-                let (Some(rows), Some(lines)) = (stripe.rows.0.first_chunk::<ROWS>(), scratch.lines.first_chunk_mut::<ROWS>()) else { return };
-                for (square, columns) in stripe.columns.chunks(ROWS).enumerate() {
-                    let (at, here) = (square * LINE, columns.len() * $bytes);
-                    let (coming, ahead) = ahead::<$bytes>(stripe, at);
-                    let Some(coming) = coming.first_chunk::<ROWS>() else { return };
-                    // SAFETY: as here: so many bytes of each row are read, and each line goes where the law says.
-                    unsafe {
-                        let near;
-                        let (rows, at) = if !$writes && here < LINE {
-                            near = $crate::copy::kernel::stripe::bring(rows, at, here, &mut scratch.near);
-                            (&near, 0)
-                        } else {
-                            (rows, at)
-                        };
-                        let kept = kept.wrapping_add(square * ROWS);
+                let Scratch { near, lines } = scratch;
+                let (Some(rows), Some(lines)) = (stripe.rows.0.first_chunk::<ROWS>(), lines.first_chunk_mut::<STRIP>()) else { return };
+                let places: [*const u8; ROWS] = std::array::from_fn(|row| near.0.as_ptr().wrapping_add(row * NEAR));
+                for (block, columns) in stripe.columns.chunks(COLUMNS).enumerate() {
+                    let (begin, here) = (block * COLUMNS, columns.len() * $bytes);
+                    // What reads whole units does so where there are any.
+                    let brought = BRINGS || !$writes && here < LINE;
+                    if brought {
+                        let rows = rows.get(..stripe.bytes / $bytes).unwrap_or_default();
+                        // SAFETY: as here: there are so many bytes of each row.
+                        unsafe { $bring(rows, begin * $bytes, here, near) };
+                    }
+                    for (number, columns) in columns.chunks(STRIP).enumerate() {
+                        let (first, within) = (begin + number * STRIP, number * STRIP * $bytes);
+                        let (rows, at) = if brought { (&places, within) } else { (rows, first * $bytes) };
+                        let from = From { rows, at, bytes: columns.len() * $bytes, near: near.0.as_ptr().wrapping_add(within) };
+                        let coming = ahead::<$bytes, STRIP>(INSTRUCTIONS, stripe, first);
+                        let kept = kept.wrapping_add(first);
                         // They are joined a while after they were written: the processor could not read a line from two that are still on their way.
                         if STORES == KEPT && !$joins || edge.is_some() {
                             for (k, lines) in lines.iter_mut().enumerate().take(columns.len()) {
-                                lines.kept = *kept.wrapping_add(k);
+                                // SAFETY: there is a line for each column.
+                                lines.kept = unsafe { *kept.wrapping_add(k) };
                             }
                         }
-                        $square::<STORES>(rows, at, (coming, ahead), (stripe.dst, columns), (kept, lines));
-                        if $writes && (STORES == ORDINARY || STORES == STREAMING || STORES == KEPT && $joins) {
-                            continue;
-                        }
-                        for (k, (lines, column)) in lines.iter_mut().zip(columns).enumerate() {
-                            let to = stripe.dst.wrapping_offset(*column);
-                            match STORES {
-                                ORDINARY => to.cast::<[u8; LINE]>().write_unaligned(lines.line.0),
-                                STREAMING => $stream(to, &lines.line),
-                                PARTS if edge.is_none() => copy_run(lines.line.0.as_ptr(), to, stripe.bytes),
-                                _ => {
-                                    let past = to as usize % LINE;
-                                    let kept = kept.wrapping_add(k);
-                                    match edge {
-                                        Some(edge) if STORES == PARTS => write_edge(to, lines, stripe.bytes, edge),
-                                        _ => $stream(to.wrapping_sub(past), &lines.joined(past)),
+                        // SAFETY: as here: these bytes were brought near, and each line goes where the law says.
+                        unsafe {
+                            $strip::<STORES>(&from, coming, (stripe.dst, columns, stripe.bytes), (kept, lines));
+                            if $writes && (STORES == ORDINARY || STORES == STREAMING || STORES == KEPT && $joins) {
+                                continue;
+                            }
+                            for (k, (lines, column)) in lines.iter_mut().zip(columns).enumerate() {
+                                let to = stripe.dst.wrapping_offset(*column);
+                                match STORES {
+                                    ORDINARY => to.cast::<[u8; LINE]>().write_unaligned(lines.line.0),
+                                    STREAMING => $stream(to, &lines.line),
+                                    PARTS if edge.is_none() => copy_run(lines.line.0.as_ptr(), to, stripe.bytes),
+                                    _ => {
+                                        let past = to as usize % LINE;
+                                        match edge {
+                                            Some(edge) if STORES == PARTS => write_edge(to, lines, stripe.bytes, edge),
+                                            _ => $stream(to.wrapping_sub(past), &lines.joined(past)),
+                                        }
+                                        *kept.wrapping_add(k) = lines.line;
                                     }
-                                    *kept = lines.line;
                                 }
                             }
                         }
