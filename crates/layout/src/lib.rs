@@ -42,6 +42,7 @@ mod complement;
 mod compose;
 mod composed;
 mod coord;
+mod coord_macro;
 mod coordinate;
 mod divide;
 mod division;

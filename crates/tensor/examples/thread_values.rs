@@ -10,7 +10,7 @@
 use std::error::Error;
 
 use rayon::prelude::*;
-use tilewright_layout::{Coord, Layout, Slot, Tiler, Tree, make_layout_tv};
+use tilewright_layout::{Layout, Tiler, Tree, coord, make_layout_tv};
 use tilewright_tensor::{CoordinateTensor, Tensor, Tiling, Zipped};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -21,12 +21,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("(thread, value)      {tv}");
     whole_tiles(&tile, &tv)?;
     ragged_edge(&tile, &tv)
-}
-
-/// One index of the second mode of a pair, or of the first, and all of the other: the tile of a block, or the values of a thread.
-fn number(index: i64, second: bool) -> Result<Coord, Box<dyn Error>> {
-    let (number, all) = (Tree::leaf(Slot::At(index)), Tree::leaf(Slot::All));
-    Ok(if second { Tree::tuple([&all, &number])? } else { Tree::tuple([&number, &all])? })
 }
 
 /// `C = A + B` where tiles divide the tensors.
@@ -44,11 +38,11 @@ fn whole_tiles(tile: &Tree<i64>, tv: &Layout) -> Result<(), Box<dyn Error>> {
     println!("blocks               {}", blocks.len());
     blocks.into_par_iter().enumerate().try_for_each(|(block, tile_c)| -> Result<(), String> {
         let run = || -> Result<(), Box<dyn Error>> {
-            let block = number(block as i64, true)?;
+            let block = coord!((_, _), block as i64)?;
             let by_thread_a = tiles_a.slice(&block)?.composition(tv)?;
             let by_thread_b = tiles_b.slice(&block)?.composition(tv)?;
             for (thread, values_c) in tile_c.composition(tv)?.split_mode_mut(0)?.enumerate() {
-                let thread = number(thread as i64, false)?;
+                let thread = coord!(thread as i64, _)?;
                 let (values_a, values_b) = (by_thread_a.slice(&thread)?, by_thread_b.slice(&thread)?);
                 Zipped::new((values_c, values_a, values_b))?.for_each(|(c, a, b)| *c = a + b);
             }
@@ -74,7 +68,7 @@ fn ragged_edge(tile: &Tree<i64>, tv: &Layout) -> Result<(), Box<dyn Error>> {
     let count = tiles.shape().mode(1).map_or(Ok(1), |rests| rests.product())?;
     let (mut inside, mut outside) = (0_i64, 0_i64);
     for block in 0..count {
-        let by_thread = tiles.slice(&number(block, true)?)?.composition(tv)?;
+        let by_thread = tiles.slice(&coord!((_, _), block)?)?.composition(tv)?;
         for (coord, valid) in by_thread.iter().zip(by_thread.elem_less(&shape)?.as_slice()) {
             if *valid {
                 inside += i64::from(*tensor.get(&coord)?);

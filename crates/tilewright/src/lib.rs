@@ -94,7 +94,9 @@ pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 pub use tilewright_tensor as tensor;
 
-pub use tilewright_layout::{Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree};
+pub use tilewright_layout::{
+    Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, StaticTiler, Tree, coord,
+};
 pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
 /// The layout that a program of the expression language evaluates to, as a [`StaticLayout`]: see [`macros::layout`].

@@ -1,0 +1,56 @@
+//! Coordinates as they are written.
+//!
+//! Law: `coord!(c)` is the coordinate that the text of `c` is, where numbers may be expressions. Parentheses are those of Rust: `(i,)` is a tuple of one, `(i)` is `i`.
+
+/// A [`Coord`](crate::Coord) whose indices are expressions and whose open modes are `_`: what `tensor((_, _), block)` is in CuTe.
+///
+/// Gives a `Result`: a tuple has a greatest length and depth.
+///
+/// ```
+/// use tilewright_layout::{Coord, Layout, LayoutError, coord};
+///
+/// # fn main() -> Result<(), LayoutError> {
+/// let block = 3;
+/// let tile: Coord = coord!((_, _), 2 * block + 1)?;
+/// assert_eq!(tile.to_string(), "((_,_),7)");
+///
+/// let matrix: Layout = "(4,8):(8,1)".parse()?;
+/// assert_eq!(matrix.slice(&coord!(block, _)?)?.to_string(), "(8):(1)");
+/// assert_eq!(coord!(0, (_, 1), _)? as Coord, "(0,(_,1),_)".parse()?);
+/// assert_eq!(coord!(5)? as Coord, "5".parse()?);
+/// assert_eq!(coord!(5,)? as Coord, "(5)".parse()?);
+/// assert_eq!(coord!()? as Coord, "()".parse()?);
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! coord {
+    // Of a tuple, the modes that are complete, the tokens of the next one, and what follows.
+    (@tuple [$({ $($mode:tt)+ })*] []) => {
+        (|| $crate::Tree::tuple([$(&$crate::coord!($($mode)+)?),*]))()
+    };
+    (@tuple [$($done:tt)*] [$($mode:tt)+]) => {
+        $crate::coord!(@tuple [$($done)* { $($mode)+ }] [])
+    };
+    (@tuple [$($done:tt)*] [$($mode:tt)+] , $($rest:tt)*) => {
+        $crate::coord!(@tuple [$($done)* { $($mode)+ }] [] $($rest)*)
+    };
+    (@tuple [$($done:tt)*] [$($mode:tt)*] $next:tt $($rest:tt)*) => {
+        $crate::coord!(@tuple [$($done)*] [$($mode)* $next] $($rest)*)
+    };
+    () => {
+        $crate::Tree::<$crate::Slot>::tuple([])
+    };
+    (_) => {
+        ::core::result::Result::<_, $crate::LayoutError>::Ok($crate::Tree::leaf($crate::Slot::All))
+    };
+    (($($inner:tt)*)) => {
+        $crate::coord!($($inner)*)
+    };
+    ($index:expr) => {
+        ::core::result::Result::<_, $crate::LayoutError>::Ok($crate::Tree::leaf($crate::Slot::At($index)))
+    };
+    ($($modes:tt)+) => {
+        $crate::coord!(@tuple [] [] $($modes)+)
+    };
+}
