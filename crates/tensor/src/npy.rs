@@ -4,11 +4,12 @@
 //! in C order, the last mode fastest, or in Fortran order, the first: a tensor that is read has the layout of its file, and one that is compact in either order is
 //! written as it lies in memory; any other is written in C order, as NumPy does. A nested mode is one axis, counted by its index.
 //!
-//! Writing makes a new file beside the old one and puts it in its place when it is complete, so that an interruption leaves what was there before.
+//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an interruption leaves what was there before.
 //!
 //! The format is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
 
 mod header;
+mod new_file;
 mod write;
 
 use std::fmt;
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use bytemuck::Pod;
+use bytemuck::{NoUninit, Pod, Zeroable};
 use half::f16;
 use tilewright_layout::{Layout, Tree};
 
@@ -92,37 +93,86 @@ fn malformed(expected: &'static str, found: impl fmt::Display) -> NpyError {
 }
 
 mod sealed {
-    pub trait Sealed {}
-}
+    use super::{NpyError, Pod, Tensor};
 
-/// A type of elements that NumPy has: integers of 8 to 64 bits, and floats of 16 to 64.
-pub trait Element: Pod + sealed::Sealed {
+    /// An element as its bytes lie in a file.
+    pub trait Stored: Sized + Copy {
+        /// What any bytes are.
+        type Bytes: Pod;
+
+        /// With the bytes of each number in the other order.
+        fn swapped(bytes: Self::Bytes) -> Self::Bytes;
+
+        /// The elements, if they are some.
+        fn of_stored(stored: Tensor<Self::Bytes>) -> Result<Tensor<Self>, NpyError>;
+    }
+}
+use sealed::Stored;
+
+/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
+pub trait Element: NoUninit + Zeroable + Stored {
     /// What kind of number it is.
     const KIND: Kind;
-
-    /// The same element with its bytes in the other order.
-    fn swapped(self) -> Self;
 }
 
 macro_rules! elements {
-    ($($element:ident $kind:ident)*) => {
+    ($($element:ty: $kind:ident, $swapped:expr;)*) => {
         $(
-            impl sealed::Sealed for $element {}
+            impl Stored for $element {
+                type Bytes = $element;
+
+                fn swapped(bytes: $element) -> $element {
+                    $swapped(bytes)
+                }
+
+                fn of_stored(stored: Tensor<$element>) -> Result<Tensor<$element>, NpyError> {
+                    Ok(stored)
+                }
+            }
+
             impl Element for $element {
                 const KIND: Kind = Kind::$kind;
-
-                fn swapped(self) -> $element {
-                    let mut bytes = self.to_ne_bytes();
-                    bytes.reverse();
-                    $element::from_ne_bytes(bytes)
-                }
             }
         )*
     };
 }
 
-elements!(i8 Signed i16 Signed i32 Signed i64 Signed u8 Unsigned u16 Unsigned u32 Unsigned u64 Unsigned);
-elements!(f16 Float f32 Float f64 Float);
+elements! {
+    i8: Signed, i8::swap_bytes;
+    i16: Signed, i16::swap_bytes;
+    i32: Signed, i32::swap_bytes;
+    i64: Signed, i64::swap_bytes;
+    u8: Unsigned, u8::swap_bytes;
+    u16: Unsigned, u16::swap_bytes;
+    u32: Unsigned, u32::swap_bytes;
+    u64: Unsigned, u64::swap_bytes;
+    f16: Float, |number: f16| f16::from_bits(number.to_bits().swap_bytes());
+    f32: Float, |number: f32| f32::from_bits(number.to_bits().swap_bytes());
+    f64: Float, |number: f64| f64::from_bits(number.to_bits().swap_bytes());
+    [f32; 2]: Complex, |number: [f32; 2]| number.map(f32::swapped);
+    [f64; 2]: Complex, |number: [f64; 2]| number.map(f64::swapped);
+}
+
+impl Stored for bool {
+    type Bytes = u8;
+
+    fn swapped(byte: u8) -> u8 {
+        byte
+    }
+
+    fn of_stored(stored: Tensor<u8>) -> Result<Tensor<bool>, NpyError> {
+        let truth = |byte: &u8| match byte {
+            0 | 1 => Ok(*byte == 1),
+            other => Err(malformed("bytes 0 and 1 for False and True", other)),
+        };
+        let elements = stored.as_slice().iter().map(truth).collect::<Result<Vec<bool>, NpyError>>()?;
+        Ok(Tensor::from_vec(elements, stored.layout().clone())?)
+    }
+}
+
+impl Element for bool {
+    const KIND: Kind = Kind::Bool;
+}
 
 /// A `.npy` file whose header has been read.
 ///
@@ -165,10 +215,11 @@ impl NpyFile {
         let mut rest = BufReader::new(file);
         let (header, read) = header::read(&mut rest)?;
         let length = about.is_file().then(|| about.len().saturating_sub(read));
-        if let (Some(length), Some(bytes)) = (length, header.bytes())
-            && length != bytes
-        {
-            return Err(malformed("as many bytes as the shape says", format_args!("{length} instead of {bytes}")));
+        let Some(bytes) = header.bytes() else {
+            return Err(malformed("a shape whose bytes can be counted in 64 bits", header.shape()));
+        };
+        if let Some(length) = length.filter(|length| *length != bytes) {
+            return Err(malformed(ELEMENTS, format_args!("{length} instead of {bytes}")));
         }
         Ok(NpyFile { header, rest, length })
     }
@@ -180,7 +231,7 @@ impl NpyFile {
 
     /// The elements, in the layout that the file has them in.
     ///
-    /// Errors: they are of another type; the file ends too early, or goes on; an extent is 0; there is not so much memory; the system refuses.
+    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or goes on; an extent is 0; there is not so much memory; the system refuses.
     pub fn read<T: Element>(mut self) -> Result<Tensor<T>, NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
@@ -194,35 +245,46 @@ impl NpyFile {
             Order::C => Layout::row_major(header.shape())?,
             Order::Fortran => Layout::compact(header.shape())?,
         };
-        let mut tensor: Tensor<T> = match self.length {
+        let mut stored: Tensor<T::Bytes> = match self.length {
             // The length was compared with the shape when the file was opened.
             Some(_) => {
-                let mut tensor = Tensor::zeroed(layout)?;
-                self.rest.read_exact(bytemuck::cast_slice_mut(tensor.as_mut_slice()))?;
-                tensor
+                let mut stored = Tensor::zeroed(layout)?;
+                exactly(&mut self.rest, bytemuck::cast_slice_mut(stored.as_mut_slice()), ELEMENTS)?;
+                stored
             }
             None => from_stream(&mut self.rest, layout)?,
         };
         if self.header.swapped() {
-            tensor.as_mut_slice().iter_mut().for_each(|element| *element = element.swapped());
+            stored.as_mut_slice().iter_mut().for_each(|element| *element = T::swapped(*element));
         }
-        Ok(tensor)
+        T::of_stored(stored)
     }
 }
 
+/// What is expected of the length of a file.
+const ELEMENTS: &str = "as many bytes as the shape says";
+
+/// Fills a place with bytes of a file, of which there must be enough.
+fn exactly(file: &mut impl Read, place: &mut [u8], expected: &'static str) -> Result<(), NpyError> {
+    file.read_exact(place).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => malformed(expected, "the end of the file before"),
+        _ => error.into(),
+    })
+}
+
 /// The elements of a stream, for which memory is taken as they come: its header may say anything.
-fn from_stream<T: Element>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<T>, NpyError> {
+fn from_stream<T: Pod>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<T>, NpyError> {
     const PIECE: usize = 1 << 16;
     let wanted = usize::try_from(layout.size()).unwrap_or(usize::MAX);
     let mut elements: Vec<T> = Vec::new();
     while elements.len() < wanted {
         let (begin, piece) = (elements.len(), (wanted - elements.len()).min(PIECE));
-        elements.resize(begin + piece, bytemuck::Zeroable::zeroed());
+        elements.resize(begin + piece, T::zeroed());
         let place = elements.get_mut(begin..).unwrap_or_default();
-        stream.read_exact(bytemuck::cast_slice_mut(place))?;
+        exactly(stream, bytemuck::cast_slice_mut(place), ELEMENTS)?;
     }
     if stream.read(&mut [0])? > 0 {
-        return Err(malformed("as many bytes as the shape says", "more"));
+        return Err(malformed(ELEMENTS, "more"));
     }
     Ok(Tensor::from_vec(elements, layout)?)
 }

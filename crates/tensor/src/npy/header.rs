@@ -7,7 +7,7 @@ use std::io::Read;
 
 use tilewright_layout::Tree;
 
-use super::{NpyError, malformed, shape_of};
+use super::{NpyError, exactly, malformed, shape_of};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -26,6 +26,35 @@ pub enum Kind {
     Unsigned,
     /// Floats, `f`.
     Float,
+    /// Pairs of floats, the real part and the imaginary, `c`.
+    Complex,
+    /// Truths, `b`.
+    Bool,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::Signed, Kind::Unsigned, Kind::Float, Kind::Complex, Kind::Bool];
+
+    /// The letter that NumPy has for it.
+    fn letter(self) -> char {
+        match self {
+            Kind::Signed => 'i',
+            Kind::Unsigned => 'u',
+            Kind::Float => 'f',
+            Kind::Complex => 'c',
+            Kind::Bool => 'b',
+        }
+    }
+
+    /// The sizes that it comes in, in bytes.
+    fn sizes(self) -> &'static [usize] {
+        match self {
+            Kind::Signed | Kind::Unsigned => &[1, 2, 4, 8],
+            Kind::Float => &[2, 4, 8],
+            Kind::Complex => &[8, 16],
+            Kind::Bool => &[1],
+        }
+    }
 }
 
 /// Which mode runs fastest.
@@ -79,12 +108,7 @@ impl Header {
             (_, true) => '>',
             (_, false) => '<',
         };
-        let kind = match self.kind {
-            Kind::Signed => 'i',
-            Kind::Unsigned => 'u',
-            Kind::Float => 'f',
-        };
-        format!("{order}{kind}{}", self.size)
+        format!("{order}{}{}", self.kind.letter(), self.size)
     }
 
     /// The type of elements of this machine, as NumPy writes it.
@@ -121,6 +145,7 @@ impl Header {
 
 /// Reads the head of a file, and says how many bytes it has.
 pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
+    const WHOLE: &str = "a whole header";
     let mut begin = [0; 8];
     let got = read_up_to(file, &mut begin)?;
     let Some(&[major, _]) = begin.strip_prefix(MAGIC).filter(|_| got == 8) else {
@@ -130,12 +155,12 @@ pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
     let (length, before) = match major {
         1 => {
             let mut length = [0; 2];
-            file.read_exact(&mut length)?;
+            exactly(file, &mut length, WHOLE)?;
             (u32::from(u16::from_le_bytes(length)), 10)
         }
         2 | 3 => {
             let mut length = [0; 4];
-            file.read_exact(&mut length)?;
+            exactly(file, &mut length, WHOLE)?;
             (u32::from_le_bytes(length), 12)
         }
         _ => return Err(malformed("a .npy file of version 1, 2 or 3", format_args!("version {major}"))),
@@ -144,7 +169,7 @@ pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
         return Err(malformed("a header of at most 65536 bytes", format_args!("{length} bytes")));
     }
     let mut text = vec![0; length as usize];
-    file.read_exact(&mut text)?;
+    exactly(file, &mut text, WHOLE)?;
     let text = std::str::from_utf8(&text).map_err(|_| malformed("a header that is text", "other bytes"))?;
     Ok((parse(text)?, before + u64::from(length)))
 }
@@ -243,7 +268,7 @@ impl<'a> Cursor<'a> {
 
     /// Kind, size and byte order of the elements.
     fn descr(&mut self) -> Result<(Kind, usize, bool), NpyError> {
-        const WANTED: &str = "integers of 8 to 64 bits or floats of 16 to 64";
+        const WANTED: &str = "integers of 8 to 64 bits, floats of 16 to 64, complex numbers of 64 or 128, or bool";
         self.skip_spaces();
         if self.rest.starts_with('[') {
             return Err(malformed(WANTED, "elements with several fields"));
@@ -257,15 +282,10 @@ impl<'a> Cursor<'a> {
             Some('=') => cfg!(target_endian = "big"),
             _ => return Err(refused()),
         };
-        let kind = match letters.next() {
-            Some('i') => Kind::Signed,
-            Some('u') => Kind::Unsigned,
-            Some('f') => Kind::Float,
-            _ => return Err(refused()),
-        };
+        let letter = letters.next().ok_or_else(refused)?;
+        let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == letter).ok_or_else(refused)?;
         let size: usize = letters.as_str().parse().map_err(|_| refused())?;
-        let sizes: &[usize] = if kind == Kind::Float { &[2, 4, 8] } else { &[1, 2, 4, 8] };
-        if !sizes.contains(&size) {
+        if !kind.sizes().contains(&size) {
             return Err(refused());
         }
         Ok((kind, size, big))

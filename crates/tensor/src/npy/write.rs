@@ -1,13 +1,12 @@
 //! Writing a `.npy` file.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 
 use tilewright_layout::Tree;
 
+use super::new_file::NewFile;
 use super::{Element, Header, NpyError, Order};
 use crate::offsets::Offsets;
 use crate::rearrange::Rearrangement;
@@ -48,7 +47,7 @@ fn neighbours(layout: &impl Offsets) -> bool {
 }
 
 /// The elements in the order of their indices, in pieces.
-fn write_elements<T: Element, L: Offsets>(file: &mut impl Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
+fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorView<'_, T, L>) -> io::Result<()> {
     const PIECE: usize = 1 << 13;
     let mut piece: Vec<T> = Vec::with_capacity(PIECE);
     let mut elements = tensor.iter();
@@ -62,8 +61,8 @@ fn write_elements<T: Element, L: Offsets>(file: &mut impl Write, tensor: &Tensor
     }
 }
 
-/// Writes a new file beside the one at the path, and puts it in its place when it is complete.
-fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+/// Writes a new file, and puts it in the place of the one at the path when it is complete.
+fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // A link stays a link, to the new file.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
@@ -72,39 +71,11 @@ fn replace(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Resul
         contents(&mut file)?;
         return file.flush();
     }
-    let (file, beside) = beside(&path)?;
-    let written = write_whole(file, contents).and_then(|()| {
-        if let Ok(about) = fs::metadata(&path) {
-            fs::set_permissions(&beside, about.permissions())?;
-        }
-        fs::rename(&beside, &path)
-    });
-    if written.is_err() {
-        // What is wrong has been said; that a part is left behind would not add to it.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-fn write_whole(file: File, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufWriter::new(file);
+    let mut file = BufWriter::new(NewFile::beside(&path)?);
     contents(&mut file)?;
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-}
-
-/// A new file with a name of its own in the directory of a path.
-fn beside(path: &Path) -> io::Result<(File, PathBuf)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
-    loop {
-        let mut own = OsString::from(".");
-        own.push(name);
-        own.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        let beside = path.with_file_name(own);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
-            Ok(file) => return Ok((file, beside)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(error),
-        }
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Ok(about) = fs::metadata(&path) {
+        file.set_permissions(about.permissions())?;
     }
+    file.put_at(&path)
 }

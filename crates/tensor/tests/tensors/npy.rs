@@ -88,7 +88,9 @@ fn a_bad_file_is_refused() {
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
         let error = npy::read::<i16>(&path).unwrap_err();
-        assert!(["E0410", "E0412"].contains(&error.code()), "{length}: {error}");
+        assert_eq!(error.code(), "E0410", "{length}: {error}");
+        // In words of ours, not in those of the system.
+        assert!(error.to_string().starts_with("expected "), "{length}: {error}");
     }
     for (header, code) in [
         ("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), } x", "E0410"),
@@ -101,7 +103,10 @@ fn a_bad_file_is_refused() {
         ("{'descr': [('x', '<i2')], 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
         ("{'descr': '<i3', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
         ("{'descr': '<f1', 'fortran_order': False, 'shape': (12,), }", "E0410"),
-        ("{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
+        ("{'descr': '<c4', 'fortran_order': False, 'shape': (3,), }", "E0410"),
+        ("{'descr': '|b2', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
+        ("{'descr': '<i', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
+        ("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "E0410"),
         ("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
         ("{'descr': 'i2', 'fortran_order': False, 'shape': (2, 3), }", "E0410"),
         ("{'descr': '<i2', 'fortran_order': False, 'shape': (99999999999999999999,), }", "E0410"),
@@ -117,9 +122,6 @@ fn a_bad_file_is_refused() {
     ] {
         fs::write(&path, file(1, header, &data)).unwrap();
         let error = npy::read::<i16>(&path).unwrap_err();
-        if header.contains("46116860184273879") && error.code() == "E0103" {
-            continue; // the product of the extents does not fit
-        }
         assert_eq!(error.code(), code, "{header}: {error}");
     }
     for version in [0, 4, 255] {
@@ -181,7 +183,31 @@ fn what_is_written_reads_back() {
     round(&directory, |index| f16::from_f32(index as f32 / 8.0));
     round(&directory, |index| index as f32 / 3.0);
     round(&directory, |index| index as f64 / 3.0);
+    round(&directory, |index| [index as f32, -1.5]);
+    round(&directory, |index| [0.5, index as f64]);
+    round(&directory, |index| index % 3 == 1);
     assert_eq!(directory.names(), ["round.npy"]);
+}
+
+#[test]
+fn truths_are_zeros_and_ones() {
+    let directory = Directory::new("truths");
+    let path = directory.file("a.npy");
+    fs::write(&path, file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", &[1, 0, 1])).unwrap();
+    assert_eq!(npy::read::<bool>(&path).unwrap().as_slice(), [true, false, true]);
+    assert_eq!(npy::read::<u8>(&path).unwrap_err().to_string(), "the elements are '|b1', not '|u1'");
+    fs::write(&path, file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", &[1, 2, 1])).unwrap();
+    let error = npy::read::<bool>(&path).unwrap_err();
+    assert_eq!(error.to_string(), "expected bytes 0 and 1 for False and True, found 2");
+}
+
+#[test]
+fn the_parts_of_complex_numbers_are_swapped_one_by_one() {
+    let directory = Directory::new("complex");
+    let path = directory.file("a.npy");
+    let big: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].iter().flat_map(|part| part.to_be_bytes()).collect();
+    fs::write(&path, file(1, "{'descr': '>c8', 'fortran_order': False, 'shape': (2,), }", &big)).unwrap();
+    assert_eq!(npy::read::<[f32; 2]>(&path).unwrap().as_slice(), [[1.0, 2.0], [3.0, 4.0]]);
 }
 
 #[test]

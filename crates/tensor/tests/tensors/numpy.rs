@@ -74,6 +74,9 @@ macro_rules! types {
         $call($directory, "float16", f16::from);
         $call($directory, "float32", f32::from);
         $call($directory, "float64", f64::from);
+        $call($directory, "complex64", |value| [f32::from(value), 0.0]);
+        $call($directory, "complex128", |value| [f64::from(value), 0.0]);
+        $call($directory, "bool", |value| value != 0);
     };
 }
 
@@ -86,7 +89,8 @@ fn each_reads_what_the_other_wrote() {
     let directory = Directory(std::env::temp_dir().join(format!("tilewright-numpy-{}", std::process::id())));
     fs::create_dir_all(&directory.0).unwrap();
     types!(write, &directory.0);
-    let names = ["uint8", "int16", "uint32", "int64", "float16", "float32", "float64"];
+    let names =
+        ["uint8", "int16", "uint32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool"];
     let output = Command::new("python3").args(["-c", SCRIPT]).arg(&directory.0).args(names).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     types!(read, &directory.0);
