@@ -5,7 +5,7 @@
 use std::fmt;
 
 use tilewright_atoms::AtomError;
-use tilewright_layout::{LayoutError, Tree};
+use tilewright_layout::{Coord, LayoutError, Tree};
 
 /// Why there is no such tensor, view or element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub enum TensorError {
     },
     /// E0403: a coordinate outside the shape.
     Coordinate {
-        /// The coordinate.
-        coord: Box<Tree<i64>>,
+        /// The coordinate, whose open modes are whole.
+        coord: Box<Coord>,
         /// The shape.
         shape: Box<Tree<i64>>,
     },
@@ -85,6 +85,13 @@ pub enum TensorError {
         address: usize,
         /// The alignment in bytes.
         wanted: usize,
+    },
+    /// E0413: a thread layout that does not say which thread has what.
+    ThreadLayout {
+        /// Two indices, the first of them less, and their common thread; none where the numbers of threads have gaps or begin elsewhere than at 0.
+        pair: Option<(i64, i64, i64)>,
+        /// The thread layout.
+        threads: Box<str>,
     },
     /// E0420: operands of different sizes, where element goes to element.
     Sizes {
@@ -159,6 +166,7 @@ impl TensorError {
             TensorError::Thread { .. } => "E0407",
             TensorError::Shapes { .. } => "E0408",
             TensorError::Alignment { .. } => "E0409",
+            TensorError::ThreadLayout { .. } => "E0413",
             TensorError::Sizes { .. } => "E0420",
             TensorError::Plan { .. } => "E0421",
             TensorError::Reduction { .. } => "E0422",
@@ -188,9 +196,6 @@ impl TensorError {
             TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
             TensorError::Plan { .. } => Some("make a plan of these layouts: Plan::new".into()),
             TensorError::Atom(error) => error.help(),
-            TensorError::NoKernel { known, .. } if !known.is_empty() => {
-                Some(format!("take one of {}", known.join(", ")))
-            }
             TensorError::NoKernel { known, .. } if !known.is_empty() => {
                 Some(format!("take one of {}", known.join(", ")))
             }
@@ -245,6 +250,15 @@ impl fmt::Display for TensorError {
                 write!(f, "tiles {tile} cover {covered} indices, but {} has {extent}", Mode(path))
             }
             TensorError::Thread { thread, threads } => write!(f, "the thread layout {threads} has no thread {thread}"),
+            TensorError::ThreadLayout { pair: Some((first, second, thread)), threads } => {
+                write!(
+                    f,
+                    "the thread layout {threads} has thread {thread} at index {first} and again at index {second}"
+                )
+            }
+            TensorError::ThreadLayout { pair: None, threads } => {
+                write!(f, "the thread layout {threads} does not number its threads 0, 1, .. without gaps")
+            }
             TensorError::Shapes { first, second } => {
                 write!(f, "a tensor of shape {first} and one of shape {second}, where one shape is wanted")
             }

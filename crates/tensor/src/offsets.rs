@@ -10,7 +10,7 @@
 use std::fmt;
 
 use tilewright_layout::{
-    BitMatrix, Composed, Layout, LayoutError, Leaf, Profile, StaticComposed, StaticLayout, Stride, Tree, Xor,
+    BitMatrix, Composed, Layout, LayoutError, Leaf, Profile, Slot, StaticComposed, StaticLayout, Stride, Tree, Xor,
 };
 
 use crate::error::TensorError;
@@ -121,7 +121,7 @@ fn within(index: i64, size: i64, shape: impl FnOnce() -> Tree<i64>) -> Result<()
 
 #[cold]
 pub(crate) fn outside(coord: Tree<i64>, shape: Tree<i64>) -> TensorError {
-    TensorError::Coordinate { coord: Box::new(coord), shape: Box::new(shape) }
+    TensorError::Coordinate { coord: Box::new(coord.map(|index| Slot::At(*index))), shape: Box::new(shape) }
 }
 
 /// Refuses a coordinate outside a shape.

@@ -21,9 +21,9 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tiler, Tree, idx2crd};
 
 use crate::error::TensorError;
-use crate::offsets::{Offsets, each_once};
+use crate::offsets::Offsets;
 use crate::rearrange::{Rearrange, covering_tiles, of_pair};
-use crate::tiling::{MAX_THREADS, Tiling};
+use crate::tiling::{MAX_THREADS, Tiling, each_thread_once};
 use crate::view::{TensorView, TensorViewMut};
 
 mod sealed {
@@ -336,7 +336,7 @@ macro_rules! parts {
             ///
             #[doc = $once]
             ///
-            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0, 1, ..`.
+            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0, 1, ..` ([`TensorError::ThreadLayout`]).
             pub fn $partition(self: $receiver, threads: &Layout) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let order = by_number(threads)?;
                 let tile = Tiler::from_shape(&threads.shape().product_each()?)?;
@@ -421,16 +421,14 @@ fn edge_of(shape: &Tree<i64>, tile: &Tree<i64>) -> Result<(Tiler, Edge), TensorE
 
 /// The indices of a thread layout in the order of their threads.
 fn by_number(threads: &Layout) -> Result<Arc<[i64]>, TensorError> {
-    each_once(threads)?;
-    let (op, size) = ("partition", threads.size());
+    each_thread_once(threads)?;
+    let size = threads.size();
     if size > MAX_THREADS {
-        let (what, wanted) = ("the number of threads", "at most 1048576");
+        let (op, what, wanted) = ("partition", "the number of threads", "at most 1048576");
         return Err(LayoutError::Argument { op, what, value: size, wanted }.into());
     }
     if !threads.is_bijective() {
-        let value = threads.right_inverse()?.size();
-        let what = "the count of consecutive thread numbers";
-        return Err(LayoutError::Argument { op, what, value, wanted: "that of threads" }.into());
+        return Err(TensorError::ThreadLayout { pair: None, threads: threads.to_string().into() });
     }
     let mut pairs =
         (0..size).map(|index| Ok((threads.eval(&index)?, index))).collect::<Result<Vec<_>, LayoutError>>()?;

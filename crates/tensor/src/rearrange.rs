@@ -11,7 +11,6 @@ use std::ops::Range;
 use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree};
 
 use crate::error::TensorError;
-use crate::offsets::outside;
 
 /// How the parts of a division are nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,7 +188,10 @@ pub(crate) fn rearranged<L: Rearrange>(
 ) -> Result<(L, L::Start), TensorError> {
     let whole = |map: Result<L, LayoutError>| Ok((map?, L::Start::zero()));
     let slice = |coord: &Coord| -> Result<(L, L::Start), TensorError> {
-        check_coord(coord, &map.extents())?;
+        let shape = map.extents();
+        if !inside(coord, &shape)? {
+            return Err(TensorError::Coordinate { coord: Box::new(coord.clone()), shape: Box::new(shape) });
+        }
         Ok(map.sliced(coord)?)
     };
     match how {
@@ -246,17 +248,20 @@ pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<
     if fixed == 0 { Tree::tuple([&coord, &kept]) } else { Tree::tuple([&kept, &coord]) }
 }
 
-/// Refuses an index outside its mode. What does not fit the shape is refused by the algebra.
-fn check_coord(coord: &Coord, shape: &Tree<i64>) -> Result<(), TensorError> {
+/// Whether each index is one of its mode. What does not fit the shape is refused by the algebra.
+fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<bool, LayoutError> {
     if coord.is_leaf() {
-        return match coord.leaves() {
-            [Slot::At(index)] if *index as u64 >= size_of(shape)? as u64 => {
-                Err(outside(Tree::leaf(*index), shape.clone()))
-            }
-            _ => Ok(()),
-        };
+        return Ok(match coord.leaves() {
+            [Slot::At(index)] => (*index as u64) < size_of(shape)? as u64,
+            _ => true,
+        });
     }
-    coord.modes().zip(shape.modes()).try_for_each(|(coord, mode)| check_coord(&coord, &mode))
+    for (coord, mode) in coord.modes().zip(shape.modes()) {
+        if !inside(&coord, &mode)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn size_of(shape: &Tree<i64>) -> Result<i64, LayoutError> {

@@ -242,9 +242,19 @@ fn projected_tiler(projection: &Coord, tiler: &Tiler) -> Result<Tiler, TensorErr
 /// The most threads that a thread layout may have where they are listed: where all are asked for, or an inverse was not found.
 pub(crate) const MAX_THREADS: i64 = 1 << 20;
 
+/// Refuses a thread layout that has a thread at two places.
+pub(crate) fn each_thread_once(threads: &Layout) -> Result<(), TensorError> {
+    each_once(threads).map_err(|error| match error {
+        TensorError::Shared { pair: Some(pair), layout } => {
+            TensorError::ThreadLayout { pair: Some(pair), threads: layout }
+        }
+        other => other,
+    })
+}
+
 /// The coordinate, one index for each mode, at which a thread layout has a value.
 fn thread_coord(threads: &Layout, thread: i64) -> Result<Tree<i64>, TensorError> {
-    each_once(threads)?;
+    each_thread_once(threads)?;
     let index = match threads.left_inverse() {
         Ok(inverse) => Some(inverse.eval(&thread)?).filter(|index| threads.offset(*index) == Ok(thread)),
         Err(error) if threads.size() > MAX_THREADS => return Err(error.into()),

@@ -116,7 +116,9 @@ fn slices<L: Offsets>(matrix: &Matrix<L>) {
         assert_eq!(values(&column), (0..matrix.rows).map(|i| matrix.at(i, j)).collect::<Vec<_>>());
     }
     for outside in [format!("({},_)", matrix.rows), format!("(_,{})", matrix.columns), "(-1,_)".into()] {
-        assert_eq!(view.slice(&outside.parse().unwrap()).unwrap_err().code(), "E0403", "{outside}");
+        let refused = view.slice(&outside.parse().unwrap()).unwrap_err();
+        assert_eq!(refused.code(), "E0403", "{outside}");
+        assert!(refused.to_string().starts_with(&format!("coordinate {outside} is outside the shape ")), "{refused}");
     }
     assert!(view.slice(&"(0,0,0)".parse().unwrap()).is_err());
     for op in [view.flatten(), view.coalesce(), view.group_modes(0..2), view.coalesce_by(&view.layout().profile())] {
@@ -388,14 +390,18 @@ fn tiles_that_repeat_are_only_read() {
         view.view_mut().compose_tiler(&tiler("[2:0;_]")).unwrap_err(),
         view.view_mut().select(&[0, 0]).unwrap_err(),
         view.view_mut().tiles_mut(&tiler("[2:0;4:1]")).unwrap_err(),
-        view.view_mut().partition_mut(&layout("(2,2):(0,1)")).unwrap_err(),
-        view.view_mut().local_partition(&layout("(2,2):(0,1)"), 0).unwrap_err(),
         view.view_mut().split_mode_mut(0).unwrap().next().unwrap().composition(&layout("2:0")).unwrap_err(),
     ] {
         assert_eq!(refused.code(), "E0402", "{refused}");
     }
     // Mirrored tiles are as good as any.
-    assert_eq!(view.view_mut().partition_mut(&layout("(2,2):(1,4)")).unwrap_err().code(), "E0116");
+    // Threads at two places, and threads whose numbers have gaps.
+    let twice = "the thread layout (2,2):(0,1) has thread 0 at index 0 and again at index 1";
+    assert_eq!(view.view_mut().partition_mut(&layout("(2,2):(0,1)")).unwrap_err().to_string(), twice);
+    assert_eq!(view.view_mut().local_partition(&layout("(2,2):(0,1)"), 0).unwrap_err().to_string(), twice);
+    for gaps in ["(2,2):(1,4)", "(2,2):(-1,2)"] {
+        assert_eq!(view.view_mut().partition_mut(&layout(gaps)).unwrap_err().code(), "E0413", "{gaps}");
+    }
 }
 
 #[test]
