@@ -3,18 +3,21 @@
 //! Law: element `c` of an identity tensor is `c`, and an identity tensor that is sliced, tiled or partitioned as a tensor of data is has at every coordinate the
 //! coordinate, in the whole, of what the other has there. Nothing is stored.
 //!
-//! Tiles may cover more than the tensor here: the coordinates past an edge are what a predicate compares with the shape.
+//! Tiles may cover more than the tensor here: the coordinates past an edge are what a predicate compares with the shape. [`TensorView::gather`] and [`TensorViewMut::scatter`] copy between
+//! a part of a tensor, given by its coordinates, and any other tensor, as far as there are elements.
 
 use std::fmt;
 
 use tilewright_layout::{Coordinate, Layout, LayoutError, Profile, Stride, Tree};
 
 use crate::error::TensorError;
-use crate::offsets::inside;
+use crate::offsets::{Offsets, inside};
 use crate::position::Position;
 use crate::rearrange::{Rearrangement, rearranged};
 use crate::tensor::Tensor;
 use crate::tiling::Tiling;
+use crate::transform::same_size;
+use crate::view::{TensorView, TensorViewMut};
 
 /// A tensor of coordinates (CuTe `make_identity_tensor`).
 ///
@@ -93,15 +96,162 @@ impl CoordinateTensor {
 
     /// Of each coordinate, whether it is inside a shape: below it in every mode. In the same modes, compact (CuTe `elem_less`).
     ///
-    /// Errors: there is not so much memory.
+    /// Errors: the shape nests in another way than the coordinates do; there is not so much memory.
     pub fn elem_less(&self, shape: &Tree<i64>) -> Result<Tensor<bool>, TensorError> {
+        self.fits("elem_less", shape)?;
         let layout = Layout::compact(&self.map.shape())?;
         let mut predicate = Tensor::filled(layout, false)?;
-        for (place, index) in predicate.as_mut_slice().iter_mut().zip(0..) {
-            let coord = self.get(index)?;
-            *place = coord.elem_less(shape).proved() && coord.leaves().iter().all(|index| *index >= 0);
-        }
+        let mut places = predicate.as_mut_slice().iter_mut();
+        self.each(|coord| {
+            if let Some(place) = places.next() {
+                *place = place_in(coord, shape.leaves()).is_some();
+            }
+            Ok(())
+        })?;
         Ok(predicate)
+    }
+
+    /// Refuses a shape that nests in another way than the coordinates do.
+    fn fits(&self, op: &'static str, shape: &Tree<i64>) -> Result<(), TensorError> {
+        if *shape.profile() == self.codomain {
+            return Ok(());
+        }
+        Err(LayoutError::Coordinate { op, path: Vec::new(), shape: Box::new(shape.profile().clone()) }.into())
+    }
+
+    /// Calls `f` with the leaves of the coordinate at each index, in order.
+    fn each(&self, mut f: impl FnMut(&[i64]) -> Result<(), TensorError>) -> Result<(), TensorError> {
+        let leaves = |step: &Coordinate| Ok::<_, LayoutError>(step.in_profile(&self.codomain)?.leaves().to_vec());
+        let mut at = leaves(&self.start)?;
+        let mut axes = Vec::new();
+        for leaf in self.map.leaves().iter().filter(|leaf| leaf.extent > 1) {
+            axes.push((leaf.extent, 0_i64, leaves(&leaf.stride)?));
+        }
+        // Sums of steps on the way lie between these two ends in every mode.
+        for (position, start) in at.iter().enumerate() {
+            let (mut least, mut greatest) = (i128::from(*start), i128::from(*start));
+            for (extent, _, step) in &axes {
+                let reach = i128::from(step.get(position).copied().unwrap_or(0)) * i128::from(extent - 1);
+                (least, greatest) = (least + reach.min(0), greatest + reach.max(0));
+            }
+            if [least, greatest, greatest - least].into_iter().any(|number| i64::try_from(number).is_err()) {
+                return Err(LayoutError::Overflow { op: "coordinate" }.into());
+            }
+        }
+        loop {
+            f(&at)?;
+            // As a counter goes on: the first axis that has a next index takes it, and those before it begin again.
+            let mut moved = false;
+            for (extent, index, step) in &mut axes {
+                let (next, times) = if *index + 1 < *extent { (*index + 1, 1) } else { (0, 1 - *extent) };
+                at.iter_mut().zip(step.iter()).for_each(|(place, step)| *place += step * times);
+                *index = next;
+                if next > 0 {
+                    moved = true;
+                    break;
+                }
+            }
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The colexicographic index of a coordinate, leaf by leaf; none outside the shape.
+fn place_in(coord: &[i64], extents: &[i64]) -> Option<i64> {
+    let (mut index, mut step) = (0_i64, 1_i64);
+    for (at, extent) in coord.iter().zip(extents) {
+        if *at < 0 || at >= extent {
+            return None;
+        }
+        // Below the size of the shape.
+        index = index.wrapping_add(at.wrapping_mul(step));
+        step = step.wrapping_mul(*extent);
+    }
+    Some(index)
+}
+
+impl<T: Copy, L: Offsets> TensorView<'_, T, L> {
+    /// Copies what lies at the coordinates of a tensor of coordinates: element `i` of `dst` becomes that at coordinate `i`, or `outside`, where the coordinate is outside this tensor.
+    ///
+    /// So a part of an identity tensor, tiled past the edge, is copied as that part of the tensor would be, with zeros where nothing is (a copy with a predicate that fills with zeros).
+    /// Errors: the sizes differ (E0420); the shape of this tensor nests in another way than the coordinates do.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::{CoordinateTensor, Tensor, Tiling};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let matrix = Tensor::from_fn("(3,5):(5,1)".parse::<Layout>()?, |index| index + 1)?;
+    /// // Tiles of 2 x 4: the last one has one row and one column of the matrix.
+    /// let tiles = CoordinateTensor::identity(&matrix.shape())?;
+    /// let last = tiles.local_tile(&"[2:1;4:1]".parse()?, &"(1,1)".parse()?)?;
+    /// let mut tile = Tensor::filled("(2,4):(4,1)".parse::<Layout>()?, -1)?;
+    /// matrix.view().gather(&last, &mut tile.view_mut(), 0)?;
+    /// assert_eq!(tile.as_slice(), [15, 0, 0, 0, 0, 0, 0, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn gather<D: Offsets>(
+        &self,
+        at: &CoordinateTensor,
+        dst: &mut TensorViewMut<'_, T, D>,
+        outside: T,
+    ) -> Result<(), TensorError> {
+        let shape = self.shape();
+        at.fits("gather", &shape)?;
+        same_size(at.size(), dst.size())?;
+        let mut elements = dst.iter_mut();
+        at.each(|coord| {
+            let value = match place_in(coord, shape.leaves()) {
+                Some(index) => *self.get(index)?,
+                None => outside,
+            };
+            if let Some(element) = elements.next() {
+                *element = value;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl<T: Copy, L: Offsets> TensorViewMut<'_, T, L> {
+    /// Copies to the coordinates of a tensor of coordinates: the element at coordinate `i` becomes element `i` of `src`; what would lie outside is left out. Of several that go to one
+    /// place, the last stays.
+    ///
+    /// The way back of [`TensorView::gather`]: what a thread holds of a tile that reaches past the edge is stored as far as there is a tensor.
+    /// Errors: as there.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::{CoordinateTensor, Tensor, Tiling};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut matrix = Tensor::filled("(2,3):(3,1)".parse::<Layout>()?, 0)?;
+    /// let right = CoordinateTensor::identity(&matrix.shape())?.local_tile(&"[2:1;2:1]".parse()?, &"(0,1)".parse()?)?;
+    /// let tile = Tensor::filled("(2,2):(1,2)".parse::<Layout>()?, 7)?;
+    /// matrix.view_mut().scatter(&right, &tile.view())?;
+    /// assert_eq!(matrix.as_slice(), [0, 0, 7, 0, 0, 7]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scatter<S: Offsets>(
+        &mut self,
+        at: &CoordinateTensor,
+        src: &TensorView<'_, T, S>,
+    ) -> Result<(), TensorError> {
+        let shape = self.shape();
+        at.fits("scatter", &shape)?;
+        same_size(src.size(), at.size())?;
+        let mut elements = src.iter();
+        at.each(|coord| {
+            let value = elements.next();
+            if let (Some(index), Some(value)) = (place_in(coord, shape.leaves()), value) {
+                self.set(index, *value)?;
+            }
+            Ok(())
+        })
     }
 }
 

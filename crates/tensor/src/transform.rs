@@ -27,7 +27,8 @@ use rows::{pairs, quadruples, singles, triples};
 /// An element of so many bytes is written back as it was where a predicate does not hold: that costs less than to ask first.
 const BLENDED: usize = 16;
 
-fn same_size(first: i64, second: i64) -> Result<(), TensorError> {
+/// Refuses operands of different sizes.
+pub(crate) fn same_size(first: i64, second: i64) -> Result<(), TensorError> {
     if first == second { Ok(()) } else { Err(TensorError::Sizes { first, second }) }
 }
 

@@ -1,7 +1,9 @@
 //! What is done with elements: recasts, coordinates, zips, text, comparison, prepared access, fragments.
 
-use tilewright_layout::{Composed, Layout, Leaf, Tiler, Tree};
-use tilewright_tensor::{CoordinateTensor, Tensor, TensorView, TensorViewMut, Tiling, Tolerance, Zipped};
+use tilewright_layout::{Composed, Layout, Leaf, Tiler, Tree, Xor};
+use tilewright_tensor::{
+    CoordinateTensor, Offsets, Tensor, TensorError, TensorView, TensorViewMut, Tiling, Tolerance, Zipped,
+};
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()
@@ -140,6 +142,78 @@ fn coordinates_follow_the_data() {
     let coords: Vec<String> = nested.iter().map(|coord| coord.to_string()).collect();
     assert_eq!(coords[7], "((1,0),1)");
     assert_eq!(nested.get([6, 0]).unwrap_err().code(), "E0403");
+}
+
+/// Every element at its coordinate, and nothing else: through plain, strided and swizzled layouts, for parts of every kind.
+fn gathered_and_scattered<L: Offsets>(map: L) {
+    let (rows, columns) = (11, 7);
+    let matrix = Tensor::from_fn(map.clone(), |index| index + 1).unwrap();
+    let whole = CoordinateTensor::identity(&matrix.shape()).unwrap();
+    let tiles = whole.zipped_divide(&"[4:1;2:2]".parse().unwrap()).unwrap();
+    let threads = layout("(2,2):(2,1)");
+    let parts = [
+        whole.slice(&"(_,3)".parse().unwrap()).unwrap(),
+        whole.select(&[1, 0]).unwrap(),
+        whole.local_tile(&"[4:1;4:1]".parse().unwrap(), &"(2,1)".parse().unwrap()).unwrap(),
+        whole.local_partition(&threads, 3).unwrap(),
+        tiles.slice(&"((1,_),(_,1))".parse().unwrap()).unwrap(),
+        tiles,
+    ];
+    for part in &parts {
+        let shape = part.shape();
+        let mut gathered = Tensor::filled(Layout::row_major(&shape).unwrap(), -7).unwrap();
+        matrix.view().gather(part, &mut gathered.view_mut(), 0).unwrap();
+        let source = Tensor::from_fn(Layout::compact(&shape).unwrap(), |index| 1000 + index).unwrap();
+        let mut scattered = Tensor::filled(map.clone(), 0).unwrap();
+        scattered.view_mut().scatter(part, &source.view()).unwrap();
+        let predicate = part.elem_less(&matrix.shape()).unwrap();
+        let mut expected = Tensor::filled(map.clone(), 0).unwrap();
+        for index in 0..part.size() {
+            let coord = part.get(index).unwrap();
+            let (i, j) = (coord.leaves()[0], coord.leaves()[1]);
+            let inside = i < rows && j < columns;
+            assert_eq!(*predicate.get(index).unwrap(), inside, "{coord}");
+            assert_eq!(*gathered.get(index).unwrap(), if inside { 1 + i + rows * j } else { 0 }, "{coord}");
+            if inside {
+                expected.set(&coord, 1000 + index).unwrap();
+            }
+        }
+        assert_eq!(scattered.view().to_vec(), expected.view().to_vec(), "{part:?}");
+    }
+    let mut other = Tensor::filled(layout("12:1"), 0).unwrap();
+    assert_eq!(matrix.view().gather(&whole, &mut other.view_mut(), 0).unwrap_err().code(), "E0420");
+    assert_eq!(other.view_mut().scatter(&whole, &matrix.view()).unwrap_err().code(), "E0118");
+}
+
+#[test]
+fn parts_are_gathered_and_scattered_by_their_coordinates() {
+    gathered_and_scattered(layout("(11,7):(7,1)"));
+    gathered_and_scattered(layout("(11,7):(-1,20)"));
+    gathered_and_scattered("S<3,0,3> o 0 o (11,7):(8,1)".parse::<Composed>().unwrap());
+    gathered_and_scattered("(11,7):(^1,^16)".parse::<Layout<Xor>>().unwrap());
+    // A nested shape has coordinates of its own nesting, and no others.
+    let nested = Tensor::from_fn(layout("((2,3),4):((1,8),2)"), |index| index).unwrap();
+    let whole = CoordinateTensor::identity(&nested.shape()).unwrap();
+    let mut copy = Tensor::filled(layout("24:1"), -1).unwrap();
+    nested.view().gather(&whole, &mut copy.view_mut(), -1).unwrap();
+    assert_eq!(copy.as_slice(), (0..24).collect::<Vec<_>>());
+    let flat = CoordinateTensor::identity(&"(6,4)".parse().unwrap()).unwrap();
+    assert_eq!(nested.view().gather(&flat, &mut copy.view_mut(), -1).unwrap_err().code(), "E0118");
+}
+
+#[test]
+fn a_predicate_takes_bounds_that_nest_as_the_coordinates_do() {
+    let identity = CoordinateTensor::identity(&"(3,4)".parse().unwrap()).unwrap();
+    let count = |bounds: &str| {
+        let predicate = identity.elem_less(&bounds.parse().unwrap())?;
+        Ok::<_, TensorError>(predicate.as_slice().iter().filter(|inside| **inside).count())
+    };
+    for (bounds, inside) in [("(3,4)", 12), ("(2,9)", 8), ("(9,9)", 12), ("(0,4)", 0), ("(-1,4)", 0)] {
+        assert_eq!(count(bounds), Ok(inside), "{bounds}");
+    }
+    for bounds in ["12", "(3)", "(3,4,1)", "((3),4)", "()"] {
+        assert_eq!(count(bounds).unwrap_err().code(), "E0118", "{bounds}");
+    }
 }
 
 #[test]

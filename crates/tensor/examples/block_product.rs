@@ -1,0 +1,161 @@
+//! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product, predicates at the edges. Run on the CPU, thread after thread.
+//!
+//! Nothing here knows of rows and columns: `local_tile` cuts the block out, the partitions of a `TiledCopy` and a `TiledMma` say what each thread moves and multiplies, and a tensor of
+//! coordinates, partitioned alike, says what of it lies inside. So the extents need not be multiples of the block.
+//!
+//! ```text
+//! cargo run --release --example block_product
+//! ```
+
+use std::error::Error;
+
+use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::{Coord, Layout, Tiler, coord};
+use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorView, Tiling};
+
+/// The block of a product, and the threads that compute it.
+struct Kernel {
+    block: [i64; 3],
+    /// Rows of A and of B in shared memory, the first mode fastest.
+    shared: [Layout; 2],
+    copies: [TiledCopy; 2],
+    mma: TiledMma,
+}
+
+impl Kernel {
+    fn new() -> Result<Kernel, Box<dyn Error>> {
+        let (block @ [m, n, k], threads) = ([32, 32, 8], 64);
+        // A by single elements, threads along K first. B by four at once along N, where it is contiguous.
+        let one = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?;
+        let along_k: Layout = format!("({},{k}):({k},1)", threads / k).parse()?;
+        let four = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
+        let along_n: Layout = format!("({},{}):(1,{})", n / 4, threads / (n / 4), n / 4).parse()?;
+        let fma = MmaAtom::named("UniversalFMA<F32,F32,F32,F32>")?;
+        Ok(Kernel {
+            block,
+            shared: [format!("({m},{k}):(1,{m})").parse()?, format!("({n},{k}):(1,{n})").parse()?],
+            copies: [
+                TiledCopy::new(one, 32, &along_k, &"(1,1)".parse()?)?,
+                TiledCopy::new(four, 32, &along_n, &"(4,1)".parse()?)?,
+            ],
+            mma: TiledMma::new(fma, &format!("({},16,1):(16,1,0)", threads / 16).parse()?, &Tiler::Keep)?,
+        })
+    }
+
+    /// One block of `C(i,j) = sum over k of A(i,k) * B(j,k)`.
+    fn run(
+        &self,
+        a: &TensorView<'_, f32>,
+        b: &TensorView<'_, f32>,
+        c: &mut Tensor<f32>,
+        at: [i64; 2],
+    ) -> Result<(), Box<dyn Error>> {
+        let [m, n, k] = self.block;
+        let (tiler, [i, j]) = (format!("[{m}:1;{n}:1;{k}:1]").parse::<Tiler>()?, at);
+        let block = coord!(i, j, _)?;
+        // What the block has of each matrix, as coordinates: (32,8,tiles of K) of A and of B, (32,32) of C.
+        let [of_a, of_b, of_c] =
+            [(a.shape(), coord!(1, _, 1)?), (b.shape(), coord!(_, 1, 1)?), (c.shape(), coord!(1, 1, _)?)].map(
+                |(shape, projection): (_, Coord)| {
+                    CoordinateTensor::identity(&shape)?.local_tile_projected(&tiler, &block, &projection)
+                },
+            );
+        let (of_a, of_b, of_c) = (of_a?, of_b?, of_c?);
+        let mut shared_a = Tensor::filled(self.shared[0].clone(), 0.0)?;
+        let mut shared_b = Tensor::filled(self.shared[1].clone(), 0.0)?;
+        // The sums of each thread, in registers.
+        let threads = self.mma.threads();
+        let parts = (0..threads).map(|thread| of_c.partition_for(&self.mma.get_slice(&thread)?, Operand::C));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let mut sums = parts
+            .iter()
+            .map(|part| Tensor::filled(Layout::compact(&part.shape())?, 0.0_f32))
+            .collect::<Result<Vec<_>, _>>()?;
+
+        let steps = of_a.shape().mode(2).map_or(Ok(1), |steps| steps.product())?;
+        for step in 0..steps {
+            for thread in 0..threads {
+                for (copy, view, tiles, shared) in
+                    [(&self.copies[0], a, &of_a, &mut shared_a), (&self.copies[1], b, &of_b, &mut shared_b)]
+                {
+                    let slice = copy.get_slice(&thread)?;
+                    let tile = tiles.slice(&coord!(_, _, step)?)?;
+                    let from = tile.partition_at(&slice, CopyEnd::Source)?;
+                    let mut to = shared.view_mut().partition_at(&slice, CopyEnd::Destination)?;
+                    // Past the edges there are zeros.
+                    view.gather(&from, &mut to, 0.0)?;
+                }
+            }
+            // Here a GPU would wait for all threads.
+            for (thread, sums) in (0..threads).zip(&mut sums) {
+                let slice = self.mma.get_slice(&thread)?;
+                let part_a = shared_a.view().partition_for(&slice, Operand::A)?;
+                let part_b = shared_b.view().partition_for(&slice, Operand::B)?;
+                product(&part_a, &part_b, sums)?;
+            }
+        }
+        for (part, sums) in parts.iter().zip(&sums) {
+            c.view_mut().scatter(part, &sums.view())?;
+        }
+        Ok(())
+    }
+}
+
+/// What the instructions of one thread compute: `C(v,m,n) += sum over k of A(v,m,k) * B(v,n,k)`.
+fn product(a: &TensorView<'_, f32>, b: &TensorView<'_, f32>, c: &mut Tensor<f32>) -> Result<(), Box<dyn Error>> {
+    let extent = |view: &TensorView<'_, f32>, mode| view.shape().mode(mode).map_or(Ok(1), |mode| mode.product());
+    let (m, n, k) = (extent(a, 1)?, extent(b, 1)?, extent(a, 2)?);
+    for j in 0..n {
+        for i in 0..m {
+            let mut sum = *c.get([0, i, j])?;
+            for l in 0..k {
+                sum += a.get([0, i, l])? * b.get([0, j, l])?;
+            }
+            c.set([0, i, j], sum)?;
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let kernel = Kernel::new()?;
+    let [m, n, _] = kernel.block;
+    println!("block       {:?}, by {} threads", kernel.block, kernel.mma.threads());
+    println!("copy of A   {}", kernel.copies[0].thread_values(CopyEnd::Source)?);
+    println!("copy of B   {}", kernel.copies[1].thread_values(CopyEnd::Source)?);
+    println!("sums        {}", kernel.mma.thread_values(Operand::C)?);
+    // Multiples of the block, and not.
+    for [rows, columns, terms] in [[64, 64, 16], [45, 70, 21]] {
+        let small = |index: i64| (index * 7 % 11 - 5) as f32;
+        let a = Tensor::from_fn(format!("({rows},{terms}):({terms},1)").parse::<Layout>()?, small)?;
+        let b = Tensor::from_fn(format!("({columns},{terms}):(1,{columns})").parse::<Layout>()?, small)?;
+        let mut c = Tensor::filled(format!("({rows},{columns}):({columns},1)").parse::<Layout>()?, f32::NAN)?;
+        for j in 0..(columns - 1) / n + 1 {
+            for i in 0..(rows - 1) / m + 1 {
+                kernel.run(&a.view(), &b.view(), &mut c, [i, j])?;
+            }
+        }
+        // Small integers: the sums are exact, whatever their order.
+        for i in 0..rows {
+            for j in 0..columns {
+                let mut sum = 0.0;
+                for l in 0..terms {
+                    sum += a.get([i, l])? * b.get([j, l])?;
+                }
+                if *c.get([i, j])? != sum {
+                    return Err(format!("C({i},{j}) is {}, but should be {sum}", c.get([i, j])?).into());
+                }
+            }
+        }
+        println!("product     of {rows} x {terms} and {terms} x {columns} checked");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn runs() {
+        super::main().unwrap();
+    }
+}
