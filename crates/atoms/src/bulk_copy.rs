@@ -21,13 +21,12 @@
 //! [`TensorMap`]'s box.)
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::arch::Arch;
 use crate::error::AtomError;
-use crate::pattern::Pattern;
+use crate::family::{Family, sealed::Made};
 use crate::tensor_map::{MAX_DIMENSIONS, TensorMap};
 
 /// Which way a bulk copy goes.
@@ -90,7 +89,7 @@ pub struct BulkCopy {
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Facts {
+pub struct Facts {
     direction: BulkDirection,
     mode: BulkMode,
     multicast: bool,
@@ -98,61 +97,41 @@ struct Facts {
 }
 
 /// Bulk copies whose names differ in dimensions alone.
-#[derive(Debug, Clone, Copy)]
-pub struct BulkFamily {
-    pattern: Pattern,
-    arch: Arch,
-    facts: Facts,
-}
+pub type BulkFamily = Family<BulkCopy>;
 
 const fn family(arch: Arch, pattern: &'static str, direction: BulkDirection, mode: BulkMode) -> BulkFamily {
-    BulkFamily { pattern: Pattern(pattern), arch, facts: Facts { direction, mode, multicast: false, ctas: 1 } }
+    Family::new(arch, pattern, Facts { direction, mode, multicast: false, ctas: 1 })
 }
 
 impl BulkFamily {
     const fn multicast(self) -> BulkFamily {
-        BulkFamily { facts: Facts { multicast: true, ..self.facts }, ..self }
+        self.with_rule(Facts { multicast: true, ..*self.rule() })
     }
 
     const fn paired(self) -> BulkFamily {
-        BulkFamily { facts: Facts { ctas: 2, ..self.facts }, ..self }
+        self.with_rule(Facts { ctas: 2, ..*self.rule() })
+    }
+}
+
+impl Made for BulkCopy {
+    type Rule = Facts;
+
+    const KIND: &'static str = "bulk copy";
+
+    fn tables() -> &'static [&'static [BulkFamily]] {
+        &[FAMILIES]
     }
 
-    /// The names, with choices in braces.
-    pub fn pattern(&self) -> &'static str {
-        self.pattern.0
-    }
-
-    /// The least machine that has them.
-    pub fn arch(&self) -> Arch {
-        self.arch
-    }
-
-    /// All names, written out.
-    pub fn names(&self) -> Vec<String> {
-        self.pattern.names()
-    }
-
-    /// The instruction of this name.
-    ///
-    /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
-    pub fn member(&self, name: &str) -> Result<BulkCopy, AtomError> {
-        self.find(name).ok_or_else(|| AtomError::unknown("bulk copy", name, self.names()))
-    }
-
-    fn find(&self, name: &str) -> Option<BulkCopy> {
-        let Facts { mode, .. } = self.facts;
-        self.pattern.matches(name).then(|| {
-            let said = name.split(['_', ':']).find_map(|word| word.strip_suffix('D')?.parse::<usize>().ok());
-            let all = match mode {
-                BulkMode::Bytes => (0, 0),
-                BulkMode::Tile => (1, MAX_DIMENSIONS),
-                BulkMode::Im2col => (3, MAX_DIMENSIONS),
-                BulkMode::FourRows => (2, 2),
-            };
-            let dimensions = said.map_or(all, |said| (said, said));
-            BulkCopy { name: name.into(), arch: self.arch, facts: self.facts, dimensions }
-        })
+    fn make(name: &str, arch: Arch, facts: &Facts) -> Result<BulkCopy, AtomError> {
+        let said = name.split(['_', ':']).find_map(|word| word.strip_suffix('D')?.parse::<usize>().ok());
+        let all = match facts.mode {
+            BulkMode::Bytes => (0, 0),
+            BulkMode::Tile => (1, MAX_DIMENSIONS),
+            BulkMode::Im2col => (3, MAX_DIMENSIONS),
+            BulkMode::FourRows => (2, 2),
+        };
+        let dimensions = said.map_or(all, |said| (said, said));
+        Ok(BulkCopy { name: name.into(), arch, facts: *facts, dimensions })
     }
 }
 
@@ -189,16 +168,12 @@ impl BulkCopy {
     ///
     /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
     pub fn named(name: &str) -> Result<BulkCopy, AtomError> {
-        let found = BulkCopy::families().find_map(|family| family.find(name));
-        found.ok_or_else(|| {
-            let names = BulkCopy::families().flat_map(BulkFamily::names);
-            AtomError::unknown("bulk copy", name, names)
-        })
+        Family::named(name)
     }
 
     /// The families of bulk copies.
     pub fn families() -> impl Iterator<Item = &'static BulkFamily> {
-        FAMILIES.iter()
+        Family::all()
     }
 
     /// The name.

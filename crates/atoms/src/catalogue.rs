@@ -1,40 +1,25 @@
-//! The instructions that are known by name.
-//!
-//! Law: each family is a pattern of names and one rule that makes the atom of each. A name belongs to at most one family, and its atom bears that name.
+//! The matrix products that are known by name: how the atom of a name is made.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
 use crate::error::AtomError;
+use crate::family::{Family, sealed::Made};
 use crate::instructions;
 use crate::mma::{MmaAtom, MmaTypes};
-use crate::pattern::Pattern;
 use crate::value_type::ValueType;
 
-/// Instructions whose names differ in types, extents and options alone.
-///
-/// ```
-/// use tilewright_atoms::MmaAtom;
-///
-/// let family = MmaAtom::families().find(|family| family.pattern().contains("x16_F32BF16BF16_{SS")).unwrap();
-/// let names = family.names();
-/// assert!(names.contains(&"SM90_64x128x16_F32BF16BF16_SS".into()));
-/// assert_eq!(family.member(&names[0])?.name(), names[0]);
-/// # Ok::<(), tilewright_atoms::AtomError>(())
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct MmaFamily {
-    pub(crate) pattern: Pattern,
-    pub(crate) arch: Arch,
-    pub(crate) rule: Rule,
-}
+/// What matrix products are called in messages.
+const KIND: &str = "instruction";
+
+/// Matrix products whose names differ in types, extents and options alone.
+pub type MmaFamily = Family<MmaAtom>;
 
 /// How an atom is made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Rule {
+pub enum Rule {
     /// From a row of a table: the shape and the types stand in the name, as `16x8x8_F32F16F16F32`.
     Row(Row),
     /// From what else stands in the name.
@@ -43,7 +28,7 @@ pub(crate) enum Rule {
 
 /// A row of the published tables: thread-value layouts as text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub struct Row {
     pub(crate) threads: &'static str,
     pub(crate) a: &'static str,
     pub(crate) b: &'static str,
@@ -51,7 +36,7 @@ pub(crate) struct Row {
 }
 
 /// One name of a family.
-pub(crate) struct Member<'a> {
+pub struct Member<'a> {
     pub(crate) name: &'a str,
     pub(crate) arch: Arch,
 }
@@ -115,7 +100,7 @@ impl Member<'_> {
     }
 
     pub(crate) fn unknown(&self) -> AtomError {
-        AtomError::unknown::<&str>("instruction", self.name, [])
+        AtomError::unknown::<&str>(KIND, self.name, [])
     }
 }
 
@@ -142,7 +127,7 @@ fn types_in(mut word: &str) -> Option<MmaTypes> {
 
 impl MmaFamily {
     pub(crate) const fn row(arch: Arch, pattern: &'static str, row: Row) -> MmaFamily {
-        MmaFamily { pattern: Pattern(pattern), arch, rule: Rule::Row(row) }
+        Family::new(arch, pattern, Rule::Row(row))
     }
 
     pub(crate) const fn derived(
@@ -150,37 +135,25 @@ impl MmaFamily {
         pattern: &'static str,
         make: fn(&Member<'_>) -> Result<MmaAtom, AtomError>,
     ) -> MmaFamily {
-        MmaFamily { pattern: Pattern(pattern), arch, rule: Rule::Derived(make) }
+        Family::new(arch, pattern, Rule::Derived(make))
+    }
+}
+
+impl Made for MmaAtom {
+    type Rule = Rule;
+
+    const KIND: &'static str = KIND;
+
+    fn tables() -> &'static [&'static [MmaFamily]] {
+        instructions::ALL
     }
 
-    /// The names, with choices in braces: `SM80_16x8x32_S32{S8,U8}{S8,U8}S32_TN{,_SATURATE}`; `{8,16,..,256}` are the numbers of a progression.
-    pub fn pattern(&self) -> &'static str {
-        self.pattern.0
-    }
-
-    /// The least machine that has them.
-    pub fn arch(&self) -> Arch {
-        self.arch
-    }
-
-    /// All names, written out.
-    pub fn names(&self) -> Vec<String> {
-        self.pattern.names()
-    }
-
-    /// The instruction of this name.
-    ///
-    /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
-    pub fn member(&self, name: &str) -> Result<MmaAtom, AtomError> {
-        self.find(name).unwrap_or_else(|| Err(AtomError::unknown("instruction", name, self.names())))
-    }
-
-    fn find(&self, name: &str) -> Option<Result<MmaAtom, AtomError>> {
-        let member = self.pattern.matches(name).then_some(Member { name, arch: self.arch })?;
-        Some(match self.rule {
-            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, row)),
+    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<MmaAtom, AtomError> {
+        let member = Member { name, arch };
+        match rule {
+            Rule::Row(row) => member.signature().and_then(|(shape, types)| member.atom(shape, types, *row)),
             Rule::Derived(make) => make(&member),
-        })
+        }
     }
 }
 
@@ -199,14 +172,11 @@ impl MmaAtom {
     /// assert!(error.help().unwrap().starts_with("is `SM80_16x8x16_F32BF16BF16F32_TN`"));
     /// ```
     pub fn named(name: &str) -> Result<MmaAtom, AtomError> {
-        MmaAtom::families().find_map(|family| family.find(name)).unwrap_or_else(|| {
-            let names = MmaAtom::families().flat_map(MmaFamily::names);
-            Err(AtomError::unknown("instruction", name, names))
-        })
+        Family::named(name)
     }
 
     /// The families of instructions that are known by name, by machine.
     pub fn families() -> impl Iterator<Item = &'static MmaFamily> {
-        instructions::ALL.iter().copied().flatten()
+        Family::all()
     }
 }

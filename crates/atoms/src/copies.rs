@@ -9,31 +9,23 @@ mod basic;
 mod matrices;
 mod tensor_memory;
 
-use alloc::string::String;
-use alloc::vec::Vec;
-
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
 use crate::copy::{CopyAtom, CopyEnd};
 use crate::error::AtomError;
-use crate::pattern::Pattern;
+use crate::family::{Family, sealed::Made};
 use crate::thread_value::ThreadValue;
 
 /// Every table.
 const ALL: &[&[CopyFamily]] = &[basic::FAMILIES, matrices::FAMILIES, tensor_memory::FAMILIES];
 
 /// Copies whose names differ in widths and options alone.
-#[derive(Debug, Clone, Copy)]
-pub struct CopyFamily {
-    pattern: Pattern,
-    arch: Arch,
-    rule: Rule,
-}
+pub type CopyFamily = Family<CopyAtom>;
 
 /// How an atom is made.
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+pub enum Rule {
     /// From a row of a table.
     Row(Row),
     /// One thread copies as many bits as the number in the name, after the text.
@@ -46,48 +38,30 @@ enum Rule {
 
 /// A row of the published tables: each end as text, and how many threads name the same bits there.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+pub struct Row {
     threads: i64,
     source: (&'static str, i64),
     destination: (&'static str, i64),
     reference: CopyEnd,
 }
 
-impl CopyFamily {
-    /// The names, with choices in braces.
-    pub fn pattern(&self) -> &'static str {
-        self.pattern.0
+impl Made for CopyAtom {
+    type Rule = Rule;
+
+    const KIND: &'static str = "copy";
+
+    fn tables() -> &'static [&'static [CopyFamily]] {
+        ALL
     }
 
-    /// The least machine that has them.
-    pub fn arch(&self) -> Arch {
-        self.arch
-    }
-
-    /// All names, written out.
-    pub fn names(&self) -> Vec<String> {
-        self.pattern.names()
-    }
-
-    /// The instruction of this name.
-    ///
-    /// Errors: the name is not one of the family's ([`AtomError::UnknownName`]).
-    pub fn member(&self, name: &str) -> Result<CopyAtom, AtomError> {
-        self.find(name).unwrap_or_else(|| Err(AtomError::unknown("copy", name, self.names())))
-    }
-
-    fn find(&self, name: &str) -> Option<Result<CopyAtom, AtomError>> {
-        self.pattern.matches(name).then(|| self.make(name))
-    }
-
-    fn make(&self, name: &str) -> Result<CopyAtom, AtomError> {
+    fn make(name: &str, arch: Arch, rule: &Rule) -> Result<CopyAtom, AtomError> {
         let layout = |(text, holders): (&str, i64)| Ok::<_, AtomError>(ThreadValue::shared(text.parse()?, holders));
         let number = |after: &str| {
             let text = name.split_once(after).map_or("", |(_, rest)| rest);
             let digits = text.find(|c: char| !c.is_ascii_digit()).map_or(text, |end| text.split_at(end).0);
-            digits.parse::<i64>().map_err(|_| AtomError::unknown::<&str>("copy", name, []))
+            digits.parse::<i64>().map_err(|_| AtomError::unknown::<&str>(CopyAtom::KIND, name, []))
         };
-        let (threads, [source, destination], reference) = match self.rule {
+        let (threads, [source, destination], reference) = match *rule {
             Rule::Row(row) => (row.threads, [layout(row.source)?, layout(row.destination)?], row.reference),
             Rule::Bits(after) => {
                 let bits = Layout::tuple([&Layout::unit(), &Layout::mode_of(number(after)?, 1)?])?;
@@ -107,7 +81,7 @@ impl CopyFamily {
             }
         };
         let threads = Layout::mode_of(threads, if threads == 1 { 0 } else { 1 })?;
-        CopyAtom::new(name, self.arch, threads, source, destination, reference)
+        CopyAtom::new(name, arch, threads, source, destination, reference)
     }
 }
 
@@ -116,14 +90,11 @@ impl CopyAtom {
     ///
     /// Errors: there is none, and which ones have names that are near ([`AtomError::UnknownName`]).
     pub fn named(name: &str) -> Result<CopyAtom, AtomError> {
-        CopyAtom::families().find_map(|family| family.find(name)).unwrap_or_else(|| {
-            let names = CopyAtom::families().flat_map(CopyFamily::names);
-            Err(AtomError::unknown("copy", name, names))
-        })
+        Family::named(name)
     }
 
     /// The families of copies that are known by name.
     pub fn families() -> impl Iterator<Item = &'static CopyFamily> {
-        ALL.iter().copied().flatten()
+        Family::all()
     }
 }

@@ -22,7 +22,8 @@ use core::fmt;
 use tilewright_layout::{Layout, Leaf};
 
 use crate::arch::Arch;
-use crate::error::{AtomError, BadThreadValue};
+use crate::error::AtomError;
+use crate::evidence::BadThreadValue;
 use crate::thread_value::ThreadValue;
 
 /// An end of a copy.

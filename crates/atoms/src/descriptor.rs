@@ -30,7 +30,8 @@ use core::fmt;
 
 use tilewright_layout::{Composed, Layout, OuterMap};
 
-use crate::error::{AtomError, Condition, Side};
+use crate::error::AtomError;
+use crate::evidence::{Condition, Side};
 use crate::shared::{Major, SwizzleMode, unit_elements};
 
 /// The 64-bit descriptor of a matrix operand in shared memory.

@@ -7,12 +7,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use tilewright_layout::{LayoutError, Swizzle};
+use tilewright_layout::LayoutError;
 
 use crate::copy::CopyEnd;
 use crate::cotiled::NoTile;
+use crate::evidence::{BadThreadValue, Condition};
 use crate::nearest::nearest;
-use crate::shared::{Major, SwizzleMode};
+use crate::shared::Major;
 
 /// Why there is no such atom or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,126 +167,6 @@ pub enum AtomError {
     Layout(LayoutError),
 }
 
-/// A thread-value layout that is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadThreadValue {
-    /// The atom.
-    pub name: Box<str>,
-    /// The operand.
-    pub operand: Box<str>,
-    /// The layout.
-    pub layout: Box<str>,
-    /// What is wrong with it.
-    pub flaw: Flaw,
-}
-
-/// Why a layout does not say who holds what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Flaw {
-    /// It has two modes, (thread, value).
-    Rank {
-        /// The number of modes that it has.
-        found: usize,
-    },
-    /// It has the threads of the atom.
-    Threads {
-        /// How many it has.
-        found: i64,
-        /// How many the atom has.
-        wanted: i64,
-    },
-    /// Each value of a thread is in another place.
-    Repeated {
-        /// The value mode that stays in one place.
-        mode: Box<str>,
-    },
-    /// Each place is held by as many threads as stated.
-    Holders {
-        /// By how many it is held.
-        found: i64,
-        /// By how many it is said to be.
-        stated: i64,
-    },
-    /// Each place that a thread holds it has as many times as stated, and they are so many in the tile.
-    Copies {
-        /// How many times it has each.
-        found: i64,
-        /// How many times it is said to.
-        stated: i64,
-    },
-    /// Without repetitions it is a bijection onto the tile.
-    Onto {
-        /// What it is without them.
-        found: Box<str>,
-        /// The number of places in the tile.
-        wanted: i64,
-    },
-}
-
-/// A dimension of an operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// M or N, mode 0.
-    MN,
-    /// K, mode 1.
-    K,
-}
-
-/// What makes a layout canonical, and fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Condition {
-    /// The layout has two modes, `(mn, k)`.
-    Rank {
-        /// The number of modes that it has.
-        found: usize,
-    },
-    /// The outer map is a swizzle.
-    Outer,
-    /// The swizzle is one of the four modes, in elements of the given width.
-    Swizzle {
-        /// The swizzle.
-        found: Swizzle,
-        /// That of the 128-byte mode for this width.
-        widest: Swizzle,
-    },
-    /// K takes 32 bytes.
-    Depth {
-        /// The extent of K.
-        found: i64,
-        /// The elements in 32 bytes.
-        wanted: i64,
-    },
-    /// A dimension is a whole number of what one atom has there.
-    Multiple {
-        /// The dimension.
-        side: Side,
-        /// Its extent.
-        found: i64,
-        /// That of the atom.
-        of: i64,
-    },
-    /// Within an atom a dimension has the steps of the atom.
-    Core {
-        /// The dimension.
-        side: Side,
-        /// What the layout has there.
-        found: Box<str>,
-        /// What the atom of this mode has.
-        wanted: Box<str>,
-        /// The mode that the swizzle says.
-        mode: SwizzleMode,
-    },
-    /// From atom to atom, and from unit to unit where they are not swizzled, a dimension has one step.
-    Step {
-        /// The dimension.
-        side: Side,
-        /// What the layout has there.
-        found: Box<str>,
-    },
-}
-
 impl AtomError {
     /// That there is no such name, and the nearest ones that there are.
     pub(crate) fn unknown<S: AsRef<str>>(
@@ -348,64 +229,6 @@ impl AtomError {
 impl From<LayoutError> for AtomError {
     fn from(error: LayoutError) -> AtomError {
         AtomError::Layout(error)
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Side::MN => "mode 0 (MN)",
-            Side::K => "mode 1 (K)",
-        })
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Condition::Rank { found } => write!(f, "it has {found} modes where (mn,k) is needed"),
-            Condition::Outer => f.write_str("its outer map is not a swizzle"),
-            Condition::Swizzle { found, widest } => {
-                write!(
-                    f,
-                    "its swizzle is {found}, but for this element width only {widest} and those of fewer bits are known"
-                )
-            }
-            Condition::Depth { found, wanted } => {
-                write!(f, "its K extent is {found}, but one instruction reads {wanted}")
-            }
-            Condition::Multiple { side, found, of } => {
-                write!(f, "{side} has extent {found}, which is no multiple of {of}")
-            }
-            Condition::Core { side, found, wanted, mode } => {
-                write!(f, "{side} begins with {found}, but with {mode} it must begin with {wanted}")
-            }
-            Condition::Step { side, found } => {
-                write!(f, "{side} goes on with {found}, which is not one step of at least 0")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Flaw::Rank { found } => write!(f, "it has {found} modes where (thread, value) is needed"),
-            Flaw::Threads { found, wanted } => write!(f, "it has {found} threads, but the atom has {wanted}"),
-            Flaw::Repeated { mode } => write!(f, "a thread holds a place more than once, in value mode {mode}"),
-            Flaw::Holders { found, stated } => {
-                write!(f, "each place is held by {found} threads, but {stated} are stated")
-            }
-            Flaw::Copies { found, stated } => {
-                write!(f, "a thread has each place {found} times, but {stated} are stated, of a tile of whole copies")
-            }
-            Flaw::Onto { found, wanted } => {
-                write!(
-                    f,
-                    "without repetitions it is {found}, which is not a bijection onto the {wanted} places of the tile"
-                )
-            }
-        }
     }
 }
 

@@ -17,7 +17,8 @@ use core::fmt;
 use tilewright_layout::Layout;
 
 use crate::arch::Arch;
-use crate::error::{AtomError, BadThreadValue, Flaw};
+use crate::error::AtomError;
+use crate::evidence::{BadThreadValue, Flaw};
 use crate::thread_value::ThreadValue;
 use crate::value_type::ValueType;
 

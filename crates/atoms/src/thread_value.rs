@@ -16,7 +16,7 @@ use alloc::string::ToString;
 
 use tilewright_layout::{Layout, Leaf};
 
-use crate::error::Flaw;
+use crate::evidence::Flaw;
 
 /// A thread-value layout and by how many threads each place of its tile is held.
 ///

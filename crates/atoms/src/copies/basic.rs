@@ -3,7 +3,6 @@
 use super::{CopyFamily, Row, Rule};
 use crate::arch::Arch::{self, Sm50, Sm80, Sm100, Universal};
 use crate::copy::CopyEnd;
-use crate::pattern::Pattern;
 
 /// One value of any width: as wide as the data is aligned.
 const VALUE: Rule = Rule::Row(Row {
@@ -19,7 +18,7 @@ const fn shuffle(destination: &'static str) -> Rule {
 }
 
 const fn family(arch: Arch, pattern: &'static str, rule: Rule) -> CopyFamily {
-    CopyFamily { pattern: Pattern(pattern), arch, rule }
+    CopyFamily::new(arch, pattern, rule)
 }
 
 #[rustfmt::skip]

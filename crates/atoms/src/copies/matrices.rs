@@ -6,7 +6,6 @@
 use super::{CopyFamily, Row, Rule};
 use crate::arch::Arch::{self, Sm75, Sm90, Sm100};
 use crate::copy::CopyEnd;
-use crate::pattern::Pattern;
 
 /// An end as text, and how many threads name the same bits there.
 type End = (&'static str, i64);
@@ -31,12 +30,12 @@ const BYTES_4: End = ("((4,8),(8,2,2,4)):((256,8),(1,128,64,1024))", 1);
 
 const fn load(arch: Arch, pattern: &'static str, source: End, destination: End) -> CopyFamily {
     let row = Row { threads: 32, source, destination, reference: CopyEnd::Destination };
-    CopyFamily { pattern: Pattern(pattern), arch, rule: Rule::Row(row) }
+    CopyFamily::new(arch, pattern, Rule::Row(row))
 }
 
 const fn store(arch: Arch, pattern: &'static str, source: End, destination: End) -> CopyFamily {
     let row = Row { threads: 32, source, destination, reference: CopyEnd::Source };
-    CopyFamily { pattern: Pattern(pattern), arch, rule: Rule::Row(row) }
+    CopyFamily::new(arch, pattern, Rule::Row(row))
 }
 
 #[rustfmt::skip]

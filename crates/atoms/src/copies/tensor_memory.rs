@@ -12,7 +12,6 @@ use alloc::format;
 use super::{CopyFamily, Rule};
 use crate::arch::Arch::Sm100;
 use crate::error::AtomError;
-use crate::pattern::Pattern;
 use crate::thread_value::ThreadValue;
 
 /// A load from all of `bits` bits to these registers.
@@ -26,7 +25,7 @@ const fn family(
     after: &'static str,
     rule: fn(i64) -> Result<[ThreadValue; 2], AtomError>,
 ) -> CopyFamily {
-    CopyFamily { pattern: Pattern(pattern), arch: Sm100, rule: Rule::Repeated(after, rule) }
+    CopyFamily::new(Sm100, pattern, Rule::Repeated(after, rule))
 }
 
 const fn from_shared(
@@ -35,7 +34,7 @@ const fn from_shared(
     destination: &'static str,
     copies: i64,
 ) -> CopyFamily {
-    CopyFamily { pattern: Pattern(pattern), arch: Sm100, rule: Rule::Multiplied(source, destination, copies) }
+    CopyFamily::new(Sm100, pattern, Rule::Multiplied(source, destination, copies))
 }
 
 #[rustfmt::skip]
