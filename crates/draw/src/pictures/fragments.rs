@@ -85,6 +85,20 @@ impl Owners {
     }
 }
 
+impl Owners {
+    /// That places have more holders than a cell can show, if they have.
+    fn shared(&self) -> Option<String> {
+        let mut holders = self.places.iter().flatten().map(|owner| owner.others.saturating_add(1));
+        let first = holders.next()?;
+        let (fewest, most) = holders.fold((first, first), |(fewest, most), count| (fewest.min(count), most.max(count)));
+        match (fewest, most) {
+            (_, 1) => None,
+            (all, most) if all == most => Some(format!("{all} holders each: the first is shown")),
+            (_, most) => Some(format!("up to {most} holders: the first is shown")),
+        }
+    }
+}
+
 /// The panel of one of several operands, told in the titles of its cells.
 fn operand<'a>(
     side: &'static str,
@@ -122,6 +136,7 @@ fn panel<'a>(
     if !fits(rows.len(), columns.len()) && style.medium == Medium::Page {
         return Ok(Panel::new(heading, image(&owners, &rows, &columns, &place, style)).noted(counts));
     }
+    let shared = owners.shared();
     let fill = move |row: i64, column: i64, cell: &mut crate::grid::Cell| {
         let Some(owner) = owners.at(place(row, column)) else {
             cell.fill = Paint::Void;
@@ -153,7 +168,11 @@ fn panel<'a>(
             let _ = write!(cell.title, ", and {others} more");
         }
     };
-    Ok(Panel::new(heading, Body::Grid(Grid::new(rows, columns, fill))))
+    let panel = Panel::new(heading, Body::Grid(Grid::new(rows, columns, fill)));
+    Ok(match shared {
+        Some(note) => panel.noted(note),
+        None => panel,
+    })
 }
 
 /// The image of a tile: a pixel for each place, or for the first of a block.
