@@ -1,0 +1,263 @@
+//! Layouts seen through another map, and layouts of XOR strides, which are such.
+
+use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Leaf, Profile, StaticComposed, Stride, Tree, Xor};
+
+use super::sealed::Sealed;
+use super::{MAX_WALK, Offsets, inside, outside, within};
+use crate::error::TensorError;
+use crate::walk::Walk;
+
+impl Sealed for Composed {
+    const MAPPED: bool = true;
+}
+
+impl Offsets for Composed {
+    type Derived = Composed;
+
+    fn derived(&self) -> Result<Composed, TensorError> {
+        Ok(self.clone())
+    }
+
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
+    }
+
+    fn shape(&self) -> Tree<i64> {
+        Composed::shape(self)
+    }
+
+    fn profile(&self) -> Profile {
+        Composed::profile(self).clone()
+    }
+
+    fn rank(&self) -> usize {
+        Composed::rank(self)
+    }
+
+    fn size(&self) -> i64 {
+        Composed::size(self)
+    }
+
+    #[inline]
+    fn offset(&self, index: i64) -> Result<i64, TensorError> {
+        within(index, Composed::size(self), || Composed::shape(self))?;
+        Ok(self.eval(&index)?)
+    }
+
+    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
+        inside(coord, &Composed::shape(self))?;
+        Ok(self.eval_at(coord)?)
+    }
+
+    fn range(&self) -> Result<(i64, i64), TensorError> {
+        // The least value is the greatest of the negatives.
+        let negated = || self.then(Layout::mode_of(2, -1)?)?.cosize();
+        let by_bounds = |end: Result<i64, LayoutError>| end.ok()?.checked_sub(1);
+        if let (Some(greatest), Some(least)) = (by_bounds(self.cosize()), by_bounds(negated())) {
+            return Ok((least.saturating_neg(), greatest));
+        }
+        let size = Composed::size(self);
+        if size > MAX_WALK {
+            return Err(LayoutError::Undecided { op: "range", limit: MAX_WALK as usize }.into());
+        }
+        let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+        for index in 0..size {
+            let offset = self.eval(&index)?;
+            (least, greatest) = (least.min(offset), greatest.max(offset));
+        }
+        Ok((least, greatest))
+    }
+
+    fn injective(&self) -> Result<bool, TensorError> {
+        Ok(self.is_injective()?)
+    }
+
+    fn collision(&self) -> Option<(i64, i64, i64)> {
+        collision_listed(self)
+    }
+
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
+        Walk::of_composed(self)
+    }
+
+    fn leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+
+    fn flat_leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+}
+
+/// The first two indices of one offset, by listing the offsets.
+fn collision_listed<L: Offsets>(layout: &L) -> Option<(i64, i64, i64)> {
+    // Enough to find what is wrong in most cases; a refusal need not name a pair.
+    let listed = layout.size().min(1 << 16);
+    let mut pairs = (0..listed).map(|i| Some((layout.offset(i).ok()?, i))).collect::<Option<Vec<(i64, i64)>>>()?;
+    pairs.sort_unstable();
+    let twice = pairs.iter().zip(pairs.iter().skip(1)).filter(|(a, b)| a.0 == b.0).min_by_key(|(_, b)| b.1);
+    twice.map(|(a, b)| (a.1, b.1, a.0))
+}
+
+impl Sealed for StaticComposed {
+    const MAPPED: bool = true;
+}
+
+impl Offsets for StaticComposed {
+    type Derived = Composed;
+
+    fn derived(&self) -> Result<Composed, TensorError> {
+        Ok(self.to_composed())
+    }
+
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
+    }
+
+    fn shape(&self) -> Tree<i64> {
+        StaticComposed::shape(self)
+    }
+
+    fn profile(&self) -> Profile {
+        self.inner().profile()
+    }
+
+    fn rank(&self) -> usize {
+        StaticComposed::rank(self)
+    }
+
+    fn size(&self) -> i64 {
+        StaticComposed::size(self)
+    }
+
+    #[inline]
+    fn offset(&self, index: i64) -> Result<i64, TensorError> {
+        within(index, StaticComposed::size(self), || StaticComposed::shape(self))?;
+        self.eval(index).ok_or_else(|| outside(Tree::leaf(index), StaticComposed::shape(self)))
+    }
+
+    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
+        self.to_composed().offset_at(coord)
+    }
+
+    fn range(&self) -> Result<(i64, i64), TensorError> {
+        Offsets::range(&self.to_composed())
+    }
+
+    fn injective(&self) -> Result<bool, TensorError> {
+        self.to_composed().injective()
+    }
+
+    fn collision(&self) -> Option<(i64, i64, i64)> {
+        collision_listed(self)
+    }
+
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
+        Walk::of_composed(&self.to_composed())
+    }
+
+    fn leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+
+    fn flat_leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+}
+
+impl Sealed for Layout<Xor> {
+    const MAPPED: bool = true;
+}
+
+/// The bits of an offset.
+const BITS: usize = 63;
+
+/// A vector of bits as a number.
+pub(crate) fn number(value: Xor) -> i64 {
+    value.bits() as i64
+}
+
+impl Offsets for Layout<Xor> {
+    type Derived = Composed;
+
+    fn derived(&self) -> Result<Composed, TensorError> {
+        let mut columns: Vec<u64> = Vec::new();
+        let mut fields = Vec::new();
+        for leaf in Layout::leaves(self) {
+            let moves = leaf.extent > 1 && leaf.stride.bits() != 0;
+            let first = columns.len() as u32;
+            fields.push(if moves { 1_i64.checked_shl(first).filter(|step| *step > 0).unwrap_or(0) } else { 0 });
+            let bits = if moves { u64::BITS - (leaf.extent - 1).leading_zeros() } else { 0 };
+            for bit in 0..bits {
+                // A bit of an index that occurs: where its product does not fit, the layout has no value there.
+                let column = leaf.stride.times(&(1 << bit)).ok_or(LayoutError::Overflow { op: "XOR layout" })?;
+                columns.push(column.bits());
+            }
+        }
+        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values past it.
+        columns.resize(columns.len().max(BITS), 0);
+        let matrix = BitMatrix::new(BITS, columns)?;
+        let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;
+        Ok(Composed::new(matrix, 0, inner)?)
+    }
+
+    fn composed(&self) -> Result<Composed, TensorError> {
+        self.derived()
+    }
+
+    fn shape(&self) -> Tree<i64> {
+        Layout::shape(self)
+    }
+
+    fn profile(&self) -> Profile {
+        Layout::profile(self).clone()
+    }
+
+    fn rank(&self) -> usize {
+        Layout::rank(self)
+    }
+
+    fn size(&self) -> i64 {
+        Layout::size(self)
+    }
+
+    #[inline]
+    fn offset(&self, index: i64) -> Result<i64, TensorError> {
+        within(index, Layout::size(self), || Layout::shape(self))?;
+        Ok(number(self.eval(&index)?))
+    }
+
+    fn offset_at(&self, coord: &Tree<i64>) -> Result<i64, TensorError> {
+        inside(coord, &Layout::shape(self))?;
+        Ok(number(self.eval_at(coord)?))
+    }
+
+    fn range(&self) -> Result<(i64, i64), TensorError> {
+        // The least value of bit vectors that form a space, or a part of one with 0 in it, is 0.
+        let greatest = self.cosize()?.checked_sub(1).ok_or(LayoutError::Undecided { op: "range", limit: 0 })?;
+        Ok((0, greatest))
+    }
+
+    fn injective(&self) -> Result<bool, TensorError> {
+        Ok(self.is_injective()?)
+    }
+
+    fn collision(&self) -> Option<(i64, i64, i64)> {
+        collision_listed(self)
+    }
+
+    #[inline]
+    fn walk(&self) -> Walk<Self> {
+        Walk::of_xor(self)
+    }
+
+    fn leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+
+    fn flat_leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
+}
