@@ -239,6 +239,10 @@ pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<
     let Some(mode) = shape.mode(fixed).filter(|_| shape.rank() == 2) else {
         return Err(LayoutError::Rank { op: "slice", path: Vec::new(), expected: 2, found: shape.rank() });
     };
+    if !coord.is_leaf() && coord.rank() > mode.rank() {
+        let (op, path, shape) = ("partition", Vec::new(), Box::new(mode.profile().clone()));
+        return Err(LayoutError::Coordinate { op, path, shape });
+    }
     let all = Tree::leaf(Slot::All);
     let coord = if coord.is_leaf() { coord.clone() } else { coord.append_to_rank(mode.rank(), &all)? };
     let kept = match shape.mode(1 - fixed) {

@@ -438,6 +438,19 @@ fn a_projection_takes_the_modes_of_a_matrix() {
 }
 
 #[test]
+fn a_coordinate_of_tiles_names_no_more_modes_than_there_are() {
+    let memory = memory();
+    let view = TensorView::new(&memory, layout("(4,6):(6,1)")).unwrap();
+    let (tiler, coord): (Tiler, Coord) = (tiler("[2:1;3:1]"), "(0,1,0)".parse().unwrap());
+    let said = "partition: the coordinate does not fit a shape that nests as (*,*)";
+    assert_eq!(view.local_tile(&tiler, &coord).unwrap_err().to_string(), said);
+    assert_eq!(view.outer_partition(&tiler, &coord).unwrap_err().to_string(), said);
+    // One that names fewer leaves the others open.
+    let open = view.local_tile(&tiler, &"(1)".parse().unwrap()).unwrap();
+    assert_eq!(values(&open), values(&view.local_tile(&tiler, &"(1,_)".parse().unwrap()).unwrap()));
+}
+
+#[test]
 fn a_nested_slice_keeps_what_is_open() {
     let memory = memory();
     let view = TensorView::new(&memory, layout("((2,3),(4,5)):((60,20),(5,1))")).unwrap();
