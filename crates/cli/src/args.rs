@@ -256,7 +256,7 @@ Examples:
 
 Element i of the array, counted with the first axis fastest, goes to the offset that the layout
 has at i. The output is the memory under the layout, from offset 0 on; what lies between is 0.
-It is written beside its place and put there when it is complete.")]
+It is put in its place when it is complete.")]
     Relayout {
         #[command(flatten)]
         options: crate::relayout::Options,
@@ -267,7 +267,7 @@ It is written beside its place and put there when it is complete.")]
 Examples:
   tilewright gemm --m 1023 --n 1025 --k 1027
   tilewright gemm --type bf16 --threads 1
-  tilewright gemm --type f64 --a a.npy --b b.npy -o c.npy
+  tilewright gemm --a a.npy --b b.npy -o c.npy
 
 A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
 C is compared with sums in double precision, within the bound that any order of adding up

@@ -5,7 +5,9 @@ mod card;
 use std::io::Write;
 
 use clap::Args;
-use tilewright::atoms::{Arch, AtomError, BulkCopy, BulkFamily, CopyAtom, CopyFamily, MmaAtom, MmaFamily, ValueType};
+use tilewright::atoms::{
+    Arch, AtomError, BulkCopy, BulkFamily, CopyAtom, CopyFamily, Family, Known, MmaAtom, MmaFamily, ValueType,
+};
 
 use crate::json;
 use crate::picture::{Paint, Window, painted};
@@ -38,9 +40,13 @@ fn parsed<T: std::str::FromStr<Err = AtomError>>(text: &str) -> Result<T, String
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let name = options.name.as_deref().unwrap_or_default();
-    let products = || MmaAtom::families().filter(|family| options.admits_product(family, name));
-    let copies = || CopyAtom::families().filter(|family| options.admits_copy(family, name));
-    let bulks = || BulkCopy::families().filter(|family| options.admits_bulk(family, name));
+    let name = &known(name).unwrap_or_else(|| name.to_owned());
+    let admits_value = |family: &MmaFamily| options.value_type.is_none_or(|value| takes(family, value));
+    let products = || MmaAtom::families().filter(|family| options.admits(*family, name) && admits_value(family));
+    // What copies has values of any type.
+    let any = options.value_type.is_none();
+    let copies = || CopyAtom::families().filter(move |family| any && options.admits(*family, name));
+    let bulks = || BulkCopy::families().filter(move |family| any && options.admits(*family, name));
     if let Ok(atom) = MmaAtom::named(name) {
         return write_product(&atom, options, terminal);
     }
@@ -54,16 +60,9 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         return Err(Failure::Usage(options.nothing(name)));
     }
     if options.json {
-        for family in products() {
-            let object = json::family("product", family.pattern(), family.arch().name(), family.names().len());
-            writeln!(terminal.out, "{object}")?;
-        }
-        for family in copies() {
-            let object = json::family("copy", family.pattern(), family.arch().name(), family.names().len());
-            writeln!(terminal.out, "{object}")?;
-        }
-        for family in bulks() {
-            let object = json::family("bulk copy", family.pattern(), family.arch().name(), family.names().len());
+        let objects = products().map(|family| object("product", family));
+        let objects = objects.chain(copies().map(|family| object("copy", family)));
+        for object in objects.chain(bulks().map(|family| object("bulk copy", family))) {
             writeln!(terminal.out, "{object}")?;
         }
         return Ok(());
@@ -92,22 +91,10 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 impl Options {
-    fn admits_product(&self, family: &MmaFamily, part: &str) -> bool {
+    /// Whether a family is of the machine asked for and has the part in a name, or in the pattern of all names.
+    fn admits<A: Known>(&self, family: &Family<A>, part: &str) -> bool {
         self.arch.is_none_or(|arch| family.arch() == arch)
             && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
-            && self.value_type.is_none_or(|value| takes(family, value))
-    }
-
-    fn admits_copy(&self, family: &CopyFamily, part: &str) -> bool {
-        self.arch.is_none_or(|arch| family.arch() == arch)
-            && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
-            && self.value_type.is_none()
-    }
-
-    fn admits_bulk(&self, family: &BulkFamily, part: &str) -> bool {
-        self.arch.is_none_or(|arch| family.arch() == arch)
-            && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
-            && self.value_type.is_none()
     }
 
     /// That there is nothing of the kind, and what there is.
@@ -125,6 +112,19 @@ impl Options {
         }
         text
     }
+}
+
+/// The name that is meant, whatever letters of it are capitals.
+fn known(name: &str) -> Option<String> {
+    let products = MmaAtom::families().flat_map(|family| family.names());
+    let copies = CopyAtom::families().flat_map(|family| family.names());
+    let bulks = BulkCopy::families().flat_map(|family| family.names());
+    products.chain(copies).chain(bulks).find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// A family as a JSON object.
+fn object<A: Known>(kind: &str, family: &Family<A>) -> String {
+    json::family(kind, family.pattern(), family.arch().name(), family.names().len())
 }
 
 /// Whether a text has a part, in upper or lower case.

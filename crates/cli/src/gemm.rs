@@ -9,10 +9,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
 use tilewright::Layout;
-use tilewright::tensor::{self, Numbers, Tensor, TensorView, npy};
+use tilewright::tensor::npy::{self, NpyError, NpyFile};
+use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 
 use crate::progress::Progress;
 use crate::terminal::{Failure, Terminal};
+
+/// The most threads that are started.
+const MAX_THREADS: i64 = 1024;
 
 /// What is multiplied, and how.
 #[derive(Debug, Args)]
@@ -26,12 +30,12 @@ pub struct Options {
     /// Columns of A and rows of B.
     #[arg(long, value_name = "TERMS", value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
-    /// The type of the numbers; halves are added up in f32, bytes in i32.
-    #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
-    kind: Kind,
+    /// The type of the numbers: that of the files, or f32 where there are none. Halves are added up in f32, bytes in i32.
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<Kind>,
     /// How many threads may take part; 0 for one a core.
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    threads: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
+    threads: u16,
     /// The factor of the product.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     alpha: f64,
@@ -79,6 +83,8 @@ pub trait Number: Numbers<Sum: Sum> {
 pub trait Sum: npy::Element {
     /// Half of the distance from 1 to the next number; 0 where arithmetic is exact.
     const UNIT: f64;
+    /// The greatest number; sums past it are infinite.
+    const GREATEST: f64;
     /// A factor that was typed; none where it is no number of this type.
     fn factor(value: f64) -> Option<Self>;
     /// Its value.
@@ -112,7 +118,7 @@ numbers! {
 }
 
 fn from_file<T: npy::Element>(path: &Path) -> Result<Tensor<T>, Failure> {
-    npy::read(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
+    npy::read(path).map_err(|error| about(path, &error))
 }
 
 fn no_file(path: &Path) -> Result<Tensor<bf16>, Failure> {
@@ -121,6 +127,7 @@ fn no_file(path: &Path) -> Result<Tensor<bf16>, Failure> {
 
 impl Sum for f32 {
     const UNIT: f64 = f32::EPSILON as f64 / 2.0;
+    const GREATEST: f64 = f32::MAX as f64;
     fn factor(value: f64) -> Option<f32> {
         Some(value as f32)
     }
@@ -134,6 +141,7 @@ impl Sum for f32 {
 
 impl Sum for f64 {
     const UNIT: f64 = f64::EPSILON / 2.0;
+    const GREATEST: f64 = f64::MAX;
     fn factor(value: f64) -> Option<f64> {
         Some(value)
     }
@@ -147,6 +155,8 @@ impl Sum for f64 {
 
 impl Sum for i32 {
     const UNIT: f64 = 0.0;
+    // Sums wrap.
+    const GREATEST: f64 = f64::INFINITY;
     fn factor(value: f64) -> Option<i32> {
         let factor = value as i32;
         (f64::from(factor) == value).then_some(factor)
@@ -179,13 +189,49 @@ impl Random {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    match options.kind {
+    if let Some(directory) = options.output.as_deref().and_then(Path::parent)
+        && !directory.as_os_str().is_empty()
+        && !directory.is_dir()
+    {
+        // Told before the work and not after it.
+        return Err(Failure::Usage(format!("--output: there is no directory {}", directory.display())));
+    }
+    let kind = match options.kind {
+        Some(kind) => kind,
+        None => match [&options.a, &options.b].into_iter().flatten().next() {
+            Some(path) => kind_of(path)?,
+            None => Kind::F32,
+        },
+    };
+    match kind {
         Kind::F32 => multiply::<f32>(options, terminal),
         Kind::F64 => multiply::<f64>(options, terminal),
         Kind::F16 => multiply::<f16>(options, terminal),
         Kind::Bf16 => multiply::<bf16>(options, terminal),
         Kind::I8 => multiply::<i8>(options, terminal),
     }
+}
+
+/// The type of the numbers in a file.
+fn kind_of(path: &Path) -> Result<Kind, Failure> {
+    let header = NpyFile::open(path).map_err(|error| about(path, &error))?.header().clone();
+    match (header.kind(), header.size()) {
+        (npy::Kind::Float, 2) => Ok(Kind::F16),
+        (npy::Kind::Float, 4) => Ok(Kind::F32),
+        (npy::Kind::Float, 8) => Ok(Kind::F64),
+        (npy::Kind::Signed, 1) => Ok(Kind::I8),
+        _ => {
+            let (path, found) = (path.display(), header.descr());
+            Err(Failure::Usage(format!(
+                "{path}: elements '{found}' are not multiplied, but '<f2', '<f4', '<f8' and '|i1'"
+            )))
+        }
+    }
+}
+
+/// What is wrong with a file.
+fn about(path: &Path, error: &NpyError) -> Failure {
+    Failure::Usage(format!("{}: {error}", path.display()))
 }
 
 /// A refusal of the library, as a message.
@@ -284,7 +330,7 @@ where
 
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
-        threads => threads,
+        threads => usize::from(threads),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Failure::Usage(format!("{threads} threads: {error}")))?;
@@ -330,7 +376,7 @@ where
         limit / 1e9
     )?;
     if let Some(path) = &options.output {
-        npy::write(path, &c.view()).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        npy::write(path, &c.view()).map_err(|error| about(path, &error))?;
     }
     Ok(())
 }
@@ -370,7 +416,10 @@ where
         let (sum, size) = (alpha * sum + before, alpha.abs() * size + before.abs());
         let found = *c.get([i, j]).map_err(refused)?;
         let (off, bound) = (found.off(sum), 1.5 * terms / (1.0 - terms) * size);
-        if off.is_nan() && sum.is_nan() {
+        // What is no number, or infinite, or may have become so on the way, has no distance from the sum.
+        let overflows = size + bound > S::Sum::GREATEST && !found.number().is_finite();
+        if sum.is_nan() && found.number().is_nan() || found.number() == sum || overflows {
+            progress.step(1);
             continue;
         }
         if off.is_nan() || off > bound {

@@ -62,6 +62,9 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         (Kind::Float, 2) => relaid::<f16>(file, options, terminal),
         (Kind::Float, 4) => relaid::<f32>(file, options, terminal),
         (Kind::Float, 8) => relaid::<f64>(file, options, terminal),
+        (Kind::Complex, 8) => relaid::<[f32; 2]>(file, options, terminal),
+        (Kind::Complex, 16) => relaid::<[f64; 2]>(file, options, terminal),
+        (Kind::Bool, 1) => relaid::<bool>(file, options, terminal),
         _ => Err(about(&format_args!("elements of type '{}' are not moved", header.descr()))),
     }
 }
@@ -94,7 +97,7 @@ fn to_place<T: npy::Element, L: Offsets>(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let view = TensorView::new(tensor.as_slice(), from.clone())
-        .map_err(|error| Failure::Usage(format!("{array}, does not hold --from {from}: {error}")))?;
+        .map_err(|error| Failure::Usage(format!("{array}, does not hold --from {from}: [{}] {error}", error.code())))?;
     match to {
         Place::Layout(to) => moved(&view, to, array, options, terminal),
         Place::Composed(to) => moved(&view, to, array, options, terminal),
@@ -109,7 +112,7 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
     options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let refused = |error: TensorError| Failure::Usage(format!("--to {to}: {error}"));
+    let refused = |error: TensorError| Failure::Usage(format!("--to {to}: [{}] {error}", error.code()));
     if to.size() != view.size() {
         let (has, wanted) = (view.size(), to.size());
         return Err(Failure::Usage(format!("--to {to} has {wanted} elements, but {array}, has {has} of them to move")));
@@ -135,7 +138,8 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
     let rows = Layout::row_major(&shape).map_err(|error| Failure::Usage(format!("--shape {shape}: {error}")))?;
     if rows.size() != reach {
         let size = rows.size();
-        return Err(Failure::Usage(format!("--shape {shape} has {size} elements, but --to {to} takes {reach}")));
+        let elements = if size == 1 { "element" } else { "elements" };
+        return Err(Failure::Usage(format!("--shape {shape} has {size} {elements}, but --to {to} takes {reach}")));
     }
     let mut memory: Tensor<T> = Tensor::zeroed(rows).map_err(refused)?;
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;

@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use tilewright::Layout;
+use tilewright::tensor::{Tensor, npy};
+
 fn tilewright(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -157,6 +160,33 @@ fn bad_input_is_an_error_and_nothing_worse() {
         }
     }
     assert_eq!(fed(&["eval", "-"], deep.as_bytes()).status.code(), Some(1));
+}
+
+/// Killed at twelve moments of its run: there is no output, or all of it.
+#[test]
+fn what_is_killed_leaves_no_broken_file() {
+    let directory = std::env::temp_dir().join(format!("tilewright-killed-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (input, output) = (directory.join("in.npy"), directory.join("out.npy"));
+    let rows: Layout = "(1024,1024):(1024,1)".parse().unwrap();
+    npy::write(&input, &Tensor::filled(rows, 7_u16).unwrap().view()).unwrap();
+    let arguments =
+        ["relayout", input.to_str().unwrap(), "--to", "(1024,1024):(1,1024)", "-o", output.to_str().unwrap()];
+    let started = Instant::now();
+    assert!(run(&arguments).status.success());
+    let whole = started.elapsed();
+    for moment in 0..12 {
+        std::fs::remove_file(&output).ok();
+        let mut child = tilewright(&arguments).spawn().unwrap();
+        std::thread::sleep(whole * moment / 12);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if output.exists() {
+            let read: Tensor<u16> = npy::read(&output).unwrap();
+            assert!(read.as_slice().iter().all(|element| *element == 7) && read.size() == 1 << 20, "{moment}");
+        }
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]
