@@ -56,6 +56,8 @@ impl TiledCopy {
     /// Threads and values side by side: the tile has in each mode as many elements as both have together (CuTe `make_tiled_copy`).
     ///
     /// Errors: as [`make_layout_tv`] and [`TiledCopy::of_thread_values`].
+    #[doc(alias = "make_tiled_copy")]
+    #[doc(alias = "make_tiled_copy_tv")]
     pub fn new(atom: CopyAtom, bits: i64, threads: &Layout, values: &Layout) -> Result<TiledCopy, AtomError> {
         let (tile, owned) = make_layout_tv(threads, values)?;
         TiledCopy::of_thread_values(atom, bits, owned, Tiler::from_shape(&tile)?)
@@ -94,6 +96,9 @@ impl TiledCopy {
     /// The copy of an operand of a tiled product, in which each thread owns what it has of the operand there (CuTe `make_tiled_copy_A`, ..).
     ///
     /// Errors: as [`TiledMma::thread_values`] and [`TiledCopy::of_thread_values`].
+    #[doc(alias = "make_tiled_copy_A")]
+    #[doc(alias = "make_tiled_copy_B")]
+    #[doc(alias = "make_tiled_copy_C")]
     pub fn of_operand(atom: CopyAtom, mma: &TiledMma, operand: Operand) -> Result<TiledCopy, AtomError> {
         let owned = mma.thread_values(operand)?;
         let types = mma.atom().types();

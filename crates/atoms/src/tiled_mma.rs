@@ -70,6 +70,7 @@ impl TiledMma {
     ///
     /// Errors: an atom layout of more than three modes, or one whose modes overlap or run backwards ([`AtomError::AtomLayout`]); a permutation that does not take each
     /// index of its mode's tile once, or whose size is not a multiple of what the atoms cover ([`AtomError::Permutation`]).
+    #[doc(alias = "make_tiled_mma")]
     pub fn new(atom: MmaAtom, atom_layout: &Layout, permutation: &Tiler) -> Result<TiledMma, AtomError> {
         let refuse = || AtomError::AtomLayout { layout: atom_layout.to_string().into() };
         if atom_layout.rank() > 3 {

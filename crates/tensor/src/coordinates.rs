@@ -48,6 +48,7 @@ impl CoordinateTensor {
     /// The tensor of this shape whose elements are their own coordinates.
     ///
     /// Errors: as [`Layout::identity`].
+    #[doc(alias = "make_identity_tensor")]
     pub fn identity(shape: &Tree<i64>) -> Result<CoordinateTensor, TensorError> {
         let map = Layout::<Coordinate>::identity(shape)?;
         Ok(CoordinateTensor { map, start: Coordinate::zero(), codomain: shape.profile().clone() })

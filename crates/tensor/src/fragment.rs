@@ -71,6 +71,10 @@ where
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(alias = "make_fragment_like")]
+    #[doc(alias = "make_fragment_A")]
+    #[doc(alias = "make_fragment_B")]
+    #[doc(alias = "make_fragment_C")]
     pub fn fragment_like<U: Zeroable>(&self) -> Result<Tensor<U>, TensorError> {
         Tensor::zeroed(self.layout().derived()?.fragment_layout()?)
     }
@@ -78,6 +82,7 @@ where
     /// A tensor of zeros of this shape, in elements of type `U`, compact, with the order of the modes that this view has (CuTe `make_tensor_like`).
     ///
     /// Errors: as [`Layout::layout_like`]; the view repeats elements.
+    #[doc(alias = "make_tensor_like")]
     pub fn tensor_like<U: Zeroable>(&self) -> Result<Tensor<U>, TensorError> {
         Tensor::zeroed(self.layout().derived()?.compact_like()?)
     }

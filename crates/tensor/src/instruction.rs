@@ -43,6 +43,9 @@ pub trait Instructed: Tiling {
     /// What a thread has of an operand (M,K,..), (N,K,..) or (M,N,..) of a tiled product: `(FrgV,RestM,RestK,..)` (CuTe `partition_A`, `partition_B`, `partition_C`).
     ///
     /// Errors: the instruction does not take the operand; fewer than two modes; a tile larger than its mode, or tiles that cover more than it; as [`Tiling::logical_divide`].
+    #[doc(alias = "partition_A")]
+    #[doc(alias = "partition_B")]
+    #[doc(alias = "partition_C")]
     fn partition_for(self, thread: &ThreadMma<'_>, operand: Operand) -> Result<Self::Output, TensorError> {
         let modes = self.mode_count();
         if modes < 2 {
@@ -64,6 +67,8 @@ pub trait Instructed: Tiling {
     /// What a thread has at an end of a tiled copy: `((FrgV,FrgX),RestM,..)` (CuTe `partition_S`, `partition_D`).
     ///
     /// Errors: the copy takes values of this width apart; a tile larger than its mode, or tiles that cover more than it; as [`Tiling::zipped_divide`]; a mutable view at an end at which several threads name the same.
+    #[doc(alias = "partition_S")]
+    #[doc(alias = "partition_D")]
     fn partition_at(self, thread: &ThreadCopy<'_>, end: CopyEnd) -> Result<Self::Output, TensorError> {
         let modes = self.mode_count();
         let CopyTilers { tile, held } = thread.copy().tilers(end)?;

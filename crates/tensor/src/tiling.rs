@@ -69,9 +69,10 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Slice(coord.clone())])
     }
 
-    /// The elements in the order in which a layout names their indices (CuTe `composition`; with a thread-value layout, `tensor_composition`).
+    /// The elements in the order in which a layout names their indices (CuTe `composition`; of a tile, with a thread-value layout, Enigma's `tensor_composition`).
     ///
     /// Errors: as [`Layout::compose`]; an index outside the tensor.
+    #[doc(alias = "tensor_composition")]
     fn composition(self, b: &Layout) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Compose(b.clone())])
     }
@@ -90,9 +91,10 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Divide(Form::Logical, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`].
+    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`] (Enigma `tensor_zipped_divide`).
     ///
     /// Errors: as [`Tiling::logical_divide`].
+    #[doc(alias = "tensor_zipped_divide")]
     fn zipped_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Divide(Form::Zipped, tiler.clone())])
     }

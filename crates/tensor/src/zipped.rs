@@ -210,6 +210,7 @@ impl<V: Members> Zipped<V> {
     /// The zip of these tensors.
     ///
     /// Errors: the shapes differ.
+    #[doc(alias = "make_zip_tensor")]
     pub fn new(members: V) -> Result<Zipped<V>, TensorError> {
         let mut shapes = members.extents().into_iter();
         let first = shapes.next().ok_or(LayoutError::Overflow { op: "zip" })?;
