@@ -16,10 +16,14 @@
 ///
 /// let matrix: Layout = "(4,8):(8,1)".parse()?;
 /// assert_eq!(matrix.slice(&coord!(block, _)?)?.to_string(), "(8):(1)");
-/// assert_eq!(coord!(0, (_, 1), _)? as Coord, "(0,(_,1),_)".parse()?);
-/// assert_eq!(coord!(5)? as Coord, "5".parse()?);
-/// assert_eq!(coord!(5,)? as Coord, "(5)".parse()?);
-/// assert_eq!(coord!()? as Coord, "()".parse()?);
+/// let written: [(Coord, &str); 5] = [
+///     (coord!(0, (_, 1), _)?, "(0,(_,1),_)"),
+///     (coord!(5)?, "5"),
+///     (coord!(5,)?, "(5)"),
+///     (coord!((block, (_,)), _)?, "((3,(_)),_)"),
+///     (coord!()?, "()"),
+/// ];
+/// assert!(written.iter().all(|(coord, text)| coord.to_string() == *text));
 /// # Ok(())
 /// # }
 /// ```

@@ -23,6 +23,7 @@ use crate::rearrange::{Form, Rearrangement};
 /// What can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
 ///
 /// Views to be read are borrowed by these methods, mutable ones are used up: take [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut) of one that is needed later.
+/// Coordinates are text, `"(2,_)".parse()`, or written with expressions: [`coord!(row, _)`](tilewright_layout::coord).
 ///
 /// ```
 /// use tilewright_layout::Layout;
