@@ -4,32 +4,39 @@
 //! `g * t .. g * (t + 1)` of row `r`: the layout `(width,(g,k/g)):(g,(1,g*width))` in numbers. What lies beyond the rows and beyond `k` is zero.
 //!
 //! A block is given by the offsets of its rows and those of its steps along K, whose sums are where its numbers lie: any integer layout is
-//! of that kind, however its modes are nested. Where rows are neighbours in memory they are copied as vectors, where steps are,
-//! squares of eight by eight words, or of four by eight, are transposed in registers, elsewhere numbers are gathered.
+//! of that kind, however its modes are nested. Where rows are neighbours in memory they are copied as vectors, of narrow panels those of several at once, so that lines are
+//! read as a whole; where steps are, squares of eight by eight words, or of four or two by eight, are transposed in registers; elsewhere numbers are gathered.
 #![allow(unsafe_code)]
 
 mod turn;
 mod words;
 
-use turn::{HALF, SQUARE, Turn};
+use turn::{HALF, PAIR, SQUARE, Turn};
 pub(super) use words::{Packing, Pairs, Raised, Same, Signed, Widened, WidenedPairs, corrections};
 
-/// Packs a panel: from the element at offset 0, the offsets of rows and of steps, the width of the panel in words, to its first word.
+/// The width of panels in words, and the words from one panel to the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Panels {
+    pub width: usize,
+    pub apart: usize,
+}
+
+/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of the steps, to the first word of the first panel.
 ///
-/// *Invariant*, which the caller upholds: every sum of an offset of a row and one of a step is that of a number that may be read, there are at
-/// most `width` rows, and there is room for `width * ceil(steps / GROUP)` words.
-pub(super) type Pack<S, W> = unsafe fn(*const S, &[isize], &[isize], usize, *mut W);
+/// *Invariant*, which the caller upholds: every sum of an offset of a row and one of a step is that of a number that may be read, and there is room for
+/// `width * ceil(steps / GROUP)` words from the beginning of each panel on, which no other panel begins in.
+pub(super) type Pack<S, W> = unsafe fn(*const S, &[isize], &[isize], Panels, *mut W);
 
 /// Packs with what every machine has.
 pub(super) unsafe fn portable<P: Packing>(
     from: *const P::Source,
     rows: &[isize],
     steps: &[isize],
-    width: usize,
+    by: Panels,
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panel::<P>(from, rows, steps, width, to, turn::portable) }
+    unsafe { panels::<P>(from, rows, steps, by, to, turn::portable) }
 }
 
 /// Packs with AVX2.
@@ -39,11 +46,11 @@ pub(super) unsafe fn avx2<P: Packing>(
     from: *const P::Source,
     rows: &[isize],
     steps: &[isize],
-    width: usize,
+    by: Panels,
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panel::<P>(from, rows, steps, width, to, turn::vector::<P::Word>) }
+    unsafe { panels::<P>(from, rows, steps, by, to, turn::vector::<P::Word>) }
 }
 
 /// Packs with AVX-512.
@@ -53,11 +60,11 @@ pub(super) unsafe fn avx512<P: Packing>(
     from: *const P::Source,
     rows: &[isize],
     steps: &[isize],
-    width: usize,
+    by: Panels,
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panel::<P>(from, rows, steps, width, to, turn::vector::<P::Word>) }
+    unsafe { panels::<P>(from, rows, steps, by, to, turn::vector::<P::Word>) }
 }
 
 /// How many of the offsets, from the first on, go up by one.
@@ -70,6 +77,53 @@ fn run(offsets: &[isize]) -> usize {
 #[inline(always)]
 fn is_run(offsets: &[isize]) -> bool {
     offsets.windows(2).fold(true, |all, pair| all & matches!(pair, [a, b] if b.wrapping_sub(*a) == 1))
+}
+
+#[inline(always)]
+unsafe fn panels<P: Packing>(
+    from: *const P::Source,
+    rows: &[isize],
+    steps: &[isize],
+    Panels { width, apart }: Panels,
+    to: *mut P::Word,
+    turn: Turn<P::Word>,
+) {
+    // SAFETY: the caller's: these are the panels, one after another.
+    unsafe {
+        if let [first, _, ..] = rows
+            && P::SAME
+            && P::GROUP == 1
+            && rows.len().is_multiple_of(width)
+            && rows.len() > width
+            && is_run(rows)
+        {
+            let from = from.offset(*first).cast();
+            let number = rows.len() / width;
+            match width {
+                4 => return several::<P::Word, 4>(from, number, steps, apart, to),
+                6 => return several::<P::Word, 6>(from, number, steps, apart, to),
+                8 => return several::<P::Word, 8>(from, number, steps, apart, to),
+                _ => {}
+            }
+        }
+        for (number, rows) in rows.chunks(width).enumerate() {
+            panel::<P>(from, rows, steps, width, to.add(number * apart), turn);
+        }
+    }
+}
+
+/// The words of several panels of neighbouring rows, each `L` wide: all that lie side by side, step by step.
+#[inline(always)]
+unsafe fn several<W: Copy, const L: usize>(from: *const W, number: usize, steps: &[isize], apart: usize, to: *mut W) {
+    for (t, step) in steps.iter().enumerate() {
+        for panel in 0..number {
+            // SAFETY: as for the panels; words are copied as they are.
+            unsafe {
+                let place = to.add(panel * apart + t * L).cast::<[W; L]>();
+                place.copy_from_nonoverlapping(from.offset(*step).add(panel * L).cast(), 1);
+            }
+        }
+    }
 }
 
 #[inline(always)]
@@ -94,7 +148,7 @@ unsafe fn panel<P: Packing>(
                 continue;
             }
             // Eight rows, or four, or those that are left.
-            let several = if rest.len() < SQUARE { HALF } else { SQUARE };
+            let several = height(rest.len());
             let some = rest.get(..several).unwrap_or(rest);
             let turned = if along { turned::<P>(from, some, steps, width, place, turn) } else { 0 };
             gathered::<P>(from, some, steps.get(turned..).unwrap_or(&[]), width, place.add(turned / P::GROUP * width));
@@ -111,6 +165,16 @@ unsafe fn panel<P: Packing>(
     }
 }
 
+/// The rows that are turned at once of so many: eight, or four, or two.
+#[inline(always)]
+fn height(rows: usize) -> usize {
+    match rows {
+        0..=PAIR => PAIR,
+        3..SQUARE => HALF,
+        _ => SQUARE,
+    }
+}
+
 /// The words of neighbouring rows.
 #[inline(always)]
 unsafe fn copied<P: Packing>(from: *const P::Source, rows: usize, steps: &[isize], width: usize, to: *mut P::Word) {
@@ -124,7 +188,9 @@ unsafe fn copied<P: Packing>(from: *const P::Source, rows: usize, steps: &[isize
             24 => pieces::<P, 24>(from, rows, steps, width, to),
             16 => pieces::<P, 16>(from, rows, steps, width, to),
             12 => pieces::<P, 12>(from, rows, steps, width, to),
+            8 => pieces::<P, 8>(from, rows, steps, width, to),
             6 => pieces::<P, 6>(from, rows, steps, width, to),
+            4 => pieces::<P, 4>(from, rows, steps, width, to),
             _ if rows.is_multiple_of(16) => pieces::<P, 16>(from, rows, steps, width, to),
             _ if rows.is_multiple_of(8) => pieces::<P, 8>(from, rows, steps, width, to),
             _ => pieces::<P, 1>(from, rows, steps, width, to),
@@ -187,7 +253,7 @@ unsafe fn turned<P: Packing>(
         // Where there are fewer rows than are turned at once, the last one stands for those that are missing.
         let mut lines: [*const P::Source; SQUARE] =
             std::array::from_fn(|r| from.offset(first + rows.get(r).unwrap_or(last)));
-        let several = if rows.len() > HALF { SQUARE } else { HALF };
+        let several = if rows.len() > HALF { SQUARE } else { rows.len().next_power_of_two().max(PAIR) };
         for square in 0..squares {
             let place = to.add(square * SQUARE * width);
             let mut converted = [[P::Word::default(); SQUARE]; SQUARE];

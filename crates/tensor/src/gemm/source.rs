@@ -7,13 +7,16 @@
 use std::ops::Range;
 
 use super::kernel::Kernels;
-use super::pack::Pack;
+use super::pack::{Pack, Panels};
 use super::product::{Factor, Places};
 use super::tile::{Ahead, Slices};
 use super::workspace::LINE;
 
 /// The steps along K that are packed at once, of all slices: whole words, and whole squares of them.
 const DEEP: usize = 64;
+
+/// The bytes of memory, side by side, that are read at once of narrow slices.
+const SIDE_BY_SIDE: usize = 128;
 
 /// A factor during a task.
 #[derive(Clone, Copy)]
@@ -106,6 +109,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
             return;
         };
         let (width, length) = (self.width, self.length(depth.len()));
+        let by = Panels { width, apart: length };
+        let several = SIDE_BY_SIDE.div_ceil(width * size_of::<S>());
         let place = |number: usize| {
             let slice = if self.alone { 0 } else { slice + number };
             self.to.wrapping_add(slice * length)
@@ -116,9 +121,10 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                 // Some steps of all slices, then the next: memory is read in longer pieces.
                 for (part, steps) in steps.chunks(DEEP).enumerate() {
                     let first = part * DEEP / self.kernels.group * width;
-                    for (number, rows) in offsets.chunks(width).enumerate() {
+                    for (number, rows) in offsets.chunks(several * width).enumerate() {
+                        let to = place(several * number).wrapping_add(first);
                         // SAFETY: the invariant of the factor, and the caller's.
-                        unsafe { (self.pack)(self.factor.from, rows, steps, width, place(number).wrapping_add(first)) };
+                        unsafe { (self.pack)(self.factor.from, rows, steps, by, to) };
                     }
                 }
             }
@@ -139,7 +145,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                         }
                     }
                     // SAFETY: the numbers have just been written.
-                    unsafe { (self.pack)(self.scratch, offsets, steps, width, place(number)) };
+                    unsafe { (self.pack)(self.scratch, offsets, steps, by, place(number)) };
                 }
             }
         }

@@ -1,14 +1,15 @@
 //! Transposing squares of words: of several rows, eight words of each, to eight steps, at each of which the words of the rows lie side by side.
 //!
-//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and nothing else is written. There are four rows, or eight.
+//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and nothing else is written. There are two rows, four, or eight.
 //!
 //! Reason for unsafe code: instructions that move words between lanes have no safe form that works on memory which Rust knows only by its address.
 #![allow(unsafe_code)]
 
 /// The rows of a square, at the most, and the words of each.
 pub(super) const SQUARE: usize = 8;
-/// The rows of half a square.
+/// The rows of half a square, and of a quarter.
 pub(super) const HALF: usize = 4;
+pub(super) const PAIR: usize = 2;
 
 /// Transposes a square of so many rows.
 ///
@@ -35,6 +36,8 @@ pub(super) unsafe fn vector<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to
         match (size_of::<W>(), rows) {
             (4, SQUARE) => registers::eight_rows(&lines.map(|line| line.cast()), to.cast(), width),
             (4, HALF) => registers::four_rows(&lines.map(|line| line.cast()), to.cast(), width),
+            (4, PAIR) => registers::two_rows([lines[0].cast(), lines[1].cast()], to.cast(), width),
+            (8, PAIR) => registers::two_rows_of_doubles([lines[0].cast(), lines[1].cast()], to.cast(), width),
             (8, SQUARE) => {
                 let lines = lines.map(|line| line.cast());
                 let [a, b, c, d, e, f, g, h] = lines;
@@ -54,7 +57,7 @@ pub(super) unsafe fn vector<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to
 mod registers {
     use core::arch::x86_64::*;
 
-    use super::{HALF, SQUARE};
+    use super::{HALF, PAIR, SQUARE};
 
     /// # Safety
     ///
@@ -89,6 +92,35 @@ mod registers {
             for (t, step) in steps.into_iter().enumerate() {
                 _mm_storeu_ps(to.add(t * width), _mm256_castps256_ps128(step));
                 _mm_storeu_ps(to.add((t + HALF) * width), _mm256_extractf128_ps::<1>(step));
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn two_rows(lines: [*const f32; PAIR], to: *mut f32, width: usize) {
+        // SAFETY: eight words of each of two rows are read, and written at eight steps, of which two share a register.
+        unsafe {
+            for half in [0, HALF] {
+                let (a, b) = (_mm_loadu_ps(lines[0].add(half)), _mm_loadu_ps(lines[1].add(half)));
+                let pairs = [_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)].map(|pair| _mm_castps_pd(pair));
+                for (t, pair) in (half..).step_by(2).zip(pairs) {
+                    _mm_storel_pd(to.add(t * width).cast(), pair);
+                    _mm_storeh_pd(to.add((t + 1) * width).cast(), pair);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn two_rows_of_doubles(lines: [*const f64; PAIR], to: *mut f64, width: usize) {
+        // SAFETY: eight words of each of two rows are read, and written at eight steps.
+        unsafe {
+            for t in (0..SQUARE).step_by(2) {
+                let (a, b) = (_mm_loadu_pd(lines[0].add(t)), _mm_loadu_pd(lines[1].add(t)));
+                _mm_storeu_pd(to.add(t * width), _mm_unpacklo_pd(a, b));
+                _mm_storeu_pd(to.add((t + 1) * width), _mm_unpackhi_pd(a, b));
             }
         }
     }
