@@ -1,15 +1,15 @@
-//! Micro-kernels in AVX2 with fused multiply-add: two vectors of rows by six columns, or three by four, so that 12 sums, the vectors of A
-//! and a broadcast word of B take at most all 16 registers.
+//! Micro-kernels in AVX2 with fused multiply-add: two vectors of rows by six columns, so that 12 sums, the vectors of A and a broadcast
+//! word of B take 15 of the 16 registers.
 //!
 //! Reason for unsafe code: the instructions have no safe form that the compiler keeps in registers.
 #![allow(unsafe_code)]
 
 use super::kernel::float_kernels;
 
-/// The numbers of columns for one vector, two and three.
+/// The numbers of columns for one vector and two.
 macro_rules! shapes {
     ($table:ident, $strided:literal, $edge:literal) => {
-        $table!($strided, $edge, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6], 3: [1 2 3 4])
+        $table!($strided, $edge, 1: [1 2 3 4 5 6], 2: [1 2 3 4 5 6])
     };
 }
 

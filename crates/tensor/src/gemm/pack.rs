@@ -103,6 +103,7 @@ unsafe fn panels<P: Packing>(
                 4 => return several::<P::Word, 4>(from, number, steps, apart, to),
                 6 => return several::<P::Word, 6>(from, number, steps, apart, to),
                 8 => return several::<P::Word, 8>(from, number, steps, apart, to),
+                16 => return several::<P::Word, 16>(from, number, steps, apart, to),
                 _ => {}
             }
         }

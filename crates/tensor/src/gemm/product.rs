@@ -69,9 +69,6 @@ const SHARED: usize = 1 << 20;
 /// How often B is read where it lies in such a product, at the most, in slices of A, unless the product is so small that threads would not share it.
 const SMALL_PASSES: usize = 10;
 
-/// The most bytes of a slice of A that is to stay in the first cache.
-const SLICE: usize = 26 << 10;
-
 /// How a product is divided.
 pub struct Plan {
     pub blocking: Blocking,
@@ -80,8 +77,6 @@ pub struct Plan {
     /// The strides along the rows and along K of a factor that is read where it lies.
     pub a: Option<[isize; 2]>,
     pub b: Option<[isize; 2]>,
-    /// Whether a slice of A stays in the first cache while those of B pass.
-    stays: bool,
     /// Whether each packed slice of B takes the place of the one before.
     alone: bool,
     /// Where the panel of B, the block of A, gathered numbers and offsets begin in the workspace of a thread.
@@ -157,8 +152,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let words = depth.div_ceil(self.kernels.group);
         let gathers = [&self.a.places, &self.b.places].iter().any(|places| matches!(places, Places::Each(_)));
         let mut room = Room::default();
-        let stays = stays::<W>(mr, words);
-        let alone = rows <= mc && !stays;
+        let alone = rows <= mc;
         let held = if alone { nr } else { nc };
         let b_at = room.of::<W>(if b.is_some() { 0 } else { held * (words + self.kernels.extra) });
         let a_at = room.of::<W>(if a.is_some() { 0 } else { mc * words });
@@ -171,7 +165,6 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             task: [rows, columns],
             a,
             b,
-            stays,
             alone,
             parts,
             offsets,
@@ -210,7 +203,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let mr = lanes * vectors;
         let a = Slices { from: self.a.from.cast(), slice: mr as isize, step: a_step, row: 1 };
         let b = Slices { from: self.b.from.cast(), slice: b_row * nr as isize, step: b_step, row: b_row };
-        let shape = Shape { tile: [mr, nr], extents: [m, n], words: k, edge: true, stays: stays::<W>(mr, k) };
+        let shape = Shape { tile: [mr, nr], extents: [m, n], words: k, edge: true };
         self.tiles(
             shape,
             [a, b],
@@ -295,13 +288,8 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                     {
                         line.fill(part.start, down);
                     }
-                    let shape = Shape {
-                        tile: [mr, nr],
-                        extents: [part.len(), columns.len()],
-                        words,
-                        edge: plan.a.is_some(),
-                        stays: plan.stays,
-                    };
+                    let shape =
+                        Shape { tile: [mr, nr], extents: [part.len(), columns.len()], words, edge: plan.a.is_some() };
                     let ready = |j: usize| {
                         let first = columns.start + j;
                         if number == 0 {
@@ -316,10 +304,15 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                             Ahead::NOTHING
                         }
                     };
-                    // The block that comes next is brought near while this one is multiplied, where it is to be packed.
-                    let following = part.end..(part.end + mc).min(rows.end);
+                    // The block that comes next is brought near while this one is multiplied, where it is to be packed: below this one, or the first at the next depth.
+                    let (next, deeper) = if part.end < rows.end {
+                        (part.end, depth.clone())
+                    } else {
+                        (rows.start, depth.end..(depth.end + kc).min(self.extents[2]))
+                    };
+                    let following = next..(next + mc).min(rows.end);
                     let fetches = plan.a.is_none() && fetches_blocks(self.extents[1]);
-                    let upcoming = if fetches { a_source.ahead(&following, &depth) } else { Ahead::NOTHING };
+                    let upcoming = if fetches { a_source.ahead(&following, &deeper) } else { Ahead::NOTHING };
                     let slices = [a_source.slices(part.start, &depth), b];
                     self.tiles(shape, slices, upcoming, ready, |i, j, tile| {
                         match (&self.c.places, direct) {
@@ -375,7 +368,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     ) {
         let kernels = self.kernels;
         let lanes = kernels.lanes;
-        let Shape { tile: [mr, nr], extents: [rows, columns], words, edge, stays } = shape;
+        let Shape { tile: [mr, nr], extents: [rows, columns], words, edge } = shape;
         let (total, mut count) = (rows.div_ceil(mr) * columns.div_ceil(nr), 0);
         let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, ahead: Ahead| {
             let ahead = if ahead.lines == 0 { upcoming.share(count, total, nr) } else { ahead };
@@ -395,21 +388,6 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                 write(i, j, &TileProduct { run: *run, a, b, rows, columns, words, ahead });
             }
         };
-        if stays {
-            let mut a_from = a.from;
-            for i in (0..rows).step_by(mr) {
-                let mut b_from = b.from;
-                for j in (0..columns).step_by(nr) {
-                    if i == 0 {
-                        ready(j);
-                    }
-                    one(i, j, a_from, b_from, Ahead::NOTHING);
-                    b_from = b_from.wrapping_offset(b.slice);
-                }
-                a_from = a_from.wrapping_offset(a.slice);
-            }
-            return;
-        }
         let mut b_from = b.from;
         for j in (0..columns).step_by(nr) {
             let ahead = ready(j);
@@ -432,8 +410,6 @@ struct Shape {
     words: usize,
     /// Whether A is read no further than its rows.
     edge: bool,
-    /// Whether a slice of A stays in the first cache while all slices of B pass. Otherwise a slice of B stays, and A passes.
-    stays: bool,
 }
 
 /// How many lines of a slice of these rows and steps take the same place of the first cache, where it is most crowded.
@@ -452,11 +428,6 @@ fn ways([rows, steps]: [usize; 2], [row, step]: [isize; 2], bytes: usize) -> usi
     let places = PAGE >> apart.trailing_zeros().min(PAGE.trailing_zeros());
     let reached = (places.min(runs).saturating_mul(lines)).min(PAGE / LINE);
     runs.saturating_mul(lines).div_ceil(reached.max(1))
-}
-
-/// Whether a slice of A fits into the first cache while all slices of B pass.
-fn stays<W>(mr: usize, words: usize) -> bool {
-    mr * words * size_of::<W>() <= SLICE
 }
 
 /// Parts of a range, all but the last of one length.

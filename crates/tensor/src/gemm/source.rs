@@ -16,7 +16,7 @@ use super::workspace::LINE;
 const DEEP: usize = 64;
 
 /// The bytes of memory, side by side, that are read at once of narrow slices.
-const SIDE_BY_SIDE: usize = 128;
+const SIDE_BY_SIDE: usize = 256;
 
 /// A factor during a task.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         };
         let offset = down.wrapping_mul(rows.start as isize).wrapping_add(along.wrapping_mul(depth.start as isize));
         let (from, bytes) = (self.factor.from.wrapping_offset(offset).cast(), size_of::<S>());
-        let lines = if rows.is_empty() { 0 } else { (length * bytes).div_ceil(LINE) };
+        let lines = if rows.is_empty() || depth.is_empty() { 0 } else { (length * bytes).div_ceil(LINE) };
         Ahead { from, row: stride.wrapping_mul(bytes as isize), rows: number, lines }
     }
 
