@@ -83,7 +83,8 @@ pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize
         let (whole, rest) = (vectors / height, vectors % height);
         whole.saturating_mul(row(height)).saturating_add(if rest > 0 { row(rest) } else { 0 })
     };
-    let shapes = (1..).zip(kernels.packed.iter().map(|columns| columns.len()));
+    // Of those that take the same time the highest.
+    let shapes = kernels.packed.iter().enumerate().rev().map(|(below, columns)| (below + 1, columns.len()));
     shapes.min_by_key(|(height, width)| all(*height, *width)).map_or([1, 1], |(height, width)| [height, width])
 }
 

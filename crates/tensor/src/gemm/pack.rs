@@ -100,6 +100,7 @@ unsafe fn panels<P: Packing>(
             let from = from.offset(*first).cast();
             let number = rows.len() / width;
             match width {
+                2 => return several::<P::Word, 2>(from, number, steps, apart, to),
                 4 => return several::<P::Word, 4>(from, number, steps, apart, to),
                 6 => return several::<P::Word, 6>(from, number, steps, apart, to),
                 8 => return several::<P::Word, 8>(from, number, steps, apart, to),
@@ -192,6 +193,7 @@ unsafe fn copied<P: Packing>(from: *const P::Source, rows: usize, steps: &[isize
             8 => pieces::<P, 8>(from, rows, steps, width, to),
             6 => pieces::<P, 6>(from, rows, steps, width, to),
             4 => pieces::<P, 4>(from, rows, steps, width, to),
+            2 => pieces::<P, 2>(from, rows, steps, width, to),
             _ if rows.is_multiple_of(16) => pieces::<P, 16>(from, rows, steps, width, to),
             _ if rows.is_multiple_of(8) => pieces::<P, 8>(from, rows, steps, width, to),
             _ => pieces::<P, 1>(from, rows, steps, width, to),

@@ -4,52 +4,37 @@
 #![allow(unsafe_code)]
 
 use super::element::Element;
-use super::kernel::{CHAINS, Kernels, Run, Tile, nothing};
+use super::kernel::{CHAINS, Kernels, Tile, nothing};
 
-/// The micro-kernels for one type, `$rows` by four: their sums take half of sixteen registers of 16 bytes.
+/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their sums take half of sixteen registers of 16 bytes.
 macro_rules! kernels {
-    ($(#[$doc:meta])* $name:ident, $element:ty, $rows:literal) => {
+    ($(#[$doc:meta])* $name:ident, $element:ty, $lanes:literal, $($rows:literal: [$($n:literal)*]),*) => {
         $(#[$doc])*
         pub(super) static $name: Kernels<$element, $element> = Kernels {
-            lanes: $rows,
+            lanes: $lanes,
             group: 1,
             extra: 0,
             below: nothing,
-            busy: busy::<$element, $rows>,
-            packed: &[&const { table::<$element, $rows, false, false>() }],
-            strided: &[&const { table::<$element, $rows, true, false>() }],
-            edge: &[&const { table::<$element, $rows, true, true>() }],
+            busy: busy::<$element, $lanes>,
+            packed: &[$(&[$(kernel::<$element, $rows, $n, false, false>),*]),*],
+            strided: &[$(&[$(kernel::<$element, $rows, $n, true, false>),*]),*],
+            edge: &[$(&[$(kernel::<$element, $rows, $n, true, true>),*]),*],
         };
     };
 }
 
 kernels!(
-    /// Single precision.
-    SINGLE,
-    f32,
-    8
+    /// Single precision: 16x2. Each word of B takes an instruction to be put into all lanes, so that few columns are better than few rows.
+    SINGLE, f32, 8, 8: [1 2 3 4], 16: [1 2]
 );
 kernels!(
-    /// Double precision.
-    DOUBLE,
-    f64,
-    4
+    /// Double precision: 8x2.
+    DOUBLE, f64, 4, 4: [1 2 3 4], 8: [1 2]
 );
 kernels!(
-    /// Numbers of 32 bits.
-    INTEGERS,
-    i32,
-    8
+    /// Numbers of 32 bits: 8x4.
+    INTEGERS, i32, 8, 8: [1 2 3 4]
 );
-
-const fn table<T: Element, const ROWS: usize, const STRIDED: bool, const EDGE: bool>() -> [Run<T, T>; 4] {
-    [
-        kernel::<T, ROWS, 1, STRIDED, EDGE>,
-        kernel::<T, ROWS, 2, STRIDED, EDGE>,
-        kernel::<T, ROWS, 3, STRIDED, EDGE>,
-        kernel::<T, ROWS, 4, STRIDED, EDGE>,
-    ]
-}
 
 #[allow(clippy::needless_range_loop)]
 unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(

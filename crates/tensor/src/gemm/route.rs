@@ -163,7 +163,7 @@ impl Numbers for f32 {
         "AVX512_48x8x1_F32F32F32F32" is Avx512 [48, 8, 1], if has_avx512() => avx512::single::KERNELS, pack::avx512::<Same<f32>>, pack::avx512::<Same<f32>>, true;
         #[cfg(target_arch = "x86_64")]
         "AVX2_16x6x1_F32F32F32F32" is Avx2 [16, 6, 1], if has_avx2() => avx2::single::KERNELS, pack::avx2::<Same<f32>>, pack::avx2::<Same<f32>>, true;
-        "PORTABLE_8x4x1_F32F32F32F32" is Portable [8, 4, 1], if true => portable::SINGLE, pack::portable::<Same<f32>>, pack::portable::<Same<f32>>, true;
+        "PORTABLE_16x2x1_F32F32F32F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Same<f32>>, pack::portable::<Same<f32>>, true;
     }
 }
 
@@ -174,7 +174,7 @@ impl Numbers for f64 {
         "AVX512_24x8x1_F64F64F64F64" is Avx512 [24, 8, 1], if has_avx512() => avx512::double::KERNELS, pack::avx512::<Same<f64>>, pack::avx512::<Same<f64>>, true;
         #[cfg(target_arch = "x86_64")]
         "AVX2_8x6x1_F64F64F64F64" is Avx2 [8, 6, 1], if has_avx2() => avx2::double::KERNELS, pack::avx2::<Same<f64>>, pack::avx2::<Same<f64>>, true;
-        "PORTABLE_4x4x1_F64F64F64F64" is Portable [4, 4, 1], if true => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, true;
+        "PORTABLE_8x2x1_F64F64F64F64" is Portable [8, 2, 1], if true => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, true;
     }
 }
 
@@ -185,7 +185,7 @@ impl Numbers for f16 {
         "AVX512_48x8x1_F32F16F16F32" is Avx512 [48, 8, 1], if has_avx512() => avx512::single::KERNELS, pack::avx512::<Widened<f16>>, pack::avx512::<Widened<f16>>, false;
         #[cfg(target_arch = "x86_64")]
         "AVX2_16x6x1_F32F16F16F32" is Avx2 [16, 6, 1], if has_avx2() => avx2::single::KERNELS, pack::avx2::<Widened<f16>>, pack::avx2::<Widened<f16>>, false;
-        "PORTABLE_8x4x1_F32F16F16F32" is Portable [8, 4, 1], if true => portable::SINGLE, pack::portable::<Widened<f16>>, pack::portable::<Widened<f16>>, false;
+        "PORTABLE_16x2x1_F32F16F16F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Widened<f16>>, pack::portable::<Widened<f16>>, false;
     }
 }
 
@@ -198,7 +198,7 @@ impl Numbers for bf16 {
         "AVX512_48x8x1_F32BF16BF16F32" is Avx512 [48, 8, 1], if has_avx512() => avx512::single::KERNELS, pack::avx512::<Widened<bf16>>, pack::avx512::<Widened<bf16>>, false;
         #[cfg(target_arch = "x86_64")]
         "AVX2_16x6x1_F32BF16BF16F32" is Avx2 [16, 6, 1], if has_avx2() => avx2::single::KERNELS, pack::avx2::<Widened<bf16>>, pack::avx2::<Widened<bf16>>, false;
-        "PORTABLE_8x4x1_F32BF16BF16F32" is Portable [8, 4, 1], if true => portable::SINGLE, pack::portable::<Widened<bf16>>, pack::portable::<Widened<bf16>>, false;
+        "PORTABLE_16x2x1_F32BF16BF16F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Widened<bf16>>, pack::portable::<Widened<bf16>>, false;
     }
 }
 
