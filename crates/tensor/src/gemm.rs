@@ -15,7 +15,8 @@
 //! # Memory
 //!
 //! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most half of a second-level cache, or 2 MiB, and a slice), the offsets of their rows,
-//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Products of up to eight million multiplications (a million, on several
+//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Threads that each compute some columns of C with all rows share the blocks of A where all of
+//! them, at all depths, take no more than half of a second-level cache a thread, and 8 MiB (and a slice for each block): each block is packed once, in memory that the calling thread keeps. Products of up to eight million multiplications (a million, on several
 //! threads) whose operands can be read where they lie need none.
 
 #[cfg(target_arch = "x86_64")]
@@ -31,6 +32,7 @@ mod pack;
 mod portable;
 mod product;
 mod route;
+mod shared;
 mod source;
 mod tasks;
 mod tile;
@@ -175,7 +177,7 @@ fn places<'a>(
 /// use tilewright_tensor::cpu_atoms;
 ///
 /// let portable = cpu_atoms::<f32>()?.pop().expect("one that is always there");
-/// assert_eq!(portable.name(), "PORTABLE_8x4x1_F32F32F32F32");
+/// assert_eq!(portable.name(), "PORTABLE_16x2x1_F32F32F32F32");
 /// # Ok::<(), tilewright_tensor::TensorError>(())
 /// ```
 ///

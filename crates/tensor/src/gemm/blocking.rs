@@ -31,6 +31,15 @@ pub(super) fn fetches_blocks(columns: usize) -> bool {
     columns <= FEW_COLUMNS
 }
 
+/// The most bytes of all blocks of A that threads share.
+const SHARED_BYTES: usize = 8 << 20;
+
+/// The most bytes of blocks of A, at all depths, that so many threads share: what half of their second caches hold. More would come from memory for each product anew, where a thread's
+/// own block, which takes the place of the one before, stays near.
+pub(super) fn shared_blocks(threads: usize) -> usize {
+    (caches::second() / 2).saturating_mul(threads).min(SHARED_BYTES)
+}
+
 /// The bytes of a block of A from which on its vectors come late.
 const NEAR: usize = 512 << 10;
 

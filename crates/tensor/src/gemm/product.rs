@@ -9,11 +9,12 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::blocking::{Blocking, fetches_blocks, tile};
+use super::blocking::{Blocking, balanced, fetches_blocks, shared_blocks, tile};
 use super::element::Element;
 use super::kernel::Kernels;
 use super::line::Line;
 use super::pack::Pack;
+use super::shared::Shared;
 use super::source::Source;
 use super::tasks::tasks;
 use super::tile::{Ahead, Slices, TileProduct};
@@ -85,6 +86,8 @@ pub struct Plan {
     offsets: usize,
     /// The bytes of the workspace of a thread.
     pub bytes: usize,
+    /// Where the threads share the packed blocks of A: how many there are, at all depths, and the bytes of each.
+    pub shared: Option<[usize; 2]>,
     /// The numbers in a word, and the rows of words below a packed slice of B.
     pub group: usize,
     pub extra: usize,
@@ -111,9 +114,11 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let [rows, columns] = plan.task;
         let across = m.div_ceil(rows);
         let tasks = across * n.div_ceil(columns);
+        let shared = plan.shared.map(|[blocks, bytes]| Shared::new(blocks, bytes));
         let task = |number: usize| {
             let (i, j) = (number % across * rows, number / across * columns);
-            self.task(&plan, i..(i + rows).min(m), j..(j + columns).min(n));
+            let share = shared.as_ref().map(|blocks| Share { blocks, task: number, tasks });
+            self.task(&plan, i..(i + rows).min(m), j..(j + columns).min(n), share);
         };
         if tasks == 1 || threads == 1 {
             return (0..tasks).for_each(task);
@@ -135,17 +140,27 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             }
             work();
         });
+        if let Some(shared) = shared {
+            shared.keep();
+        }
     }
 
     /// How the product is divided, for so many threads at the most.
     pub fn plan(&self, threads: usize) -> Plan {
         let blocking = Blocking::new(self.kernels, self.extents);
-        let [rows, columns] = tasks(self.extents, &blocking, threads);
+        let [m, n, k] = self.extents;
+        let packed = m.saturating_mul(k.div_ceil(self.kernels.group)).saturating_mul(size_of::<W>());
+        let shares = packed <= shared_blocks(threads) && matches!(self.a.places, Places::Lines(..));
+        let [rows, columns] = tasks(self.extents, &blocking, threads, shares);
         let Blocking { mr, nr, mc, nc, kc } = blocking;
         // In place where a word is a number, there is one stride each way, and few slices of the other factor pass.
         let depth = kc.min(self.extents[2]);
         let a = self.in_place(&self.a.places, [mr, depth], columns.div_ceil(nr)).filter(|[row, _]| *row == 1);
         let b = self.in_place(&self.b.places, [nr, depth], rows.div_ceil(mr));
+        let tasks = n.div_ceil(columns);
+        let shares = shares && a.is_none() && rows == m && tasks > 1;
+        // Blocks that are shared are as many as there are tasks at least, so that each can begin with one of its own.
+        let mc = if shares { mc.min(balanced(m, m.div_ceil(tasks), mr)) } else { mc };
         let blocking =
             Blocking { mc: mc.min(rows.next_multiple_of(mr)), nc: nc.min(columns.next_multiple_of(nr)), ..blocking };
         let Blocking { mc, nc, .. } = blocking;
@@ -155,7 +170,7 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let alone = rows <= mc;
         let held = if alone { nr } else { nc };
         let b_at = room.of::<W>(if b.is_some() { 0 } else { held * (words + self.kernels.extra) });
-        let a_at = room.of::<W>(if a.is_some() { 0 } else { mc * words });
+        let a_at = room.of::<W>(if a.is_some() || shares { 0 } else { mc * words });
         let gathered_at = room.of::<S>(if gathers { mr.max(nr) * depth } else { 0 });
         let offsets = mc + nc + nr + 2 * depth;
         let offsets_at = room.of::<isize>(offsets);
@@ -169,6 +184,8 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             parts,
             offsets,
             bytes: room.bytes,
+            shared: shares
+                .then(|| [m.div_ceil(mc) * k.div_ceil(kc), (mc * words * size_of::<W>()).next_multiple_of(LINE)]),
             group: self.kernels.group,
             extra: self.kernels.extra,
         }
@@ -221,8 +238,8 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
     /// A part of C, on one thread.
     ///
     /// A slice of B is packed just before the first block of A meets it, so that it is still in the first cache then; if there is no other block, the
-    /// next slice takes its place.
-    fn task(&self, plan: &Plan, rows: Range<usize>, columns: Range<usize>) {
+    /// next slice takes its place. Blocks of A that are shared are taken in turn from another one on in each task, so that the threads do not want the same at once.
+    fn task(&self, plan: &Plan, rows: Range<usize>, columns: Range<usize>, share: Option<Share<'_>>) {
         let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
         let direct = match &self.c.places {
             Places::Lines(down, across) => (down.stride(1) == Some(1)).then(|| across.stride(0)).flatten(),
@@ -264,13 +281,20 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
         let (slice, offsets) = offsets.split_at_mut(nr);
         let (a_steps, b_steps) = offsets.split_at_mut(offsets.len() / 2);
 
+        let blocks = rows.len().div_ceil(mc);
+        let begin = share.as_ref().map_or(0, |share| share.task * blocks / share.tasks);
+        let block = |turn: usize| {
+            let first = rows.start + (begin + turn) % blocks * mc;
+            first..(first + mc).min(rows.end)
+        };
+
         for columns in parts(columns, nc) {
             if let (Places::Lines(_, line), None, Some(across)) =
                 (&self.c.places, direct, across.get_mut(..columns.len()))
             {
                 line.fill(columns.start, across);
             }
-            for depth in parts(0..self.extents[2], kc) {
+            for (level, depth) in parts(0..self.extents[2], kc).enumerate() {
                 let beta = if depth.start == 0 { self.beta } else { C::ONE };
                 let words = depth.len().div_ceil(self.kernels.group);
                 let (Some(a_steps), Some(b_steps)) = (a_steps.get_mut(..depth.len()), b_steps.get_mut(..depth.len()))
@@ -280,9 +304,22 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                 a_source.steps(&depth, a_steps);
                 b_source.steps(&depth, b_steps);
                 let b = b_source.slices(columns.start, &depth);
-                for (number, part) in parts(rows.clone(), mc).enumerate() {
-                    // SAFETY: there is room for `mc` by `kc`.
-                    unsafe { a_source.fill(0, part.clone(), &depth, down, a_steps) };
+                for turn in 0..blocks {
+                    let part = block(turn);
+                    let mut a_source = a_source;
+                    // SAFETY: there is room for `mc` by `kc`, here as there.
+                    let mut fill = |source: &Source<'_, S, W, C>| unsafe {
+                        source.fill(0, part.clone(), &depth, down, a_steps);
+                    };
+                    if let Some(share) = &share {
+                        let packed = share.blocks.get(level * blocks + part.start / mc, |to| {
+                            fill(&Source { to: to.cast::<W>(), ..a_source });
+                        });
+                        let Some(packed) = packed else { continue };
+                        a_source.to = packed.cast::<W>();
+                    } else {
+                        fill(&a_source);
+                    }
                     if let (Places::Lines(line, _), None, Some(down)) =
                         (&self.c.places, direct, down.get_mut(..part.len()))
                     {
@@ -292,12 +329,12 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                         Shape { tile: [mr, nr], extents: [part.len(), columns.len()], words, edge: plan.a.is_some() };
                     let ready = |j: usize| {
                         let first = columns.start + j;
-                        if number == 0 {
+                        if turn == 0 {
                             let some = first..(first + nr).min(columns.end);
                             // SAFETY: there is room for `nc` by `kc`, or for one slice.
                             unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                         }
-                        if number == 0 || plan.b.is_some() {
+                        if turn == 0 || plan.b.is_some() {
                             let next = first + nr..(first + 2 * nr).min(columns.end.max(first + nr));
                             b_source.rows_ahead(&next, &depth).share(0, 1, nr)
                         } else {
@@ -305,13 +342,14 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
                         }
                     };
                     // The block that comes next is brought near while this one is multiplied, where it is to be packed: below this one, or the first at the next depth.
-                    let (next, deeper) = if part.end < rows.end {
-                        (part.end, depth.clone())
+                    let (following, deeper, level) = if turn + 1 < blocks {
+                        (block(turn + 1), depth.clone(), level)
                     } else {
-                        (rows.start, depth.end..(depth.end + kc).min(self.extents[2]))
+                        (block(0), depth.end..(depth.end + kc).min(self.extents[2]), level + 1)
                     };
-                    let following = next..(next + mc).min(rows.end);
-                    let fetches = plan.a.is_none() && fetches_blocks(self.extents[1]);
+                    let there = |share: &Share<'_>| share.blocks.asked_for(level * blocks + following.start / mc);
+                    let fetches =
+                        plan.a.is_none() && fetches_blocks(self.extents[1]) && !share.as_ref().is_some_and(there);
                     let upcoming = if fetches { a_source.ahead(&following, &deeper) } else { Ahead::NOTHING };
                     let slices = [a_source.slices(part.start, &depth), b];
                     self.tiles(shape, slices, upcoming, ready, |i, j, tile| {
@@ -399,6 +437,15 @@ impl<S: Copy + Default, W: Copy, C: Element> Product<'_, S, W, C> {
             b_from = b_from.wrapping_offset(b.slice);
         }
     }
+}
+
+/// What a task shares with others.
+struct Share<'a> {
+    /// The blocks of A, one depth after another.
+    blocks: &'a Shared,
+    /// The number of this task, and of all.
+    task: usize,
+    tasks: usize,
 }
 
 /// A part of C, and how it is divided into tiles.

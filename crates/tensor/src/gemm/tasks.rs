@@ -1,6 +1,6 @@
 //! How the threads divide C.
 //!
-//! **Law.** Tasks are the tiles of C under one tiler; each is computed by one thread, from the factors, without a word to the others.
+//! **Law.** Tasks are the tiles of C under one tiler; each is computed by one thread, from the factors, without a word to the others but about the blocks of A that they share.
 
 use super::blocking::Blocking;
 
@@ -12,8 +12,8 @@ const AMPLE: usize = 1 << 22;
 /// What packing a number costs, in products.
 const PACKING: usize = 16;
 
-/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most.
-pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize) -> [usize; 2] {
+/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most; `shares` says whether tasks that have all rows share the packed A.
+pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
     let work = m.saturating_mul(n).saturating_mul(k);
     let wanted = threads.min(work / LEAST);
     if wanted <= 1 {
@@ -25,7 +25,8 @@ pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize) 
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
         // Every thread takes as many tasks as the busiest, and packs a part of both factors for each.
         let turns = tasks.div_ceil(threads);
-        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING * (rows + columns)))
+        let packed = if shares && rows >= m { rows / tasks } else { rows };
+        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING * (packed + columns)))
     };
     let divisions = (1..=wanted.min(tall)).map(|down| {
         let rows = blocking.mr * tall.div_ceil(down);

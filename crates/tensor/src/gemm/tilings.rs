@@ -34,6 +34,8 @@ pub struct Tilings {
     pub packed_b: Option<Layout>,
     /// The bytes of the workspace of each thread.
     pub workspace: usize,
+    /// The bytes of the packed A that threads share.
+    pub shared: usize,
 }
 
 /// The tilings under which [`gemm`](crate::gemm) computes a product of these operands, unless it is so small that it is not divided among threads and blocks at all: then only the tile counts.
@@ -51,7 +53,7 @@ pub struct Tilings {
 /// let mut c = Tensor::filled(square, 0_f32)?;
 /// let portable = cpu_atoms::<f32>()?.pop().expect("one that is always there");
 /// let chosen = tilings(&cpu_mma_of(portable, 1)?, &a.view(), &b.view(), &mut c.view_mut())?;
-/// assert_eq!(chosen.tile.to_string(), "[8:1;4:1]");
+/// assert_eq!(chosen.tile.to_string(), "[16:1;2:1]");
 /// assert_eq!(chosen.task.to_string(), "[512:1;512:1]");
 /// # Ok(())
 /// # }
@@ -88,6 +90,7 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
             packed_a: if plan.a.is_none() { Some(packed(mr, mc)?) } else { None },
             packed_b: if plan.b.is_none() { Some(packed(nr, nc)?) } else { None },
             workspace: plan.bytes,
+            shared: plan.shared.map_or(0, |[blocks, bytes]| blocks * bytes),
         })
     })?
 }
@@ -109,6 +112,10 @@ impl fmt::Display for Tilings {
         writeln!(f, "panel    {} by {}, {}", factors[1], self.panel, lies(&self.packed_b))?;
         writeln!(f, "block    {} by {}, {}", factors[0], self.block, lies(&self.packed_a))?;
         writeln!(f, "tile     C by {}", self.tile)?;
-        write!(f, "memory   {} bytes a thread", self.workspace)
+        write!(f, "memory   {} bytes a thread", self.workspace)?;
+        if self.shared > 0 {
+            write!(f, ", and {} that they share", self.shared)?;
+        }
+        Ok(())
     }
 }

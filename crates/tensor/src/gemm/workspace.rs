@@ -20,6 +20,7 @@ pub(super) struct Workspace {
 
 thread_local! {
     static KEPT: Cell<Option<Workspace>> = const { Cell::new(None) };
+    static SHARED: Cell<Option<Workspace>> = const { Cell::new(None) };
 }
 
 impl Workspace {
@@ -29,7 +30,17 @@ impl Workspace {
 
     /// At least so many bytes: what the thread kept, if it is large enough.
     pub fn take(bytes: usize) -> Workspace {
-        if let Some(kept) = KEPT.take()
+        Workspace::of(KEPT.take(), bytes)
+    }
+
+    /// The same, of what this thread shares with others.
+    pub fn take_shared(bytes: usize) -> Workspace {
+        Workspace::of(SHARED.take(), bytes)
+    }
+
+    /// What was kept, if it has so many bytes, or else new memory.
+    fn of(kept: Option<Workspace>, bytes: usize) -> Workspace {
+        if let Some(kept) = kept
             && kept.bytes >= bytes
         {
             return kept;
@@ -46,6 +57,11 @@ impl Workspace {
     /// Leaves the memory to the next product of this thread.
     pub fn keep(self) {
         KEPT.set(Some(self));
+    }
+
+    /// The same, of what it shares.
+    pub fn keep_shared(self) {
+        SHARED.set(Some(self));
     }
 
     /// The first byte.

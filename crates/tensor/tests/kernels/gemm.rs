@@ -446,6 +446,41 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(repeated, TensorError::Shared { .. }));
 }
 
+/// Threads that share packed blocks compute, each time, what one thread computes, to the last bit: sums are added up in the same order.
+fn shared_blocks<S: Tested>()
+where
+    S::Sum: Summed,
+{
+    let mut random = Random(23);
+    let [m, n, k] = [60, 1500, 260];
+    let by_rows = |rows: i64, columns: i64| format!("({rows},{columns}):({columns},1)").parse::<Layout>();
+    for atom in cpu_atoms::<S>().expect("atoms") {
+        let a = Tensor::from_fn(by_rows(m, k).expect("a layout"), |_| S::random(&mut random)).expect("a tensor");
+        let b = Tensor::from_fn(by_rows(n, k).expect("a layout"), |_| S::random(&mut random)).expect("a tensor");
+        let c: Layout = format!("({m},{n}):(1,{m})").parse().expect("a layout");
+        let [one, none] = [1, 0].map(S::Sum::factor);
+        let product = |threads: usize| {
+            let mma = cpu_mma_of(atom.clone(), threads).expect("a tiled product");
+            let mut c = Tensor::filled(c.clone(), none).expect("a tensor");
+            let shared = tilings(&mma, &a.view(), &b.view(), &mut c.view_mut()).expect("tilings").shared;
+            assert_eq!(shared > 0, threads > 1, "{} on {threads} threads", atom.name());
+            gemm(&mma, one, &a.view(), &b.view(), none, &mut c.view_mut()).expect("a product");
+            c.view().to_vec()
+        };
+        let alone = product(1);
+        for threads in [2, 3, 5, 2, 3, 5] {
+            assert!(product(threads) == alone, "{} on {threads} threads", atom.name());
+        }
+    }
+}
+
+#[test]
+fn threads_that_share_blocks_compute_what_one_computes() {
+    shared_blocks::<f32>();
+    shared_blocks::<f64>();
+    shared_blocks::<i8>();
+}
+
 #[test]
 fn tilings_say_where_each_number_is_packed() {
     let layout = |text: &str| text.parse::<Layout>().expect("a layout");
@@ -460,7 +495,7 @@ fn tilings_say_where_each_number_is_packed() {
         for packed in [found.packed_a, found.packed_b] {
             let packed = packed.expect("bytes are packed");
             assert_eq!((packed.is_injective(), packed.rank()), (Ok(true), 2));
-            assert!(packed.cosize().is_ok_and(|size| size <= 4 * found.workspace as i64));
+            assert!(packed.cosize().is_ok_and(|size| size <= 4 * (found.workspace + found.shared) as i64));
         }
         // The task is made of tiles, the block of A too.
         let divided = layout("(500,300)").zipped_divide(&found.task).expect("tasks");
