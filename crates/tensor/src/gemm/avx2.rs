@@ -41,6 +41,7 @@ pub(in crate::gemm) mod byte_pairs {
     pub(in crate::gemm) static KERNELS: Kernels<u32, i32> = Kernels {
         lanes: 8,
         group: 2,
+        spread: 0,
         extra: 0,
         below: nothing,
         busy,

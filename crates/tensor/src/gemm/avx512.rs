@@ -42,6 +42,7 @@ pub(in crate::gemm) mod dot_bytes {
     pub(in crate::gemm) static KERNELS: Kernels<u32, i32> = Kernels {
         lanes: 16,
         group: 4,
+        spread: 0,
         extra: 1,
         below: corrections,
         busy,
@@ -79,6 +80,7 @@ pub(in crate::gemm) mod dot_halves {
     pub(in crate::gemm) static KERNELS: Kernels<u32, f32> = Kernels {
         lanes: 16,
         group: 2,
+        spread: 0,
         extra: 0,
         below: nothing,
         busy,
@@ -123,6 +125,7 @@ pub(in crate::gemm) mod byte_pairs {
     pub(in crate::gemm) static KERNELS: Kernels<u32, i32> = Kernels {
         lanes: 16,
         group: 2,
+        spread: 0,
         extra: 0,
         below: nothing,
         busy,

@@ -71,8 +71,9 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
 /// The vectors and columns of the tiles of a matrix of `vectors` by `columns`, each the sum of `steps` products.
 ///
 /// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, some time for each word and each
-/// vector that is loaded, and four cycles at least, until its sums can be added to again; and every tile begins and ends with work of its own. Where a block of A is
-/// small, loads are alike, half a cycle each; where it takes much of the second cache, vectors come late, three quarters of a cycle each, and words a quarter.
+/// vector that is loaded, and for putting a word into all lanes where that is an instruction of its own, and four cycles at least, until its sums can be added to again;
+/// and every tile begins and ends with work of its own. Where a block of A is small, loads are alike, half a cycle each; where it takes much of the second cache, vectors
+/// come late, three quarters of a cycle each, and words a quarter.
 #[inline]
 pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize, steps: usize) -> [usize; 2] {
     let highest = kernels.packed.len();
@@ -82,8 +83,9 @@ pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize
     }
     let near = vectors.saturating_mul(kernels.lanes * steps * size_of::<W>()) <= NEAR;
     let [vector, word] = if near { [2, 2] } else { [3, 1] };
-    let time =
-        |height: usize, width: usize| (2 * height * width + vector * height + word * width).max(16) * steps + BEGINNING;
+    let time = |height: usize, width: usize| {
+        (2 * height * width + vector * height + (word + kernels.spread) * width).max(16) * steps + BEGINNING
+    };
     let all = |height: usize, width: usize| {
         let row = |height: usize| {
             let (whole, rest) = (columns / width, columns % width);
@@ -92,8 +94,7 @@ pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize
         let (whole, rest) = (vectors / height, vectors % height);
         whole.saturating_mul(row(height)).saturating_add(if rest > 0 { row(rest) } else { 0 })
     };
-    // Of those that take the same time the highest.
-    let shapes = kernels.packed.iter().enumerate().rev().map(|(below, columns)| (below + 1, columns.len()));
+    let shapes = (1..).zip(kernels.packed.iter().map(|columns| columns.len()));
     shapes.min_by_key(|(height, width)| all(*height, *width)).map_or([1, 1], |(height, width)| [height, width])
 }
 

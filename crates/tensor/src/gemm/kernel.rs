@@ -57,6 +57,8 @@ pub(super) struct Kernels<W: 'static, C: 'static> {
     pub lanes: usize,
     /// The numbers in a word.
     pub group: usize,
+    /// What it takes to put a word of B into all lanes, beside loading it, in quarters of a cycle.
+    pub spread: usize,
     /// The rows of words below a packed slice of B.
     pub extra: usize,
     /// Writes the words below a packed slice of B of a width and a number of steps, if there are any.
@@ -323,6 +325,7 @@ macro_rules! float_kernels {
             pub(in crate::gemm) static KERNELS: Kernels<$word, $word> = Kernels {
                 lanes: $lanes,
                 group: 1,
+                spread: 0,
                 extra: 0,
                 below: nothing,
                 busy,

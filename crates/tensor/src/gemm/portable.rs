@@ -13,6 +13,7 @@ macro_rules! kernels {
         pub(super) static $name: Kernels<$element, $element> = Kernels {
             lanes: $lanes,
             group: 1,
+            spread: 2,
             extra: 0,
             below: nothing,
             busy: busy::<$element, $lanes>,
