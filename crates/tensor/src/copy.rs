@@ -6,7 +6,7 @@
 //! Any two layouts of one size will do: strided, permuted, tiled, swizzled, gathered through another layout, with XOR strides. A [`Plan`] is made of the two
 //! ([`plan`]) and then run on memory, as often as needed; it prints what it does and why.
 //!
-//! Extra memory does not grow with the data: the tables of a tile, below 256 KiB, and for each thread a buffer of a line for each column of a tile, 80 KiB at the most; [`Plan`] prints it.
+//! Extra memory does not grow with the data: the tables of a tile, below 512 KiB, and for each thread a buffer of a line for each column of a tile, 80 KiB at the most; [`Plan`] prints it.
 
 mod addressing;
 mod axes;
@@ -14,8 +14,10 @@ mod explain;
 mod joined;
 mod kernel;
 mod nest;
+mod pairs;
 mod plan;
 mod run;
+mod turned;
 mod walk;
 
 use bytemuck::NoUninit;

@@ -9,9 +9,11 @@
 //! * [`reduce`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the other modes are `k`, in any order; [`reduce_with`]: in several values
 //!   that are then joined.
 //!
-//! The layouts may be any, and differ; no copy of an operand is made. Loops and patches are those of [`crate::copy::visit`].
+//! The layouts may be any, and differ; no copy of an operand is made, but that numbers of an operand that is read in another order may be handed to `f` from a small buffer, a block at a time.
+//! Loops and patches are those of [`crate::copy::visit`].
 #![allow(unsafe_code)]
 
+mod plain;
 mod reduce;
 mod rows;
 
@@ -21,6 +23,7 @@ use crate::copy::{Addressing, Operand, visit};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};
 
@@ -57,6 +60,8 @@ pub fn update<T: Send, D: Offsets>(
 
 /// Calls `f` with every element of `a` and the element of `dst` at the same index.
 ///
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
+///
 /// Errors: the sizes differ (E0420).
 ///
 /// ```
@@ -83,6 +88,8 @@ pub fn transform<A: Sync, T: Send, L: Offsets, D: Offsets>(
 }
 
 /// Calls `f` with every element of `a`, that of `b` and that of `dst` at the same index.
+///
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -115,6 +122,8 @@ pub fn transform2<A: Sync, B: Sync, T: Send, L: Offsets, M: Offsets, D: Offsets>
 }
 
 /// Calls `f` with every element of `a`, those of `b` and `c`, and that of `dst` at the same index.
+///
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -206,9 +215,9 @@ where
 }
 
 fn reading<'s, T, L: Offsets>(view: &TensorView<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
-    Operand { base: view.as_ptr().cast_mut().cast(), element: size_of::<T>(), side }
+    Operand { base: view.as_ptr().cast_mut().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
 }
 
 fn writing<'s, T, L: Offsets>(view: &mut TensorViewMut<'_, T, L>, side: &'s Addressing) -> Operand<'s> {
-    Operand { base: view.as_mut_ptr().cast(), element: size_of::<T>(), side }
+    Operand { base: view.as_mut_ptr().cast(), element: size_of::<T>(), side, plain: plain::<T>() }
 }

@@ -28,6 +28,11 @@ impl Plan {
                 Part::Whole => {}
                 Part::Across(last) => write!(f, "; the last is {last} across")?,
                 Part::Along(last) => write!(f, "; the last is {last} along")?,
+                Part::Turn([0, dst]) => write!(f, "; the last flips {dst} in the places of the destination")?,
+                Part::Turn([src, 0]) => write!(f, "; the last flips {src} in the places of the source")?,
+                Part::Turn([src, dst]) => {
+                    write!(f, "; the last flips {src} in the places of the source, {dst} in those of the destination")?
+                }
                 Part::Run(last) => write!(f, "; the last is a run of {}", count(last, "byte"))?,
             }
         }
@@ -44,13 +49,20 @@ impl Plan {
             Move::Splat => write!(f, "one element of {} to {along} places", count(tile.unit, "byte"))?,
             Move::Runs if across * along == 1 => write!(f, "a run of {}", count(tile.unit, "byte"))?,
             Move::Runs => write!(f, "{across} x {along} runs of {}", count(tile.unit, "byte"))?,
-            Move::Transpose => {
+            Move::Transpose | Move::Turned => {
                 write!(
                     f,
                     "{across} x {along} elements of {}, transposed in registers ({})",
                     count(tile.unit, "byte"),
                     self.instructions
                 )?;
+            }
+        }
+        if tile.how == Move::Turned {
+            for (side, part) in ["source", "destination"].into_iter().zip(tile.turns.parts) {
+                if part != 0 {
+                    write!(f, "\n  map: parts of {} change places in rows of the {side}", count(part, "byte"))?;
+                }
             }
         }
         f.write_str("\n  stores: ")?;
@@ -71,7 +83,7 @@ impl Plan {
             {
                 f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose if loops.aligned < LINE => {
+            Move::Transpose | Move::Turned if loops.aligned < LINE || along * tile.unit < LINE => {
                 f.write_str("ordinary, because rows of the destination are short")?
             }
             Move::Runs if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {

@@ -18,9 +18,11 @@ mod network;
 mod portable;
 mod stream;
 mod stripe;
+mod turn;
 
 pub(super) use stream::{fence, stream_run};
-pub(super) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe, stripes_ahead};
+pub(super) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe, fetch, stripes_ahead};
+pub(super) use turn::{Pieces, TURNED, transpose_turned};
 
 /// The instructions that transposes may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,12 +12,14 @@
 //!
 //! The row and the table are a patch ([`Patch`]): the caller loops over its elements, so that the compiler sees whole rows.
 
+mod near;
 mod patch;
 
 use std::cmp::Reverse;
 
 use super::addressing::Addressing;
 use super::axes::{Space, Step};
+use near::{NEAR_ROW, NEAR_TABLE, Near, in_registers};
 pub(crate) use patch::{Operand, Patch, visit, visit_alone};
 
 /// Elements of a patch that are worth a call.
@@ -64,27 +66,38 @@ struct Nest<const N: usize> {
     row: Step<N>,
     /// Whether the lines of the table have different places in the written operand.
     distinct: bool,
+    /// The operands that are transposed for each patch.
+    near: Option<Near<N>>,
 }
 
 impl<const N: usize> Nest<N> {
-    /// The loops for operands of one size, with elements of so many bytes; in words why there are none.
-    fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Nest<N>, &'static str> {
-        let Space { origin, mut steps, table } = Space::new(sides, elements)?;
-        let best = (0..steps.len()).max_by_key(|at| steps.get(*at).map(|step| fitness(step, elements)));
+    /// The loops for operands of one size, with elements of so many bytes, which may be read as copies of them where they are `plain`; in words why there are none.
+    fn new(sides: [&Addressing; N], elements: [usize; N], plain: [bool; N]) -> Result<Nest<N>, &'static str> {
+        let Space { origin, mut steps, table, .. } = Space::new(sides, elements)?.sorted();
+        // What is read may be transposed, so that what is written decides.
+        let read = |operand: usize| plain[operand] && in_registers(elements[operand]);
+        let written_first = steps.iter().all(|step| written(step) != 0) && (0..N.saturating_sub(1)).all(read);
+        let key = |step: &Step<N>| {
+            let fitness = fitness(step, elements);
+            (written_first && fitness.1, fitness)
+        };
+        let best = (0..steps.len()).max_by_key(|at| steps.get(*at).map(key));
         let row = best.map_or(Step { extent: 1, by: [0; N] }, |best| steps.remove(best));
-        let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false };
+        let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false, near: None };
         let block = block(&steps, &nest.row);
+        let nears = block.is_some_and(|(at, far)| read(far) && steps[at].by[far] == elements[far] as isize);
+        let [side, most] = if nears { [NEAR_TABLE, NEAR_ROW] } else { [BLOCK, BLOCK] };
         nest.scatter(elements);
         let mut open = true;
         if let Some((at, far)) = block {
             let mut step = steps.remove(at);
-            open = nest.take(step, BLOCK);
+            open = nest.take(step, side);
             // An axis that ends within the block may go on in another.
-            while open && nest.table.len() * 2 <= BLOCK {
+            while open && nest.table.len() * 2 <= side {
                 let onward = steps.iter().position(|next| next.by.get(far) == end(&step, far).as_ref());
                 let Some(at) = onward else { break };
                 step = steps.remove(at);
-                open = nest.take(step, BLOCK);
+                open = nest.take(step, side);
             }
         }
         if open {
@@ -92,7 +105,7 @@ impl<const N: usize> Nest<N> {
             let rows = if reduces { nest.row.extent.saturating_mul(ROWS) } else { 0 };
             nest.grow(&mut steps, rows.max(PATCH));
         }
-        nest.shorten(if block.is_some() { BLOCK } else { ROW });
+        nest.shorten(if block.is_some() { most } else { ROW });
         nest.loops.extend(steps.into_iter().map(|step| Loop { step, part: Part::Whole }));
         nest.loops.sort_by_key(|each| (written(&each.step) == 0, Reverse(each.step.reach())));
         nest.moving = nest.loops.iter().filter(|each| written(&each.step) != 0).count();
@@ -101,6 +114,7 @@ impl<const N: usize> Nest<N> {
             places.sort_unstable();
             places.windows(2).all(|pair| pair[0] != pair[1])
         };
+        nest.near = Near::new(&nest, elements, plain);
         Ok(nest)
     }
 
@@ -212,13 +226,17 @@ mod tests {
 
     use super::*;
 
-    /// The loops for operands of four bytes an element.
+    /// The loops for operands of four bytes an element, of which no copies may be read.
     fn nest<const N: usize>(operands: [&str; N]) -> Nest<N> {
+        plain(operands, [false; N])
+    }
+
+    fn plain<const N: usize>(operands: [&str; N], plain: [bool; N]) -> Nest<N> {
         let sides = operands.map(|text| match text.parse::<Composed>() {
             Ok(composed) => Addressing::of(&composed).unwrap(),
             Err(_) => Addressing::of(&text.parse::<Layout>().unwrap()).unwrap(),
         });
-        Nest::new(sides.each_ref(), [4; N]).unwrap()
+        Nest::new(sides.each_ref(), [4; N], plain).unwrap()
     }
 
     /// The elements of a row, the rows of a patch, and the iterations of the loops.
@@ -258,6 +276,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_brought_in_the_order_of_the_destination() {
+        let (rows, columns) = ("(512,512):(512,1)", "(512,512):(1,512)");
+        let transposed = plain([rows, rows, columns], [true; 3]);
+        let near = transposed.near.as_ref().unwrap();
+        assert_eq!(
+            (form(&transposed), transposed.row.by, near.steps),
+            ((64, 256, vec![2, 8]), [2048, 2048, 4], [4; 3])
+        );
+        // Those in the order of the destination stay where they are, and so do all if one of them may not be copied.
+        assert_eq!(plain([rows, columns, columns], [true; 3]).near.unwrap().table[1], [320, 2048, 2048]);
+        assert_eq!(plain([rows, rows, columns], [true, false, false]).near, None);
+        assert_eq!(plain([columns, columns], [true; 2]).near, None);
+        // Sums stay in registers.
+        assert_eq!(plain([rows, "(512,512):(1,0)"], [true; 2]).near, None);
+    }
+
+    #[test]
     fn threads_share_what_moves_the_destination() {
         // Sums of rows: several rows at a time, in the order in which they lie.
         let rows = nest(["(100,9000):(9000,1)", "(100,9000):(1,0)"]);
@@ -275,9 +310,9 @@ mod tests {
     fn no_common_digits_no_loops() {
         let sides =
             ["(2,3):(1,2)", "(3,2):(1,3)"].map(|text| Addressing::of(&text.parse::<Layout>().unwrap()).unwrap());
-        assert_eq!(Nest::new(sides.each_ref(), [4; 2]).err(), None);
+        assert_eq!(Nest::new(sides.each_ref(), [4; 2], [true; 2]).err(), None);
         let padded =
             ["(2,3):(1,3)", "(3,2):(1,4)"].map(|text| Addressing::of(&text.parse::<Layout>().unwrap()).unwrap());
-        assert_eq!(Nest::new(padded.each_ref(), [4; 2]), Err("the shapes have no common refinement"));
+        assert_eq!(Nest::new(padded.each_ref(), [4; 2], [true; 2]), Err("the shapes have no common refinement"));
     }
 }

@@ -13,21 +13,24 @@
 //! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
 //! good tiles as that of a matrix. Its rows are long so that the processor fetches ahead along them.
 //!
-//! Axes that are not additive are enumerated: a table of pairs of places, the tile, which the loops move about.
+//! Axes that are not additive flip bits of places, and then tiles are transposed as if there were none ([`super::turned`]); or they are enumerated: a table of pairs of places, the tile, which the
+//! loops move about ([`super::pairs`]).
 
 use std::fmt;
 
 use super::addressing::Addressing;
 use super::axes::{self, Space};
 use super::joined::{self, Batch, batches};
-use super::kernel::{Instructions, LINE};
+use super::kernel::{Instructions, LINE, TURNED};
+use super::pairs::{near, pairs};
+use super::turned;
 
 /// Bytes of a row of either side in a tile.
 const ROW: usize = 1024;
 /// The same where a tile is transposed. Memory is read along rows of the source, and the processor fetches ahead only along a row: so rows are long.
-const TRANSPOSED_ROW: usize = 4096;
+pub(super) const TRANSPOSED_ROW: usize = 4096;
 /// The most elements of a row of the source in a tile that is transposed: each is in another page of the destination, of which the processor knows so many by heart.
-const COLUMNS: usize = 1024;
+pub(super) const COLUMNS: usize = 1024;
 /// A run of more bytes is moved in parts, so that threads can share it.
 const RUN: usize = 1 << 18;
 /// Destinations of more bytes are written past the caches.
@@ -52,7 +55,7 @@ pub(super) struct Loop {
     pub(super) count: usize,
     pub(super) src: isize,
     pub(super) dst: isize,
-    /// What is shorter in the last iteration.
+    /// What is other in the last iteration.
     pub(super) part: Part,
 }
 
@@ -67,6 +70,8 @@ pub(super) enum Part {
     Along(usize),
     /// The bytes of a run.
     Run(usize),
+    /// The order of the bytes in a row of the source, and in one of the destination: these bits of their places are flipped.
+    Turn([usize; 2]),
 }
 
 /// Byte offsets of one side of a tile, in the source and in the destination.
@@ -74,6 +79,15 @@ pub(super) enum Part {
 pub(super) struct Table {
     pub(super) src: Vec<isize>,
     pub(super) dst: Vec<isize>,
+}
+
+/// The bits of places in a row that are flipped, for each row across and for each row along: in the destination, and in the source.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Turns {
+    pub(super) across: Vec<usize>,
+    pub(super) along: Vec<usize>,
+    /// The bytes of the parts that change places, in the rows of the source and of the destination: a line if they are more, 0 where none do.
+    pub(super) parts: [usize; 2],
 }
 
 /// How a tile is moved.
@@ -84,6 +98,8 @@ pub(super) enum Move {
     Runs,
     /// Elements contiguous across in the source and along in the destination.
     Transpose,
+    /// The same, but for the order in which a map has the parts of rows.
+    Turned,
     /// One element to all places along.
     Splat,
     /// Runs, by a table of pairs.
@@ -102,6 +118,8 @@ pub(super) struct Tile {
     pub(super) rows: bool,
     /// The source offsets of all rows that may be transposed: some before those of the tile, and then these.
     pub(super) sources: Vec<isize>,
+    /// What a map flips in the places of rows.
+    pub(super) turns: Turns,
     /// How many come before: as many as make a line of the destination. Where lines of it begin before the tile, it writes them whole.
     pub(super) before: usize,
 }
@@ -133,10 +151,10 @@ pub(super) enum Body {
 
 /// An axis in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    extent: usize,
-    src: isize,
-    dst: isize,
+pub(super) struct Step {
+    pub(super) extent: usize,
+    pub(super) src: isize,
+    pub(super) dst: isize,
 }
 
 /// What is done for two sides of one size, with elements of `element` bytes.
@@ -157,9 +175,10 @@ pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: 
 
 /// The loops over the common domain, of `total` bytes.
 fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -> Option<Loops> {
-    let Space { origin: [from, to], steps, table } = space;
-    let mut steps: Vec<Step> =
-        steps.into_iter().map(|axes::Step { extent, by: [src, dst] }| Step { extent, src, dst }).collect();
+    let [mut from, mut to] = space.origin;
+    let steps =
+        space.steps.iter().map(|axes::Step { extent, by: [src, dst] }| Step { extent: *extent, src: *src, dst: *dst });
+    let mut steps: Vec<Step> = steps.collect();
     let run = steps.iter().position(|step| step.dst == element as isize && step.src == element as isize);
     let unit = match run {
         Some(run) => steps.remove(run).extent.checked_mul(element)?,
@@ -167,29 +186,32 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     };
     let streaming = options.streaming.unwrap_or(total >= STREAM);
     let mut outer = Vec::new();
-    let tile = if table.len() == 1 {
+    let tile = if space.table.len() == 1 {
         around(&mut steps, [unit, element], options, &mut outer)
+    } else if let Some(turned) = turned::tile(&space, &steps, unit).filter(|_| unit < 16 || !near(&space, &steps, unit))
+    {
+        steps.clear();
+        outer = turned.outer;
+        from = from.checked_add(turned.origin[0])?;
+        to = to.checked_add(turned.origin[1])?;
+        turned.tile
     } else {
-        let pairs = Table {
-            src: table.iter().map(|[src, _]| *src).collect(),
-            dst: table.iter().map(|[_, dst]| *dst).collect(),
-        };
-        // Sorted, they fill whole lines where they are contiguous.
-        let rows = pairs.dst.iter().enumerate().all(|(k, place)| *place == (k * unit) as isize);
-        Tile { how: Move::Pairs, unit, across: Table::one(), along: pairs, rows, ..Tile::default() }
+        pairs(space.table, &mut steps, unit)
     };
     outer.extend(steps.iter().map(|step| Loop { count: step.extent, src: step.src, dst: step.dst, part: Part::Whole }));
     // Long steps outermost: what comes next is near on one side at least.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
     outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
     // But rows of the source are read on to their ends: the processor fetches beyond a tile what the next one then needs.
-    if let Some(at) = outer.iter().position(|each| tile.how == Move::Transpose && matches!(each.part, Part::Across(_)))
-    {
+    let transposes = matches!(tile.how, Move::Transpose | Move::Turned);
+    if let Some(at) = outer.iter().position(|each| transposes && matches!(each.part, Part::Across(_))) {
         let across = outer.remove(at);
         outer.push(across);
     }
     let steps = outer.iter().map(|each| each.dst).chain(tile.across.dst.iter().copied());
-    let bits = steps.chain(tile.along.dst.iter().copied().filter(|_| !tile.rows)).fold(64, |bits, step| bits | step);
+    let bits = steps
+        .chain(tile.along.dst.iter().copied().filter(|_| !tile.rows || tile.how == Move::Pairs))
+        .fold(64, |bits, step| bits | step);
     let aligned = 1 << bits.trailing_zeros();
     let mut loops = Loops { src: from, dst: to, outer, tile, streaming, aligned, ..Loops::default() };
     if loops.tile.how == Move::Transpose {
@@ -245,6 +267,7 @@ impl Loops {
     /// The bytes of the buffer that each thread needs.
     pub(super) fn buffer(&self) -> usize {
         match self.tile.how {
+            Move::Turned => TURNED,
             _ if !self.streaming => 0,
             Move::Transpose if self.joins() => self.joined.iter().flatten().map(Batch::bytes).max().unwrap_or(0),
             Move::Transpose if self.kept() => self.tile.across.len() * LINE,
@@ -256,7 +279,7 @@ impl Loops {
 
 impl Table {
     /// One place, at 0.
-    fn one() -> Table {
+    pub(super) fn one() -> Table {
         Table { src: vec![0], dst: vec![0] }
     }
 

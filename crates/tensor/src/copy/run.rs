@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use super::addressing::Addressing;
 use super::joined::Batch;
-use super::kernel::{self, Edge, Instructions, LINE, Line, Rectangle, Rows, Scratch, Stores, Stripe};
-use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
+use super::kernel::{self, Edge, Instructions, LINE, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
+use super::plan::{Body, Loops, Move, Part, STAGED_ROW, Turns};
 use super::walk;
 
 /// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
@@ -118,12 +118,13 @@ impl Work<'_> {
         // One iteration after another.
         let mut place = || {
             let (mut across, mut along, mut unit) = (tile.across.len(), tile.along.len(), tile.unit);
-            let (mut begins, mut ends) = (true, true);
+            let (mut begins, mut ends, mut flips) = (true, true, [0; 2]);
             for (each, digit) in outer.iter().zip(&digits) {
                 let last = *digit + 1 == each.count;
                 match each.part {
                     Part::Across(few) if last => across = few,
                     Part::Run(few) if last => unit = few,
+                    Part::Turn(turns) if last => flips = [flips[0] ^ turns[0], flips[1] ^ turns[1]],
                     Part::Along(few) => {
                         (begins, ends) = (*digit == 0, last);
                         along = if last { few } else { along };
@@ -131,7 +132,7 @@ impl Work<'_> {
                     _ => {}
                 }
             }
-            let place = Place { src, dst, across, along, unit, begins, ends };
+            let mut place = Place { src, dst, across, along, unit, begins, ends, flips, onward: src };
             for (each, digit) in outer.iter().zip(&mut digits).rev() {
                 *digit += 1;
                 if *digit < each.count {
@@ -144,6 +145,7 @@ impl Work<'_> {
                 src = src.wrapping_offset(each.src.wrapping_mul(back));
                 dst = dst.wrapping_offset(each.dst.wrapping_mul(back));
             }
+            place.onward = src;
             place
         };
         for _ in first..end {
@@ -152,6 +154,7 @@ impl Work<'_> {
             unsafe {
                 match tile.how {
                     Move::Transpose => self.transpose(loops, &place, buffer, &mut scratch),
+                    Move::Turned => self.turned(loops, &place, (&mut scratch, buffer)),
                     _ => self.tile(loops, &place, buffer),
                 }
             }
@@ -211,7 +214,7 @@ impl Work<'_> {
                         rectangle.copy(unit);
                     }
                 }
-                Move::Transpose => {}
+                Move::Transpose | Move::Turned => {}
             }
         }
     }
@@ -259,6 +262,49 @@ impl Work<'_> {
                 scratch,
             )
         };
+    }
+
+    /// One tile that is transposed through a map.
+    ///
+    /// # Safety
+    /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
+    unsafe fn turned(&self, loops: &Loops, place: &Place, (scratch, buffer): (&mut Scratch, *mut u8)) {
+        let (tile, unit) = (&loops.tile, loops.tile.unit);
+        let Turns { across, along, parts: sizes } = &tile.turns;
+        let (Some(columns), Some(column_turns)) = (tile.across.dst.get(..place.across), across.get(..place.across))
+        else {
+            return;
+        };
+        let (Some(rows), Some(row_turns)) = (tile.along.src.get(..place.along), along.get(..place.along)) else {
+            return;
+        };
+        let first = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0));
+        let whole = loops.aligned.min(1 << (first as usize | LINE).trailing_zeros()) == LINE;
+        let group = LINE / unit;
+        let far = kernel::stripes_ahead(self.instructions, unit, columns.len());
+        let count = rows.len().div_ceil(group);
+        for (number, (some, turns)) in rows.chunks(group).zip(row_turns.chunks(group)).enumerate() {
+            // What comes later is in this tile, or in the next one.
+            let (later, from) = match number + far {
+                later if later < count => (later, place.src),
+                later => ((later - count).min(count - 1), place.onward),
+            };
+            let next = rows.get(later * group..rows.len().min((later + 1) * group)).unwrap_or(some);
+            let pieces = Pieces {
+                src: place.src,
+                rows: (some, turns),
+                next: (from, next),
+                first: 0,
+                dst: place.dst,
+                columns: (columns, column_turns),
+                at: number * LINE,
+                flips: place.flips,
+                parts: *sizes,
+                streams: loops.streaming && whole && some.len() == group,
+            };
+            // SAFETY: the invariant; the buffer is as long as that of a turned tile.
+            unsafe { kernel::transpose_turned(&pieces, unit, self.instructions, (scratch, buffer)) };
+        }
     }
 
     /// All stripes of a block; `stores` is told the number of a stripe, the bytes of its lines, and whether it is the last.
@@ -337,6 +383,10 @@ struct Place {
     /// Whether no tile comes before it along, and none after it.
     begins: bool,
     ends: bool,
+    /// The bits that are flipped in the places of all rows, in the source and in the destination.
+    flips: [usize; 2],
+    /// The beginning of the tile that comes next, in the source.
+    onward: *const u8,
 }
 
 /// The beginning of part `number` of `parts`.

@@ -139,6 +139,121 @@ fn swizzles() {
     assert!(looped * 2 > copies, "{looped} of {copies}");
 }
 
+#[test]
+fn transposes_through_swizzles() {
+    // Tiles of three modes in any order, in a grid of any size, from and to matrices in any order.
+    let mut random = Random(7);
+    let (mut copies, mut turned) = (0, 0);
+    for seed in 0..240 {
+        let powers = [2 + random.below(5), 2 + random.below(5), random.below(3)];
+        let tile = powers.map(|power| 1_i64 << power);
+        let grid = [1 + random.below(5) as i64, 1 + random.below(9) as i64, 1];
+        let extents: Vec<i64> = tile.into_iter().zip(grid).flat_map(|(tile, grid)| [tile, grid]).collect();
+        // The modes of the tile, of which the last is never the fastest, and those of the grid: apart, or each after its own.
+        let ordered = |random: &mut Random, apart: bool| {
+            let order = loop {
+                let order = random.shuffled(3);
+                if order[0] != 2 {
+                    break order;
+                }
+            };
+            let (mut strides, mut step) = ([0; 6], 1);
+            let modes: Vec<usize> = match apart {
+                true => order.iter().map(|k| 2 * k).chain(random.shuffled(3).into_iter().map(|k| 2 * k + 1)).collect(),
+                false => order.iter().flat_map(|k| [2 * k, 2 * k + 1]).collect(),
+            };
+            for mode in modes {
+                strides[mode] = step;
+                step *= extents[mode];
+            }
+            flat(&extents, &strides)
+        };
+        // Mostly one that repeats with the tile.
+        let swizzle = loop {
+            let (bits, base) = (1 + random.below(3) as i64, random.below(6) as i64);
+            let shift = (bits + random.below(5) as i64) * if random.one_in(6) { -1 } else { 1 };
+            let reach = (bits + base + shift.abs()) as u64;
+            if reach <= powers.iter().sum() || random.one_in(6) {
+                break Swizzle::new(bits, base, shift).unwrap();
+            }
+        };
+        let offset = if random.one_in(4) { 1 << random.below(10) } else { 0 };
+        let swizzled = composed(swizzle, offset, ordered(&mut random, true));
+        let plain = match random.one_in(4) {
+            true => random.strides(&extents, seed % 2 == 0),
+            false => ordered(&mut random, false),
+        };
+        let other = composed(Swizzle::new(2, 2, 3).unwrap(), 0, ordered(&mut random, true));
+        let plan = Plan::new(&plain, &swizzled, 2, CopyOptions::default()).unwrap().to_string();
+        copies += 1;
+        turned += usize::from(plan.contains("change places"));
+        check_widths(&plain, &swizzled, seed);
+        check_widths(&swizzled, &plain, seed + 1);
+        check_widths(&swizzled, &other, seed + 2);
+        check::<u128, _, _>(&plain, &swizzled, &all_options()[seed as usize % 7..][..1], seed);
+        check::<u128, _, _>(&swizzled, &other, &all_options()[seed as usize % 7..][..1], seed);
+    }
+    assert!(turned * 6 > copies, "{turned} of {copies}");
+}
+
+#[test]
+fn large_transposes_through_swizzles() {
+    // Several tiles along rows of either side, ragged grids, parts of every size, threads.
+    let text = |text: &str| text.parse::<Composed>().unwrap();
+    for (seed, (plain, swizzled)) in [
+        ("((32,5),(8,131)):((1048,33536),(1,8))", "S<3,2,3> o 0 o ((32,5),(8,131)):((1,33536),(32,256))"),
+        ("((8,67),(64,9)):((1,8),(536,34304))", "S<3,3,3> o 0 o ((8,67),(64,9)):((64,4608),(1,512))"),
+        ("((128,3),(64,7)):((448,57344),(1,64))", "S<3,4,3> o 0 o ((128,3),(64,7)):((1,57344),(128,8192))"),
+        ("((128,3),(8,131)):((1048,134144),(1,8))", "S<3,0,3> o 0 o ((128,3),(8,131)):((1,1024),(128,3072))"),
+        ("((128,3),(8,131)):((1048,134144),(1,8))", "S<2,1,6> o 0 o ((128,3),(8,131)):((1,1024),(128,3072))"),
+        (
+            "((64,6),(4,90),(4,5)):((1,64),(384,1536),(138240,552960))",
+            "S<2,3,5> o 0 o ((64,6),(4,90),(4,5)):((16,7680),(4,46080),(1,1536))",
+        ),
+        // Rows of the source, or of a tile, that are shorter than a line.
+        ("((32,9),8):((8,256),1)", "S<3,2,3> o 0 o ((32,9),8):((1,256),32)"),
+        ("((8,9),(64,3)):((192,1536),(1,64))", "S<2,3,3> o 0 o ((8,9),(64,3)):((1,1536),(8,512))"),
+        ("(64,64,2):(1,64,4096)", "S<1,3,9> o 0 o (64,64,2):(64,1,4096)"),
+        ("(64,64,2):(64,1,4096)", "S<2,2,10> o 64 o (64,64,2):(1,64,4096)"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (plain, swizzled): (Layout, Composed) = (plain.parse().unwrap(), text(swizzled));
+        for seed in [seed as u64, seed as u64 + 2] {
+            check_widths(&plain, &swizzled, seed);
+            check_widths(&swizzled, &plain, seed);
+        }
+    }
+}
+
+#[test]
+fn plans_say_what_a_map_moves() {
+    let plan = |src: &str, dst: &str, element| {
+        let (src, dst): (Composed, Composed) = (src.parse().unwrap(), dst.parse().unwrap());
+        let options =
+            CopyOptions { threads: Some(1), instructions: Some(Instructions::Portable), ..Default::default() };
+        Plan::new(&src, &dst, element, options).unwrap().to_string()
+    };
+    let rows = "S<0,0,0> o 0 o ((32,128),(8,512)):((4096,131072),(1,8))";
+    let columns = "S<3,2,3> o 0 o ((32,128),(8,512)):((1,131072),(32,256))";
+    let found = plan(rows, columns, 4);
+    for line in [
+        "tile: 1024 x 32 elements of 4 bytes, transposed in registers (portable)",
+        "map: parts of 16 bytes change places in rows of the destination",
+        "stores: past the caches, because the destination is larger than they are",
+    ] {
+        assert!(found.contains(line), "{found}");
+    }
+    assert!(plan(columns, rows, 4).contains("map: parts of 16 bytes change places in rows of the source"));
+    // A matrix of few columns.
+    let narrow = plan("S<0,0,0> o 0 o ((32,9),8):((8,256),1)", "S<3,2,3> o 0 o ((32,9),8):((1,256),32)", 4);
+    assert!(narrow.contains("tile: 8 x 32 elements of 4 bytes, transposed"), "{narrow}");
+    // What neither side wants is a loop.
+    let found = plan("S<0,0,0> o 0 o (64,64,2):(1,64,4096)", "S<1,3,9> o 0 o (64,64,2):(64,1,4096)", 4);
+    assert!(found.contains("loop: 2 times, source +16384 bytes, destination +16384 bytes; the last flips 32 in the places of the destination"), "{found}");
+}
+
 fn random_shape(random: &mut Random, extents: &[i64]) -> Vec<i64> {
     if random.one_in(2) { random.reshaped(extents) } else { extents.to_vec() }
 }

@@ -361,3 +361,65 @@ fn refusals() {
     assert_eq!(reduce(&[]).code(), "E0422");
     assert_eq!(reduce(&[0, 1]).to_string(), "the result has a mode of size 4 for which no mode is kept");
 }
+
+/// Operands in another order than the destination, beyond a block, of elements of every size.
+#[test]
+fn transposed_operands() {
+    fn meets<A, B>(rows: i64, columns: i64, a: impl Fn(i64) -> A, b: impl Fn(i64) -> B)
+    where
+        A: Copy + Sync + Send + Into<i64>,
+        B: Copy + Sync + Send + Into<i64>,
+    {
+        let orders = |pad: i64| [flat(&[rows, columns], &[columns + pad, 1]), flat(&[rows, columns], &[1, rows + pad])];
+        for (first, second) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let (one, two) = (orders(0)[first].clone(), orders(3)[second].clone());
+            let (one, two) = (Tensor::from_fn(one, &a).unwrap(), Tensor::from_fn(two, &b).unwrap());
+            for to in orders(1) {
+                let mut dst = Tensor::from_fn(to.clone(), |index| index).unwrap();
+                let mut untouched = dst.try_clone().unwrap();
+                let add = |a: &A, b: &B, dst: &mut i64| *dst += 3 * (*a).into() - (*b).into();
+                transform2(&one.view(), &two.view(), &mut dst.view_mut(), add).unwrap();
+                for index in 0..rows * columns {
+                    let expected = index + 3 * a(index).into() - b(index).into();
+                    assert_eq!(*dst.get(index).unwrap(), expected, "{to} {rows} {columns}");
+                    untouched.set(index, expected).unwrap();
+                }
+                assert_eq!(untouched.as_slice(), dst.as_slice());
+            }
+        }
+    }
+    for (rows, columns) in [(300, 530), (64, 256), (65, 257), (7, 9), (8, 300), (700, 13)] {
+        meets(rows, columns, |index| (index * 7) as u8, |index| (index * 3) as i16);
+        meets(rows, columns, |index| index as u32, |index| index * 5);
+        meets(rows, columns, |index| index as u16, |index| index % 2 == 0);
+    }
+}
+
+#[test]
+fn elements_that_can_change_are_themselves() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    let (rows, columns) = (flat(&[90, 300], &[300, 1]), flat(&[90, 300], &[1, 90]));
+    let counts: Vec<AtomicU32> = (0..90 * 300).map(AtomicU32::new).collect();
+    let mut seen = Tensor::filled(columns, 0).unwrap();
+    let view = TensorView::new(&counts, rows.clone()).unwrap();
+    transform(&view, &mut seen.view_mut(), |count, seen| *seen = count.fetch_add(1, Ordering::Relaxed)).unwrap();
+    for index in 0..90 * 300 {
+        let place = rows.offset(index).unwrap() as u32;
+        assert_eq!((*seen.get(index).unwrap(), counts[place as usize].load(Ordering::Relaxed)), (place, place + 1));
+    }
+}
+
+#[test]
+fn reductions_of_another_order() {
+    // The destination goes on where the source does not: beyond a block, along either mode that is kept.
+    for (rows, middle, columns) in [(300, 5, 280), (70, 3, 9), (64, 2, 256)] {
+        let a = Tensor::from_fn(flat(&[rows, middle, columns], &[middle * columns, columns, 1]), |index| index as i32)
+            .unwrap();
+        let mut sums = Tensor::filled(flat(&[rows, columns], &[1, rows + 2]), 0_i64).unwrap();
+        reduce(&a.view(), &[1], &mut sums.view_mut(), 7, |sum, a| sum + i64::from(*a)).unwrap();
+        for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+            let expected: i64 = (0..middle).map(|k| i + rows * (k + middle * j)).sum();
+            assert_eq!(*sums.get([i, j]).unwrap(), expected + 7, "{i} {j}");
+        }
+    }
+}

@@ -26,8 +26,20 @@ pub(in crate::copy) struct Space<const N: usize> {
     pub(in crate::copy) origin: [isize; N],
     /// The additive axes, those with short steps on the written side first.
     pub(in crate::copy) steps: Vec<Step<N>>,
-    /// The places of the axes that are not, beside the origin, in the order of the written side; a single one, at 0, if there are none.
+    /// The places of the axes that are not, beside the origin, those of the first axis next to each other; a single one, at 0, if there are none.
     pub(in crate::copy) table: Vec<[isize; N]>,
+    /// These axes.
+    pub(in crate::copy) tangled: Vec<Tangled<N>>,
+    /// The place on each side of what is first in the order of the index.
+    pub(in crate::copy) first: [isize; N],
+}
+
+/// An axis that is not additive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::copy) struct Tangled<const N: usize> {
+    pub(in crate::copy) extent: usize,
+    /// The bytes that a step adds on each side; none where the map decides.
+    pub(in crate::copy) by: [Option<isize>; N],
 }
 
 impl<const N: usize> Space<N> {
@@ -47,10 +59,12 @@ impl<const N: usize> Space<N> {
         axes: &[Axis<N>],
         tangled: &[Axis<N>],
     ) -> Option<Space<N>> {
+        let of =
+            |side: usize, place: i64| isize::try_from(place).ok()?.checked_mul(isize::try_from(elements[side]).ok()?);
         let bytes = |places: [i64; N]| -> Option<[isize; N]> {
             let mut found = [0; N];
-            for ((found, places), element) in found.iter_mut().zip(places).zip(elements) {
-                *found = isize::try_from(places).ok()?.checked_mul(isize::try_from(element).ok()?)?;
+            for (side, (found, place)) in found.iter_mut().zip(places).enumerate() {
+                *found = of(side, place)?;
             }
             Some(found)
         };
@@ -62,12 +76,11 @@ impl<const N: usize> Space<N> {
             [] => vec![[0; N]],
             _ => {
                 let places = places(sides, first, tangled)?;
-                let mut table = places.into_iter().map(bytes).collect::<Option<Vec<_>>>()?;
-                table.sort_unstable_by_key(backwards);
-                table
+                places.into_iter().map(bytes).collect::<Option<Vec<_>>>()?
             }
         };
-        let mut origin = bytes(first)?;
+        let first = bytes(first)?;
+        let mut origin = first;
         let mut steps = Vec::with_capacity(axes.len());
         for axis in axes.iter().filter(|axis| !axis.tangled.contains(&true)) {
             let mut step = Step { extent: usize::try_from(axis.extent).ok()?, by: bytes(axis.step)? };
@@ -75,7 +88,21 @@ impl<const N: usize> Space<N> {
             steps.push(step);
         }
         merge(&mut steps);
-        Some(Space { origin, steps, table })
+        let tangled = tangled.iter().map(|axis| {
+            let mut by = [None; N];
+            for side in (0..N).filter(|side| !axis.tangled[*side]) {
+                by[side] = Some(of(side, axis.step[side])?);
+            }
+            Some(Tangled { extent: usize::try_from(axis.extent).ok()?, by })
+        });
+        let tangled = tangled.collect::<Option<Vec<_>>>()?;
+        Some(Space { origin, steps, table, tangled, first })
+    }
+
+    /// The same with the table in the order of the written side.
+    pub(in crate::copy) fn sorted(mut self) -> Space<N> {
+        self.table.sort_unstable_by_key(backwards);
+        self
     }
 }
 

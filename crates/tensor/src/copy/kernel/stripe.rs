@@ -207,7 +207,7 @@ pub(super) unsafe fn bring(rows: &[*const u8], at: usize, bytes: usize, near: &m
 }
 
 /// How many bytes ahead along its row a line is asked for: further where rows are brought near, for then all lines of a block are wanted at once.
-const fn ahead_of(instructions: Instructions, bytes: usize) -> usize {
+pub(super) const fn ahead_of(instructions: Instructions, bytes: usize) -> usize {
     match bytes {
         _ if brings(instructions, bytes) => 12 * LINE,
         0..WIDE => 8 * LINE,
@@ -225,7 +225,7 @@ const WIDE: usize = 4;
 
 /// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
 #[inline(always)]
-pub(super) fn fetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
+pub(in super::super) fn fetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {

@@ -13,6 +13,7 @@ use tilewright_layout::Leaf;
 
 use super::{Loop, Nest, Part, moved, times};
 use crate::copy::addressing::Addressing;
+use crate::copy::kernel::{Instructions, LINE, fetch};
 use crate::copy::walk;
 
 /// An operand: its first element, the size of its elements, and where they lie.
@@ -21,6 +22,8 @@ pub(crate) struct Operand<'a> {
     pub(crate) base: *mut u8,
     pub(crate) element: usize,
     pub(crate) side: &'a Addressing,
+    /// Whether its elements are numbers, all of whose bytes are written, which may be read from a copy.
+    pub(crate) plain: bool,
 }
 
 /// A pointer for each operand, that threads share.
@@ -45,7 +48,12 @@ pub(crate) struct Patch<'a, const N: usize> {
     count: usize,
     steps: [isize; N],
     distinct: bool,
+    /// The bytes of a row of each operand that are asked for some rows ahead.
+    fetched: [usize; N],
 }
+
+/// How many rows ahead.
+const AHEAD: usize = 12;
 
 /// Fewer elements are not worth another thread.
 const SHARE: usize = 1 << 16;
@@ -60,14 +68,14 @@ const MOST: i64 = 64;
 /// The invariant of this module.
 pub(crate) unsafe fn visit<const N: usize>(operands: [Operand<'_>; N], size: i64, run: impl Fn(&Patch<'_, N>) + Sync) {
     let (sides, elements) = (operands.map(|operand| operand.side), operands.map(|operand| operand.element));
-    let bases = Bases(operands.map(|operand| operand.base));
+    let (bases, plain) = (Bases(operands.map(|operand| operand.base)), operands.map(|operand| operand.plain));
     let threads = if usize::try_from(size).is_ok_and(|size| size < SHARE) { 1 } else { rayon::current_num_threads() };
     let shared = |count: i64, part: &(dyn Fn(i64, i64) + Sync)| {
         let parts = if threads == 1 { 1 } else { count.min((threads * PARTS) as i64) } as usize;
         let some = |number: usize| part(share(count, parts, number), share(count, parts, number + 1));
         if parts <= 1 { part(0, count) } else { (0..parts).into_par_iter().with_max_len(1).for_each(some) }
     };
-    match Nest::new(sides, elements) {
+    match Nest::new(sides, elements, plain) {
         Ok(nest) => {
             let (moving, staying) = nest.loops.split_at(nest.moving);
             let inner = iterations(staying);
@@ -96,7 +104,7 @@ pub(crate) unsafe fn visit_alone<T: Copy + Send + Sync>(
     run: impl Fn(&Patch<'_, 2>) + Sync,
 ) -> Vec<T> {
     let (sides, elements) = ([src.side, everywhere], [src.element, size_of::<T>()]);
-    let nest = Nest::new(sides, elements);
+    let nest = Nest::new(sides, elements, [src.plain, false]);
     let count = nest.as_ref().map_or(size, |nest| iterations(&nest.loops));
     let parts = (size / SHARE as i64).min(MOST).min(count).max(1) as usize;
     let src = Bases([src.base]);
@@ -134,7 +142,7 @@ fn walked<const N: usize>(
     let steps = elements.map(|element| element as isize);
     let found = walk::runs_of(sides, indices.start, indices.end, |places, count| {
         let line = std::array::from_fn(|operand| (places[operand] as isize).wrapping_mul(steps[operand]));
-        run(&Patch { bases: bases.0, table: &[line], count, steps, distinct: true });
+        run(&Patch { bases: bases.0, table: &[line], count, steps, distinct: true, fetched: [0; N] });
     });
     debug_assert!(found.is_some());
 }
@@ -149,6 +157,8 @@ impl<const N: usize> Nest<N> {
             rest /= each.step.extent;
             place = moved(&place, &times(&each.step.by, *digit));
         }
+        let mut workspace = self.near.as_ref().map(|near| (near, near.workspace()));
+        let at = |place: &[isize; N]| std::array::from_fn(|operand| bases.0[operand].wrapping_offset(place[operand]));
         for _ in first..end {
             let (mut table, mut count) = (self.table.as_slice(), self.row.extent);
             for (each, digit) in self.loops.iter().zip(&digits) {
@@ -158,8 +168,7 @@ impl<const N: usize> Nest<N> {
                     _ => {}
                 }
             }
-            let bases = std::array::from_fn(|operand| bases.0[operand].wrapping_offset(place[operand]));
-            run(&Patch { bases, table, count, steps: self.row.by, distinct: self.distinct });
+            let here = at(&place);
             for (each, digit) in self.loops.iter().zip(&mut digits).rev() {
                 *digit += 1;
                 if *digit < each.step.extent {
@@ -169,6 +178,17 @@ impl<const N: usize> Nest<N> {
                 *digit = 0;
                 place = moved(&place, &times(&each.step.by, each.step.extent - 1).map(isize::wrapping_neg));
             }
+            let mut patch =
+                Patch { bases: here, table, count, steps: self.row.by, distinct: self.distinct, fetched: [0; N] };
+            if let Some((near, workspace)) = &mut workspace {
+                let sizes = [count, table.len()];
+                // SAFETY: these are elements of the operands.
+                patch.bases = unsafe { near.bring(here, at(&place), self.row.by, sizes, workspace) };
+                patch.table = near.table.get(..table.len()).unwrap_or_default();
+                patch.steps = near.steps;
+                patch.fetched = near.fetched;
+            }
+            run(&patch);
         }
     }
 }
@@ -218,7 +238,20 @@ impl<const N: usize> Patch<'_, N> {
     /// Calls `f` with the place of the first element of every row.
     #[inline(always)]
     pub(crate) fn rows(&self, mut f: impl FnMut([*mut u8; N])) {
-        self.table.iter().for_each(|line| f(self.start(line)));
+        if self.fetched == [0; N] {
+            return self.table.iter().for_each(|line| f(self.start(line)));
+        }
+        // Rows that are short, and far from each other, the processor does not fetch ahead by itself.
+        for (number, line) in self.table.iter().enumerate() {
+            if let Some(later) = self.table.get(number + AHEAD) {
+                for (start, bytes) in self.start(later).into_iter().zip(self.fetched) {
+                    (0..bytes)
+                        .step_by(LINE)
+                        .for_each(|at| fetch::<LINE>(Instructions::Portable, start.wrapping_add(at)));
+                }
+            }
+            f(self.start(line));
+        }
     }
 
     /// Calls `f` with the places of every element.
