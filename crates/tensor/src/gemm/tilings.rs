@@ -107,7 +107,11 @@ impl fmt::Display for Tilings {
         let lies = |packed: &Option<Layout>| {
             packed.as_ref().map_or("read where it lies".into(), |layout| format!("packed {layout}"))
         };
-        writeln!(f, "product  M={m} N={n} K={k}{}", if self.turned { ", A and B exchanged" } else { "" })?;
+        writeln!(
+            f,
+            "product  M={m} N={n} K={k}{}",
+            if self.turned { ", computed as C^T = B^T A^T, because rows of C are contiguous" } else { "" }
+        )?;
         writeln!(f, "task     C by {}", self.task)?;
         writeln!(f, "panel    {} by {}, {}", factors[1], self.panel, lies(&self.packed_b))?;
         writeln!(f, "block    {} by {}, {}", factors[0], self.block, lies(&self.packed_a))?;

@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use super::super::Instructions;
 use super::super::network::{registers, stage, transposed};
-use super::super::stripe::{LINE, Rows, UNIT, ahead_of, fetch};
+use super::super::stripe::{LINE, Rows, ahead_of, fetch};
 use super::Pieces;
 
 /// The bytes of the least parts that are put in order.
@@ -58,27 +58,29 @@ macro_rules! squares {
                     _ if total <= by => (next, at),
                     ahead => (next, (ahead - total) / LINE * LINE),
                 };
-                let mut groups = [[_mm512_setzero_si512(); $n]; LINE / UNIT];
-                for (number, group) in groups.iter_mut().enumerate() {
-                    macro_rules! row {
-                        ($r:literal) => {{
-                            let row = rows[number * $n + $r];
-                            // SAFETY: as here; a line, whose parts are turned within it.
-                            unsafe {
-                                if TURNED {
-                                    let turn = turns[number * $n + $r];
-                                    let from = row.wrapping_add(at ^ (turn / LINE * LINE));
-                                    turned(_mm512_loadu_si512(from.cast()), turn)
-                                } else {
-                                    _mm512_loadu_si512(row.wrapping_add(at).cast())
+                macro_rules! group_of {
+                    ($g:literal) => {{
+                        macro_rules! row {
+                            ($r:literal) => {{
+                                let row = rows[$g * $n + $r];
+                                // SAFETY: as here; a line, whose parts are turned within it.
+                                unsafe {
+                                    if TURNED {
+                                        let turn = turns[$g * $n + $r];
+                                        let from = row.wrapping_add(at ^ (turn / LINE * LINE));
+                                        turned(_mm512_loadu_si512(from.cast()), turn)
+                                    } else {
+                                        _mm512_loadu_si512(row.wrapping_add(at).cast())
+                                    }
                                 }
-                            }
-                        }};
-                    }
-                    let rows = group!($n, row);
-                    *group = network!($n, rows, $low, $high);
+                            }};
+                        }
+                        let rows = group!($n, row);
+                        network!($n, rows, $low, $high)
+                    }};
                 }
-                let [a, b, c, d] = groups;
+                // Each by itself: of an array of them the compiler would make copies.
+                let (a, b, c, d) = (group_of!(0), group_of!(1), group_of!(2), group_of!(3));
                 for k in 0..$n {
                     let ab = [_mm512_shuffle_i32x4::<0x44>(a[k], b[k]), _mm512_shuffle_i32x4::<0xee>(a[k], b[k])];
                     let cd = [_mm512_shuffle_i32x4::<0x44>(c[k], d[k]), _mm512_shuffle_i32x4::<0xee>(c[k], d[k])];
