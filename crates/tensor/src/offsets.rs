@@ -94,10 +94,14 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
     fn walk(&self) -> Walk<Self>;
 
     /// The integer strides, where the map is the layout that they make.
-    fn leaves(&self) -> Option<&[Leaf]>;
+    fn leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
 
     /// As [`Offsets::leaves`], where each of them is a top-level mode.
-    fn flat_leaves(&self) -> Option<&[Leaf]>;
+    fn flat_leaves(&self) -> Option<&[Leaf]> {
+        None
+    }
 }
 
 /// Refuses a map that reaches an element twice, or is not known not to.

@@ -1,6 +1,6 @@
 //! Layouts seen through another map, and layouts of XOR strides, which are such.
 
-use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Leaf, Profile, StaticComposed, Stride, Tree, Xor};
+use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Profile, StaticComposed, Stride, Tree, Xor};
 
 use super::sealed::Sealed;
 use super::{MAX_WALK, Offsets, inside, outside, within};
@@ -80,14 +80,6 @@ impl Offsets for Composed {
     fn walk(&self) -> Walk<Self> {
         Walk::of_composed(self)
     }
-
-    fn leaves(&self) -> Option<&[Leaf]> {
-        None
-    }
-
-    fn flat_leaves(&self) -> Option<&[Leaf]> {
-        None
-    }
 }
 
 /// The first two indices of one offset, by listing the offsets.
@@ -156,14 +148,6 @@ impl Offsets for StaticComposed {
     #[inline]
     fn walk(&self) -> Walk<Self> {
         Walk::of_composed(&self.to_composed())
-    }
-
-    fn leaves(&self) -> Option<&[Leaf]> {
-        None
-    }
-
-    fn flat_leaves(&self) -> Option<&[Leaf]> {
-        None
     }
 }
 
@@ -251,13 +235,5 @@ impl Offsets for Layout<Xor> {
     #[inline]
     fn walk(&self) -> Walk<Self> {
         Walk::of_xor(self)
-    }
-
-    fn leaves(&self) -> Option<&[Leaf]> {
-        None
-    }
-
-    fn flat_leaves(&self) -> Option<&[Leaf]> {
-        None
     }
 }
