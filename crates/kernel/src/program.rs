@@ -1,0 +1,197 @@
+//! A kernel as instructions: what one thread does, for all threads.
+//!
+//! Law: there is one program, and everything reads it: the interpreter executes it, the PTX writer prints it, the cost
+//! report counts it. So what is checked is what runs.
+//!
+//! It is in SSA form with structured control flow: a register is written by one instruction, or stands for a value that a
+//! loop carries or a condition chooses; what is written inside a body is read there alone. The memory that an instruction
+//! takes is a buffer of the program, and an address counts bytes from where the buffer begins ([`memory`]). What depends
+//! on nothing but the sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
+//! statement of the kernel's author that it came from ([`Source`]).
+
+pub mod memory;
+pub mod operation;
+pub mod register;
+pub mod scalar;
+
+use std::fmt;
+use std::panic::Location;
+
+use smallvec::SmallVec;
+use tilewright_layout::symbolic::{Expr, Parameter};
+
+use memory::{Buffer, BufferId, Map, MapId};
+use operation::Operation;
+use register::{Register, Width};
+use scalar::Scalar;
+
+/// The registers of one instruction.
+pub type Registers = SmallVec<[Register; 4]>;
+
+/// A statement of the kernel's author, by its place in [`Program::sources`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceId(pub(crate) u32);
+
+impl SourceId {
+    /// Its place in [`Program::sources`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A statement of the kernel's author: what it was, and where it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// What was asked for: `copy`, `mma`, `barrier`, ...
+    pub statement: &'static str,
+    /// The line that asked.
+    pub location: &'static Location<'static>,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}:{}:{}", self.statement, self.location.file(), self.location.line(), self.location.column())
+    }
+}
+
+/// One instruction.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    /// What it does, and what its registers are.
+    pub operation: Operation,
+    /// What it reads.
+    pub inputs: Registers,
+    /// What it writes.
+    pub outputs: Registers,
+    /// It does nothing in threads where this predicate is false; then its outputs are 0. Loads, stores, atomics, copies and
+    /// arrivals alone have one.
+    pub guard: Option<Register>,
+    /// The statement that it came from.
+    pub source: SourceId,
+}
+
+/// A value that a loop carries from one turn to the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Carried {
+    /// Before the first turn.
+    pub initial: Register,
+    /// At the beginning of a turn.
+    pub current: Register,
+    /// At the end of a turn; written inside, or from outside.
+    pub next: Register,
+    /// After the last turn.
+    pub result: Register,
+}
+
+/// A value that a condition chooses.
+#[derive(Debug, Clone, Copy)]
+pub struct Chosen {
+    /// Where the condition is true.
+    pub then: Register,
+    /// Where it is false.
+    pub otherwise: Register,
+    /// The one or the other.
+    pub result: Register,
+}
+
+/// One step of a body.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// An instruction.
+    Instruction(Instruction),
+    /// Turns of a body. The number of turns is the same for all threads of the block, as it comes from numbers that are;
+    /// the interpreter checks it.
+    Loop(Loop),
+    /// One of two bodies, for each thread by itself.
+    Branch(Branch),
+}
+
+/// Turns of a body: `for index in (from..to).step_by(step)`.
+#[derive(Debug, Clone)]
+pub struct Loop {
+    /// The number of the turn, 32 bits.
+    pub index: Register,
+    /// Its first value.
+    pub from: Register,
+    /// It stays below this one; signed comparison.
+    pub to: Register,
+    /// What is added after each turn, positive.
+    pub step: u32,
+    /// What goes from one turn to the next.
+    pub carried: Vec<Carried>,
+    /// A turn.
+    pub body: Vec<Step>,
+    /// The statement that it came from.
+    pub source: SourceId,
+}
+
+/// One of two bodies, by a predicate of each thread.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// Which.
+    pub condition: Register,
+    /// Where it is true.
+    pub then: Vec<Step>,
+    /// Where it is false.
+    pub otherwise: Vec<Step>,
+    /// The values that come out.
+    pub chosen: Vec<Chosen>,
+    /// The statement that it came from.
+    pub source: SourceId,
+}
+
+/// What one thread does, for all threads of a grid.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The name of the kernel.
+    pub name: String,
+    /// The numbers that become known at launch, with what is promised about each.
+    pub sizes: Vec<Parameter>,
+    /// Global tensors first, in the order in which a launch passes them; then shared arrays.
+    pub buffers: Vec<Buffer>,
+    /// What a launch passes after the tensors.
+    pub scalars: Vec<Scalar>,
+    /// What a launch passes after the numbers.
+    pub maps: Vec<Map>,
+    /// How many blocks there are along each axis.
+    pub grid: [Expr; 3],
+    /// How many threads a block has.
+    pub threads: u32,
+    /// How many blocks of the first axis make a cluster.
+    pub cluster: u32,
+    /// How many bytes of shared memory a block takes.
+    pub shared_bytes: u32,
+    /// How many bits each register has.
+    pub widths: Vec<Width>,
+    /// What a thread does.
+    pub body: Vec<Step>,
+    /// The statements that the instructions came from.
+    pub sources: Vec<Source>,
+}
+
+impl Program {
+    /// The buffer of this number.
+    pub fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.buffers[id.index()]
+    }
+
+    /// The map of this number.
+    pub fn map(&self, id: MapId) -> &Map {
+        &self.maps[id.index()]
+    }
+
+    /// The statement of this number.
+    pub fn source(&self, id: SourceId) -> &Source {
+        &self.sources[id.index()]
+    }
+
+    /// How many bits a register has.
+    pub fn width(&self, register: Register) -> Width {
+        self.widths[register.index()]
+    }
+
+    /// The buffers in global memory, in the order in which a launch passes them.
+    pub fn tensors(&self) -> impl Iterator<Item = &Buffer> {
+        self.buffers.iter().filter(|buffer| buffer.space == memory::Space::Global)
+    }
+}

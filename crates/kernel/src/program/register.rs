@@ -1,0 +1,56 @@
+//! Registers of a thread.
+
+use std::fmt;
+
+/// A register of each thread, written by one instruction (or by a loop that carries it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Register(pub(crate) u32);
+
+impl Register {
+    /// Its place in the tables of the program.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0)
+    }
+}
+
+/// How many bits a register has. What they mean is said by the instructions that use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Width {
+    /// True or false.
+    Predicate,
+    /// 16 bits.
+    Bits16,
+    /// 32 bits.
+    Bits32,
+    /// 64 bits.
+    Bits64,
+}
+
+impl Width {
+    /// The number of bits; a predicate has one.
+    pub fn bits(self) -> u32 {
+        match self {
+            Width::Predicate => 1,
+            Width::Bits16 => 16,
+            Width::Bits32 => 32,
+            Width::Bits64 => 64,
+        }
+    }
+
+    /// The register that holds this many bits side by side: 16, 32 or 64.
+    pub fn of_bits(bits: u32) -> Option<Width> {
+        match bits {
+            1 => Some(Width::Predicate),
+            16 => Some(Width::Bits16),
+            32 => Some(Width::Bits32),
+            64 => Some(Width::Bits64),
+            _ => None,
+        }
+    }
+}
