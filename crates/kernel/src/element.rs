@@ -108,10 +108,7 @@ impl Element {
 
     /// Whether it is a floating-point number.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Element::E4M3 | Element::E5M2 | Element::F16 | Element::Bf16 | Element::F32 | Element::F64
-        )
+        matches!(self, Element::E4M3 | Element::E5M2 | Element::F16 | Element::Bf16 | Element::F32 | Element::F64)
     }
 
     /// Whether it is an integer with a sign.

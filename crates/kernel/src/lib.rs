@@ -1,8 +1,12 @@
 //! Kernels: programs for many threads, written with layouts.
 
+mod build;
 mod element;
+mod error;
 pub mod program;
 
+pub use build::{Build, Flag, Fragment, Kernel, Num, Tensor, View};
 pub use element::{Element, ElementType};
+pub use error::{KernelError, Refusal};
 pub use program::Program;
 pub use program::scalar::reciprocal;

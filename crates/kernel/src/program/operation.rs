@@ -3,6 +3,8 @@
 //! Law: an operation has one meaning, said here. The interpreter executes it, the PTX writer prints an instruction that has
 //! it, the cost report counts it. Registers are bits; each operation says how it reads them.
 
+use std::collections::HashMap;
+
 use super::memory::{Access, BufferId, MapId};
 
 /// How an arithmetic operation reads the bits of its registers.
@@ -453,8 +455,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The buffers that it names.
-    pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
+    /// The accesses to memory, the one that is written first.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
         let pair = match self {
             Operation::Load(access)
             | Operation::Store(access)
@@ -465,11 +467,33 @@ impl Operation {
             | Operation::BarrierInit { access, .. }
             | Operation::BarrierArrive { access, .. }
             | Operation::BarrierWait { access }
-            | Operation::BulkStore { from: access, .. } => [Some(access.buffer), None],
-            Operation::CopyAsync { to, from, .. } => [Some(to.buffer), Some(from.buffer)],
-            Operation::BulkLoad { to, barrier, .. } => [Some(to.buffer), Some(barrier.buffer)],
+            | Operation::BulkStore { from: access, .. } => [Some(access), None],
+            Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
+            Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
             _ => [None, None],
         };
         pair.into_iter().flatten()
+    }
+
+    /// Gives the buffers that it names other numbers.
+    pub(crate) fn rename(&mut self, numbers: &HashMap<BufferId, BufferId>) {
+        let pair = match self {
+            Operation::Load(access)
+            | Operation::Store(access)
+            | Operation::Atomic(_, _, access)
+            | Operation::Reduce(_, _, access)
+            | Operation::LoadMatrix { access, .. }
+            | Operation::StoreMatrix { access, .. }
+            | Operation::BarrierInit { access, .. }
+            | Operation::BarrierArrive { access, .. }
+            | Operation::BarrierWait { access }
+            | Operation::BulkStore { from: access, .. } => [Some(access), None],
+            Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
+            Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
+            _ => [None, None],
+        };
+        for access in pair.into_iter().flatten() {
+            access.buffer = numbers.get(&access.buffer).copied().unwrap_or(access.buffer);
+        }
     }
 }

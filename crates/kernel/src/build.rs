@@ -1,0 +1,321 @@
+//! The language in which kernels are written.
+//!
+//! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, cuts them with layouts, and says
+//! what is copied, computed and waited for. What it says becomes a [`Program`] for one thread. Numbers known at launch,
+//! blocks, threads and turns of loops are expressions of the algebra, so cutting a tensor at them is ordinary algebra, and
+//! whether an access stays inside is decided here, for every admissible size.
+//!
+//! Every statement that is refused says on which line of the kernel it stands.
+
+mod access;
+mod control;
+mod copy;
+mod core;
+mod finish;
+mod fragment;
+mod index;
+mod matrix;
+mod number;
+mod tensor;
+
+use std::cell::{RefCell, RefMut};
+use std::collections::HashMap;
+use std::panic::Location;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
+
+pub use copy::Tensor;
+pub use fragment::Fragment;
+pub use number::{Flag, Num};
+pub use tensor::View;
+
+use self::core::Core;
+use crate::element::ElementType;
+use crate::error::{KernelError, Refusal};
+use crate::program::memory::{Buffer, BufferId, Role, Space};
+use crate::program::operation::Axis;
+use crate::program::{Program, Source};
+
+/// The most shared memory of a block, in bytes, that any target has.
+const MAX_SHARED: u64 = 232_448;
+
+/// A kernel: a program, and how it was said.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    program: Program,
+}
+
+impl Kernel {
+    /// Writes a kernel.
+    ///
+    /// Errors: a statement is refused; the grid or the number of threads was never said.
+    #[track_caller]
+    pub fn build(name: &str, write: impl FnOnce(&Build) -> Result<(), KernelError>) -> Result<Kernel, KernelError> {
+        let location = Location::caller();
+        let build = Build {
+            core: RefCell::new(Core::new(Source { statement: "kernel", location })),
+            complaint: RefCell::new(None),
+        };
+        write(&build)?;
+        if let Some(complaint) = build.complaint.take() {
+            return Err(complaint);
+        }
+        let program = build.finish(name).map_err(|refusal| refusal.at("kernel", location))?;
+        Ok(Kernel { program })
+    }
+
+    /// What a thread does.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.program.name
+    }
+}
+
+/// A kernel that is being written.
+pub struct Build {
+    core: RefCell<Core>,
+    /// The first refusal of an operator, which has no result to refuse with.
+    complaint: RefCell<Option<KernelError>>,
+}
+
+impl std::fmt::Debug for Build {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Build")
+    }
+}
+
+impl Build {
+    fn core(&self) -> RefMut<'_, Core> {
+        self.core.borrow_mut()
+    }
+
+    fn complain(&self, error: KernelError) {
+        self.complaint.borrow_mut().get_or_insert(error);
+    }
+
+    /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its layout. Sizes known at
+    /// launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
+    ///
+    /// Errors: the layout cannot be read.
+    #[track_caller]
+    pub fn input<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+        self.global::<T>("input", name, layout, Role::Input, Location::caller())
+    }
+
+    /// A tensor each element of which the kernel writes once.
+    ///
+    /// Errors: the layout cannot be read.
+    #[track_caller]
+    pub fn output<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+        self.global::<T>("output", name, layout, Role::Output, Location::caller())
+    }
+
+    /// A tensor that the kernel reads and writes.
+    ///
+    /// Errors: the layout cannot be read.
+    #[track_caller]
+    pub fn tensor<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
+        self.global::<T>("tensor", name, layout, Role::Both, Location::caller())
+    }
+
+    fn global<T: ElementType>(
+        &self,
+        statement: &'static str,
+        name: &str,
+        layout: &str,
+        role: Role,
+        location: &'static Location<'static>,
+    ) -> Result<View<'_>, KernelError> {
+        self.core().begin(Source { statement, location });
+        self.declare::<T>(name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
+    }
+
+    /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it permutes the banks:
+    /// `S<3,3,3> o 0 o (64,64):(64,1)`.
+    ///
+    /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
+    #[track_caller]
+    pub fn shared<T: ElementType>(&self, layout: &str) -> Result<View<'_>, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "shared", location });
+        let name = format!("shared{}", self.core().buffers.len());
+        self.declare::<T>(&name, layout, Space::Shared, Role::Both).map_err(|refusal| refusal.at("shared", location))
+    }
+
+    fn declare<T: ElementType>(&self, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Refusal> {
+        let mut core = self.core();
+        let (map, offset, layout) = tensor::read(&mut core, text)?;
+        for parameter in tensor::sizes(&layout) {
+            if !core.sizes.iter().any(|own| own.stands_for(&parameter)) {
+                core.sizes.push(parameter);
+            }
+        }
+        let element = T::ELEMENT;
+        let elements = match map {
+            // A swizzle stays within its blocks: whole ones are taken.
+            Some(swizzle) => {
+                let whole = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
+                let cosize = tilewright_layout::Stride::plus(&layout.cosize()?, &offset)
+                    .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?;
+                let blocks = tilewright_layout::Extent::divide_up(&cosize, &Expr::from(whole));
+                blocks
+                    .and_then(|blocks| tilewright_layout::Stride::times(&blocks, &Expr::from(whole)))
+                    .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?
+            }
+            None => layout.cosize()?,
+        };
+        let mut start = 0;
+        let alignment = if space == Space::Shared { 128 } else { 16 };
+        if space == Space::Shared {
+            use tilewright_layout::Extent;
+            let open = Refusal::Open { what: "the size", layout: text.to_string() };
+            let bytes = elements.known().ok_or(open)?.unsigned_abs() * u64::from(element.bytes());
+            let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));
+            let end = begin + bytes;
+            if end > MAX_SHARED {
+                return Err(Refusal::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
+            }
+            start = begin as u32;
+            core.shared_bytes = end as u32;
+        }
+        core.buffers.push(Buffer {
+            name: name.to_string(),
+            element,
+            space,
+            role,
+            elements,
+            alignment,
+            start,
+            layout: text.to_string(),
+        });
+        let buffer = BufferId(core.buffers.len() as u32 - 1);
+        drop(core);
+        let whole = layout.shape();
+        let place = tensor::whole(&whole)?;
+        Ok(View { build: self, buffer, element, map, offset, layout, place, whole })
+    }
+
+    /// The coordinate of this block: a tuple of `x`, `y`, `z`, and `_` for modes that are left: `k.block("(x,_)")?`.
+    ///
+    /// The tensor that is cut at it says how many blocks there are.
+    ///
+    /// Errors: another letter stands in it.
+    #[track_caller]
+    pub fn block(&self, axes: &str) -> Result<Coord<Expr>, KernelError> {
+        let location = Location::caller();
+        let read = || {
+            let mut slots = Vec::new();
+            let inner = axes.trim();
+            let inner = inner.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(inner);
+            for name in inner.split(',').map(str::trim) {
+                let axis = match name {
+                    "x" => Axis::X,
+                    "y" => Axis::Y,
+                    "z" => Axis::Z,
+                    "_" => {
+                        slots.push(Slot::All);
+                        continue;
+                    }
+                    other => {
+                        return Err(Refusal::Instruction {
+                            name: other.to_string(),
+                            because: "a block has the coordinates x, y and z".to_string(),
+                        });
+                    }
+                };
+                slots.push(Slot::At(self.core().block(axis)));
+            }
+            Ok(Tree::flat(slots)?)
+        };
+        read().map_err(|refusal: Refusal| refusal.at("block", location))
+    }
+
+    /// How many blocks there are along an axis, where no tensor says it.
+    ///
+    /// Errors: the text is no expression; it was said to be another number.
+    #[track_caller]
+    pub fn grid(&self, axis: Axis, count: &str) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let say = || {
+            let mut core = self.core();
+            let count = core.names.expr(count)?;
+            core.say_blocks(axis, &count)
+        };
+        say().map_err(|refusal: Refusal| refusal.at("grid", location))
+    }
+
+    /// How many threads a block has, where no tiled copy or product says it.
+    ///
+    /// Errors: it was said to be another number; there are 1 to 1024.
+    #[track_caller]
+    pub fn threads(&self, count: i64) -> Result<(), KernelError> {
+        self.core().say_threads(count).map_err(|refusal| refusal.at("threads", Location::caller()))
+    }
+
+    /// The number of this thread in its block.
+    ///
+    /// Errors: nobody said how many there are.
+    #[track_caller]
+    pub fn thread(&self) -> Result<Expr, KernelError> {
+        self.core().thread().map_err(|refusal| refusal.at("thread", Location::caller()))
+    }
+
+    /// An expression over the sizes: `k.size("ceil(K/64)")?`.
+    ///
+    /// Errors: the text is no expression.
+    #[track_caller]
+    pub fn size(&self, text: &str) -> Result<Expr, KernelError> {
+        let read = self.core().names.expr(text);
+        read.map_err(|error| Refusal::Layout(error).at("size", Location::caller()))
+    }
+
+    fn finish(self, name: &str) -> Result<Program, Refusal> {
+        let mut core = self.core.into_inner();
+        let threads = core.threads.ok_or(Refusal::Unsaid {
+            what: "the number of threads",
+            help: "say it with `k.threads(256)`, or use a tiled copy or product",
+        })?;
+        for (axis, block) in Axis::ALL.iter().zip(core.blocks) {
+            if block.is_some() && core.grid[*axis as usize].is_none() {
+                return Err(Refusal::Unsaid {
+                    what: "the number of blocks",
+                    help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
+                });
+            }
+        }
+        let mut body = std::mem::take(&mut core.scopes[0].steps);
+        finish::replace(&mut body, &core.aliases);
+        finish::sweep(&mut body, core.widths.len());
+        let grid = core.grid.map(|count| count.unwrap_or(Expr::from(1)));
+        // Global tensors come first, in the order in which they were declared.
+        let mut order: Vec<usize> = (0..core.buffers.len()).collect();
+        order.sort_by_key(|at| core.buffers[*at].space == Space::Shared);
+        let renamed: HashMap<BufferId, BufferId> =
+            order.iter().enumerate().map(|(new, old)| (BufferId(*old as u32), BufferId(new as u32))).collect();
+        finish::rename(&mut body, &renamed);
+        let buffers = order.iter().map(|at| core.buffers[*at].clone()).collect();
+        Ok(Program {
+            name: name.to_string(),
+            sizes: core
+                .sizes
+                .iter()
+                .map(|own| core.names.parameter(own.name().unwrap_or("")).unwrap_or(own.clone()))
+                .collect(),
+            buffers,
+            scalars: core.scalars,
+            maps: Vec::new(),
+            grid,
+            threads,
+            cluster: 1,
+            shared_bytes: core.shared_bytes,
+            widths: core.widths,
+            body,
+            sources: core.sources,
+        })
+    }
+}

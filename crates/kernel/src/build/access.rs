@@ -1,0 +1,255 @@
+//! Which elements of a view one instruction takes.
+//!
+//! Law: the accesses of a part take each of its elements once. An access takes elements that lie side by side in memory,
+//! for every size that the facts admit, and begins at a multiple of its own length. What is shown to exist is taken as it
+//! is; what may lie past an edge needs a predicate, and then all elements of an access exist, or none does.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coordinate, Extent, ModePath, Stride};
+
+use super::core::Core;
+use super::tensor::View;
+use crate::error::Refusal;
+use crate::program::memory::{Access, Cache, Space};
+use crate::program::operation::{Binary, Number, Operation};
+use crate::program::register::{Register, Width};
+
+/// Elements that one instruction takes.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    /// The indices of the elements in the part, in the order of memory.
+    pub(crate) elements: Vec<usize>,
+    /// Where the first one is: elements from the beginning of the buffer, before the swizzle.
+    pub(crate) offset: Expr,
+}
+
+/// Elements whose offsets differ by known numbers.
+struct Family {
+    base: Expr,
+    members: Vec<(i64, usize)>,
+}
+
+fn evaluated(error: tilewright_layout::LayoutError) -> Refusal {
+    Refusal::Layout(error)
+}
+
+impl View<'_> {
+    /// How many elements the view has.
+    pub(crate) fn count(&self) -> Result<usize, Refusal> {
+        let open = || Refusal::Open { what: "the number of elements", layout: self.text() };
+        let size = self.layout.size().known().ok_or_else(open)?;
+        usize::try_from(size).map_err(|_| open())
+    }
+
+    /// The offset of an element, in elements from the beginning of the buffer, before the swizzle.
+    pub(crate) fn offset_of(&self, index: usize) -> Result<Expr, Refusal> {
+        let value = self.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
+        Stride::plus(&self.offset, &value)
+            .ok_or(Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))
+    }
+
+    /// The coordinate of an element in the whole tensor.
+    fn coordinate_of(&self, index: usize) -> Result<Coordinate<Expr>, Refusal> {
+        let value = self.place.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
+        let overflow = tilewright_layout::LayoutError::Overflow { op: "coordinate" };
+        self.place.start.plus(&value).ok_or(Refusal::Layout(overflow))
+    }
+
+    /// How many elements side by side stay side by side behind the swizzle.
+    fn kept_by_map(&self) -> u32 {
+        match self.map {
+            None => u32::MAX,
+            Some(swizzle) => {
+                let (m, s) = (i64::from(swizzle.base()), i64::from(swizzle.shift()));
+                let lowest = m.min(m + s).clamp(0, 30);
+                if swizzle.bits() == 0 { u32::MAX } else { 1 << lowest }
+            }
+        }
+    }
+
+    /// The accesses that take the part, each of at most `most` elements, a power of two.
+    pub(crate) fn pieces(&self, most: u32) -> Result<Vec<Piece>, Refusal> {
+        let count = self.count()?;
+        let mut families: Vec<Family> = Vec::new();
+        for index in 0..count {
+            let offset = self.offset_of(index)?;
+            let near = |family: &mut Family| {
+                let apart = offset.minus(&family.base)?.known()?;
+                family.members.push((apart, index));
+                Some(())
+            };
+            if families.iter_mut().find_map(near).is_none() {
+                families.push(Family { base: offset, members: vec![(0, index)] });
+            }
+        }
+        let mut pieces = Vec::new();
+        for family in &mut families {
+            family.members.sort_unstable();
+            family.members.dedup_by_key(|member| member.0);
+            // The greatest power of two of which the base is a multiple, as far as it matters.
+            let aligned = |width: i64, at: i64| {
+                Stride::plus(&family.base, &Expr::from(at))
+                    .is_some_and(|start| Expr::from(width).divides(&start).proved())
+            };
+            let mut at = 0;
+            while let Some((first, _)) = family.members.get(at).copied() {
+                let mut width = most.min(self.kept_by_map()) as usize;
+                while width > 1 {
+                    let run = family.members.get(at..at + width);
+                    let together =
+                        run.is_some_and(|run| run.iter().zip(first..).all(|(member, offset)| member.0 == offset));
+                    if together && aligned(width as i64, first) && self.whole_or_none(at, width, &family.members)? {
+                        break;
+                    }
+                    width /= 2;
+                }
+                let offset = Stride::plus(&family.base, &Expr::from(first));
+                let offset =
+                    offset.ok_or(Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
+                let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
+                pieces.push(Piece { elements, offset });
+                at += width;
+            }
+        }
+        pieces.sort_by_key(|piece| piece.elements.iter().min().copied());
+        Ok(pieces)
+    }
+
+    /// Whether all elements of an access exist, or none: those that go along a mode of the tensor begin at a multiple of
+    /// their number, and the extent of the mode is one.
+    fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Refusal> {
+        if self.is_shared() {
+            return Ok(true);
+        }
+        let first = self.coordinate_of(members[at].1)?;
+        let last = self.coordinate_of(members[at + width - 1].1)?;
+        for (path, extent) in self.bounds() {
+            let (from, to) = (first.scale_at(path), last.scale_at(path));
+            if from == to || self.build.core().is_less(&to, &extent) {
+                continue;
+            }
+            let by = Expr::from(width as i64);
+            let step = to.minus(&from).and_then(|apart| apart.known());
+            if step != Some(width as i64 - 1) || !by.divides(&from).proved() || !by.divides(&extent).proved() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.build.core().buffers[self.buffer.index()].space == Space::Shared
+    }
+
+    /// The paths of the modes of the whole tensor, and their extents.
+    fn bounds(&self) -> Vec<(ModePath, Expr)> {
+        let mut found = Vec::new();
+        gather(&self.whole, ModePath::ROOT, &mut found);
+        found
+    }
+
+    /// What must hold for an access to exist: a number that must be less than an extent, each. None that is shown.
+    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<(usize, Expr, Expr)>, Refusal> {
+        if self.is_shared() {
+            return Ok(Vec::new());
+        }
+        let mut open: Vec<(usize, Expr, Expr)> = Vec::new();
+        for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
+            for index in [piece.elements.first(), piece.elements.last()].into_iter().flatten() {
+                let at = self.coordinate_of(*index)?.scale_at(path);
+                if self.build.core().is_less(&at, &extent) {
+                    continue;
+                }
+                // Of elements that exist together, the first one decides.
+                if open.iter().all(|(mode, ..)| *mode != number) {
+                    open.push((number, at, extent.clone()));
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// The address of an access: the register, if any, and bytes that are added.
+    pub(crate) fn address(&self, core: &mut Core, offset: &Expr) -> Result<(Option<Register>, i64), Refusal> {
+        let bytes = i64::from(self.element.bytes());
+        let shared = core.buffers[self.buffer.index()].space == Space::Shared;
+        let width = if shared { Width::Bits32 } else { Width::Bits64 };
+        let overflow = || Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
+        if let Some(swizzle) = self.map {
+            if let Some(known) = offset.known() {
+                return Ok((None, swizzle.apply(known) * bytes));
+            }
+            let at = core.lower(offset, width)?;
+            let at = swizzled(core, at, swizzle, width);
+            return Ok((Some(scaled(core, at, bytes, width)), 0));
+        }
+        // What is known goes into the instruction.
+        let mut moving = offset.clone();
+        let mut known = 0;
+        if let Some(constant) = constant_term(offset) {
+            moving = offset.minus(&Expr::from(constant)).ok_or_else(overflow)?;
+            known = constant;
+        }
+        let known = known.checked_mul(bytes).ok_or_else(overflow)?;
+        if moving.known() == Some(0) {
+            return Ok((None, known));
+        }
+        let moving = Stride::times(&moving, &Expr::from(bytes)).ok_or_else(overflow)?;
+        Ok((Some(core.lower(&moving, width)?), known))
+    }
+
+    /// An access of so many pieces of so many bits.
+    pub(crate) fn access(&self, address: Option<Register>, offset: i64, bits: u32, count: u32) -> Access {
+        Access { buffer: self.buffer, addressed: address.is_some(), offset, bits, count, cache: Cache::Default }
+    }
+}
+
+/// The term of an expression that does not depend on anything.
+fn constant_term(expr: &Expr) -> Option<i64> {
+    use tilewright_layout::symbolic::Node;
+    match expr.node() {
+        Node::Sum(nodes) => nodes.iter().find_map(|node| match node {
+            Node::Integer(value) => Some(*value),
+            _ => None,
+        }),
+        Node::Integer(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// `x ^ ((x >> s) & mask)` of a swizzle, in elements.
+fn swizzled(core: &mut Core, x: Register, swizzle: tilewright_layout::Swizzle, width: Width) -> Register {
+    let number = if width == Width::Bits32 { Number::U32 } else { Number::U64 };
+    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
+    if bits == 0 {
+        return x;
+    }
+    let by = core.constant(u64::from(shift.unsigned_abs()), Width::Bits32);
+    let turn = if shift >= 0 { Binary::ShiftRight } else { Binary::ShiftLeft };
+    let moved = core.pure(Operation::Binary(turn, number), [x, by], width);
+    let mask = ((1_u64 << bits) - 1) << base;
+    let mask = core.constant(mask, width);
+    let flips = core.pure(Operation::Binary(Binary::And, number), [moved, mask], width);
+    core.pure(Operation::Binary(Binary::Xor, number), [x, flips], width)
+}
+
+fn scaled(core: &mut Core, x: Register, bytes: i64, width: Width) -> Register {
+    if bytes == 1 {
+        return x;
+    }
+    let number = if width == Width::Bits32 { Number::U32 } else { Number::U64 };
+    let shift = core.constant(u64::from(bytes.trailing_zeros()), Width::Bits32);
+    core.pure(Operation::Binary(Binary::ShiftLeft, number), [x, shift], width)
+}
+
+fn gather(shape: &tilewright_layout::Tree<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr)>) {
+    if let ([extent], true) = (shape.leaves(), shape.is_leaf()) {
+        found.push((path, extent.clone()));
+        return;
+    }
+    for (mode, part) in shape.modes().enumerate() {
+        if let Ok(path) = path.then(mode) {
+            gather(&part, path, found);
+        }
+    }
+}

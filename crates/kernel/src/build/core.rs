@@ -1,0 +1,226 @@
+//! The tables of a program that is being written.
+//!
+//! Law: an instruction without side effects stands once in a program, in the outermost body in which its inputs exist. So
+//! what does not change in a loop is computed before it, and what two accesses share is computed once.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
+
+use crate::program::memory::Buffer;
+use crate::program::operation::{Axis, Operation, Special};
+use crate::program::register::{Register, Width};
+use crate::program::scalar::Scalar;
+use crate::program::{Instruction, Registers, Source, SourceId, Step};
+
+/// What is computed in one body.
+#[derive(Default)]
+pub(crate) struct Scope {
+    pub(crate) steps: Vec<Step>,
+    known: HashMap<(Operation, Registers), Registers>,
+    pub(super) expressions: HashMap<(Expr, Width), Register>,
+}
+
+/// A number that threads compute or a loop counts, as a parameter of the algebra.
+#[derive(Clone)]
+pub(crate) struct Variable {
+    pub(crate) parameter: Parameter,
+    /// What is known of it besides its facts: it is less than this.
+    pub(crate) below: Option<Expr>,
+    /// 32 bits.
+    pub(crate) register: Register,
+}
+
+/// Where an element of a fragment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nowhere yet.
+    Empty,
+    /// In a register of its own; elements of 8 bits in the low half of 16.
+    Whole(Register),
+    /// One of those that a register of 32 bits holds.
+    Part(Register, u8),
+}
+
+/// The elements of a fragment.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    /// How many bits an element has; 1 for predicates.
+    pub(crate) bits: u32,
+    pub(crate) slots: Vec<Slot>,
+}
+
+pub(crate) struct Core {
+    pub(crate) names: Declarations,
+    pub(crate) sizes: Vec<Parameter>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) scalars: Vec<Scalar>,
+    pub(crate) widths: Vec<Width>,
+    /// The depth of the body in which each register exists.
+    homes: Vec<usize>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) grid: [Option<Expr>; 3],
+    pub(crate) blocks: [Option<usize>; 3],
+    pub(crate) threads: Option<u32>,
+    pub(crate) thread: Option<usize>,
+    pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
+    /// Registers that stand for others.
+    pub(crate) aliases: HashMap<Register, Register>,
+    pub(crate) shared_bytes: u32,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) source: SourceId,
+}
+
+impl Core {
+    pub(crate) fn new(source: Source) -> Core {
+        Core {
+            names: Declarations::new(),
+            sizes: Vec::new(),
+            buffers: Vec::new(),
+            scalars: Vec::new(),
+            widths: Vec::new(),
+            homes: Vec::new(),
+            scopes: vec![Scope::default()],
+            variables: Vec::new(),
+            cells: Vec::new(),
+            grid: [None, None, None],
+            blocks: [None; 3],
+            threads: None,
+            thread: None,
+            digits: HashMap::new(),
+            aliases: HashMap::new(),
+            shared_bytes: 0,
+            sources: vec![source],
+            source: SourceId(0),
+        }
+    }
+
+    /// The statement that what follows comes from.
+    pub(crate) fn begin(&mut self, source: Source) {
+        if self.sources.last() != Some(&source) {
+            self.sources.push(source);
+        }
+        self.source = SourceId(self.sources.len() as u32 - 1);
+    }
+
+    /// The depth of the body that is being written.
+    pub(crate) fn depth(&self) -> usize {
+        self.scopes.len() - 1
+    }
+
+    /// A new register that exists from a body on.
+    pub(crate) fn register_at(&mut self, width: Width, depth: usize) -> Register {
+        let register = Register(self.widths.len() as u32);
+        self.widths.push(width);
+        self.homes.push(depth);
+        register
+    }
+
+    pub(crate) fn width(&self, register: Register) -> Width {
+        self.widths[register.index()]
+    }
+
+    pub(crate) fn home(&self, register: Register) -> usize {
+        self.homes[register.index()]
+    }
+
+    /// Appends an instruction with side effects, or one that depends on others that have, to the body that is being written.
+    pub(crate) fn effect(
+        &mut self,
+        operation: Operation,
+        inputs: impl IntoIterator<Item = Register>,
+        outputs: &[Width],
+        guard: Option<Register>,
+    ) -> Registers {
+        let depth = self.depth();
+        let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
+        let inputs = inputs.into_iter().collect();
+        let source = self.source;
+        let instruction = Instruction { operation, inputs, outputs: outputs.clone(), guard, source };
+        self.scopes[depth].steps.push(Step::Instruction(instruction));
+        outputs
+    }
+
+    /// The results of an instruction without side effects, which is computed where its inputs exist, and once.
+    pub(crate) fn pure_many(
+        &mut self,
+        operation: Operation,
+        inputs: impl IntoIterator<Item = Register>,
+        outputs: &[Width],
+    ) -> Registers {
+        let inputs: Registers = inputs.into_iter().collect();
+        let depth = inputs.iter().map(|input| self.home(*input)).max().unwrap_or(0);
+        let key = (operation, inputs);
+        if let Some(known) = self.scopes[depth].known.get(&key) {
+            return known.clone();
+        }
+        let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
+        let (operation, inputs) = key.clone();
+        let source = self.source;
+        let instruction = Instruction { operation, inputs, outputs: outputs.clone(), guard: None, source };
+        self.scopes[depth].steps.push(Step::Instruction(instruction));
+        self.scopes[depth].known.insert(key, outputs.clone());
+        outputs
+    }
+
+    /// As [`Core::pure_many`], for one result.
+    pub(crate) fn pure(
+        &mut self,
+        operation: Operation,
+        inputs: impl IntoIterator<Item = Register>,
+        output: Width,
+    ) -> Register {
+        self.pure_many(operation, inputs, &[output])[0]
+    }
+
+    pub(crate) fn constant(&mut self, bits: u64, width: Width) -> Register {
+        // The width is part of what a constant is: one that is known by its bits alone could have another.
+        let known = self.scopes[0].known.get(&(Operation::Constant(bits), SmallVec::new())).cloned();
+        if let Some(register) = known.iter().flatten().find(|register| self.width(**register) == width) {
+            return *register;
+        }
+        let register = self.register_at(width, 0);
+        let source = self.source;
+        let outputs: Registers = [register].into_iter().collect();
+        let operation = Operation::Constant(bits);
+        let instruction =
+            Instruction { operation: operation.clone(), inputs: SmallVec::new(), outputs, guard: None, source };
+        self.scopes[0].steps.push(Step::Instruction(instruction));
+        self.scopes[0].known.entry((operation, SmallVec::new())).or_default().push(register);
+        register
+    }
+
+    pub(crate) fn special(&mut self, special: Special) -> Register {
+        self.pure(Operation::Special(special), [], Width::Bits32)
+    }
+
+    /// A scalar that the launch passes, once for equal ones.
+    pub(crate) fn scalar(&mut self, scalar: Scalar) -> Register {
+        let width = Width::of_bits(scalar.bits()).unwrap_or(Width::Bits64);
+        let number = match self.scalars.iter().position(|own| *own == scalar) {
+            Some(number) => number,
+            None => {
+                self.scalars.push(scalar);
+                self.scalars.len() - 1
+            }
+        };
+        self.pure(Operation::Scalar(number), [], width)
+    }
+
+    /// The variable that a parameter is.
+    pub(crate) fn variable(&self, parameter: &Parameter) -> Option<&Variable> {
+        self.variables.iter().find(|variable| variable.parameter.stands_for(parameter))
+    }
+
+    /// The axis of which an expression is the number of the block.
+    pub(crate) fn axis_of(&self, expr: &Expr) -> Option<Axis> {
+        let is = |axis: &Axis| {
+            let number = self.blocks[*axis as usize]?;
+            (Expr::from(self.variables[number].parameter.clone()) == *expr).then_some(*axis)
+        };
+        Axis::ALL.iter().find_map(is)
+    }
+}

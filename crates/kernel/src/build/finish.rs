@@ -1,0 +1,153 @@
+//! The last steps of a program: registers that stand for others are replaced, and what nobody reads is left out.
+//!
+//! Law: what remains has the same effects. Every instruction with an effect remains; one without remains if its result is
+//! read by one that does.
+
+use std::collections::HashMap;
+
+use crate::program::memory::BufferId;
+use crate::program::operation::Operation;
+use crate::program::register::Register;
+use crate::program::{Instruction, Step};
+
+/// Replaces registers by those that they stand for.
+pub(super) fn replace(steps: &mut [Step], aliases: &HashMap<Register, Register>) {
+    let real = |register: &mut Register| {
+        while let Some(other) = aliases.get(register) {
+            *register = *other;
+        }
+    };
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => {
+                instruction.inputs.iter_mut().chain(&mut instruction.guard).for_each(real);
+            }
+            Step::Loop(turns) => {
+                real(&mut turns.from);
+                real(&mut turns.to);
+                for carried in &mut turns.carried {
+                    real(&mut carried.initial);
+                    real(&mut carried.next);
+                }
+                replace(&mut turns.body, aliases);
+            }
+            Step::Branch(branch) => {
+                real(&mut branch.condition);
+                for chosen in &mut branch.chosen {
+                    real(&mut chosen.then);
+                    real(&mut chosen.otherwise);
+                }
+                replace(&mut branch.then, aliases);
+                replace(&mut branch.otherwise, aliases);
+            }
+        }
+    }
+}
+
+/// Gives buffers other numbers.
+pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) {
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => instruction.operation.rename(numbers),
+            Step::Loop(turns) => rename(&mut turns.body, numbers),
+            Step::Branch(branch) => {
+                rename(&mut branch.then, numbers);
+                rename(&mut branch.otherwise, numbers);
+            }
+        }
+    }
+}
+
+/// Whether an instruction must remain, whoever reads its results.
+fn has_effect(instruction: &Instruction) -> bool {
+    !matches!(
+        instruction.operation,
+        Operation::Constant(_)
+            | Operation::Special(_)
+            | Operation::Scalar(_)
+            | Operation::Unary(..)
+            | Operation::Binary(..)
+            | Operation::MultiplyAdd(_)
+            | Operation::MultiplyAddWide(_)
+            | Operation::Compare(..)
+            | Operation::Select
+            | Operation::Convert { .. }
+            | Operation::ConvertPair { .. }
+            | Operation::WidenPair { .. }
+            | Operation::Pack
+            | Operation::Unpack
+            | Operation::Permute(_)
+            | Operation::FunnelShiftLeft
+            | Operation::FunnelShiftRight
+            | Operation::Load(_)
+            | Operation::LoadMatrix { .. }
+            | Operation::Shuffle(_)
+            | Operation::Multiply(_)
+    )
+}
+
+/// Leaves out what nobody reads.
+pub(super) fn sweep(steps: &mut Vec<Step>, registers: usize) {
+    let mut read = vec![false; registers];
+    // A value that a loop carries may be read only by the next turn of itself: until nothing changes.
+    loop {
+        let before = read.clone();
+        mark(steps, &mut read);
+        if read == before {
+            break;
+        }
+    }
+    drop_unread(steps, &read);
+}
+
+fn mark(steps: &[Step], read: &mut [bool]) {
+    for step in steps.iter().rev() {
+        match step {
+            Step::Instruction(instruction) => {
+                let needed = has_effect(instruction) || instruction.outputs.iter().any(|output| read[output.index()]);
+                if needed {
+                    instruction.inputs.iter().chain(&instruction.guard).for_each(|input| read[input.index()] = true);
+                }
+            }
+            Step::Loop(turns) => {
+                read[turns.from.index()] = true;
+                read[turns.to.index()] = true;
+                for carried in &turns.carried {
+                    if read[carried.result.index()] || read[carried.current.index()] {
+                        read[carried.next.index()] = true;
+                        read[carried.initial.index()] = true;
+                    }
+                }
+                mark(&turns.body, read);
+            }
+            Step::Branch(branch) => {
+                read[branch.condition.index()] = true;
+                for chosen in branch.chosen.iter().filter(|chosen| read[chosen.result.index()]).collect::<Vec<_>>() {
+                    read[chosen.then.index()] = true;
+                    read[chosen.otherwise.index()] = true;
+                }
+                mark(&branch.then, read);
+                mark(&branch.otherwise, read);
+            }
+        }
+    }
+}
+
+fn drop_unread(steps: &mut Vec<Step>, read: &[bool]) {
+    steps.retain_mut(|step| match step {
+        Step::Instruction(instruction) => {
+            has_effect(instruction) || instruction.outputs.iter().any(|output| read[output.index()])
+        }
+        Step::Loop(turns) => {
+            turns.carried.retain(|carried| read[carried.result.index()] || read[carried.current.index()]);
+            drop_unread(&mut turns.body, read);
+            !turns.body.is_empty()
+        }
+        Step::Branch(branch) => {
+            branch.chosen.retain(|chosen| read[chosen.result.index()]);
+            drop_unread(&mut branch.then, read);
+            drop_unread(&mut branch.otherwise, read);
+            !branch.then.is_empty() || !branch.otherwise.is_empty() || !branch.chosen.is_empty()
+        }
+    });
+}

@@ -1,0 +1,343 @@
+//! Elements in registers.
+//!
+//! Law: a fragment is a tensor whose memory are the registers of a thread. Its layout is known when the kernel is built, so
+//! which register holds an element is known too. Elements narrower than a register lie side by side in registers of 32
+//! bits as memory has them, and are taken apart only where arithmetic asks for one of them.
+
+use std::fmt;
+
+use tilewright_layout::symbolic::{Symbolic, Values};
+use tilewright_layout::{Layout, Tree};
+
+use super::Build;
+use super::core::{Core, Slot};
+use super::number::Num;
+use super::tensor::View;
+use crate::element::Element;
+use crate::error::{KernelError, Refusal};
+use crate::program::Source;
+use crate::program::operation::Operation;
+use crate::program::register::{Register, Width};
+
+/// A tensor in the registers of each thread.
+///
+/// It is a handle: copies of it are the same registers. Its shape and layout are known when the kernel is built.
+#[derive(Clone)]
+pub struct Fragment<'k> {
+    pub(crate) build: &'k Build,
+    pub(crate) cell: usize,
+    pub(crate) element: Element,
+    /// The register of index 0, counted in elements.
+    pub(crate) start: usize,
+    pub(crate) layout: Layout,
+}
+
+impl fmt::Debug for Fragment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fragment({}, {})", self.element, self.layout)
+    }
+}
+
+impl Core {
+    /// A cell of so many empty elements.
+    pub(crate) fn new_cell(&mut self, bits: u32, count: usize) -> usize {
+        self.cells.push(super::core::Cell { bits, slots: vec![Slot::Empty; count] });
+        self.cells.len() - 1
+    }
+
+    /// The register in which an element is alone: of 16 bits for elements of 8.
+    pub(crate) fn element_register(&mut self, cell: usize, at: usize) -> Result<Register, Refusal> {
+        let bits = self.cells[cell].bits;
+        match self.cells[cell].slots[at] {
+            Slot::Empty => Err(Refusal::Unwritten { element: at }),
+            Slot::Whole(register) => Ok(register),
+            Slot::Part(word, part) => Ok(self.part_of(word, bits, part)),
+        }
+    }
+
+    /// One of the elements of a word of 32 bits.
+    pub(crate) fn part_of(&mut self, word: Register, bits: u32, part: u8) -> Register {
+        if bits == 16 {
+            return self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16])[usize::from(part)];
+        }
+        let halves = self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16]);
+        let half = halves[usize::from(part / 2)];
+        use crate::program::operation::{Binary, Number};
+        if part % 2 == 0 {
+            let mask = self.constant(0xff, Width::Bits16);
+            return self.pure(Operation::Binary(Binary::And, Number::U16), [half, mask], Width::Bits16);
+        }
+        let eight = self.constant(8, Width::Bits32);
+        self.pure(Operation::Binary(Binary::ShiftRight, Number::U16), [half, eight], Width::Bits16)
+    }
+
+    /// A word of 32 bits of the given elements, in order; as it is where they are one already.
+    pub(crate) fn word_of(&mut self, cell: usize, elements: &[usize]) -> Result<Register, Refusal> {
+        let bits = self.cells[cell].bits;
+        let slots: Vec<Slot> = elements.iter().map(|at| self.cells[cell].slots[*at]).collect();
+        if let Some(Slot::Part(word, 0)) = slots.first().copied()
+            && slots.iter().enumerate().all(|(part, slot)| *slot == Slot::Part(word, part as u8))
+        {
+            return Ok(word);
+        }
+        let mut parts = Vec::new();
+        for at in elements {
+            parts.push(self.element_register(cell, *at)?);
+        }
+        Ok(self.packed(&parts, bits))
+    }
+
+    /// Elements side by side in a register of 32 bits; fewer than fill it are followed by zeros.
+    pub(crate) fn packed(&mut self, parts: &[Register], bits: u32) -> Register {
+        use crate::program::operation::{Binary, Number};
+        let zero = self.constant(0, Width::Bits16);
+        let halves: Vec<Register> = if bits == 16 {
+            parts.to_vec()
+        } else {
+            parts
+                .chunks(2)
+                .map(|pair| match pair {
+                    [low, high] => {
+                        let eight = self.constant(8, Width::Bits32);
+                        let high =
+                            self.pure(Operation::Binary(Binary::ShiftLeft, Number::U16), [*high, eight], Width::Bits16);
+                        self.pure(Operation::Binary(Binary::Or, Number::U16), [*low, high], Width::Bits16)
+                    }
+                    _ => pair[0],
+                })
+                .collect()
+        };
+        let low = halves.first().copied().unwrap_or(zero);
+        let high = halves.get(1).copied().unwrap_or(zero);
+        self.pure(Operation::Pack, [low, high], Width::Bits32)
+    }
+
+    /// Gives elements the parts of a register of 32 bits.
+    pub(crate) fn set_word(&mut self, cell: usize, elements: &[usize], word: Register) {
+        for (part, at) in elements.iter().enumerate() {
+            self.cells[cell].slots[*at] = Slot::Part(word, part as u8);
+        }
+    }
+}
+
+impl<'k> Fragment<'k> {
+    /// The layout: from coordinates to registers, counted in elements.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> Tree<i64> {
+        self.layout.shape()
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// The number of elements.
+    pub fn size(&self) -> usize {
+        self.layout.size() as usize
+    }
+
+    /// The places of the elements among the registers, by index.
+    pub(crate) fn slots(&self) -> Result<Vec<usize>, Refusal> {
+        (0..self.layout.size()).map(|index| Ok(self.start + self.layout.eval(&index)? as usize)).collect()
+    }
+
+    /// The same registers under another layout of as many elements.
+    ///
+    /// Errors: the layout reaches registers that the fragment does not have.
+    #[track_caller]
+    pub fn with_layout(&self, layout: &Layout) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let count = self.build.core().cells[self.cell].slots.len();
+        let inside =
+            layout.range().is_ok_and(|(least, greatest)| least >= 0 && self.start + (greatest as usize) < count);
+        if !inside {
+            let refusal = Refusal::Sizes {
+                left: layout.to_string(),
+                left_size: layout.cosize().map(|cosize| cosize.to_string()).unwrap_or_default(),
+                right: "the fragment".to_string(),
+                right_size: count.to_string(),
+            };
+            return Err(refusal.at("with_layout", location));
+        }
+        Ok(Fragment { layout: layout.clone(), ..self.clone() })
+    }
+
+    /// The part at a coordinate, of which `_` leaves a mode: the same registers.
+    ///
+    /// Errors: the coordinate does not fit, or is not known when the kernel is built.
+    #[track_caller]
+    pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let (layout, offset) =
+            self.layout.slice_and_offset(&at.into()).map_err(|error| Refusal::from(error).at("slice", location))?;
+        Ok(Fragment { start: self.start + offset as usize, layout, ..self.clone() })
+    }
+
+    /// The numbers of the elements, by index.
+    ///
+    /// Errors: an element has no value yet.
+    #[track_caller]
+    pub fn numbers(&self) -> Result<Vec<Num<'k>>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.build.core().begin(Source { statement: "numbers", location });
+        let read = || {
+            let mut core = self.build.core();
+            self.slots()?
+                .into_iter()
+                .map(|slot| Ok(Num::new(self.build, core.element_register(self.cell, slot)?, self.element)))
+                .collect::<Result<Vec<_>, Refusal>>()
+        };
+        read().map_err(|refusal| refusal.at("numbers", location))
+    }
+
+    /// Writes the same number to each element.
+    ///
+    /// Errors: it is of another type.
+    #[track_caller]
+    pub fn fill(&self, value: Num<'k>) -> Result<(), KernelError> {
+        let location = std::panic::Location::caller();
+        self.build.core().begin(Source { statement: "fill", location });
+        let values = vec![value; self.size()];
+        self.put(&values).map_err(|refusal| refusal.at("fill", location))
+    }
+
+    /// Writes 0 to each element.
+    #[track_caller]
+    pub fn clear(&self) {
+        let location = std::panic::Location::caller();
+        let mut core = self.build.core();
+        core.begin(Source { statement: "clear", location });
+        let bits = core.cells[self.cell].bits;
+        let word = core.constant(0, Width::of_bits(bits.max(32)).unwrap_or(Width::Bits64));
+        for at in self.slots().unwrap_or_default() {
+            core.cells[self.cell].slots[at] = match bits {
+                8 => Slot::Part(word, (at % 4) as u8),
+                16 => Slot::Part(word, (at % 2) as u8),
+                _ => Slot::Whole(word),
+            };
+        }
+    }
+
+    /// Writes each element.
+    ///
+    /// Errors: there are not as many numbers as elements, or they have another type.
+    #[track_caller]
+    pub fn set(&self, values: &[Num<'k>]) -> Result<(), KernelError> {
+        let location = std::panic::Location::caller();
+        self.build.core().begin(Source { statement: "set", location });
+        self.put(values).map_err(|refusal| refusal.at("set", location))
+    }
+
+    pub(crate) fn put(&self, values: &[Num<'k>]) -> Result<(), Refusal> {
+        if values.len() != self.size() {
+            return Err(Refusal::Sizes {
+                left: "the fragment".to_string(),
+                left_size: self.size().to_string(),
+                right: "the list of numbers".to_string(),
+                right_size: values.len().to_string(),
+            });
+        }
+        if let Some(other) = values.iter().find(|value| value.element() != self.element) {
+            return Err(Refusal::Elements { wanted: self.element, given: other.element() });
+        }
+        let slots = self.slots()?;
+        let mut core = self.build.core();
+        for (slot, value) in slots.into_iter().zip(values) {
+            core.cells[self.cell].slots[slot] = Slot::Whole(value.register());
+        }
+        Ok(())
+    }
+
+    /// A new fragment of the same shape, each element a function of this one's.
+    ///
+    /// Errors: an element has no value yet; the function refuses.
+    #[track_caller]
+    pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let values = self.numbers()?.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
+        self.build.core().begin(Source { statement: "map", location });
+        self.like(&values).map_err(|refusal| refusal.at("map", location))
+    }
+
+    /// A new fragment of the same shape, each element a function of this one's and another's of the same index.
+    ///
+    /// Errors: the numbers of elements differ; an element has no value yet; the function refuses.
+    #[track_caller]
+    pub fn zip(
+        &self,
+        other: &Fragment<'k>,
+        each: impl Fn(Num<'k>, Num<'k>) -> Result<Num<'k>, KernelError>,
+    ) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let (mine, others) = (self.numbers()?, other.numbers()?);
+        if mine.len() != others.len() {
+            let refusal = Refusal::Sizes {
+                left: "the first fragment".to_string(),
+                left_size: mine.len().to_string(),
+                right: "the second".to_string(),
+                right_size: others.len().to_string(),
+            };
+            return Err(refusal.at("zip", location));
+        }
+        let values = mine.into_iter().zip(others).map(|(a, b)| each(a, b)).collect::<Result<Vec<_>, _>>()?;
+        self.build.core().begin(Source { statement: "zip", location });
+        self.like(&values).map_err(|refusal| refusal.at("zip", location))
+    }
+
+    /// A new fragment of the same shape with these numbers.
+    fn like(&self, values: &[Num<'k>]) -> Result<Fragment<'k>, Refusal> {
+        let element = values.first().map_or(self.element, |value| value.element());
+        let fragment = self.build.fragment_of(element, &self.layout.shape())?;
+        fragment.put(values)?;
+        Ok(fragment)
+    }
+}
+
+impl<'k> View<'k> {
+    /// A fragment of the same shape and no values yet: the elements of one instruction side by side (CuTe
+    /// `make_fragment_like`).
+    ///
+    /// Errors: an extent is not known when the kernel is built.
+    #[track_caller]
+    pub fn fragment(&self) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.fragment_like(self.element).map_err(|refusal| refusal.at("fragment", location))
+    }
+
+    pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Refusal> {
+        let layout: Layout = self
+            .layout
+            .fragment_like()?
+            .numbers(&Values::new())
+            .map_err(|_| Refusal::Open { what: "an extent", layout: self.text() })?;
+        let count = layout.cosize()? as usize;
+        let cell = self.build.core().new_cell(element.bits(), count);
+        Ok(Fragment { build: self.build, cell, element, start: 0, layout })
+    }
+}
+
+impl Build {
+    pub(crate) fn fragment_of(&self, element: Element, shape: &Tree<i64>) -> Result<Fragment<'_>, Refusal> {
+        let layout = Layout::compact(shape)?;
+        let cell = self.core().new_cell(element.bits(), layout.size() as usize);
+        Ok(Fragment { build: self, cell, element, start: 0, layout })
+    }
+
+    /// A fragment of this shape and type without values.
+    ///
+    /// Errors: the shape is not one.
+    #[track_caller]
+    pub fn register(&self, element: Element, shape: &str) -> Result<Fragment<'_>, KernelError> {
+        let location = std::panic::Location::caller();
+        let make = || {
+            let shape: Tree<i64> = shape.parse()?;
+            self.fragment_of(element, &shape)
+        };
+        make().map_err(|refusal: Refusal| refusal.at("register", location))
+    }
+}

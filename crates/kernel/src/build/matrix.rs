@@ -1,0 +1,255 @@
+//! Products of fragments.
+//!
+//! Law: `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, each term one instruction of the atom, k ascending. The
+//! values of an operand lie in its registers in the order of the atom's thread-value layout, which is that of the hardware.
+
+use tilewright_atoms::{CopyEnd, MmaAtom, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, Tree};
+
+use super::Build;
+use super::core::{Core, Slot};
+use super::fragment::Fragment;
+use super::number::arithmetic;
+use crate::error::{KernelError, Refusal};
+use crate::program::Source;
+use crate::program::operation::{Matrix, Operation};
+use crate::program::register::{Register, Width};
+
+/// The instruction that an atom is.
+fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
+    Some(match atom.name() {
+        "SM80_16x8x16_F32F16F16F32_TN" => Matrix::F16F32,
+        "SM80_16x8x16_F16F16F16F16_TN" => Matrix::F16F16,
+        "SM80_16x8x16_F32BF16BF16F32_TN" => Matrix::Bf16F32,
+        "SM80_16x8x8_F32TF32TF32F32_TN" => Matrix::Tf32F32,
+        "SM80_8x8x4_F64F64F64F64_TN" => Matrix::F64,
+        "SM80_16x8x32_S32S8S8S32_TN" => Matrix::I8I32,
+        "SM80_16x8x32_S32U8U8S32_TN" => Matrix::U8I32,
+        "SM89_16x8x32_F32E4M3E4M3F32_TN" => Matrix::E4M3F32,
+        "SM89_16x8x32_F32E5M2E5M2F32_TN" => Matrix::E5M2F32,
+        _ => return None,
+    })
+}
+
+impl Core {
+    /// Where this thread is among the threads of a tiled product: (ThrV, ThrM, ThrN, ThrK).
+    pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma) -> Result<Vec<Expr>, Refusal> {
+        let thread = self.thread()?;
+        let coordinate = mma.thread_coordinate(&thread)?;
+        let sizes = mma.thread_layout().shape();
+        let mut at = Vec::new();
+        for mode in 0..4 {
+            let expr = coordinate.mode(mode).and_then(|tree| tree.leaves().first().cloned()).unwrap_or(Expr::from(0));
+            let size = sizes.mode(mode).map_or(Ok(1), |mode| mode.product())?;
+            // A number of its own, so that what is made of it stays simple.
+            at.push(match expr.range() {
+                (Some(least), Some(greatest)) if least == greatest => Expr::from(least),
+                _ => self.named(&expr, size)?,
+            });
+        }
+        Ok(at)
+    }
+
+    /// An expression as a variable below a known number.
+    fn named(&mut self, expr: &Expr, size: i64) -> Result<Expr, Refusal> {
+        let key = (expr.clone(), 1, -size);
+        if let Some(known) = self.digits.get(&key) {
+            return Ok(known.clone());
+        }
+        let register = self.lower(expr, Width::Bits32)?;
+        let variable = self.new_variable(register, size - 1, None);
+        self.digits.insert(key, variable.clone());
+        Ok(variable)
+    }
+
+    /// The coordinate of a number in a shape, first mode fastest, each digit a variable.
+    pub(crate) fn digits_of(&mut self, number: &Expr, shape: &Tree<i64>) -> Result<Tree<Expr>, Refusal> {
+        let mut below = 1_i64;
+        shape.try_map(|extent| {
+            let digit = self.digit(number, below, *extent);
+            below = below.saturating_mul(*extent);
+            digit
+        })
+    }
+
+    /// Says how many threads a block has.
+    pub(crate) fn say_threads(&mut self, threads: i64) -> Result<(), Refusal> {
+        let limit = 1024;
+        if !(1..=limit).contains(&threads) {
+            return Err(Refusal::TooMuch { what: "threads", asked: threads.unsigned_abs(), limit: limit as u64 });
+        }
+        match self.threads {
+            None => {
+                self.threads = Some(threads as u32);
+                Ok(())
+            }
+            Some(known) if i64::from(known) == threads => Ok(()),
+            Some(known) => Err(Refusal::Twice {
+                what: "the number of threads".to_string(),
+                first: known.to_string(),
+                second: threads.to_string(),
+            }),
+        }
+    }
+}
+
+impl<'k> Fragment<'k> {
+    /// The same registers in the modes of a tiled copy (CuTe `retile_S`, `retile_D`).
+    ///
+    /// Errors: the copy has other values.
+    #[track_caller]
+    pub fn retile(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let layout: Layout =
+            copy.retile(end, &self.layout).map_err(|error| Refusal::from(error).at("retile", location))?;
+        Ok(Fragment { layout, ..self.clone() })
+    }
+}
+
+impl Build {
+    /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and `C` possibly the same
+    /// (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
+    ///
+    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom is no instruction that
+    /// kernels have.
+    #[track_caller]
+    pub fn mma<'k>(
+        &'k self,
+        mma: &TiledMma,
+        d: &Fragment<'k>,
+        a: &Fragment<'k>,
+        b: &Fragment<'k>,
+        c: &Fragment<'k>,
+    ) -> Result<(), KernelError> {
+        let location = std::panic::Location::caller();
+        self.core().begin(Source { statement: "mma", location });
+        self.multiplied(mma, d, a, b, c).map_err(|refusal| refusal.at("mma", location))
+    }
+
+    fn multiplied<'k>(
+        &'k self,
+        mma: &TiledMma,
+        d: &Fragment<'k>,
+        a: &Fragment<'k>,
+        b: &Fragment<'k>,
+        c: &Fragment<'k>,
+    ) -> Result<(), Refusal> {
+        let mode = |fragment: &Fragment<'k>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
+        let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
+        for (what, fragment, shape) in [("B", b, [n, k]), ("C", c, [m, n]), ("D", d, [m, n])] {
+            if [mode(fragment, 1), mode(fragment, 2)] != shape {
+                return Err(Refusal::Sizes {
+                    left: format!("{what}, {}", fragment.layout),
+                    left_size: format!("({},{})", mode(fragment, 1), mode(fragment, 2)),
+                    right: "the product of the other operands".to_string(),
+                    right_size: format!("({},{})", shape[0], shape[1]),
+                });
+            }
+        }
+        let atom = mma.atom();
+        let Some(matrix) = matrix_of(atom) else {
+            return self.multiplied_by_threads(atom, d, a, b, c, [m, n, k]);
+        };
+        let registers = matrix.registers();
+        let [m, n, k] = [m as usize, n as usize, k as usize];
+        for column in 0..n {
+            for row in 0..m {
+                for depth in 0..k {
+                    let mut core = self.core();
+                    let mut inputs: Vec<Register> = Vec::new();
+                    // D is C plus the first term, then D plus the others.
+                    let sum = if depth == 0 { c } else { d };
+                    for (fragment, at, count) in [
+                        (a, [row, depth], registers[0]),
+                        (b, [column, depth], registers[1]),
+                        (sum, [row, column], registers[2]),
+                    ] {
+                        inputs.extend(core.words_of(fragment, at, count)?);
+                    }
+                    let width = if matrix == Matrix::F64 { Width::Bits64 } else { Width::Bits32 };
+                    let outputs = vec![width; registers[2]];
+                    // Without side effects on memory, but of a whole warp: it stays where it is.
+                    let results = core.effect(Operation::Multiply(matrix), inputs, &outputs, None);
+                    core.set_words_of(d, [row, column], &results)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One multiplication and addition for each term, for atoms of one thread.
+    fn multiplied_by_threads<'k>(
+        &'k self,
+        atom: &MmaAtom,
+        d: &Fragment<'k>,
+        a: &Fragment<'k>,
+        b: &Fragment<'k>,
+        c: &Fragment<'k>,
+        [m, n, k]: [i64; 3],
+    ) -> Result<(), Refusal> {
+        let because =
+            |because: &str| Refusal::Instruction { name: atom.name().to_string(), because: because.to_string() };
+        if atom.threads().size() != 1 || atom.shape() != [1, 1, 1] {
+            return Err(because("kernels have mma.sync and UniversalFMA"));
+        }
+        let number = arithmetic(d.element).ok_or(because("numbers of this type are stored, not computed with"))?;
+        if [a.element, b.element, c.element].iter().any(|element| *element != d.element) {
+            return Err(Refusal::Elements { wanted: d.element, given: a.element });
+        }
+        let (a_slots, b_slots, c_slots, d_slots) = (a.slots()?, b.slots()?, c.slots()?, d.slots()?);
+        let mut core = self.core();
+        for (column, row) in (0..n).flat_map(|column| (0..m).map(move |row| (column, row))) {
+            let at = (row + column * m) as usize;
+            let mut sum = core.element_register(c.cell, c_slots[at])?;
+            for depth in 0..k {
+                let x = core.element_register(a.cell, a_slots[(row + depth * m) as usize])?;
+                let y = core.element_register(b.cell, b_slots[(column + depth * n) as usize])?;
+                let width = core.width(sum);
+                sum = core.pure(Operation::MultiplyAdd(number), [x, y, sum], width);
+            }
+            core.cells[d.cell].slots[d_slots[at]] = Slot::Whole(sum);
+        }
+        Ok(())
+    }
+}
+
+impl Core {
+    /// The slots of the values of one instruction.
+    fn values_of(&self, fragment: &Fragment<'_>, at: [usize; 2]) -> Result<Vec<usize>, Refusal> {
+        let values = fragment.layout.mode(0).map_or(1, |mode| mode.size());
+        let rows = fragment.layout.mode(1).map_or(1, |mode| mode.size());
+        let from = values * (at[0] as i64 + rows * at[1] as i64);
+        (from..from + values).map(|index| Ok(fragment.start + fragment.layout.eval(&index)? as usize)).collect()
+    }
+
+    fn words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], count: usize) -> Result<Vec<Register>, Refusal> {
+        let values = self.values_of(fragment, at)?;
+        if values.len() % count != 0 || values.len() / count * fragment.element.bits() as usize % 32 != 0 {
+            return Err(Refusal::Sizes {
+                left: fragment.layout.to_string(),
+                left_size: format!("{} values of {}", values.len(), fragment.element),
+                right: "the instruction".to_string(),
+                right_size: format!("{count} registers"),
+            });
+        }
+        values
+            .chunks(values.len() / count)
+            .map(|part| match part {
+                [one] => self.element_register(fragment.cell, *one),
+                several => self.word_of(fragment.cell, several),
+            })
+            .collect()
+    }
+
+    fn set_words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], words: &[Register]) -> Result<(), Refusal> {
+        let values = self.values_of(fragment, at)?;
+        for (part, word) in values.chunks(values.len() / words.len()).zip(words) {
+            match part {
+                [one] => self.cells[fragment.cell].slots[*one] = Slot::Whole(*word),
+                several => self.set_word(fragment.cell, several, *word),
+            }
+        }
+        Ok(())
+    }
+}

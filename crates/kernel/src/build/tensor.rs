@@ -1,0 +1,371 @@
+//! Tensors as a kernel sees them.
+//!
+//! Law: a view is a function from coordinates to elements of a buffer, `c -> map(offset + layout(c))`, and beside it the
+//! function from the same coordinates to those of the whole tensor. Whatever cuts a view is a layout function and is
+//! applied to both, so what a view reaches is always known as coordinates, and its edge as a question about them.
+
+use std::fmt;
+
+use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
+use tilewright_layout::symbolic::{Expr, Symbolic};
+use tilewright_layout::{
+    Composed, Coord, Coordinate, Layout, LayoutError, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
+};
+
+use super::Build;
+use crate::element::Element;
+use crate::error::{KernelError, Refusal};
+use crate::program::memory::BufferId;
+
+/// Something that is done to a layout, whatever its strides are: the layout of the part, and where the part begins.
+pub(crate) trait Cut {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal>;
+}
+
+/// Where the elements of a view are in the whole tensor.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) start: Coordinate<Expr>,
+    pub(crate) layout: Layout<Coordinate<Expr>>,
+}
+
+/// A tensor in global or shared memory, or a part of one.
+///
+/// Coordinates and shapes are those of its layout; offsets count elements. Every method that cuts it returns another view
+/// of the same memory.
+#[derive(Clone)]
+pub struct View<'k> {
+    pub(crate) build: &'k Build,
+    pub(crate) buffer: BufferId,
+    pub(crate) element: Element,
+    pub(crate) map: Option<Swizzle>,
+    pub(crate) offset: Expr,
+    pub(crate) layout: Layout<Expr>,
+    pub(crate) place: Place,
+    /// The shape of the whole tensor.
+    pub(crate) whole: Tree<Expr>,
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "View({})", self.text())
+    }
+}
+
+struct ByTile<'a> {
+    tiler: &'a Tiler<Expr>,
+}
+
+impl Cut for ByTile<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok((layout.zipped_divide(self.tiler)?, D::zero()))
+    }
+}
+
+struct ByTiler<'a>(&'a Tiler<Expr>);
+
+impl Cut for ByTiler<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok((layout.compose_tiler(self.0)?, D::zero()))
+    }
+}
+
+struct ByLayout<'a>(&'a Layout<Expr>);
+
+impl Cut for ByLayout<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok((layout.compose(self.0)?, D::zero()))
+    }
+}
+
+struct BySlice<'a>(&'a Coord<Expr>);
+
+impl Cut for BySlice<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok(layout.slice_and_offset(self.0)?)
+    }
+}
+
+struct ByModes<'a>(&'a [usize]);
+
+impl Cut for ByModes<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok((layout.select(self.0)?, D::zero()))
+    }
+}
+
+struct ByGroup(std::ops::Range<usize>);
+
+impl Cut for ByGroup {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        Ok((layout.group(self.0.clone())?, D::zero()))
+    }
+}
+
+struct ByCopy<'a> {
+    copy: &'a TiledCopy,
+    end: CopyEnd,
+    thread: &'a dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Refusal>,
+}
+
+impl Cut for ByCopy<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        let partition = self.copy.tidfrg(self.end, layout)?;
+        let threads = partition.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+        let at = (self.thread)(&known_shape(&threads, || "the threads of a copy".to_string())?)?
+            .map(|index| Slot::At(index.clone()));
+        let rests = (1..partition.rank()).map(|_| Tree::leaf(Slot::All));
+        let coordinate: Vec<Coord<Expr>> = std::iter::once(at).chain(rests).collect();
+        Ok(partition.slice_and_offset(&Tree::tuple(coordinate.iter())?)?)
+    }
+}
+
+struct ByMma<'a> {
+    mma: &'a TiledMma,
+    operand: Operand,
+    thread: &'a dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Refusal>,
+}
+
+impl Cut for ByMma<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+        let partition = self.mma.thrfrg(self.operand, layout)?;
+        // ((ThrV,(ThrX,ThrY)),(FrgV,(RestX,RestY,..)))
+        let [x, y] = self.operand.modes();
+        let threads = |path: &[usize], number: usize| {
+            let shape = partition.at(path).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+            (self.thread)(&known_shape(&shape, || "the threads of a product".to_string())?, number)
+        };
+        let (v, x, y) = (threads(&[0, 0], 0)?, threads(&[0, 1, 0], x + 1)?, threads(&[0, 1, 1], y + 1)?);
+        let slots = |tree: Tree<Expr>| tree.map(|index| Slot::At(index.clone()));
+        let thread = Tree::tuple([&slots(v), &Tree::tuple([&slots(x), &slots(y)])?])?;
+        let rests = partition.at(&[1, 1]).map_or(0, |rests| rests.rank());
+        let rests = Tree::flat((0..rests).map(|_| Slot::All))?;
+        let open = Tree::tuple([&Tree::leaf(Slot::All), &rests])?;
+        Ok(partition.slice_and_offset(&Tree::tuple([&thread, &open])?)?)
+    }
+}
+
+/// A shape whose extents are known.
+pub(crate) fn known_shape(shape: &Tree<Expr>, layout: impl Fn() -> String) -> Result<Tree<i64>, Refusal> {
+    use tilewright_layout::Extent;
+    shape.try_map(|extent| extent.known().ok_or_else(|| Refusal::Open { what: "an extent", layout: layout() }))
+}
+
+impl<'k> View<'k> {
+    /// The layout, as text.
+    pub fn text(&self) -> String {
+        match &self.map {
+            Some(swizzle) => format!("{swizzle} o {} o {}", self.offset, self.layout),
+            None if self.offset == Expr::from(0) => self.layout.to_string(),
+            None => format!("{} + {}", self.offset, self.layout),
+        }
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> Tree<Expr> {
+        self.layout.shape()
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// The layout of the part, in elements from where the part begins.
+    pub fn layout(&self) -> &Layout<Expr> {
+        &self.layout
+    }
+
+    pub(crate) fn cut(&self, by: &impl Cut) -> Result<View<'k>, Refusal> {
+        let (layout, offset) = by.cut(&self.layout)?;
+        let (place, start) = by.cut(&self.place.layout)?;
+        let sum = |error| Refusal::Layout(LayoutError::Overflow { op: error });
+        let offset = Stride::plus(&self.offset, &offset).ok_or_else(|| sum("offset"))?;
+        let start = self.place.start.plus(&start).ok_or_else(|| sum("coordinate"))?;
+        Ok(View { layout, offset, place: Place { start, layout: place }, ..self.clone() })
+    }
+
+    fn statement(&self, statement: &'static str, location: &'static std::panic::Location<'static>) {
+        self.build.core().begin(crate::program::Source { statement, location });
+    }
+
+    /// The tile of the given shape at a coordinate of tiles: `(block_x, block_y)`, or with `_` for tiles that are left in
+    /// the result as modes behind those of the tile (CuTe `local_tile`).
+    ///
+    /// Tiles cover the tensor, so the last ones may reach past its edge; accesses there must be predicated. Where the
+    /// coordinate names a block ([`Build::block`]), the grid has as many blocks as there are tiles.
+    ///
+    /// Errors: tile or coordinate do not fit the shape; the grid was said to be another one.
+    #[track_caller]
+    pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("local_tile", location);
+        self.tile_at(tile, at.into()).map_err(|refusal| refusal.at("local_tile", location))
+    }
+
+    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Refusal> {
+        let tiler = self.build.core().names.tiler(tile)?;
+        let divided = self.cut(&ByTile { tiler: &tiler })?;
+        let rests = divided.layout.mode(1).map(|rests| rests.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+        for (mode, slot) in at.modes().enumerate() {
+            let (Some(rest), [Slot::At(index)]) = (rests.mode(mode), slot.leaves()) else { continue };
+            let mut core = self.build.core();
+            if let Some(axis) = core.axis_of(index) {
+                core.say_blocks(axis, &rest.product()?)?;
+            }
+        }
+        let open = match divided.layout.mode(0).map(|tile| tile.rank()) {
+            Some(rank) if rank > 1 => Tree::flat((0..rank).map(|_| Slot::All))?,
+            _ => Tree::leaf(Slot::All),
+        };
+        divided.cut(&BySlice(&Tree::tuple([&open, &at])?))
+    }
+
+    /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the DSL).
+    ///
+    /// Errors: the tiler does not fit.
+    #[track_caller]
+    pub fn zipped_divide(&self, tiler: &str) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("zipped_divide", location);
+        let cut = || self.cut(&ByTile { tiler: &self.build.core().names.tiler(tiler)? });
+        cut().map_err(|refusal| refusal.at("zipped_divide", location))
+    }
+
+    /// The view after a layout of its indices, or after a tiler (CuTe `composition`; `tensor_composition` of the DSL).
+    ///
+    /// Errors: the composite does not exist.
+    #[track_caller]
+    pub fn compose(&self, by: &str) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("compose", location);
+        let cut = || {
+            let tiler = self.build.core().names.tiler(by)?;
+            match tiler {
+                Tiler::Layout(layout) => self.cut(&ByLayout(&layout)),
+                tiler => self.cut(&ByTiler(&tiler)),
+            }
+        };
+        cut().map_err(|refusal: Refusal| refusal.at("compose", location))
+    }
+
+    /// The part at a coordinate, of which `_` leaves a mode.
+    ///
+    /// Errors: the coordinate does not fit the shape.
+    #[track_caller]
+    pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("slice", location);
+        self.cut(&BySlice(&at.into())).map_err(|refusal| refusal.at("slice", location))
+    }
+
+    /// These modes, in this order: `select(&[1, 0])` is the transposed matrix.
+    ///
+    /// Errors: there is no such mode.
+    #[track_caller]
+    pub fn select(&self, modes: &[usize]) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("select", location);
+        self.cut(&ByModes(modes)).map_err(|refusal| refusal.at("select", location))
+    }
+
+    /// The modes of a range as one.
+    ///
+    /// Errors: there are no such modes.
+    #[track_caller]
+    pub fn group(&self, modes: std::ops::Range<usize>) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("group", location);
+        self.cut(&ByGroup(modes)).map_err(|refusal| refusal.at("group", location))
+    }
+
+    /// What this thread has of the view by a tiled copy: `((values,further),rest,..)` (CuTe `partition_S`, `partition_D`).
+    ///
+    /// Errors: the tile of the copy does not fit; the number of threads is another.
+    #[track_caller]
+    pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("partition", location);
+        self.partition_copy(copy, end).map_err(|refusal| refusal.at("partition", location))
+    }
+
+    pub(crate) fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, Refusal> {
+        self.build.core().say_threads(copy.threads())?;
+        let thread = |shape: &Tree<i64>| {
+            let mut core = self.build.core();
+            let thread = core.thread()?;
+            core.digits_of(&thread, shape)
+        };
+        self.cut(&ByCopy { copy, end, thread: &thread })
+    }
+
+    /// What this thread has of an operand of a tiled product: `(values,rest,rest,..)` (CuTe `partition_A`, ..).
+    ///
+    /// Errors: as [`View::partition`].
+    #[track_caller]
+    pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("partition_mma", location);
+        let cut = || {
+            self.build.core().say_threads(mma.threads())?;
+            let thread = |shape: &Tree<i64>, number: usize| {
+                let mut core = self.build.core();
+                let coordinate = core.mma_coordinate(mma)?;
+                let index = coordinate.get(number).cloned().unwrap_or(Expr::from(0));
+                core.digits_of(&index, shape)
+            };
+            self.cut(&ByMma { mma, operand, thread: &thread })
+        };
+        cut().map_err(|refusal: Refusal| refusal.at("partition_mma", location))
+    }
+
+    /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the others left
+    /// (`tensor[(thread, None)]` of the DSL).
+    ///
+    /// Errors: the first mode has not as many indices as there are threads.
+    #[track_caller]
+    pub fn thread_part(&self) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("thread_part", location);
+        let cut = || {
+            let threads = self.layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+            let threads = known_shape(&threads, || self.text())?;
+            let at = {
+                let mut core = self.build.core();
+                core.say_threads(threads.product()?)?;
+                let thread = core.thread()?;
+                core.digits_of(&thread, &threads)?
+            };
+            let at = at.map(|index| Slot::At(index.clone()));
+            let open: Vec<Coord<Expr>> = (1..self.layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
+            self.cut(&BySlice(&Tree::tuple(std::iter::once(&at).chain(&open))?))
+        };
+        cut().map_err(|refusal: Refusal| refusal.at("thread_part", location))
+    }
+}
+
+/// Parts of the text of a tensor's layout: a swizzle or none, and the layout.
+pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<Swizzle>, Expr, Layout<Expr>), Refusal> {
+    core.names.gather(text)?;
+    if !text.contains(" o ") {
+        return Ok((None, Expr::from(0), core.names.layout(text)?));
+    }
+    let composed: Composed<Expr> = text.parse()?;
+    match composed.outer() {
+        OuterMap::Swizzle(swizzle) => Ok((Some(*swizzle), composed.offset().clone(), composed.inner().clone())),
+        _ => Err(Refusal::Instruction {
+            name: text.to_string(),
+            because: "tensors of kernels are layouts, or layouts behind a swizzle".to_string(),
+        }),
+    }
+}
+
+/// The coordinates of a whole tensor.
+pub(crate) fn whole(shape: &Tree<Expr>) -> Result<Place, Refusal> {
+    Ok(Place { start: Coordinate::zero(), layout: Layout::<Coordinate<Expr>>::identity(shape)? })
+}
+
+/// The parameters of a layout that are sizes.
+pub(crate) fn sizes(layout: &Layout<Expr>) -> Vec<tilewright_layout::symbolic::Parameter> {
+    layout.parameters()
+}

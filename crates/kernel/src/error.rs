@@ -1,0 +1,246 @@
+//! Refusals of a kernel that is being written.
+//!
+//! Each knows the statement that was refused and the line it stands on. What is wrong is data; the sentence is made when
+//! it is printed.
+
+use std::error::Error;
+use std::fmt;
+use std::panic::Location;
+
+use tilewright_atoms::AtomError;
+use tilewright_layout::LayoutError;
+
+use crate::element::Element;
+use crate::program::Source;
+
+/// Why a kernel cannot be what its text says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// E1101: the algebra refused a layout.
+    Layout(LayoutError),
+    /// E1102: an instruction or a tiling refused.
+    Atom(AtomError),
+    /// E1103: an element of a tensor may not exist, and nothing guards the access.
+    Outside {
+        /// The tensor.
+        tensor: String,
+        /// The coordinate, as an expression.
+        coordinate: String,
+        /// The mode of the tensor, from 0.
+        mode: usize,
+        /// The extent that it must be less than.
+        extent: String,
+    },
+    /// E1104: two parts that should have the same number of elements.
+    Sizes {
+        /// What the first is.
+        left: String,
+        /// How many it has.
+        left_size: String,
+        /// What the second is.
+        right: String,
+        /// How many it has.
+        right_size: String,
+    },
+    /// E1105: two parts that should have elements of one type.
+    Elements {
+        /// The type that is wanted.
+        wanted: Element,
+        /// The type that was given.
+        given: Element,
+    },
+    /// E1106: an extent or a stride that must be known when the kernel is built.
+    Open {
+        /// What it is.
+        what: &'static str,
+        /// The layout in which it stands.
+        layout: String,
+    },
+    /// E1107: an access of this width is not possible.
+    Width {
+        /// The tensor.
+        tensor: String,
+        /// The instruction.
+        atom: String,
+        /// How many elements side by side it takes.
+        elements: u32,
+        /// What does not hold.
+        because: String,
+    },
+    /// E1108: the grid, the number of threads or a bound is said twice, and differently.
+    Twice {
+        /// What.
+        what: String,
+        /// First.
+        first: String,
+        /// Then.
+        second: String,
+    },
+    /// E1109: something must be said first.
+    Unsaid {
+        /// What.
+        what: &'static str,
+        /// How to say it.
+        help: &'static str,
+    },
+    /// E1110: an instruction that kernels do not have, or not for these operands.
+    Instruction {
+        /// Its name.
+        name: String,
+        /// What does not fit.
+        because: String,
+    },
+    /// E1111: a limit of the hardware or of this library.
+    TooMuch {
+        /// Of what.
+        what: &'static str,
+        /// How much is asked for.
+        asked: u64,
+        /// How much there is.
+        limit: u64,
+    },
+    /// E1112: a tensor is used against its role.
+    Role {
+        /// The tensor.
+        tensor: String,
+        /// What was tried.
+        tried: &'static str,
+    },
+    /// E1113: elements of a fragment that nothing was written to.
+    Unwritten {
+        /// Which element.
+        element: usize,
+    },
+    /// E1114: an operation that numbers of this type do not have.
+    Arithmetic {
+        /// The operation.
+        operation: &'static str,
+        /// The type.
+        element: Element,
+    },
+}
+
+impl From<LayoutError> for Refusal {
+    fn from(error: LayoutError) -> Refusal {
+        Refusal::Layout(error)
+    }
+}
+
+impl From<AtomError> for Refusal {
+    fn from(error: AtomError) -> Refusal {
+        match error {
+            AtomError::Layout(error) => Refusal::Layout(error),
+            error => Refusal::Atom(error),
+        }
+    }
+}
+
+impl Refusal {
+    /// The refusal of a statement at a line.
+    pub(crate) fn at(self, statement: &'static str, location: &'static Location<'static>) -> KernelError {
+        KernelError(Box::new((self, Source { statement, location })))
+    }
+}
+
+/// A refused kernel: why, at which statement, and on which line of its author's text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelError(Box<(Refusal, Source)>);
+
+impl KernelError {
+    /// Why.
+    pub fn refusal(&self) -> &Refusal {
+        &self.0.0
+    }
+
+    /// The statement, and where it is written.
+    pub fn source(&self) -> Source {
+        self.0.1
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self.refusal() {
+            Refusal::Layout(_) => "E1101",
+            Refusal::Atom(_) => "E1102",
+            Refusal::Outside { .. } => "E1103",
+            Refusal::Sizes { .. } => "E1104",
+            Refusal::Elements { .. } => "E1105",
+            Refusal::Open { .. } => "E1106",
+            Refusal::Width { .. } => "E1107",
+            Refusal::Twice { .. } => "E1108",
+            Refusal::Unsaid { .. } => "E1109",
+            Refusal::Instruction { .. } => "E1110",
+            Refusal::TooMuch { .. } => "E1111",
+            Refusal::Role { .. } => "E1112",
+            Refusal::Unwritten { .. } => "E1113",
+            Refusal::Arithmetic { .. } => "E1114",
+        }
+    }
+
+    /// What would help.
+    pub fn help(&self) -> Option<String> {
+        Some(match self.refusal() {
+            Refusal::Layout(error) => return error.help().map(|help| help.to_string()),
+            Refusal::Atom(error) => return error.help(),
+            Refusal::Outside { extent, .. } => {
+                format!(
+                    "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"
+                )
+            }
+            Refusal::Sizes { .. } => "cut both by the same tile".to_string(),
+            Refusal::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
+            Refusal::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
+            Refusal::Width { .. } => {
+                "declare what the strides and extents are multiples of, or take a narrower instruction".to_string()
+            }
+            Refusal::Twice { .. } => "one kernel has one grid and one number of threads".to_string(),
+            Refusal::Unsaid { help, .. } => (*help).to_string(),
+            Refusal::Instruction { .. } => "`Matrix` and the pages of `copy` list what kernels have".to_string(),
+            Refusal::TooMuch { .. } => "take smaller tiles or fewer stages".to_string(),
+            Refusal::Role { .. } => "declare it as an input, an output, or with `tensor` as both".to_string(),
+            Refusal::Unwritten { .. } => "fill the fragment, or load it, first".to_string(),
+            Refusal::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Layout(error) => error.fmt(f),
+            Refusal::Atom(error) => error.fmt(f),
+            Refusal::Outside { tensor, coordinate, mode, extent } => {
+                write!(
+                    f,
+                    "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be less than {extent}"
+                )
+            }
+            Refusal::Sizes { left, left_size, right, right_size } => {
+                write!(f, "{left} has {left_size} elements, {right} has {right_size}")
+            }
+            Refusal::Elements { wanted, given } => write!(f, "elements of type {given} where {wanted} is wanted"),
+            Refusal::Open { what, layout } => write!(f, "{what} of {layout} must be known when the kernel is built"),
+            Refusal::Width { tensor, atom, elements, because } => {
+                write!(f, "{atom} takes {elements} elements of {tensor} side by side, but {because}")
+            }
+            Refusal::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
+            Refusal::Unsaid { what, .. } => write!(f, "{what} is not known yet"),
+            Refusal::Instruction { name, because } => write!(f, "{name}: {because}"),
+            Refusal::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
+            Refusal::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
+            Refusal::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
+            Refusal::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
+        }
+    }
+}
+
+impl fmt::Display for KernelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = self.source();
+        let (file, line, column) = (source.location.file(), source.location.line(), source.location.column());
+        write!(f, "{} at {file}:{line}:{column}: {}", source.statement, self.refusal())
+    }
+}
+
+impl Error for KernelError {}
