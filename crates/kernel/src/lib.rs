@@ -4,6 +4,7 @@ mod build;
 mod element;
 mod error;
 pub mod program;
+pub mod ptx;
 
 pub use build::{Build, Flag, Fragment, Kernel, Num, Tensor, View};
 pub use element::{Element, ElementType};

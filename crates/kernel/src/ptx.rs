@@ -1,0 +1,128 @@
+//! Programs as PTX, the assembly language of NVIDIA's driver.
+//!
+//! Law: the text has the meaning of the program, instruction by instruction. Nothing is chosen here but spelling: what the
+//! program does not say, the text does not do.
+//!
+//! Registers are declared by their width alone (`.b32`), as the instructions say how they read them. Constants are operands
+//! where an instruction takes them. The version is the least that has every instruction, so that older drivers load it.
+
+mod convert;
+mod instruction;
+mod writer;
+
+use std::error::Error;
+use std::fmt;
+
+use crate::program::Program;
+use writer::Writer;
+
+/// A processor to write for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Target {
+    /// Ampere, and what runs its code: everything since.
+    Sm80,
+    /// Ada and later: 8-bit floats.
+    Sm89,
+    /// Hopper, and nothing else: what is particular to it.
+    Sm90a,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Target; 3] = [Target::Sm80, Target::Sm89, Target::Sm90a];
+
+    /// The name: `sm_80`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Sm80 => "sm_80",
+            Target::Sm89 => "sm_89",
+            Target::Sm90a => "sm_90a",
+        }
+    }
+
+    /// The target of this name.
+    ///
+    /// ```
+    /// use tilewright_kernel::ptx::Target;
+    ///
+    /// assert_eq!(Target::named("sm_90a"), Some(Target::Sm90a));
+    /// assert_eq!(Target::named("sm_10"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Target> {
+        Target::ALL.into_iter().find(|target| target.name() == name)
+    }
+
+    /// The compute capability, as major and minor number.
+    pub fn capability(self) -> (u32, u32) {
+        match self {
+            Target::Sm80 => (8, 0),
+            Target::Sm89 => (8, 9),
+            Target::Sm90a => (9, 0),
+        }
+    }
+}
+
+/// Why a program has no text for a target.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PtxError {
+    /// E1121: an instruction that the target does not have.
+    Target {
+        /// What it is.
+        what: String,
+        /// For which target.
+        target: Target,
+        /// The least that has it.
+        least: Target,
+        /// The statement that it came from.
+        statement: String,
+    },
+    /// E1122: an operation that no target has for these numbers.
+    Operation {
+        /// What it is.
+        what: String,
+        /// The statement that it came from.
+        statement: String,
+    },
+}
+
+impl PtxError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PtxError::Target { .. } => "E1121",
+            PtxError::Operation { .. } => "E1122",
+        }
+    }
+
+    /// What would help.
+    pub fn help(&self) -> String {
+        match self {
+            PtxError::Target { least, .. } => format!("write for {} or later, or use another instruction", least.name()),
+            PtxError::Operation { .. } => "convert to f32 for it".to_string(),
+        }
+    }
+}
+
+impl fmt::Display for PtxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PtxError::Target { what, target, least, statement } => {
+                write!(f, "{statement}: {what} needs {}, not {}", least.name(), target.name())
+            }
+            PtxError::Operation { what, statement } => write!(f, "{statement}: there is no {what}"),
+        }
+    }
+}
+
+impl Error for PtxError {}
+
+/// The text of a program for a target.
+///
+/// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits each), the scalars, and
+/// the tensor maps (128 bytes each), in the order of the program.
+///
+/// Errors: the target lacks an instruction; an operation has no instruction on any.
+pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
+    Writer::new(program, target).module()
+}

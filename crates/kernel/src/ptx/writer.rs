@@ -1,0 +1,362 @@
+//! The frame of a module, bodies, and operands.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use super::{PtxError, Target};
+use crate::program::memory::{Access, Space};
+use crate::program::operation::{Number, Operation};
+use crate::program::register::{Register, Width};
+use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
+
+pub(super) struct Writer<'a> {
+    pub(super) program: &'a Program,
+    pub(super) target: Target,
+    /// The bits of the registers that are constants.
+    constants: HashMap<Register, u64>,
+    /// Constants that some instruction wants in a register.
+    wanted: Vec<Register>,
+    pub(super) body: String,
+    /// Further registers, by width.
+    further: [u32; 4],
+    labels: u32,
+    /// The least version of the language, as major and minor number.
+    version: (u32, u32),
+    uses_shared: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(program: &'a Program, target: Target) -> Writer<'a> {
+        let mut constants = HashMap::new();
+        gather(&program.body, &mut constants);
+        let version = match target {
+            Target::Sm80 => (7, 0),
+            Target::Sm89 => (8, 1),
+            Target::Sm90a => (8, 0),
+        };
+        Writer {
+            program,
+            target,
+            constants,
+            wanted: Vec::new(),
+            body: String::new(),
+            further: [0; 4],
+            labels: 0,
+            version,
+            uses_shared: false,
+        }
+    }
+
+    /// The text needs at least this version of the language.
+    pub(super) fn needs(&mut self, major: u32, minor: u32) {
+        self.version = self.version.max((major, minor));
+    }
+
+    /// Refuses an instruction that the target does not have.
+    pub(super) fn least(&self, least: Target, what: &str, source: SourceId) -> Result<(), PtxError> {
+        if self.target >= least {
+            return Ok(());
+        }
+        let statement = self.program.source(source).to_string();
+        Err(PtxError::Target { what: what.to_string(), target: self.target, least, statement })
+    }
+
+    pub(super) fn module(mut self) -> Result<String, PtxError> {
+        let program = self.program;
+        self.steps(&program.body)?;
+        let mut text = String::new();
+        let out = &mut text;
+        let (major, minor) = self.version;
+        let _ = writeln!(out, ".version {major}.{minor}\n.target {}\n.address_size 64\n", self.target.name());
+        if self.uses_shared {
+            let _ = writeln!(out, ".extern .shared .align 1024 .b8 shared_memory[];\n");
+        }
+        let _ = writeln!(out, ".visible .entry {}(", program.name);
+        let mut parameters: Vec<String> = Vec::new();
+        for (number, buffer) in program.tensors().enumerate() {
+            parameters.push(format!("    .param .u64 tensor{number}  // {}: {} {}", buffer.name, buffer.element, buffer.layout));
+        }
+        for (number, scalar) in program.scalars.iter().enumerate() {
+            parameters.push(format!("    .param .b{} scalar{number}", scalar.bits()));
+        }
+        for (number, _) in program.maps.iter().enumerate() {
+            parameters.push(format!("    .param .align 64 .b8 map{number}[128]"));
+        }
+        // The comma comes before the comment.
+        let last = parameters.len().saturating_sub(1);
+        for (number, parameter) in parameters.iter().enumerate() {
+            let comma = if number < last { "," } else { "" };
+            match parameter.split_once("  // ") {
+                Some((code, comment)) => {
+                    let _ = writeln!(out, "{code}{comma}  // {comment}");
+                }
+                None => {
+                    let _ = writeln!(out, "{parameter}{comma}");
+                }
+            }
+        }
+        let _ = writeln!(out, ")\n.reqntid {}, 1, 1", program.threads);
+        let _ = writeln!(out, "{{");
+        for (letter, width, further) in [
+            ('p', Width::Predicate, self.further[0]),
+            ('h', Width::Bits16, self.further[1]),
+            ('r', Width::Bits32, self.further[2]),
+            ('d', Width::Bits64, self.further[3]),
+        ] {
+            let kind = match width {
+                Width::Predicate => ".pred",
+                Width::Bits16 => ".b16",
+                Width::Bits32 => ".b32",
+                Width::Bits64 => ".b64",
+            };
+            let _ = writeln!(out, "    .reg {kind} %{letter}<{}>;", program.widths.len().max(1));
+            if further > 0 {
+                let _ = writeln!(out, "    .reg {kind} %{letter}t<{further}>;");
+            }
+        }
+        let tensors = program.tensors().count();
+        if tensors > 0 {
+            let _ = writeln!(out, "    .reg .b64 %base<{tensors}>;");
+        }
+        for number in 0..tensors {
+            let _ = writeln!(out, "    ld.param.u64 %base{number}, [tensor{number}];");
+            let _ = writeln!(out, "    cvta.to.global.u64 %base{number}, %base{number};");
+        }
+        if self.uses_shared {
+            let _ = writeln!(out, "    .reg .b32 %shared;\n    mov.u32 %shared, shared_memory;");
+        }
+        self.wanted.sort_unstable();
+        self.wanted.dedup();
+        for register in &self.wanted {
+            let bits = self.constants[register];
+            let width = program.width(*register);
+            let name = name(*register, width);
+            let _ = match width {
+                Width::Predicate => writeln!(out, "    setp.ne.u32 {name}, {bits}, 0;"),
+                width => writeln!(out, "    mov.b{} {name}, {bits:#x};", width.bits()),
+            };
+        }
+        out.push_str(&self.body);
+        let _ = writeln!(out, "    ret;\n}}");
+        Ok(text)
+    }
+
+    /// Appends a line.
+    pub(super) fn line(&mut self, text: &str) {
+        self.body.push_str("    ");
+        self.body.push_str(text);
+        self.body.push('\n');
+    }
+
+    /// Appends a line that only threads with a true predicate run.
+    pub(super) fn guarded(&mut self, guard: Option<Register>, text: &str) {
+        match guard {
+            Some(guard) => {
+                let guard = self.register(guard);
+                self.line(&format!("@{guard} {text}"));
+            }
+            None => self.line(text),
+        }
+    }
+
+    /// A register that no value of the program has.
+    pub(super) fn temporary(&mut self, width: Width) -> String {
+        let (letter, place) = match width {
+            Width::Predicate => ('p', 0),
+            Width::Bits16 => ('h', 1),
+            Width::Bits32 => ('r', 2),
+            Width::Bits64 => ('d', 3),
+        };
+        self.further[place] += 1;
+        format!("%{letter}t{}", self.further[place] - 1)
+    }
+
+    fn label(&mut self, stem: &str) -> String {
+        self.labels += 1;
+        format!("{stem}_{}", self.labels)
+    }
+
+    /// A register by name.
+    pub(super) fn register(&mut self, register: Register) -> String {
+        if self.constants.contains_key(&register) {
+            self.wanted.push(register);
+        }
+        name(register, self.program.width(register))
+    }
+
+    /// An operand: the constant itself where it is one.
+    pub(super) fn operand(&mut self, register: Register, number: Number) -> String {
+        match (self.constants.get(&register), number) {
+            (Some(bits), Number::I32) => (*bits as u32 as i32).to_string(),
+            (Some(bits), Number::U32) => (*bits as u32).to_string(),
+            (Some(bits), Number::I64) => (*bits as i64).to_string(),
+            (Some(bits), Number::U64) => format!("{bits:#x}"),
+            (Some(bits), Number::I16 | Number::U16) => (*bits as u16).to_string(),
+            (Some(bits), Number::F32) => format!("0f{:08X}", *bits as u32),
+            (Some(bits), Number::F64) => format!("0d{bits:016X}"),
+            _ => self.register(register),
+        }
+    }
+
+    /// The address of an access, in brackets.
+    pub(super) fn address(&mut self, access: &Access, address: Option<Register>) -> String {
+        let buffer = self.program.buffer(access.buffer);
+        let (base, offset, width) = match buffer.space {
+            Space::Global => (format!("%base{}", access.buffer.index()), access.offset, Width::Bits64),
+            Space::Shared => {
+                self.uses_shared = true;
+                ("%shared".to_string(), access.offset + i64::from(buffer.start), Width::Bits32)
+            }
+        };
+        let at = match address {
+            None => base,
+            Some(register) => {
+                let sum = self.temporary(width);
+                let register = self.register(register);
+                self.line(&format!("add.s{} {sum}, {base}, {register};", width.bits()));
+                sum
+            }
+        };
+        // What does not fit into an instruction is added before.
+        match i32::try_from(offset) {
+            Ok(0) => format!("[{at}]"),
+            Ok(offset) => format!("[{at}+{offset}]"),
+            Err(_) => {
+                let sum = self.temporary(width);
+                self.line(&format!("add.s{} {sum}, {at}, {offset};", width.bits()));
+                format!("[{sum}]")
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<(), PtxError> {
+        let mut last: Option<SourceId> = None;
+        for step in steps {
+            match step {
+                Step::Instruction(instruction) => {
+                    if last != Some(instruction.source) && !matches!(instruction.operation, Operation::Constant(_)) {
+                        let source = self.program.source(instruction.source);
+                        let (file, line) = (source.location.file(), source.location.line());
+                        let file = file.rsplit(['/', '\\']).next().unwrap_or(file).to_string();
+                        self.line(&format!("// {} ({file}:{line})", source.statement));
+                        last = Some(instruction.source);
+                    }
+                    self.instruction(instruction)?;
+                }
+                Step::Loop(turns) => self.turns(turns)?,
+                Step::Branch(branch) => self.branch(branch)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// `to = from`, for registers of the program.
+    fn assign(&mut self, to: Register, from: Register) {
+        let width = self.program.width(to);
+        let (to, from) = (name(to, width), self.register(from));
+        self.move_text(&to, &from, width);
+    }
+
+    fn move_text(&mut self, to: &str, from: &str, width: Width) {
+        let kind = match width {
+            Width::Predicate => "pred".to_string(),
+            width => format!("b{}", width.bits()),
+        };
+        self.line(&format!("mov.{kind} {to}, {from};"));
+    }
+
+    fn turns(&mut self, turns: &Loop) -> Result<(), PtxError> {
+        let (head, end) = (self.label("LOOP"), self.label("END"));
+        for carried in &turns.carried {
+            self.assign(carried.current, carried.initial);
+        }
+        let index = name(turns.index, Width::Bits32);
+        let from = self.operand(turns.from, Number::I32);
+        self.line(&format!("mov.b32 {index}, {from};"));
+        let done = self.temporary(Width::Predicate);
+        let to = self.operand(turns.to, Number::I32);
+        self.line(&format!("setp.ge.s32 {done}, {index}, {to};"));
+        self.line(&format!("@{done} bra {end};"));
+        self.body.push_str(&format!("{head}:\n"));
+        // Unrolling is a choice of the program, and takes the assembler long.
+        self.line(".pragma \"nounroll\";");
+        self.steps(&turns.body)?;
+        // All at once: what one value becomes may be what another one is.
+        let busy = |register: Register| turns.carried.iter().any(|carried| carried.current == register);
+        let mut moves = Vec::new();
+        for carried in &turns.carried {
+            let width = self.program.width(carried.current);
+            let mut from = self.register(carried.next);
+            if busy(carried.next) && carried.next != carried.current {
+                let temporary = self.temporary(width);
+                self.move_text(&temporary, &from, width);
+                from = temporary;
+            }
+            moves.push((name(carried.current, width), from, width));
+        }
+        for (to, from, width) in moves {
+            if to != from {
+                self.move_text(&to, &from, width);
+            }
+        }
+        self.line(&format!("add.s32 {index}, {index}, {};", turns.step));
+        let more = self.temporary(Width::Predicate);
+        self.line(&format!("setp.lt.s32 {more}, {index}, {to};"));
+        self.line(&format!("@{more} bra {head};"));
+        self.body.push_str(&format!("{end}:\n"));
+        for carried in &turns.carried {
+            self.assign(carried.result, carried.current);
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, branch: &Branch) -> Result<(), PtxError> {
+        let (otherwise, end) = (self.label("ELSE"), self.label("JOIN"));
+        let condition = self.register(branch.condition);
+        self.line(&format!("@!{condition} bra {otherwise};"));
+        self.steps(&branch.then)?;
+        for chosen in &branch.chosen {
+            self.assign(chosen.result, chosen.then);
+        }
+        self.line(&format!("bra.uni {end};"));
+        self.body.push_str(&format!("{otherwise}:\n"));
+        self.steps(&branch.otherwise)?;
+        for chosen in &branch.chosen {
+            self.assign(chosen.result, chosen.otherwise);
+        }
+        self.body.push_str(&format!("{end}:\n"));
+        Ok(())
+    }
+
+    /// The only result of an instruction.
+    pub(super) fn result(&self, instruction: &Instruction) -> String {
+        let register = instruction.outputs[0];
+        name(register, self.program.width(register))
+    }
+}
+
+fn name(register: Register, width: Width) -> String {
+    let letter = match width {
+        Width::Predicate => 'p',
+        Width::Bits16 => 'h',
+        Width::Bits32 => 'r',
+        Width::Bits64 => 'd',
+    };
+    format!("%{letter}{}", register.index())
+}
+
+fn gather(steps: &[Step], constants: &mut HashMap<Register, u64>) {
+    for step in steps {
+        match step {
+            Step::Instruction(Instruction { operation: Operation::Constant(bits), outputs, .. }) => {
+                constants.insert(outputs[0], *bits);
+            }
+            Step::Instruction(_) => {}
+            Step::Loop(turns) => gather(&turns.body, constants),
+            Step::Branch(branch) => {
+                gather(&branch.then, constants);
+                gather(&branch.otherwise, constants);
+            }
+        }
+    }
+}
