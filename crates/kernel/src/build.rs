@@ -31,7 +31,7 @@ pub use number::{Flag, Num};
 pub use tensor::View;
 
 use self::core::Core;
-use crate::element::ElementType;
+use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Refusal};
 use crate::program::memory::{Buffer, BufferId, Role, Space};
 use crate::program::operation::Axis;
@@ -104,7 +104,7 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn input<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global::<T>("input", name, layout, Role::Input, Location::caller())
+        self.global("input", T::ELEMENT, name, layout, Role::Input, Location::caller())
     }
 
     /// A tensor each element of which the kernel writes once.
@@ -112,7 +112,7 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn output<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global::<T>("output", name, layout, Role::Output, Location::caller())
+        self.global("output", T::ELEMENT, name, layout, Role::Output, Location::caller())
     }
 
     /// A tensor that the kernel reads and writes.
@@ -120,19 +120,34 @@ impl Build {
     /// Errors: the layout cannot be read.
     #[track_caller]
     pub fn tensor<T: ElementType>(&self, name: &str, layout: &str) -> Result<View<'_>, KernelError> {
-        self.global::<T>("tensor", name, layout, Role::Both, Location::caller())
+        self.global("tensor", T::ELEMENT, name, layout, Role::Both, Location::caller())
     }
 
-    fn global<T: ElementType>(
+    /// A tensor in memory of the device whose type is a value: what generators of kernels declare.
+    ///
+    /// Errors: the layout cannot be read.
+    #[track_caller]
+    pub fn tensor_of(
+        &self,
+        element: Element,
+        name: &str,
+        layout: &str,
+        role: Role,
+    ) -> Result<View<'_>, KernelError> {
+        self.global("tensor_of", element, name, layout, role, Location::caller())
+    }
+
+    fn global(
         &self,
         statement: &'static str,
+        element: Element,
         name: &str,
         layout: &str,
         role: Role,
         location: &'static Location<'static>,
     ) -> Result<View<'_>, KernelError> {
         self.core().begin(Source { statement, location });
-        self.declare::<T>(name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
+        self.declare(element, name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
     }
 
     /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it permutes the banks:
@@ -141,13 +156,21 @@ impl Build {
     /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
     #[track_caller]
     pub fn shared<T: ElementType>(&self, layout: &str) -> Result<View<'_>, KernelError> {
+        self.shared_of(T::ELEMENT, layout)
+    }
+
+    /// As [`Build::shared`], for a type that is a value.
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn shared_of(&self, element: Element, layout: &str) -> Result<View<'_>, KernelError> {
         let location = Location::caller();
         self.core().begin(Source { statement: "shared", location });
         let name = format!("shared{}", self.core().buffers.len());
-        self.declare::<T>(&name, layout, Space::Shared, Role::Both).map_err(|refusal| refusal.at("shared", location))
+        self.declare(element, &name, layout, Space::Shared, Role::Both).map_err(|refusal| refusal.at("shared", location))
     }
 
-    fn declare<T: ElementType>(&self, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Refusal> {
+    fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Refusal> {
         let mut core = self.core();
         let (map, offset, layout) = tensor::read(&mut core, text)?;
         for parameter in tensor::sizes(&layout) {
@@ -155,7 +178,6 @@ impl Build {
                 core.sizes.push(parameter);
             }
         }
-        let element = T::ELEMENT;
         let elements = match map {
             // A swizzle stays within its blocks: whole ones are taken.
             Some(swizzle) => {
@@ -235,6 +257,11 @@ impl Build {
         read().map_err(|refusal: Refusal| refusal.at("block", location))
     }
 
+    /// The number of this block along an axis.
+    pub fn block_number(&self, axis: Axis) -> Expr {
+        self.core().block(axis)
+    }
+
     /// How many blocks there are along an axis, where no tensor says it.
     ///
     /// Errors: the text is no expression; it was said to be another number.
@@ -272,6 +299,26 @@ impl Build {
     pub fn size(&self, text: &str) -> Result<Expr, KernelError> {
         let read = self.core().names.expr(text);
         read.map_err(|error| Refusal::Layout(error).at("size", Location::caller()))
+    }
+
+    /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is at least the extent of
+    /// the last mode where the index is past the shape, so that predicated accesses leave it out.
+    ///
+    /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
+    #[track_caller]
+    pub fn coordinate(&self, index: &Expr, shape: &[i64]) -> Result<Vec<Expr>, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "coordinate", location });
+        let mut core = self.core();
+        let mut below = 1_i64;
+        let mut found = Vec::new();
+        for (mode, extent) in shape.iter().enumerate() {
+            let last = mode + 1 == shape.len();
+            let digit = if last { core.rest(index, below) } else { core.digit(index, below, *extent) };
+            found.push(digit.map_err(|refusal| refusal.at("coordinate", location))?);
+            below = below.saturating_mul(*extent);
+        }
+        Ok(found)
     }
 
     fn finish(self, name: &str) -> Result<Program, Refusal> {

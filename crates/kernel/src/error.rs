@@ -147,6 +147,22 @@ impl Refusal {
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelError(Box<(Refusal, Source)>);
 
+impl From<LayoutError> for KernelError {
+    /// What the algebra refused in the middle of a kernel, on the line of the `?`.
+    #[track_caller]
+    fn from(error: LayoutError) -> KernelError {
+        Refusal::from(error).at("layout", Location::caller())
+    }
+}
+
+impl From<AtomError> for KernelError {
+    /// What an instruction or a tiling refused in the middle of a kernel, on the line of the `?`.
+    #[track_caller]
+    fn from(error: AtomError) -> KernelError {
+        Refusal::from(error).at("atom", Location::caller())
+    }
+}
+
 impl KernelError {
     /// Why.
     pub fn refusal(&self) -> &Refusal {

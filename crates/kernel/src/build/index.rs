@@ -81,8 +81,12 @@ impl Core {
             return Expr::from(self.variables[number].parameter.clone());
         }
         let register = self.special(Special::Block(axis));
-        let block = self.new_variable(register, i64::from(i32::MAX) - 1, None);
-        self.blocks[axis as usize] = Some(self.variables.len() - 1);
+        let count = self.grid[axis as usize].clone();
+        let greatest = count.as_ref().and_then(Extent::known).unwrap_or(i64::from(i32::MAX)) - 1;
+        let block = self.new_variable(register, greatest, count);
+        if greatest > 0 {
+            self.blocks[axis as usize] = Some(self.variables.len() - 1);
+        }
         block
     }
 
@@ -129,6 +133,29 @@ impl Core {
         let digit = self.new_variable(register, modulus - 1, None);
         self.digits.insert(key, digit.clone());
         Ok(digit)
+    }
+
+    /// `number / divisor`, as a variable.
+    pub(crate) fn rest(&mut self, number: &Expr, divisor: i64) -> Result<Expr, Refusal> {
+        if let Some(known) = number.known() {
+            return Ok(Expr::from(known / divisor));
+        }
+        let (Some(0..), Some(greatest)) = number.range() else {
+            return Err(Refusal::Open { what: "the range", layout: number.to_string() });
+        };
+        if greatest > i64::from(i32::MAX) {
+            let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
+            return Err(Refusal::TooMuch { what: "values of an index", asked, limit });
+        }
+        let key = (number.clone(), divisor, 0);
+        if let Some(known) = self.digits.get(&key) {
+            return Ok(known.clone());
+        }
+        let register = self.lower(number, Width::Bits32)?;
+        let register = self.divided(register, divisor);
+        let rest = self.new_variable(register, greatest / divisor, None);
+        self.digits.insert(key, rest.clone());
+        Ok(rest)
     }
 
     /// A number of 32 bits that is not negative, divided by a known one.

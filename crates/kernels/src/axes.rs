@@ -1,0 +1,114 @@
+//! Two layouts as one list of axes.
+//!
+//! Law: element `i` of both layouts is, for some coordinate `c` of the axes, at `sum c_j * source_j` of the one and at
+//! `sum c_j * destination_j` of the other; and every coordinate occurs once. Axes along which both go on from each other
+//! are one.
+
+use tilewright_layout::Layout;
+
+use crate::error::PlanError;
+
+/// An axis of two layouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Axis {
+    /// How many elements there are along it.
+    pub extent: i64,
+    /// From one to the next in the source.
+    pub source: i64,
+    /// From one to the next in the destination.
+    pub destination: i64,
+}
+
+/// The axes of two layouts, the one with the least step in the destination first.
+///
+/// Errors: the sizes differ; the shapes are not cut at the same places.
+pub(crate) fn common(source: &Layout, destination: &Layout) -> Result<Vec<Axis>, PlanError> {
+    let (sizes, shapes) = ((source.size(), destination.size()), (source.shape(), destination.shape()));
+    if sizes.0 != sizes.1 {
+        return Err(PlanError::Sizes { source: sizes.0, destination: sizes.1 });
+    }
+    let leaves = |layout: &Layout| -> Vec<(i64, i64)> {
+        layout.leaves().iter().filter(|leaf| leaf.extent > 1).map(|leaf| (leaf.extent, leaf.stride)).collect()
+    };
+    // Both lists are cut wherever one of them is; the innermost modes are last in these stacks.
+    let (mut from, mut to) = (leaves(source), leaves(destination));
+    from.reverse();
+    to.reverse();
+    let mut axes: Vec<Axis> = Vec::new();
+    while let (Some((a, s)), Some((b, d))) = (from.pop(), to.pop()) {
+        let extent = a.min(b);
+        if a % extent != 0 || b % extent != 0 {
+            return Err(PlanError::Shapes { source: shapes.0.to_string(), destination: shapes.1.to_string() });
+        }
+        if a > extent {
+            from.push((a / extent, s * extent));
+        }
+        if b > extent {
+            to.push((b / extent, d * extent));
+        }
+        axes.push(Axis { extent, source: s, destination: d });
+    }
+    axes.sort_by_key(|axis| (axis.destination, axis.source));
+    let mut merged: Vec<Axis> = Vec::new();
+    for axis in axes {
+        match merged.last_mut() {
+            Some(last)
+                if last.source * last.extent == axis.source && last.destination * last.extent == axis.destination =>
+            {
+                last.extent *= axis.extent;
+            }
+            _ => merged.push(axis),
+        }
+    }
+    if merged.is_empty() {
+        merged.push(Axis { extent: 1, source: 1, destination: 1 });
+    }
+    Ok(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common;
+    use tilewright_layout::Layout;
+
+    /// All pairs of offsets, in order.
+    fn pairs(source: &Layout, destination: &Layout) -> Vec<(i64, i64)> {
+        let mut pairs: Vec<(i64, i64)> =
+            (0..source.size()).map(|at| (source.eval(&at).unwrap(), destination.eval(&at).unwrap())).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn axes_have_the_pairs_of_both_layouts() {
+        let cases = [
+            ("(4,6):(6,1)", "(4,6):(1,4)"),
+            ("(4,6):(1,4)", "24:1"),
+            ("(2,3,4):(12,4,1)", "(2,3,4):(1,8,2)"),
+            ("((2,4),6):((1,12),2)", "(8,6):(6,1)"),
+            ("(8,8):(0,1)", "(8,8):(8,1)"),
+            ("1:0", "1:0"),
+            ("(4,1,6):(6,9,1)", "(2,2,6):(1,2,5)"),
+        ];
+        for (source, destination) in cases {
+            let (source, destination): (Layout, Layout) = (source.parse().unwrap(), destination.parse().unwrap());
+            let axes = common(&source, &destination).unwrap();
+            let mut found = vec![(0, 0)];
+            for axis in &axes {
+                found = (0..axis.extent)
+                    .flat_map(|at| {
+                        found.iter().map(move |(s, d)| (s + at * axis.source, d + at * axis.destination))
+                    })
+                    .collect();
+            }
+            found.sort_unstable();
+            assert_eq!(found, pairs(&source, &destination), "{source} to {destination}: {axes:?}");
+        }
+    }
+
+    #[test]
+    fn shapes_that_are_cut_elsewhere_are_refused() {
+        let (a, b): (Layout, Layout) = ("(4,6)".parse().unwrap(), "(6,4)".parse().unwrap());
+        assert_eq!(common(&a, &b).unwrap_err().code(), "E1204");
+    }
+}

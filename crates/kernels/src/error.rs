@@ -1,0 +1,127 @@
+//! Why there is no plan.
+
+use std::error::Error;
+use std::fmt;
+
+use tilewright_atoms::AtomError;
+use tilewright_kernel::KernelError;
+use tilewright_layout::LayoutError;
+
+/// Why there is no plan for a kernel.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// E1201: two tensors that should have the same number of elements.
+    Sizes {
+        /// How many the source has.
+        source: i64,
+        /// How many the destination has.
+        destination: i64,
+    },
+    /// E1202: a destination in which two elements have one place.
+    Overlap {
+        /// Its layout.
+        layout: String,
+    },
+    /// E1203: a layout that reaches before the beginning of its tensor.
+    Before {
+        /// The layout.
+        layout: String,
+        /// Where it begins.
+        least: i64,
+    },
+    /// E1204: shapes that are cut at different places, so that no coordinate of one is a coordinate of the other.
+    Shapes {
+        /// The shape of the source.
+        source: String,
+        /// The shape of the destination.
+        destination: String,
+    },
+    /// E1205: more elements or blocks than a launch takes.
+    TooLarge {
+        /// Of what.
+        what: &'static str,
+        /// How many.
+        asked: i64,
+        /// How many a launch takes.
+        limit: i64,
+    },
+    /// The algebra refused.
+    Layout(LayoutError),
+    /// An instruction or a tiling was refused.
+    Atom(AtomError),
+    /// The kernel was refused.
+    Kernel(KernelError),
+}
+
+impl From<LayoutError> for PlanError {
+    fn from(error: LayoutError) -> PlanError {
+        PlanError::Layout(error)
+    }
+}
+
+impl From<AtomError> for PlanError {
+    fn from(error: AtomError) -> PlanError {
+        match error {
+            AtomError::Layout(error) => PlanError::Layout(error),
+            error => PlanError::Atom(error),
+        }
+    }
+}
+
+impl From<KernelError> for PlanError {
+    fn from(error: KernelError) -> PlanError {
+        PlanError::Kernel(error)
+    }
+}
+
+impl PlanError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PlanError::Sizes { .. } => "E1201",
+            PlanError::Overlap { .. } => "E1202",
+            PlanError::Before { .. } => "E1203",
+            PlanError::Shapes { .. } => "E1204",
+            PlanError::TooLarge { .. } => "E1205",
+            PlanError::Layout(error) => error.code(),
+            PlanError::Atom(error) => error.code(),
+            PlanError::Kernel(error) => error.code(),
+        }
+    }
+
+    /// What would help.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            PlanError::Sizes { .. } => "give both the same number of elements".to_string(),
+            PlanError::Overlap { .. } => "write to a layout that is injective".to_string(),
+            PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
+            PlanError::Shapes { .. } => "write both with one shape".to_string(),
+            PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
+            PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
+            PlanError::Atom(error) => return error.help(),
+            PlanError::Kernel(error) => return error.help(),
+        })
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Sizes { source, destination } => {
+                write!(f, "the source has {source} elements, the destination {destination}")
+            }
+            PlanError::Overlap { layout } => write!(f, "two elements of {layout} have one place"),
+            PlanError::Before { layout, least } => write!(f, "{layout} reaches offset {least}, before its tensor begins"),
+            PlanError::Shapes { source, destination } => {
+                write!(f, "the shapes {source} and {destination} are not cut at the same places")
+            }
+            PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
+            PlanError::Layout(error) => error.fmt(f),
+            PlanError::Atom(error) => error.fmt(f),
+            PlanError::Kernel(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for PlanError {}
