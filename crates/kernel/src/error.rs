@@ -17,11 +17,11 @@ use crate::program::Source;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// E1101: the algebra refused a layout.
+    /// E0901: the algebra refused a layout.
     Layout(LayoutError),
-    /// E1102: an instruction or a tiling refused.
+    /// E0902: an instruction or a tiling refused.
     Atom(AtomError),
-    /// E1103: an element of a tensor may not exist, and nothing guards the access.
+    /// E0903: an element of a tensor may not exist, and nothing guards the access.
     Outside {
         /// The tensor.
         tensor: String,
@@ -32,7 +32,7 @@ pub enum Refusal {
         /// The extent that it must be less than.
         extent: String,
     },
-    /// E1104: two parts that should have the same number of elements.
+    /// E0904: two parts that should have the same number of elements.
     Sizes {
         /// What the first is.
         left: String,
@@ -43,21 +43,21 @@ pub enum Refusal {
         /// How many it has.
         right_size: String,
     },
-    /// E1105: two parts that should have elements of one type.
+    /// E0905: two parts that should have elements of one type.
     Elements {
         /// The type that is wanted.
         wanted: Element,
         /// The type that was given.
         given: Element,
     },
-    /// E1106: an extent or a stride that must be known when the kernel is built.
+    /// E0906: an extent or a stride that must be known when the kernel is built.
     Open {
         /// What it is.
         what: &'static str,
         /// The layout in which it stands.
         layout: String,
     },
-    /// E1107: an access of this width is not possible.
+    /// E0907: an access of this width is not possible.
     Width {
         /// The tensor.
         tensor: String,
@@ -68,7 +68,7 @@ pub enum Refusal {
         /// What does not hold.
         because: String,
     },
-    /// E1108: the grid, the number of threads or a bound is said twice, and differently.
+    /// E0908: the grid, the number of threads or a bound is said twice, and differently.
     Twice {
         /// What.
         what: String,
@@ -77,21 +77,21 @@ pub enum Refusal {
         /// Then.
         second: String,
     },
-    /// E1109: something must be said first.
+    /// E0909: something must be said first.
     Unsaid {
         /// What.
         what: &'static str,
         /// How to say it.
         help: &'static str,
     },
-    /// E1110: an instruction that kernels do not have, or not for these operands.
+    /// E0910: an instruction that kernels do not have, or not for these operands.
     Instruction {
         /// Its name.
         name: String,
         /// What does not fit.
         because: String,
     },
-    /// E1111: a limit of the hardware or of this library.
+    /// E0911: a limit of the hardware or of this library.
     TooMuch {
         /// Of what.
         what: &'static str,
@@ -100,19 +100,19 @@ pub enum Refusal {
         /// How much there is.
         limit: u64,
     },
-    /// E1112: a tensor is used against its role.
+    /// E0912: a tensor is used against its role.
     Role {
         /// The tensor.
         tensor: String,
         /// What was tried.
         tried: &'static str,
     },
-    /// E1113: elements of a fragment that nothing was written to.
+    /// E0913: elements of a fragment that nothing was written to.
     Unwritten {
         /// Which element.
         element: usize,
     },
-    /// E1114: an operation that numbers of this type do not have.
+    /// E0914: an operation that numbers of this type do not have.
     Arithmetic {
         /// The operation.
         operation: &'static str,
@@ -177,20 +177,20 @@ impl KernelError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self.refusal() {
-            Refusal::Layout(_) => "E1101",
-            Refusal::Atom(_) => "E1102",
-            Refusal::Outside { .. } => "E1103",
-            Refusal::Sizes { .. } => "E1104",
-            Refusal::Elements { .. } => "E1105",
-            Refusal::Open { .. } => "E1106",
-            Refusal::Width { .. } => "E1107",
-            Refusal::Twice { .. } => "E1108",
-            Refusal::Unsaid { .. } => "E1109",
-            Refusal::Instruction { .. } => "E1110",
-            Refusal::TooMuch { .. } => "E1111",
-            Refusal::Role { .. } => "E1112",
-            Refusal::Unwritten { .. } => "E1113",
-            Refusal::Arithmetic { .. } => "E1114",
+            Refusal::Layout(_) => "E0901",
+            Refusal::Atom(_) => "E0902",
+            Refusal::Outside { .. } => "E0903",
+            Refusal::Sizes { .. } => "E0904",
+            Refusal::Elements { .. } => "E0905",
+            Refusal::Open { .. } => "E0906",
+            Refusal::Width { .. } => "E0907",
+            Refusal::Twice { .. } => "E0908",
+            Refusal::Unsaid { .. } => "E0909",
+            Refusal::Instruction { .. } => "E0910",
+            Refusal::TooMuch { .. } => "E0911",
+            Refusal::Role { .. } => "E0912",
+            Refusal::Unwritten { .. } => "E0913",
+            Refusal::Arithmetic { .. } => "E0914",
         }
     }
 

@@ -66,7 +66,7 @@ impl Target {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PtxError {
-    /// E1121: an instruction that the target does not have.
+    /// E0921: an instruction that the target does not have.
     Target {
         /// What it is.
         what: String,
@@ -77,7 +77,7 @@ pub enum PtxError {
         /// The statement that it came from.
         statement: String,
     },
-    /// E1122: an operation that no target has for these numbers.
+    /// E0922: an operation that no target has for these numbers.
     Operation {
         /// What it is.
         what: String,
@@ -90,8 +90,8 @@ impl PtxError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            PtxError::Target { .. } => "E1121",
-            PtxError::Operation { .. } => "E1122",
+            PtxError::Target { .. } => "E0921",
+            PtxError::Operation { .. } => "E0922",
         }
     }
 

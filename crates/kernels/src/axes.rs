@@ -109,6 +109,6 @@ mod tests {
     #[test]
     fn shapes_that_are_cut_elsewhere_are_refused() {
         let (a, b): (Layout, Layout) = ("(4,6)".parse().unwrap(), "(6,4)".parse().unwrap());
-        assert_eq!(common(&a, &b).unwrap_err().code(), "E1204");
+        assert_eq!(common(&a, &b).unwrap_err().code(), "E0934");
     }
 }

@@ -11,33 +11,33 @@ use tilewright_layout::LayoutError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// E1201: two tensors that should have the same number of elements.
+    /// E0931: two tensors that should have the same number of elements.
     Sizes {
         /// How many the source has.
         source: i64,
         /// How many the destination has.
         destination: i64,
     },
-    /// E1202: a destination in which two elements have one place.
+    /// E0932: a destination in which two elements have one place.
     Overlap {
         /// Its layout.
         layout: String,
     },
-    /// E1203: a layout that reaches before the beginning of its tensor.
+    /// E0933: a layout that reaches before the beginning of its tensor.
     Before {
         /// The layout.
         layout: String,
         /// Where it begins.
         least: i64,
     },
-    /// E1204: shapes that are cut at different places, so that no coordinate of one is a coordinate of the other.
+    /// E0934: shapes that are cut at different places, so that no coordinate of one is a coordinate of the other.
     Shapes {
         /// The shape of the source.
         source: String,
         /// The shape of the destination.
         destination: String,
     },
-    /// E1205: more elements or blocks than a launch takes.
+    /// E0935: more elements or blocks than a launch takes.
     TooLarge {
         /// Of what.
         what: &'static str,
@@ -79,11 +79,11 @@ impl PlanError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            PlanError::Sizes { .. } => "E1201",
-            PlanError::Overlap { .. } => "E1202",
-            PlanError::Before { .. } => "E1203",
-            PlanError::Shapes { .. } => "E1204",
-            PlanError::TooLarge { .. } => "E1205",
+            PlanError::Sizes { .. } => "E0931",
+            PlanError::Overlap { .. } => "E0932",
+            PlanError::Before { .. } => "E0933",
+            PlanError::Shapes { .. } => "E0934",
+            PlanError::TooLarge { .. } => "E0935",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),

@@ -6,8 +6,10 @@
 
 mod axes;
 mod error;
+mod explanation;
 mod relayout;
 
 pub use axes::Axis;
 pub use error::PlanError;
+pub use explanation::explanation;
 pub use relayout::{Relayout, relayout};
