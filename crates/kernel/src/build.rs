@@ -321,6 +321,16 @@ impl Build {
         Ok(found)
     }
 
+    /// What is left of an index modulo a number.
+    ///
+    /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
+    #[track_caller]
+    pub fn remainder(&self, index: &Expr, modulus: i64) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "remainder", location });
+        self.core().digit(index, 1, modulus).map_err(|refusal| refusal.at("remainder", location))
+    }
+
     fn finish(self, name: &str) -> Result<Program, Refusal> {
         let mut core = self.core.into_inner();
         let threads = core.threads.ok_or(Refusal::Unsaid {

@@ -7,9 +7,15 @@
 mod axes;
 mod error;
 mod explanation;
+mod planned;
+mod product;
 mod relayout;
+mod tiled_add;
 
 pub use axes::Axis;
 pub use error::PlanError;
 pub use explanation::explanation;
-pub use relayout::{Relayout, relayout};
+pub use planned::Planned;
+pub use product::product;
+pub use relayout::relayout;
+pub use tiled_add::tiled_add;

@@ -13,8 +13,6 @@
 //!
 //! Before that, elements are made as wide as they can be: if four bytes always stay together, they are one word.
 
-use std::fmt;
-
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
@@ -24,6 +22,7 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
+use crate::planned::Planned;
 
 /// How many bytes side by side a tile has on either side.
 const RUN: i64 = 256;
@@ -35,37 +34,6 @@ const LONG: i64 = 64;
 const THREADS: i64 = 256;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = (1 << 31) - 1;
-
-/// A kernel that moves a tensor from one layout to another, and why it does it so.
-#[derive(Debug, Clone)]
-pub struct Relayout {
-    kernel: Kernel,
-    plan: Vec<String>,
-    bytes: i64,
-}
-
-impl Relayout {
-    /// The kernel. Its tensors are `source` and `destination`.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
-    }
-
-    /// What was chosen, a line each.
-    pub fn plan(&self) -> &[String] {
-        &self.plan
-    }
-
-    /// How many bytes are read and written: each element once on either side.
-    pub fn bytes(&self) -> i64 {
-        self.bytes
-    }
-}
-
-impl fmt::Display for Relayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.iter().try_for_each(|line| writeln!(f, "{line}"))
-    }
-}
 
 /// A kernel that moves a tensor of `source` elements under the layout `from` to one of `destination` elements under `to`.
 ///
@@ -88,7 +56,7 @@ pub fn relayout(
     source: Element,
     to: &Layout,
     destination: Element,
-) -> Result<Relayout, PlanError> {
+) -> Result<Planned, PlanError> {
     for layout in [from, to] {
         let (least, _) = layout.range()?;
         if least < 0 {
@@ -122,7 +90,7 @@ pub fn relayout(
             tiles(&axes, types, row, column, square)?
         }
     };
-    Ok(Relayout { kernel, plan, bytes })
+    Ok(Planned::new(kernel, plan).moving(bytes))
 }
 
 /// How a kernel goes through the axes.

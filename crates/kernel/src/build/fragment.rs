@@ -309,6 +309,15 @@ impl<'k> View<'k> {
         self.fragment_like(self.element).map_err(|refusal| refusal.at("fragment", location))
     }
 
+    /// As [`View::fragment`], for elements of another type: sums in f32 for a result of 16 bits.
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn fragment_of(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.fragment_like(element).map_err(|refusal| refusal.at("fragment_of", location))
+    }
+
     pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Refusal> {
         let layout: Layout = self
             .layout

@@ -206,19 +206,24 @@ impl<'k> View<'k> {
     fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Refusal> {
         let tiler = self.build.core().names.tiler(tile)?;
         let divided = self.cut(&ByTile { tiler: &tiler })?;
-        let rests = divided.layout.mode(1).map(|rests| rests.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
-        for (mode, slot) in at.modes().enumerate() {
-            let (Some(rest), [Slot::At(index)]) = (rests.mode(mode), slot.leaves()) else { continue };
-            let mut core = self.build.core();
-            if let Some(axis) = core.axis_of(index) {
-                core.say_blocks(axis, &rest.product()?)?;
-            }
-        }
         let open = match divided.layout.mode(0).map(|tile| tile.rank()) {
             Some(rank) if rank > 1 => Tree::flat((0..rank).map(|_| Slot::All))?,
             _ => Tree::leaf(Slot::All),
         };
-        divided.cut(&BySlice(&Tree::tuple([&open, &at])?))
+        divided.sliced(&Tree::tuple([&open, &at])?)
+    }
+
+    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode has indices.
+    fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Refusal> {
+        let mut counts = Vec::new();
+        indices(&self.layout.shape(), at, &mut counts)?;
+        for (index, count) in counts {
+            let mut core = self.build.core();
+            if let Some(axis) = core.axis_of(&index) {
+                core.say_blocks(axis, &count)?;
+            }
+        }
+        self.cut(&BySlice(at))
     }
 
     /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the DSL).
@@ -256,7 +261,17 @@ impl<'k> View<'k> {
     pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
         let location = std::panic::Location::caller();
         self.statement("slice", location);
-        self.cut(&BySlice(&at.into())).map_err(|refusal| refusal.at("slice", location))
+        self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
+    }
+
+    /// The view after a layout of its indices that is a value: what `make_layout_tv` gave, for instance.
+    ///
+    /// Errors: the composite does not exist.
+    #[track_caller]
+    pub fn compose_layout(&self, by: &Layout) -> Result<View<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        self.statement("compose_layout", location);
+        self.cut(&ByLayout(&Layout::from(by))).map_err(|refusal| refusal.at("compose_layout", location))
     }
 
     /// These modes, in this order: `select(&[1, 0])` is the transposed matrix.
@@ -358,6 +373,23 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
             because: "tensors of kernels are layouts, or layouts behind a swizzle".to_string(),
         }),
     }
+}
+
+/// The numbers in a coordinate that stand for whole modes, and how many indices each mode has.
+fn indices(shape: &Tree<Expr>, at: &Coord<Expr>, found: &mut Vec<(Expr, Expr)>) -> Result<(), Refusal> {
+    // A leaf is its only mode.
+    if at.is_leaf() {
+        if let [Slot::At(index)] = at.leaves() {
+            found.push((index.clone(), shape.product()?));
+        }
+        return Ok(());
+    }
+    for (mode, part) in at.modes().enumerate() {
+        if let Some(shape) = shape.mode(mode) {
+            indices(&shape, &part, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// The coordinates of a whole tensor.

@@ -1,0 +1,54 @@
+//! A kernel and its plan.
+
+use std::fmt;
+
+use tilewright_kernel::Kernel;
+
+/// A kernel, and what was chosen for it.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    kernel: Kernel,
+    plan: Vec<String>,
+    bytes: i64,
+    operations: i64,
+}
+
+impl Planned {
+    pub(crate) fn new(kernel: Kernel, plan: Vec<String>) -> Planned {
+        Planned { kernel, plan, bytes: 0, operations: 0 }
+    }
+
+    pub(crate) fn moving(self, bytes: i64) -> Planned {
+        Planned { bytes, ..self }
+    }
+
+    pub(crate) fn computing(self, operations: i64) -> Planned {
+        Planned { operations, ..self }
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What was chosen, a line each.
+    pub fn plan(&self) -> &[String] {
+        &self.plan
+    }
+
+    /// The least number of bytes that must be read and written: each element once.
+    pub fn bytes(&self) -> i64 {
+        self.bytes
+    }
+
+    /// How many additions and multiplications the result takes; 0 where memory alone decides.
+    pub fn operations(&self) -> i64 {
+        self.operations
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
