@@ -16,11 +16,17 @@ use crate::error::PlanError;
 use crate::planned::Planned;
 
 /// Rows and columns of C of a block.
-const TILE: [i64; 2] = [128, 128];
+const TILE: [i64; 2] = [128, 256];
 /// Steps along K of a stage.
 const DEPTH: i64 = 32;
 /// Stages in shared memory.
 const STAGES: i64 = 4;
+/// Warps along M, N and K.
+const WARPS: &str = "(2,4,1)";
+/// What the warps hold together of M, N and K: two instructions of 8 columns a warp, so that one load of matrices serves both.
+const ORDER: &str = "[32:1;64:1;16:1]";
+/// Threads that fetch: rows, and chunks of 16 bytes of a row.
+const FETCHERS: &str = "(64,4):(4,1)";
 
 /// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for factors of f16 or bf16 and C of
 /// the same type or f32.
@@ -41,13 +47,13 @@ pub fn product(factors: Element, result: Element) -> Result<Planned, PlanError> 
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
         _ => "SM80_16x8x16_F32BF16BF16F32_TN",
     };
-    let warps: Layout = "(2,2,1)".parse()?;
-    let order: Tiler = "[32:1;32:1;16:1]".parse()?;
+    let warps: Layout = WARPS.parse()?;
+    let order: Tiler = ORDER.parse()?;
     let mma = TiledMma::new(MmaAtom::named(atom)?, &warps, &order)?;
     let copy = TiledCopy::new(
         CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
         16,
-        &"(32,4):(4,1)".parse()?,
+        &FETCHERS.parse()?,
         &"(1,8)".parse()?,
     )?;
     let matrices = CopyAtom::named("SM75_U32x4_LDSM_N")?;

@@ -12,7 +12,7 @@ use tilewright_layout::{Layout, Tree};
 use super::Build;
 use super::core::{Core, Slot};
 use super::number::Num;
-use super::tensor::View;
+use super::tensor::{View, known_shape};
 use crate::element::Element;
 use crate::error::{KernelError, Refusal};
 use crate::program::Source;
@@ -319,11 +319,12 @@ impl<'k> View<'k> {
     }
 
     pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Refusal> {
-        let layout: Layout = self
-            .layout
-            .fragment_like()?
-            .numbers(&Values::new())
-            .map_err(|_| Refusal::Open { what: "an extent", layout: self.text() })?;
+        // The order of memory where it is known; otherwise that of the modes. Both have the values of an instruction first.
+        let like = self.layout.fragment_like().ok().and_then(|layout| layout.numbers(&Values::new()).ok());
+        let layout = match like {
+            Some(layout) => layout,
+            None => Layout::compact(&known_shape(&self.layout.shape(), || self.text())?)?,
+        };
         let count = layout.cosize()? as usize;
         let cell = self.build.core().new_cell(element.bits(), count);
         Ok(Fragment { build: self.build, cell, element, start: 0, layout })
