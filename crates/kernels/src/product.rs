@@ -16,17 +16,17 @@ use crate::error::PlanError;
 use crate::planned::Planned;
 
 /// Rows and columns of C of a block.
-const TILE: [i64; 2] = [128, 256];
+const TILE: [i64; 2] = [128, 128];
 /// Steps along K of a stage.
 const DEPTH: i64 = 32;
 /// Stages in shared memory.
 const STAGES: i64 = 4;
 /// Warps along M, N and K.
-const WARPS: &str = "(2,4,1)";
+const WARPS: &str = "(2,2,1)";
 /// What the warps hold together of M, N and K: two instructions of 8 columns a warp, so that one load of matrices serves both.
-const ORDER: &str = "[32:1;64:1;16:1]";
+const ORDER: &str = "[32:1;32:1;16:1]";
 /// Threads that fetch: rows, and chunks of 16 bytes of a row.
-const FETCHERS: &str = "(64,4):(4,1)";
+const FETCHERS: &str = "(32,4):(4,1)";
 
 /// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for factors of f16 or bf16 and C of
 /// the same type or f32.
