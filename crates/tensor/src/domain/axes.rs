@@ -8,23 +8,20 @@
 //!
 //! Copies have two sides. Transforms and reductions have one for each operand, and the last is the one that is written.
 
-mod steps;
-
 use super::addressing::{Addressing, Bits};
-pub(super) use steps::{Space, Step};
 
 /// One digit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Axis<const N: usize> {
-    extent: i64,
+pub(super) struct Axis<const N: usize> {
+    pub(super) extent: i64,
     /// What a step adds on each side: to the place where the axis is additive, otherwise to what goes into the map.
-    step: [i64; N],
+    pub(super) step: [i64; N],
     /// Whether the axis is not additive.
-    tangled: [bool; N],
+    pub(super) tangled: [bool; N],
 }
 
 /// The axes of sides of one size; none where they have no common digits, or a number is not representable.
-fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
+pub(super) fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
     // Digits that modes have in common as they are may be more, so that a map finds more of them additive.
     let mut axes = refined(sides, sides.map(moving)).or_else(|| refined(sides, sides.map(coalesced)))?;
     for (number, side) in sides.into_iter().enumerate() {

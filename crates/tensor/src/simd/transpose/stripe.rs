@@ -13,10 +13,10 @@
 //! Where lines of the destination do not begin with those of memory, the lines of a stripe are *kept* for the stripe that follows: what it writes is the end of those and the beginning
 //! of its own, which together are one line of memory. Only where a row of the destination begins and ends, less than a line is written.
 
-use super::{Instructions, copy_run};
+use crate::simd::{Instructions, copy_run};
 
 /// The bytes of a line.
-pub(in super::super) const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 /// The bytes of a lane, within which registers are transposed, and those of a row in a strip.
 pub(super) const UNIT: usize = 16;
 /// The bytes of each row that are brought near at a time: some lines, so that each is read once although rows do not begin with lines.
@@ -27,10 +27,10 @@ const MOST: usize = LINE;
 /// A line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(in super::super) struct Line(pub(super) [u8; LINE]);
+pub(crate) struct Line(pub(super) [u8; LINE]);
 
 impl Line {
-    pub(in super::super) const ZERO: Line = Line([0; LINE]);
+    pub(crate) const ZERO: Line = Line([0; LINE]);
 }
 
 /// A line that was kept and the one that follows it.
@@ -46,25 +46,25 @@ pub(super) struct Both {
 pub(super) struct Near(pub(super) [u8; MOST * NEAR]);
 
 /// What a stripe is done with: its rows, and the lines of a strip.
-pub(in super::super) struct Scratch {
+pub(crate) struct Scratch {
     pub(super) near: Near,
     pub(super) lines: [Both; UNIT],
 }
 
 impl Scratch {
-    pub(in super::super) fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         Scratch { near: Near([0; MOST * NEAR]), lines: [Both { kept: Line::ZERO, line: Line::ZERO }; UNIT] }
     }
 }
 
 /// The places of the rows of a stripe, of which there are `64 / E`. Rows past the end are read like the others, and mean nothing.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Rows(pub(super) [*const u8; MOST]);
+pub(crate) struct Rows(pub(super) [*const u8; MOST]);
 
 impl Rows {
     /// The rows of elements of `bytes` bytes at some offsets, at least one and not more than `64 / bytes`; the last one stands for those that are missing.
     #[inline(always)]
-    pub(in super::super) fn set(&mut self, src: *const u8, offsets: &[isize], bytes: usize) {
+    pub(crate) fn set(&mut self, src: *const u8, offsets: &[isize], bytes: usize) {
         let rows = self.0.get_mut(..LINE / bytes).unwrap_or_default();
         let last = src.wrapping_offset(offsets.last().copied().unwrap_or(0));
         if offsets.len() < rows.len() {
@@ -76,12 +76,12 @@ impl Rows {
     }
 
     /// None yet.
-    pub(in super::super) const NONE: Rows = Rows([core::ptr::null(); MOST]);
+    pub(crate) const NONE: Rows = Rows([core::ptr::null(); MOST]);
 }
 
 /// How the lines of a stripe are written.
 #[derive(Clone, Copy)]
-pub(in super::super) enum Stores {
+pub(crate) enum Stores {
     /// As far as there are rows.
     Ordinary,
     /// Whole, past the caches. Every one begins with a line of memory.
@@ -98,13 +98,13 @@ pub(in super::super) enum Stores {
 
 /// What is particular about the lines of a stripe.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Edge {
+pub(crate) struct Edge {
     /// Whether they are only kept.
-    pub(in super::super) silent: bool,
+    pub(crate) silent: bool,
     /// Whether nothing was kept before them.
-    pub(in super::super) begins: bool,
+    pub(crate) begins: bool,
     /// Whether nothing comes after them, so that they are written to their ends.
-    pub(in super::super) ends: bool,
+    pub(crate) ends: bool,
 }
 
 impl Stores {
@@ -128,15 +128,15 @@ pub(super) const PARTS: u8 = 3;
 
 /// A stripe.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Stripe<'a> {
-    pub(in super::super) rows: &'a Rows,
+pub(crate) struct Stripe<'a> {
+    pub(crate) rows: &'a Rows,
     /// The rows of the stripe that comes after [`stripes_ahead`], to be fetched ahead.
-    pub(in super::super) next: &'a Rows,
-    pub(in super::super) dst: *mut u8,
-    pub(in super::super) columns: &'a [isize],
+    pub(crate) next: &'a Rows,
+    pub(crate) dst: *mut u8,
+    pub(crate) columns: &'a [isize],
     /// The bytes of a line for which there are rows.
-    pub(in super::super) bytes: usize,
-    pub(in super::super) stores: Stores,
+    pub(crate) bytes: usize,
+    pub(crate) stores: Stores,
 }
 
 /// Writes a line that is not whole, or not alone in its place: ordinarily, byte by byte what belongs to it.
@@ -216,7 +216,7 @@ pub(super) const fn ahead_of(instructions: Instructions, bytes: usize) -> usize 
 }
 
 /// How many stripes ahead rows are asked for: those of so many elements of so many bytes. Long rows are asked for along themselves, and the next stripe only at their ends.
-pub(in super::super) fn stripes_ahead(instructions: Instructions, bytes: usize, columns: usize) -> usize {
+pub(crate) fn stripes_ahead(instructions: Instructions, bytes: usize, columns: usize) -> usize {
     (ahead_of(instructions, bytes) / (bytes * columns).next_multiple_of(LINE)).max(1)
 }
 
@@ -225,7 +225,7 @@ const WIDE: usize = 4;
 
 /// Asks for the line in which a place lies, wherever it is: a prefetch is no access.
 #[inline(always)]
-pub(in super::super) fn fetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
+pub(crate) fn fetch<const ELEMENT: usize>(instructions: Instructions, place: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has SSE, and a prefetch of any address is harmless.
     unsafe {
@@ -273,7 +273,7 @@ macro_rules! stripes {
         ///
         /// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
         #[$attribute]
-        pub(in crate::copy::kernel) unsafe fn stripe(stripe: &Stripe<'_>, bytes: usize, scratch: &mut Scratch) {
+        pub(crate) unsafe fn stripe(stripe: &Stripe<'_>, bytes: usize, scratch: &mut Scratch) {
             // SAFETY: as here.
             unsafe {
                 match (bytes, stripe.stores) {

@@ -11,10 +11,9 @@
 use rayon::prelude::*;
 use tilewright_layout::Leaf;
 
-use super::{Loop, Nest, Part, moved, times};
-use crate::copy::addressing::Addressing;
-use crate::copy::kernel::{Instructions, LINE, fetch};
-use crate::copy::walk;
+use super::nest::{Loop, Nest, Part, moved, times};
+use crate::domain::{Addressing, runs_of};
+use crate::simd::{Instructions, LINE, fetch};
 
 /// An operand: its first element, the size of its elements, and where they lie.
 #[derive(Clone, Copy)]
@@ -140,7 +139,7 @@ fn walked<const N: usize>(
     run: &impl Fn(&Patch<'_, N>),
 ) {
     let steps = elements.map(|element| element as isize);
-    let found = walk::runs_of(sides, indices.start, indices.end, |places, count| {
+    let found = runs_of(sides, indices.start, indices.end, |places, count| {
         let line = std::array::from_fn(|operand| (places[operand] as isize).wrapping_mul(steps[operand]));
         run(&Patch { bases: bases.0, table: &[line], count, steps, distinct: true, fetched: [0; N] });
     });

@@ -6,8 +6,8 @@
 //! squares of copies, and the patch has contiguous rows there. Only what is read can be: and as a copy, so that it must be numbers, of which nobody can tell it.
 #![allow(unsafe_code)]
 
-use super::Nest;
-use crate::copy::kernel::{self, Instructions, LINE, Rows, Scratch, Stores, Stripe};
+use super::nest::Nest;
+use crate::simd::{self, Instructions, LINE, Rows, Scratch, Stores, Stripe};
 
 /// Rows of a block that is transposed, and elements of such a row: as many as make a line of each operand at the least, and read on for a while.
 pub(super) const NEAR_TABLE: usize = 256;
@@ -106,7 +106,7 @@ impl<const N: usize> Near<N> {
             let (src, dst) = (bases[*operand].cast_const(), start.wrapping_add(*at));
             let columns = columns.get(..lines).unwrap_or_default();
             let (group, by) = (LINE / element, by[*operand]);
-            let far = kernel::stripes_ahead(*instructions, *element, columns.len()) * group;
+            let far = simd::stripes_ahead(*instructions, *element, columns.len()) * group;
             let [mut here, mut next] = [Rows::NONE; 2];
             let rows = |base: *const u8, first: usize| {
                 let offsets: [isize; LINE] = std::array::from_fn(|k| ((first + k) as isize).wrapping_mul(by));
@@ -124,7 +124,7 @@ impl<const N: usize> Near<N> {
                 let stripe =
                     Stripe { rows: &here, next: &next, dst, columns, bytes: some * element, stores: Stores::Ordinary };
                 // SAFETY: as here; each row of the buffer has room for so many elements.
-                unsafe { kernel::transpose(&stripe, *element, *instructions, scratch) };
+                unsafe { simd::transpose(&stripe, *element, *instructions, scratch) };
             }
             bases[*operand] = dst;
         }

@@ -6,7 +6,7 @@
 use super::addressing::Addressing;
 
 /// The places of one side, from an index on.
-pub(super) struct Counter<'a> {
+struct Counter<'a> {
     side: &'a Addressing,
     digits: Vec<i64>,
     inner: i64,
@@ -14,7 +14,7 @@ pub(super) struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     /// At an index within the size.
-    pub(super) fn new(side: &'a Addressing, index: i64) -> Counter<'a> {
+    pub(crate) fn new(side: &'a Addressing, index: i64) -> Counter<'a> {
         let (mut rest, mut inner) = (index, 0_i64);
         let mut digits = Vec::with_capacity(side.leaves().len());
         for leaf in side.leaves() {
@@ -27,12 +27,12 @@ impl<'a> Counter<'a> {
     }
 
     /// The place of this index; none where it has none, which a side in a view never is.
-    pub(super) fn place(&self) -> Option<i64> {
+    pub(crate) fn place(&self) -> Option<i64> {
         self.side.place(self.inner)
     }
 
     /// Goes on to the next index.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         for (leaf, digit) in self.side.leaves().iter().zip(&mut self.digits) {
             *digit += 1;
             if *digit < leaf.extent {
@@ -46,7 +46,7 @@ impl<'a> Counter<'a> {
 }
 
 /// The runs of the indices from `first` to before `end`: for each, its place in the source and in the destination, and how many elements it has.
-pub(super) fn runs(
+pub(crate) fn runs(
     src: &Addressing,
     dst: &Addressing,
     first: i64,
@@ -57,7 +57,7 @@ pub(super) fn runs(
 }
 
 /// The same for any number of sides.
-pub(super) fn runs_of<const N: usize>(
+pub(crate) fn runs_of<const N: usize>(
     sides: [&Addressing; N],
     first: i64,
     end: i64,

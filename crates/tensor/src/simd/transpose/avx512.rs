@@ -13,7 +13,7 @@ use super::stripe::{
     Both, From, KEPT, LINE, Line, NEAR, Near, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, brings,
     fetch, stripes, write_edge,
 };
-use super::{Instructions, copy_run};
+use crate::simd::{Instructions, copy_run};
 
 /// The numbers of the elements of two lines, for permutations.
 #[repr(align(64))]
@@ -197,19 +197,4 @@ pub(super) mod bytes {
 
     lines!(strip_1, "avx512f,avx512bw,avx512vbmi": 16 of 1 by strip, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8, _mm512_permutex2var_epi8 of ORDER_1);
     stripes!(Avx512, target_feature(enable = "avx512f,avx512bw,avx512vbmi"): run_1 of 1 by strip_1 of UNIT, joins true; bring, stream, writes true);
-}
-
-/// Copies `lines` lines past the caches to a place that is aligned to them.
-///
-/// # Safety
-///
-/// The invariant of the module above, and a processor with AVX-512 F.
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn stream_lines(src: *const u8, dst: *mut u8, lines: usize) {
-    for at in (0..lines).map(|line| LINE * line) {
-        // SAFETY: as here.
-        unsafe {
-            _mm512_stream_si512(dst.wrapping_add(at).cast(), _mm512_loadu_si512(src.wrapping_add(at).cast()));
-        }
-    }
 }

@@ -12,15 +12,10 @@
 //!
 //! The row and the table are a patch ([`Patch`]): the caller loops over its elements, so that the compiler sees whole rows.
 
-mod near;
-mod patch;
-
 use std::cmp::Reverse;
 
-use super::addressing::Addressing;
-use super::axes::{Space, Step};
-use near::{NEAR_ROW, NEAR_TABLE, Near, in_registers};
-pub(crate) use patch::{Operand, Patch, visit, visit_alone};
+use super::staged::{NEAR_ROW, NEAR_TABLE, Near, in_registers};
+use crate::domain::{Addressing, Space, Step};
 
 /// Elements of a patch that are worth a call.
 const PATCH: usize = 1 << 10;
@@ -37,14 +32,14 @@ const ROWS: usize = 16;
 
 /// A loop around the patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Loop<const N: usize> {
-    step: Step<N>,
-    part: Part,
+pub(super) struct Loop<const N: usize> {
+    pub(super) step: Step<N>,
+    pub(super) part: Part,
 }
 
 /// What of the patch is shorter in the last iteration of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     /// Nothing.
     Whole,
     /// The table has so many lines.
@@ -55,24 +50,28 @@ enum Part {
 
 /// Loops around a patch of `N` operands, of which the last one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Nest<const N: usize> {
+pub(super) struct Nest<const N: usize> {
     /// The place of the first element in each operand, in bytes.
-    origin: [isize; N],
+    pub(super) origin: [isize; N],
     /// The outermost first.
-    loops: Vec<Loop<N>>,
+    pub(super) loops: Vec<Loop<N>>,
     /// How many of them come first that move what is written.
-    moving: usize,
-    table: Vec<[isize; N]>,
-    row: Step<N>,
+    pub(super) moving: usize,
+    pub(super) table: Vec<[isize; N]>,
+    pub(super) row: Step<N>,
     /// Whether the lines of the table have different places in the written operand.
-    distinct: bool,
+    pub(super) distinct: bool,
     /// The operands that are transposed for each patch.
-    near: Option<Near<N>>,
+    pub(super) near: Option<Near<N>>,
 }
 
 impl<const N: usize> Nest<N> {
     /// The loops for operands of one size, with elements of so many bytes, which may be read as copies of them where they are `plain`; in words why there are none.
-    fn new(sides: [&Addressing; N], elements: [usize; N], plain: [bool; N]) -> Result<Nest<N>, &'static str> {
+    pub(super) fn new(
+        sides: [&Addressing; N],
+        elements: [usize; N],
+        plain: [bool; N],
+    ) -> Result<Nest<N>, &'static str> {
         let Space { origin, mut steps, table, .. } = Space::new(sides, elements)?.sorted();
         // What is read may be transposed, so that what is written decides.
         let read = |operand: usize| plain[operand] && in_registers(elements[operand]);
@@ -211,12 +210,12 @@ fn end<const N: usize>(step: &Step<N>, operand: usize) -> Option<isize> {
 }
 
 /// So many steps.
-fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
+pub(super) fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
     by.map(|by| by.wrapping_mul(count as isize))
 }
 
 /// A place so much further on.
-fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
+pub(super) fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
     std::array::from_fn(|operand| place[operand].wrapping_add(by[operand]))
 }
 

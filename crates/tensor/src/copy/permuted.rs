@@ -13,9 +13,9 @@
 //!
 //! An axis that flips bits and is needed by neither side is a loop of two iterations, the second of which flips its bits in all rows.
 
-use super::axes::Space;
-use super::kernel::LINE;
 use super::plan::{COLUMNS, Loop, Move, Part, Step, TRANSPOSED_ROW, Table, Tile, Turns};
+use crate::domain::Space;
+use crate::simd::LINE;
 
 /// Rows of a side are transposed if they have so many bytes; shorter ones are not worth it.
 const LEAST_ROW: usize = 16;

@@ -6,45 +6,45 @@
 //! The order of the index is free, so that two axes are one where the second goes on where the first ends, on all sides, wherever they are in it; and backwards is
 //! forwards from the other end.
 
-use super::{Axis, digits};
-use crate::copy::addressing::Addressing;
+use super::addressing::Addressing;
+use super::axes::{Axis, digits};
 
 /// The most places in a table.
 const MAX_PLACES: usize = 1 << 12;
 
 /// An additive axis: its extent, and the bytes that a step adds on each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::copy) struct Step<const N: usize> {
-    pub(in crate::copy) extent: usize,
-    pub(in crate::copy) by: [isize; N],
+pub(crate) struct Step<const N: usize> {
+    pub(crate) extent: usize,
+    pub(crate) by: [isize; N],
 }
 
 /// The common domain of `N` sides, of which the last one is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::copy) struct Space<const N: usize> {
+pub(crate) struct Space<const N: usize> {
     /// The place of the first element on each side.
-    pub(in crate::copy) origin: [isize; N],
+    pub(crate) origin: [isize; N],
     /// The additive axes, those with short steps on the written side first.
-    pub(in crate::copy) steps: Vec<Step<N>>,
+    pub(crate) steps: Vec<Step<N>>,
     /// The places of the axes that are not, beside the origin, those of the first axis next to each other; a single one, at 0, if there are none.
-    pub(in crate::copy) table: Vec<[isize; N]>,
+    pub(crate) table: Vec<[isize; N]>,
     /// These axes.
-    pub(in crate::copy) tangled: Vec<Tangled<N>>,
+    pub(crate) tangled: Vec<Tangled<N>>,
     /// The place on each side of what is first in the order of the index.
-    pub(in crate::copy) first: [isize; N],
+    pub(crate) first: [isize; N],
 }
 
 /// An axis that is not additive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::copy) struct Tangled<const N: usize> {
-    pub(in crate::copy) extent: usize,
+pub(crate) struct Tangled<const N: usize> {
+    pub(crate) extent: usize,
     /// The bytes that a step adds on each side; none where the map decides.
-    pub(in crate::copy) by: [Option<isize>; N],
+    pub(crate) by: [Option<isize>; N],
 }
 
 impl<const N: usize> Space<N> {
     /// The domain of sides of one size, with elements of so many bytes; in words why there is none.
-    pub(in crate::copy) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
+    pub(crate) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
         let axes = digits(sides).ok_or("the shapes have no common refinement")?;
         let tangled: Vec<Axis<N>> = axes.iter().filter(|axis| axis.tangled.contains(&true)).copied().collect();
         if tangled.iter().fold(1, |places: usize, axis| places.saturating_mul(axis.extent as usize)) > MAX_PLACES {
@@ -100,7 +100,7 @@ impl<const N: usize> Space<N> {
     }
 
     /// The same with the table in the order of the written side.
-    pub(in crate::copy) fn sorted(mut self) -> Space<N> {
+    pub(crate) fn sorted(mut self) -> Space<N> {
         self.table.sort_unstable_by_key(backwards);
         self
     }
@@ -121,13 +121,13 @@ impl<const N: usize> Step<N> {
     }
 
     /// Whether this axis goes on where `last` ends.
-    pub(in crate::copy) fn goes_on(&self, last: &Step<N>) -> bool {
+    pub(crate) fn goes_on(&self, last: &Step<N>) -> bool {
         let end = |by: isize| by.checked_mul(isize::try_from(last.extent).ok()?);
         last.by.iter().zip(self.by).all(|(last, by)| end(*last) == Some(by))
     }
 
     /// How near the next position is, on the side where it is nearest: loops run with the least reach innermost. A side that stays where it is does not count.
-    pub(in crate::copy) fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         self.by.iter().filter(|by| **by != 0).map(|by| by.unsigned_abs()).min().unwrap_or(usize::MAX)
     }
 }

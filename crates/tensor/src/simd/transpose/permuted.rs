@@ -4,17 +4,18 @@
 //! places by the low bits. The parts of a line are put in order in a register, on their way to or from a small buffer; what happens between is a transpose like any other.
 
 #[cfg(target_arch = "x86_64")]
-mod wide;
+mod avx512;
 
 use super::stripe::{LINE, Line, Rows, Scratch, Stores, Stripe, UNIT, ahead_of, fetch};
-use super::{Instructions, copy_bytes, copy_run, stream, transpose};
+use super::transpose;
+use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
 
 /// Columns that are transposed at a time: their lines, and the rows that they come from, stay in the nearest cache.
 const COLUMNS: usize = 128;
 /// The bytes of the lines of so many columns, and of as many elements of the rows of a stripe.
 const HALF: usize = COLUMNS * LINE;
 /// The bytes of the buffer.
-pub(in super::super) const TURNED: usize = 2 * HALF;
+pub(crate) const TURNED: usize = 2 * HALF;
 
 /// Where the lines of the columns are in it.
 static PLACES: [isize; COLUMNS] = {
@@ -29,25 +30,25 @@ static PLACES: [isize; COLUMNS] = {
 
 /// A stripe of a tile: rows that make a line of each column.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Pieces<'a> {
-    pub(in super::super) src: *const u8,
+pub(crate) struct Pieces<'a> {
+    pub(crate) src: *const u8,
     /// Where rows begin, and the bits that are flipped in the places of their bytes.
-    pub(in super::super) rows: (&'a [isize], &'a [usize]),
+    pub(crate) rows: (&'a [isize], &'a [usize]),
     /// Rows that come later, to be fetched ahead.
-    pub(in super::super) next: (*const u8, &'a [isize]),
+    pub(crate) next: (*const u8, &'a [isize]),
     /// The bytes of a row before its first element here.
-    pub(in super::super) first: usize,
-    pub(in super::super) dst: *mut u8,
+    pub(crate) first: usize,
+    pub(crate) dst: *mut u8,
     /// The same for columns.
-    pub(in super::super) columns: (&'a [isize], &'a [usize]),
+    pub(crate) columns: (&'a [isize], &'a [usize]),
     /// The place of the first row within columns.
-    pub(in super::super) at: usize,
+    pub(crate) at: usize,
     /// What is flipped besides, in rows and in columns.
-    pub(in super::super) flips: [usize; 2],
+    pub(crate) flips: [usize; 2],
     /// The bytes of the parts that change places, in rows and in columns: a power of two, a line if they are more, 0 where none do.
-    pub(in super::super) parts: [usize; 2],
+    pub(crate) parts: [usize; 2],
     /// Whether lines are written past the caches: they are whole, and begin with those of memory.
-    pub(in super::super) streams: bool,
+    pub(crate) streams: bool,
 }
 
 impl Pieces<'_> {
@@ -64,7 +65,7 @@ impl Pieces<'_> {
 ///
 /// The law, for memory that may be read and written, which is in blocks of `2^k` bytes where bits below `2^k` are flipped; no bit is flipped below the parts; a processor with the
 /// instructions; and a buffer of [`TURNED`] bytes that begins with a line.
-pub(in super::super) unsafe fn transpose_turned(
+pub(crate) unsafe fn transpose_turned(
     pieces: &Pieces<'_>,
     unit: usize,
     instructions: Instructions,
@@ -73,10 +74,11 @@ pub(in super::super) unsafe fn transpose_turned(
     #[cfg(target_arch = "x86_64")]
     let (side, whole) = (LINE / unit, pieces.columns.0.len() / (LINE / unit) * (LINE / unit));
     #[cfg(target_arch = "x86_64")]
-    if instructions == Instructions::Avx512 && pieces.rows.0.len() == side && whole > 0 && pieces.coarse(wide::LEAST) {
+    if instructions == Instructions::Avx512 && pieces.rows.0.len() == side && whole > 0 && pieces.coarse(avx512::LEAST)
+    {
         // SAFETY: as here.
         unsafe {
-            wide::stripe(pieces, unit);
+            avx512::stripe(pieces, unit);
             if whole < pieces.columns.0.len() {
                 let (columns, turns) = pieces.columns;
                 let columns = (columns.get(whole..).unwrap_or_default(), turns.get(whole..).unwrap_or_default());
@@ -232,12 +234,12 @@ impl Lines<'_> {
         unsafe {
             match part {
                 0 => self.each(|line, to, _| match streams {
-                    true => stream::stream_units(line, to, LINE / UNIT),
+                    true => stream_units(line, to, LINE / UNIT),
                     false => copy_run(line, to, self.bytes),
                 }),
                 16.. if streams => self.each(|line, to, turn| {
                     for at in (0..LINE).step_by(UNIT) {
-                        stream::stream_units(line.wrapping_add(at ^ turn), to.wrapping_add(at), 1);
+                        stream_units(line.wrapping_add(at ^ turn), to.wrapping_add(at), 1);
                     }
                 }),
                 16.. => self.by::<16>(streams),
@@ -264,7 +266,7 @@ impl Lines<'_> {
                     copy_bytes::<PART>(line.wrapping_add(at ^ turn), place.wrapping_add(at));
                 }
                 if streams {
-                    stream::stream_units(turned.0.as_ptr(), to, LINE / UNIT);
+                    stream_units(turned.0.as_ptr(), to, LINE / UNIT);
                 }
             }
         });

@@ -58,7 +58,7 @@ impl Addressing {
     }
 
     /// Integer modes, without a map.
-    pub(super) fn of_leaves(leaves: Vec<Leaf>) -> Addressing {
+    pub(crate) fn of_leaves(leaves: Vec<Leaf>) -> Addressing {
         Addressing { map: None, offset: 0, leaves }
     }
 
@@ -66,21 +66,21 @@ impl Addressing {
         &self.leaves
     }
 
-    pub(super) fn offset(&self) -> i64 {
+    pub(crate) fn offset(&self) -> i64 {
         self.offset
     }
 
-    pub(super) fn is_mapped(&self) -> bool {
+    pub(crate) fn is_mapped(&self) -> bool {
         self.map.is_some()
     }
 
     /// The number of elements; none where it is not representable.
-    pub(super) fn size(&self) -> Option<i64> {
+    pub(crate) fn size(&self) -> Option<i64> {
         self.leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent))
     }
 
     /// The place at `offset + inner`; none where it has none.
-    pub(super) fn place(&self, inner: i64) -> Option<i64> {
+    pub(crate) fn place(&self, inner: i64) -> Option<i64> {
         let value = self.offset.checked_add(inner)?;
         match &self.map {
             None => Some(value),
@@ -89,7 +89,7 @@ impl Addressing {
     }
 
     /// The swizzle or matrix, as what it does to bits.
-    pub(super) fn bits(&self) -> Option<Bits> {
+    pub(crate) fn bits(&self) -> Option<Bits> {
         match self.map.as_ref()? {
             OuterMap::Swizzle(swizzle) => {
                 let reach = swizzle.bits() + swizzle.base() + swizzle.shift().abs();
@@ -106,7 +106,7 @@ impl Addressing {
     }
 
     /// What a step adds wherever it starts from, at numbers that are not negative; none where that is not known.
-    pub(super) fn step(&self, step: i64) -> Option<i64> {
+    pub(crate) fn step(&self, step: i64) -> Option<i64> {
         match &self.map {
             None => Some(step),
             Some(map) => additive(map, step),
@@ -114,7 +114,7 @@ impl Addressing {
     }
 
     /// Whether no inner value is negative.
-    pub(super) fn starts_from_zero(&self) -> bool {
+    pub(crate) fn starts_from_zero(&self) -> bool {
         let reach = |leaf: &Leaf| leaf.stride.checked_mul(leaf.extent - 1).map(|reach| reach.min(0));
         let least = self.leaves.iter().try_fold(self.offset, |least, leaf| least.checked_add(reach(leaf)?));
         least.is_some_and(|least| least >= 0)
@@ -122,22 +122,22 @@ impl Addressing {
 }
 
 /// What a linear map does to each bit of a number.
-pub(super) struct Bits {
+pub(crate) struct Bits {
     /// The value of bit `i`.
-    pub(super) columns: Vec<i64>,
+    pub(crate) columns: Vec<i64>,
     /// Whether bits above those are kept.
-    pub(super) open: bool,
+    pub(crate) open: bool,
 }
 
 impl Bits {
     /// The least power of two whose multiples are kept, added to anything.
-    pub(super) fn period(&self) -> Option<i64> {
+    pub(crate) fn period(&self) -> Option<i64> {
         let period = 1_i64.checked_shl(u32::try_from(self.columns.len()).ok()?).filter(|period| *period > 0);
         period.filter(|_| self.open)
     }
 
     /// The greatest power of two below which every bit is kept, and no other bit leads.
-    pub(super) fn unit(&self) -> i64 {
+    pub(crate) fn unit(&self) -> i64 {
         let kept = |bits: usize| {
             let below = (1_i64 << bits) - 1;
             let led = self.columns.iter().skip(bits).fold(0, |led, column| led | column);
@@ -147,7 +147,7 @@ impl Bits {
     }
 
     /// The value of a bit.
-    pub(super) fn column(&self, bit: u32) -> Option<i64> {
+    pub(crate) fn column(&self, bit: u32) -> Option<i64> {
         match self.columns.get(bit as usize) {
             Some(column) => Some(*column),
             None => 1_i64.checked_shl(bit).filter(|bit| self.open && *bit > 0),

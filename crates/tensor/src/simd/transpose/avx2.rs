@@ -11,7 +11,7 @@ use super::stripe::{
     Both, From, KEPT, LINE, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring,
     brings, fetch, stripes, write_edge,
 };
-use super::{Instructions, copy_run};
+use crate::simd::{Instructions, copy_run};
 
 /// The bytes of half a line.
 const HALF: usize = LINE / 2;

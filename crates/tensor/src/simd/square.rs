@@ -6,18 +6,18 @@
 #![allow(unsafe_code)]
 
 /// The rows of a square, at the most, and the words of each.
-pub(super) const SQUARE: usize = 8;
+pub(crate) const SQUARE: usize = 8;
 /// The rows of half a square, and of a quarter.
-pub(super) const HALF: usize = 4;
-pub(super) const PAIR: usize = 2;
+pub(crate) const HALF: usize = 4;
+pub(crate) const PAIR: usize = 2;
 
 /// Transposes a square of so many rows.
 ///
 /// *Invariant*, which the caller upholds: eight words of each of these rows may be read, and the words that the law names may be written.
-pub(super) type Turn<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
+pub(crate) type Turn<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
 
 /// With what every machine has.
-pub(super) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
+pub(crate) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
     for (r, line) in lines.iter().take(rows).enumerate() {
         for t in 0..SQUARE {
             // SAFETY: the caller's.
@@ -30,7 +30,7 @@ pub(super) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn vector<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
+pub(crate) unsafe fn vector<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
     // SAFETY: words are moved, whatever they mean, from and to where the caller says.
     unsafe {
         match (size_of::<W>(), rows) {
@@ -64,7 +64,7 @@ mod registers {
     /// Here and below: that of [`super::Turn`].
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn eight_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {
+    pub(crate) unsafe fn eight_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {
         // SAFETY: eight words of each row are read, and written at eight steps.
         unsafe {
             for half in [0, HALF] {
@@ -83,7 +83,7 @@ mod registers {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn four_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {
+    pub(crate) unsafe fn four_rows(lines: &[*const f32; SQUARE], to: *mut f32, width: usize) {
         // SAFETY: eight words of each of four rows are read, and written at eight steps.
         unsafe {
             // Steps t and t+4 share a register.
@@ -98,7 +98,7 @@ mod registers {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn two_rows(lines: [*const f32; PAIR], to: *mut f32, width: usize) {
+    pub(crate) unsafe fn two_rows(lines: [*const f32; PAIR], to: *mut f32, width: usize) {
         // SAFETY: eight words of each of two rows are read, and written at eight steps, of which two share a register.
         unsafe {
             for half in [0, HALF] {
@@ -114,7 +114,7 @@ mod registers {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn two_rows_of_doubles(lines: [*const f64; PAIR], to: *mut f64, width: usize) {
+    pub(crate) unsafe fn two_rows_of_doubles(lines: [*const f64; PAIR], to: *mut f64, width: usize) {
         // SAFETY: eight words of each of two rows are read, and written at eight steps.
         unsafe {
             for t in (0..SQUARE).step_by(2) {
@@ -141,7 +141,7 @@ mod registers {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn four_rows_of_doubles(lines: &[*const f64; HALF], to: *mut f64, width: usize) {
+    pub(crate) unsafe fn four_rows_of_doubles(lines: &[*const f64; HALF], to: *mut f64, width: usize) {
         // SAFETY: eight words of each of four rows are read, and written at eight steps.
         unsafe {
             for t in (0..SQUARE).step_by(2) {

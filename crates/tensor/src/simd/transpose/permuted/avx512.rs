@@ -1,11 +1,11 @@
-//! Squares whose rows and columns are turned, with AVX-512: as those of [`super::super::avx512`], but that each register that is read or written is put in order first.
+//! Squares whose rows and columns are turned, with AVX-512: as those of [`crate::simd::transpose::avx512`], but that each register that is read or written is put in order first.
 
 use core::arch::x86_64::*;
 
-use super::super::Instructions;
-use super::super::network::{registers, stage, transposed};
-use super::super::stripe::{LINE, Rows, ahead_of, fetch};
 use super::Pieces;
+use crate::simd::Instructions;
+use crate::simd::transpose::network::{registers, stage, transposed};
+use crate::simd::transpose::stripe::{LINE, Rows, ahead_of, fetch};
 
 /// The bytes of the least parts that are put in order.
 pub(super) const LEAST: usize = 4;
