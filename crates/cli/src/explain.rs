@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tilewright::Environment;
-use tilewright::notation::{Function, explanation, functions};
+use tilewright::notation::{Function, functions};
 
 use crate::derivation;
 use crate::draw::ThemeName;
@@ -41,7 +41,8 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 pub fn tell(subject: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
-        return match explanation(&code)
+        return match tilewright::layout::explanation(&code)
+            .or_else(|| tilewright::notation::explanation(&code))
             .or_else(|| tilewright::emit::explanation(&code))
             .or_else(|| tilewright::atoms::explanation(&code))
             .or_else(|| tilewright::draw::explanation(&code))

@@ -22,11 +22,11 @@ use alloc::vec::Vec;
 
 use super::plain::{MAX_INDICES, modes_of};
 use super::{Affine, Composed, OuterMap};
-use crate::bit_matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
-use crate::error::LayoutError;
-use crate::largest::between;
-use crate::layout::Layout;
-use crate::tree::Tree;
+use crate::bits::matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
+use crate::composed::largest::between;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
 
 const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";

@@ -7,12 +7,12 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::bit_matrix::{BitMatrix, low_bits};
-use crate::error::{LayoutError, Limit};
-use crate::evidence::Condition;
-use crate::layout::Layout;
-use crate::number::Extent;
-use crate::swizzle::Swizzle;
+use crate::bits::matrix::{BitMatrix, low_bits};
+use crate::bits::swizzle::Swizzle;
+use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::evidence::Condition;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
 
 /// The most maps that follow one another in an [`OuterMap`].
 pub const MAX_CHAIN: usize = 64;

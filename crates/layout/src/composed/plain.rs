@@ -11,14 +11,14 @@
 use smallvec::SmallVec;
 
 use super::{Affine, Composed, OuterMap, Parities};
-use crate::bit_matrix::{BitMatrix, Columns};
-use crate::coalesce::coalesced;
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, index_steps};
-use crate::number::Extent;
-use crate::profile::{Builder, Profile};
-use crate::swizzle::Swizzle;
-use crate::tree::{Leaves, Tree};
+use crate::algebra::coalesce::coalesced;
+use crate::bits::matrix::{BitMatrix, Columns};
+use crate::bits::swizzle::Swizzle;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::Extent;
+use crate::value::profile::{Builder, Profile};
+use crate::value::tree::{Leaves, Tree};
 
 /// How many indices of a composed layout are looked at where nothing better decides a question about it.
 pub const MAX_INDICES: i64 = 1 << 18;

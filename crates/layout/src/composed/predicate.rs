@@ -8,8 +8,8 @@
 use super::beside::values as interval_of;
 use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
-use crate::bit_matrix::{BitMatrix, MAX_BITS};
-use crate::error::LayoutError;
+use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::refusal::error::LayoutError;
 
 /// The bit that orders negative numbers before the others.
 const SIGN: u64 = 1 << 63;

@@ -11,10 +11,10 @@
 
 use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::tree::Leaves;
-use crate::vector::{cut, max_common_layout};
+use crate::algebra::vector::{cut, max_common_layout};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::tree::Leaves;
 
 const OP: &str = "max_common_layout";
 

@@ -24,11 +24,11 @@
 
 use alloc::vec::Vec;
 
-use crate::coalesce::push_merged;
-use crate::error::LayoutError;
-use crate::evidence::NoInverse;
-use crate::layout::{Layout, Leaf};
-use crate::tree::Leaves;
+use crate::algebra::coalesce::push_merged;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::NoInverse;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::tree::Leaves;
 use crate::xor::convert::layout_of_columns;
 use crate::xor::function::{MAX_XOR_VALUES, Modes};
 use crate::xor::{Xor, flat, length, product};
