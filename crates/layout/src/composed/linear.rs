@@ -264,8 +264,8 @@ impl LinearLayout {
         Ok(LinearLayout { inputs, outputs, matrix: BitMatrix::new(total, columns)? })
     }
 
-    /// The map `X` with `tile.product(X) = self`, names without bits left out; none when there is none (Triton's left division, by a tile such as an
-    /// instruction's).
+    /// The map `X` with `tile.product(X) = self`; none when there is none (Triton's left division, by a tile such as an instruction's). Of the names
+    /// without bits it has those that the tile has not.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -275,6 +275,8 @@ impl LinearLayout {
     /// let rest = whole.quotient(&map("register=[(1)] -> row:2")).unwrap();
     /// assert_eq!(rest.to_string(), "register=[(0,1)] lane=[(1,0)] -> row:2 column:2");
     /// assert!(whole.quotient(&map("lane=[(1)] -> row:2")).is_none());
+    /// let rest = map("register=[(1,0)] -> row:2 column:1").quotient(&map("register=[(1)] -> row:2")).unwrap();
+    /// assert_eq!(rest.to_string(), "-> column:1");
     /// ```
     pub fn quotient(&self, tile: &LinearLayout) -> Option<LinearLayout> {
         let rest = |whole: &[Named], part: &[Named]| {
@@ -285,8 +287,8 @@ impl LinearLayout {
             left.collect::<Option<Vec<Named>>>().filter(|_| part_fits)
         };
         let (mut inputs, mut outputs) = (rest(&self.inputs, &tile.inputs)?, rest(&self.outputs, &tile.outputs)?);
-        inputs.retain(|(_, bits)| *bits > 0);
-        outputs.retain(|(_, bits)| *bits > 0);
+        inputs.retain(|(name, bits)| *bits > 0 || field(&tile.inputs, name).is_none());
+        outputs.retain(|(name, bits)| *bits > 0 || field(&tile.outputs, name).is_none());
         let mut bases = Vec::new();
         for (name, bits) in &inputs {
             let images = self.bases(name)?;
@@ -303,9 +305,10 @@ impl LinearLayout {
         }
         let quotient = LinearLayout::new(bases, outputs.iter().map(|(name, bits)| (name.as_ref(), *bits))).ok()?;
         let product = tile.product(&quotient).ok()?;
-        // The product may name things in another order.
-        let inputs = reorder(OP, &self.inputs, &product.inputs).ok()?;
-        let outputs = reorder(OP, &product.outputs, &self.outputs).ok()?;
+        // The product may name things in another order, and a name without bits need not be there.
+        let moving = |names: &[Named]| names.iter().filter(|(_, bits)| *bits > 0).cloned().collect::<Vec<Named>>();
+        let inputs = reorder(OP, &moving(&self.inputs), &moving(&product.inputs)).ok()?;
+        let outputs = reorder(OP, &moving(&product.outputs), &moving(&self.outputs)).ok()?;
         let again = outputs.compose(&product.matrix.compose(&inputs).ok()?).ok()?;
         (again == self.matrix).then_some(quotient)
     }
