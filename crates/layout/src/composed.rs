@@ -30,6 +30,7 @@ pub use plain::MAX_INDICES;
 
 use crate::composed::largest::{MAX_BOXES, largest};
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 use crate::value::profile::Profile;
@@ -187,8 +188,9 @@ impl Composed {
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
         const OP: &str = "cosize";
-        let largest = largest(&self.outer, self.offset, self.inner.leaves())
-            .ok_or(LayoutError::Undecided { op: OP, limit: MAX_BOXES })?;
+        let largest = largest(&self.outer, self.offset, self.inner.leaves());
+        interrupt::check(OP)?;
+        let largest = largest.ok_or(LayoutError::Undecided { op: OP, limit: MAX_BOXES })?;
         i64::try_from(largest.saturating_add(1)).map_err(|_| LayoutError::overflow(OP))
     }
 

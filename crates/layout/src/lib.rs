@@ -95,6 +95,7 @@ pub use coordinate::{Coordinate, Descriptor, MAX_PATH, MAX_PATH_MODE, ModePath};
 pub use explanation::explanation;
 pub use refusal::error::{LayoutError, Limit, Operand, Path};
 pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
+pub use refusal::interrupt;
 pub use text::print::Printer;
 pub use text::reading::{Cursor, LayoutLiteral, Literal};
 pub use tile::product::Blocks;

@@ -5,10 +5,12 @@
 //!
 //! * `error`: the kinds of refusal, with their codes
 //! * `evidence`: what a refusal holds to show its case
+//! * `interrupt`: how long a search goes on before it refuses, and how it is stopped
 //! * `message`: the sentences and the help lines
 //! * `pages`: a page about each code, for this crate and for those built on it
 
 pub(crate) mod error;
 pub(crate) mod evidence;
+pub mod interrupt;
 mod message;
 mod pages;

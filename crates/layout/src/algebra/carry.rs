@@ -22,7 +22,7 @@ use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
 
-/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`].
+/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`]; fewer where each takes long.
 pub const MAX_CASES: usize = 1 << 16;
 
 /// Numbers in a search: wide enough for every product of two 64-bit values.
@@ -119,6 +119,8 @@ impl<'a, D: Stride> Steps<'a, D> {
             if examined > MAX_CASES {
                 return Err(LayoutError::Undecided { op: OP, limit: MAX_CASES });
             }
+            let cost = self.ends.len().max(1) * self.runs.len().max(1);
+            self.outer.work.spend(cost).map_err(|halt| halt.refusal(OP, examined - 1))?;
             match self.carrying(&part) {
                 None => {
                     let corner: Vec<i64> = part.iter().map(|(low, _)| *low).collect();
@@ -446,7 +448,8 @@ pub(crate) fn first_break<D: Stride>(
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =
         outer.levels.iter().map(|level| level.end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
-    for _ in 0..MAX_CASES {
+    for examined in 0..MAX_CASES {
+        outer.work.spend(ends.len()).map_err(|halt| halt.refusal(OP, examined))?;
         let p = D::Extent::from(at);
         let index = step.times(&p).ok_or_else(overflow)?;
         if differ(&outer.eval(&index).ok_or_else(overflow)?, &value.times(&p).ok_or_else(overflow)?)? {

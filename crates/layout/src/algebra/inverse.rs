@@ -28,6 +28,7 @@ use crate::algebra::complement::{ascending, moving, no_magnitude};
 use crate::algebra::search;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 
@@ -115,10 +116,10 @@ impl<N: Extent> Layout<N> {
     pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
         let mut result = Layout::blank();
         let (covered, overlaps) = right_chain(self, &mut result)?;
-        if overlaps && let Some(longer) = search::right_inverse(self, &covered) {
-            return Ok(longer);
-        }
         result.nest_flat()?;
+        if overlaps {
+            return Ok(searched(self, result, &covered, i64::MAX)?.0);
+        }
         Ok(result)
     }
 
@@ -144,6 +145,27 @@ impl<N: Extent> Layout<N> {
         result.nest_flat()?;
         Ok(result)
     }
+}
+
+/// A right inverse, and whether it is known to be the largest, or to be at least `most` long.
+pub(crate) fn right_inverse_within<N: Extent>(layout: &Layout<N>, most: i64) -> Result<(Layout<N>, bool), LayoutError> {
+    let mut result = Layout::blank();
+    let (covered, overlaps) = right_chain(layout, &mut result)?;
+    result.nest_flat()?;
+    if overlaps { searched(layout, result, &covered, most) } else { Ok((result, true)) }
+}
+
+/// The same where modes overlap, and the chain has come to `chain`, which covers `covered` offsets.
+#[cold]
+fn searched<N: Extent>(
+    layout: &Layout<N>,
+    chain: Layout<N>,
+    covered: &N,
+    most: i64,
+) -> Result<(Layout<N>, bool), LayoutError> {
+    let found = search::right_inverse(layout, covered, most);
+    interrupt::check("right_inverse")?;
+    Ok((found.longer.unwrap_or(chain), found.complete))
 }
 
 /// Writes the modes of the right inverse that follows the chain of strides, and gives how many offsets it covers and whether a longer one

@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 
 use crate::algebra::carry::MAX_CASES;
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
 
@@ -131,7 +132,9 @@ impl Layout {
 
     fn collision_among(&self, modes: &[Mode]) -> Result<Option<(i64, i64)>, LayoutError> {
         let mut search = Search::new(modes);
-        let found = match search.run(modes.len(), 0, false) {
+        let found = search.run(modes.len(), 0, false);
+        interrupt::check("is_injective")?;
+        let found = match found {
             Some(found) => found,
             None if self.size() <= MAX_IMAGE => return self.collision_listed(),
             None => return Err(LayoutError::Undecided { op: "is_injective", limit: MAX_CASES }),
@@ -158,6 +161,7 @@ impl Layout {
     fn collision_listed(&self) -> Result<Option<(i64, i64)>, LayoutError> {
         let mut pairs: Vec<(i64, i64)> = Vec::new();
         for index in 0..self.size() {
+            interrupt::check("is_injective")?;
             pairs.push((self.eval(&index)?, index));
         }
         pairs.sort_unstable();
@@ -339,7 +343,7 @@ impl<'a> Search<'a> {
             return Some(false);
         };
         self.cases += 1;
-        if self.cases > MAX_CASES {
+        if self.cases > MAX_CASES || interrupt::is_requested() {
             return None;
         }
         let (step, most) = (Wide::from(mode.step), Wide::from(mode.most));

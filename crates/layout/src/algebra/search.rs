@@ -9,15 +9,13 @@ use alloc::vec::Vec;
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::compose::{Outer, compose_outer};
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt::{self, Work};
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
 use crate::value::tree::{Leaves, Tree};
 
 /// How many candidates a search for an inverse looks at.
 pub const MAX_CANDIDATES: usize = 1 << 14;
-
-/// How many digits a search for a right inverse tries, for all its candidates together, on the way to their indices.
-const MAX_STEPS: usize = 1 << 22;
 
 /// The largest layout whose table of values a search writes down.
 pub(crate) const MAX_TABLE: i64 = 1 << 16;
@@ -51,12 +49,25 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
     Layout::flat(leaves)
 }
 
-/// A right inverse of more than `covered` indices, when the search finds one.
+/// What a search for a right inverse has found.
+pub(crate) struct Found<N: Extent> {
+    /// A right inverse of more indices than were covered before; none where it met none.
+    pub(crate) longer: Option<Layout<N>>,
+    /// Whether it ended before its limits, so that there is none longer still, or none longer than was asked for.
+    pub(crate) complete: bool,
+}
+
+/// Searches for a right inverse of more than `covered` indices; one of `most` is long enough.
 ///
 /// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of offset `w` and `L` still adds up. Every
 /// layout can be split until its extents are prime, and a part of a right inverse that ends at a running product is one too, so
-/// trying all prime `r` and all `e` reaches the largest.
-pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Option<Layout<N>> {
+/// trying all prime `r` and all `e` reaches the largest. All candidates share one limit of work, the compositions that test them included.
+pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Found<N> {
+    try_right_inverse(layout, covered, most).unwrap_or(Found { longer: None, complete: false })
+}
+
+/// As [`right_inverse`]; none where a number is not known, or does not fit.
+fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Option<Found<N>> {
     let modes = modes(layout)?;
     let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
     let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
@@ -69,14 +80,21 @@ pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N) -> Optio
         outer,
         modes: by_size,
         size,
-        bound: greatest.checked_add(1)?.min(size),
+        bound: greatest.checked_add(1)?.min(size).min(most),
         left: MAX_CANDIDATES,
-        steps: MAX_STEPS,
+        complete: true,
         leaves: Leaves::new(),
         best: (covered.known()?, None),
     };
-    search.extend(1);
-    to_layout(search.best.1?.iter().map(|leaf| (leaf.extent, leaf.stride))).ok()
+    if search.best.0 < search.bound {
+        search.extend(1);
+    }
+    let complete = search.complete || search.best.0 >= search.bound;
+    let longer = match search.best.1 {
+        Some(leaves) => Some(to_layout(leaves.iter().map(|leaf| (leaf.extent, leaf.stride))).ok()?),
+        None => None,
+    };
+    Some(Found { longer, complete })
 }
 
 struct Right {
@@ -86,8 +104,8 @@ struct Right {
     size: i64,
     bound: i64,
     left: usize,
-    /// How many digits are still tried on the way to indices.
-    steps: usize,
+    /// Whether no limit has cut anything off.
+    complete: bool,
     leaves: Leaves<Leaf>,
     best: (i64, Option<Leaves<Leaf>>),
 }
@@ -101,8 +119,12 @@ impl Right {
         self.indices(0, Wide::from(covered), 0, &mut indices);
         for index in indices {
             for prime in primes() {
-                if self.left == 0 || self.best.0 >= self.bound || prime > self.bound / covered {
+                if self.best.0 >= self.bound || prime > self.bound / covered {
                     break;
+                }
+                if self.left == 0 || self.outer.work.spend(self.modes.len() * (self.leaves.len() + 1)).is_err() {
+                    self.complete = false;
+                    return;
                 }
                 self.left -= 1;
                 self.leaves.push(Leaf { extent: prime, stride: index });
@@ -126,10 +148,17 @@ impl Right {
             .try_fold(0_i64, |reach, leaf| reach.checked_add((leaf.extent - 1).checked_mul(leaf.stride)?));
         let Ok(profile) = crate::Profile::flat(self.leaves.len()) else { return false };
         let candidate = Layout::from_valid(Tree::from_parts(profile, self.leaves.clone()));
-        reach.is_some_and(|reach| reach < self.size)
-            && compose_outer(&mut self.outer, &candidate).is_ok_and(|identity| {
-                identity.equivalent(&Layout::from_valid(Tree::leaf(Leaf { extent: covered, stride: 1 })))
-            })
+        if reach.is_none_or(|reach| reach >= self.size) {
+            return false;
+        }
+        match compose_outer(&mut self.outer, &candidate) {
+            Ok(identity) => identity.equivalent(&Layout::from_valid(Tree::leaf(Leaf { extent: covered, stride: 1 }))),
+            Err(LayoutError::Carry(_) | LayoutError::Uneven(_)) => false,
+            Err(_) => {
+                self.complete = false;
+                false
+            }
+        }
     }
 
     /// All indices whose offset is `offset`: appended to `found`, each with `index` added.
@@ -142,11 +171,17 @@ impl Right {
             }
             return;
         };
-        let Some((least, greatest)) = reach(rest) else { return };
+        let Some((least, greatest)) = reach(rest) else {
+            self.complete = false;
+            return;
+        };
         let (least, greatest, stride) = (Wide::from(least), Wide::from(greatest), Wide::from(current.stride));
         let (extent, step, mut digit) = (Wide::from(current.extent), current.step, 0);
-        while digit < extent && self.steps > 0 {
-            self.steps -= 1;
+        while digit < extent {
+            if found.len() >= MAX_CANDIDATES || self.outer.work.spend(4 + self.modes.len() - mode).is_err() {
+                self.complete = false;
+                return;
+            }
             let remaining = offset - digit * stride;
             // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
             if remaining >= least && remaining <= greatest {
@@ -158,9 +193,6 @@ impl Right {
                 digit += (excess / stride.abs() - 1).max(0);
             }
             digit += 1;
-            if found.len() >= MAX_CANDIDATES {
-                return;
-            }
         }
     }
 }
@@ -201,17 +233,18 @@ pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, L
     }
     let points: Vec<(i64, Vec<i64>)> = indices.into_iter().collect();
     let last = points.last().map_or(0, |(offset, _)| *offset);
-    let mut search = Left { points, last, size, left: MAX_CANDIDATES, modes: Vec::new(), waiting: Vec::new() };
+    let (modes, waiting) = (Vec::new(), Vec::new());
+    let mut search = Left { points, last, size, left: MAX_CANDIDATES, work: Work::new(), modes, waiting };
     match search.grow(1, 0) {
         Step::Done => to_layout(search.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))),
-        Step::Failed if search.left > 0 => {
+        Step::Failed if !search.has_ended() => {
             let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
             Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::refusal::evidence::NoInverse {
                 offset: pair.0,
                 index: pair.1,
             })))
         }
-        Step::Failed => Err(undecided()),
+        Step::Failed => interrupt::check(OP).and(Err(undecided())),
     }
 }
 
@@ -234,12 +267,19 @@ struct Left {
     last: i64,
     size: i64,
     left: usize,
+    /// What may still be done to look at candidates.
+    work: Work,
     modes: Vec<Part>,
     /// Offsets that depend on more than one open value.
     waiting: Vec<usize>,
 }
 
 impl Left {
+    /// Whether a limit is reached, or an interrupt requested: what is then not found may exist.
+    fn has_ended(&self) -> bool {
+        self.left == 0 || self.work.is_spent()
+    }
+
     /// Adds modes that begin at `begin`; the points below number `placed` hold.
     fn grow(&mut self, begin: i64, placed: usize) -> Step {
         if placed == self.points.len() {
@@ -249,7 +289,7 @@ impl Left {
         // A longer mode that fails at a point fails there for every length that includes it.
         let mut extent = most;
         while extent > 1 {
-            if self.left == 0 {
+            if self.has_ended() {
                 return Step::Failed;
             }
             self.modes.push(Part { begin, extent, value: None });
@@ -270,7 +310,7 @@ impl Left {
         let waiting = self.waiting.len();
         let step = loop {
             self.left = self.left.saturating_sub(1);
-            if self.left == 0 {
+            if self.has_ended() {
                 break Step::Failed;
             }
             if next == end {
@@ -313,7 +353,7 @@ impl Left {
             }
             let Ok(value) = i64::try_from(rest / Wide::from(digit)) else { continue };
             self.left = self.left.saturating_sub(1);
-            if self.left == 0 {
+            if self.has_ended() {
                 break;
             }
             self.modes[mode].value = Some(value);
@@ -337,7 +377,7 @@ impl Left {
                     let mode = *mode;
                     for value in 1 - self.size..self.size {
                         self.left = self.left.saturating_sub(1);
-                        if self.left == 0 {
+                        if self.has_ended() {
                             return Step::Failed;
                         }
                         self.modes[mode].value = Some(value);
@@ -356,11 +396,15 @@ impl Left {
     /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that leaves no value for the last.
     fn consistent(&self) -> bool {
         self.waiting.iter().all(|point| {
+            if self.work.is_spent() {
+                return false;
+            }
             let (sum, open) = self.known(*point);
             match open.as_slice() {
                 [] => self.allows(*point, sum),
                 [(_, digit)] => {
                     let indices = self.points.get(*point).map_or(&[][..], |(_, indices)| indices);
+                    let _ = self.work.spend(indices.len());
                     indices.iter().any(|index| (Wide::from(*index) - sum) % Wide::from(*digit) == 0)
                 }
                 _ => true,
@@ -369,14 +413,17 @@ impl Left {
     }
 
     fn allows(&self, point: usize, index: Wide) -> bool {
-        let index = i64::try_from(index);
-        index.is_ok_and(|index| self.points.get(point).is_some_and(|(_, indices)| indices.contains(&index)))
+        let indices = self.points.get(point).map_or(&[][..], |(_, indices)| indices);
+        // What cannot be spent ends the search at its next step.
+        let _ = self.work.spend(indices.len() / 8);
+        i64::try_from(index).is_ok_and(|index| indices.contains(&index))
     }
 
     /// What the fixed modes give at a point, and the open ones with their digits there.
     ///
     /// The digits add up to less than 2^63, so the sum of their products is below 2^126.
     fn known(&self, point: usize) -> (Wide, Vec<(usize, i64)>) {
+        let _ = self.work.spend(2 * self.modes.len() + 1);
         let offset = self.points.get(point).map_or(0, |(offset, _)| *offset);
         let (mut sum, mut open) = (0, Vec::new());
         for (number, mode) in self.modes.iter().enumerate() {

@@ -16,9 +16,13 @@
 //! through `G` and cut, is common to both. The longest of the three results is returned; a longer common layout that runs across the
 //! modes of `G` may exist. This last way is taken with numbers that are known.
 
+use crate::algebra::compose::{Outer, compose_outer, stays_within};
 use crate::algebra::domain::greatest_common_domain;
+use crate::algebra::inverse::right_inverse_within;
+use crate::algebra::search::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt::Work;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Truth};
 use crate::value::tree::Leaves;
@@ -52,24 +56,64 @@ const OP: &str = "max_common_layout";
 /// assert_eq!(max_common_layout(&a, &b).unwrap().to_string(), "K:M");
 /// ```
 pub fn max_common_layout<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
-    let direct = || longest_cut(&a.right_inverse()?, b);
+    if a == b {
+        return a.right_inverse();
+    }
+    let work = Work::new();
     // Where injectivity is not decided, the longer way round is right too.
-    if a.is_injective().unwrap_or(false) {
-        return direct();
-    }
-    let other = longest_cut(&b.right_inverse()?, a)?;
-    let injective = b.is_injective().unwrap_or(false);
-    let longer = |one: Layout<N>, than: Layout<N>| if than.size().less(&one.size()).proved() { one } else { than };
-    let mut best = match direct() {
-        Ok(direct) => longer(other, direct),
-        // What the other way has found is the largest already.
-        Err(LayoutError::Open { .. }) if injective => other,
-        Err(error) => return Err(error),
+    let (first, second) = (injective(a)?, injective(b)?);
+    // A common layout is a right inverse of both, and no longer than both.
+    let most = |layout: &Layout<N>| layout.size().known().unwrap_or(i64::MAX);
+    let through = |r: &Layout<N>, other: &Layout<N>| {
+        let (inverse, whole) = right_inverse_within(r, most(other))?;
+        let (cut, exact) = longest_cut(&inverse, other, &work)?;
+        Ok((cut, whole && exact))
     };
-    if !injective && let Some(joint) = joint(a, b)? {
-        best = longer(joint, best);
+    let mut direct = Ok((Layout::unit(), false));
+    for (inverted, other, one_to_one) in [(a, b, first), (b, a, second)] {
+        if one_to_one {
+            direct = through(inverted, other);
+            if let Ok((_, true)) = direct {
+                return direct.map(|(layout, _)| layout);
+            }
+        }
     }
-    Ok(best)
+    let longer = |one: Layout<N>, than: Layout<N>| if than.size().less(&one.size()).proved() { one } else { than };
+    if first || second {
+        let (found, _) = direct?;
+        return as_long_as_any(found, a, b);
+    }
+    let (one, other) = (through(a, b)?.0, through(b, a)?.0);
+    let best = longer(one, other);
+    match joint(a, b, &work)? {
+        Some(joint) => Ok(longer(joint, best)),
+        None => as_long_as_any(best, a, b),
+    }
+}
+
+/// Whether a layout is known to be injective.
+fn injective<N: Extent>(layout: &Layout<N>) -> Result<bool, LayoutError> {
+    match layout.is_injective() {
+        Err(error @ LayoutError::Interrupted { .. }) => Err(error),
+        answer => Ok(answer.unwrap_or(false)),
+    }
+}
+
+/// A common layout, where it is as long as a right inverse of one of the two can be, so that nothing longer exists; otherwise what is not known.
+fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    for layout in [a, b] {
+        match right_inverse_within(layout, i64::MAX) {
+            Ok((inverse, true)) if inverse.size().same(&found.size()).proved() => return Ok(found),
+            Err(error @ LayoutError::Interrupted { .. }) => return Err(error),
+            _ => {}
+        }
+    }
+    let numbers =
+        || [a, b].into_iter().flat_map(|layout| layout.leaves()).flat_map(|leaf| [&leaf.extent, &leaf.stride]);
+    match numbers().find(|number| number.known().is_none()) {
+        Some(number) => Err(LayoutError::open(OP, Condition::Known, number, &N::zero())),
+        None => Err(LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES }),
+    }
 }
 
 /// How many elements lie side by side in both layouts: the size of [`max_common_layout`], at least 1 (CuTe `max_common_vector`).
@@ -101,10 +145,24 @@ pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout
     Layout::flat(leaves)
 }
 
+/// What is asked again and again how far it undoes a cut.
+struct Undoing<'a, N: Extent> {
+    outer: Outer<N>,
+    layout: &'a Layout<N>,
+    /// Whether every composition was decided.
+    exact: bool,
+}
+
 /// How many of the first indices of `cut` the layout undoes; none where the two have no composite.
-fn undone<N: Extent>(layout: &Layout<N>, cut: &Layout<N>) -> Result<Option<N>, LayoutError> {
-    let composite = match layout.compose_within(cut).and_then(|composite| composite.coalesce()) {
-        Err(error @ LayoutError::Open { .. }) => return Err(error),
+fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<N>, LayoutError> {
+    let within = cut.range().and_then(|range| stays_within(range, by.layout.size(), &[]));
+    let composite = within.and_then(|()| compose_outer(&mut by.outer, cut)).and_then(|composite| composite.coalesce());
+    let composite = match composite {
+        Err(error @ (LayoutError::Open { .. } | LayoutError::Interrupted { .. })) => return Err(error),
+        Err(LayoutError::Undecided { .. }) => {
+            by.exact = false;
+            return Ok(None);
+        }
         Err(_) => return Ok(None),
         Ok(composite) => composite,
     };
@@ -129,15 +187,24 @@ fn undone<N: Extent>(layout: &Layout<N>, cut: &Layout<N>) -> Result<Option<N>, L
     Ok(Some(covered))
 }
 
-/// The longest cut of a right inverse that is one of `layout` too.
-fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+/// The longest cut of a right inverse that is one of `layout` too, and whether it surely is the longest.
+fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Result<(Layout<N>, bool), LayoutError> {
+    let mut by = Undoing { outer: Outer::blank(), layout, exact: true };
+    by.outer.read(layout.leaves())?;
+    by.outer.work.take_up(work);
+    let best = cut_undone(r, &mut by);
+    work.take_up(&by.outer.work);
+    Ok((best?, by.exact))
+}
+
+fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layout<N>, LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let r = r.coalesce()?;
     let mut best = Layout::unit();
     let mut covered = N::one();
     for (whole, leaf) in r.leaves().iter().enumerate() {
         // The whole mode first: most often it is all or nothing.
-        let good = match undone(layout, &cut(&r, whole, leaf.extent.clone())?)? {
+        let good = match undone(by, &cut(&r, whole, leaf.extent.clone())?)? {
             Some(count) => {
                 let (good, rest) = count.divide(&covered).ok_or_else(overflow)?;
                 if rest.is_zero() == Truth::Open {
@@ -154,7 +221,7 @@ fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>) -> Result<Layout<N>
                 while bad - good > 1 {
                     let q = good + (bad - good) / 2;
                     let wanted = covered.times(&N::from(q)).ok_or_else(overflow)?;
-                    match undone(layout, &cut(&r, whole, N::from(q))?)? {
+                    match undone(by, &cut(&r, whole, N::from(q))?)? {
                         Some(count) if count.same(&wanted).proved() => good = q,
                         _ => bad = q,
                     }
@@ -179,7 +246,7 @@ fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>) -> Result<Layout<N>
 }
 
 /// A common layout by way of the greatest common domain; none where a number is not known or does not fit.
-fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Option<Layout<N>>, LayoutError> {
+fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<Layout<N>>, LayoutError> {
     let known = |layout: &Layout<N>| {
         layout.leaves().iter().all(|leaf| leaf.extent.known().is_some() && leaf.stride.known().is_some())
     };
@@ -204,5 +271,5 @@ fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Option<Layout<N>>, L
     let Ok(inverse) = Layout::flat(leaves)?.right_inverse() else { return Ok(None) };
     // Where the indices in the domain do not compose to a layout of indices, there is no joint one of this kind.
     let Ok(indices) = domain.compose_within(&inverse) else { return Ok(None) };
-    Ok(Some(longest_cut(&longest_cut(&indices, a)?, b)?))
+    Ok(Some(longest_cut(&longest_cut(&indices, a, work)?.0, b, work)?.0))
 }

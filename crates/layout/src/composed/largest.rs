@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
 use crate::composed::OuterMap;
+use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Leaf;
 
 /// How many boxes of coordinates are looked at before [`crate::Composed::cosize`] gives up.
@@ -50,6 +51,9 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
     let mut parts = BinaryHeap::new();
     parts.push(part(least, spans));
     for _ in 0..MAX_BOXES {
+        if is_requested() {
+            return None;
+        }
         let Part { bound, narrowness, least, spans: mut low } = parts.pop()?;
         if narrowness == 0 {
             return Some(bound);

@@ -13,6 +13,7 @@ use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
 use crate::algebra::vector::{cut, max_common_layout};
 use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::Leaves;
 
@@ -86,6 +87,7 @@ impl Composed {
             return Ok(false);
         }
         for start in 0..starts.size() {
+            interrupt::check(OP)?;
             let start = starts.eval(&start)?;
             let first = self.eval(&start)?;
             if first % count != 0 {

@@ -151,6 +151,11 @@ pub enum LayoutError {
         /// How many cases were examined.
         limit: usize,
     },
+    /// E0129: the caller asked searches to stop ([`crate::interrupt::request`]).
+    Interrupted {
+        /// The operation.
+        op: &'static str,
+    },
     /// E0111: complement: the strides do not form a divisibility chain.
     NotChain(Box<Chain>),
     /// E0112: modes overlap.
@@ -330,6 +335,7 @@ impl LayoutError {
             LayoutError::Uneven(_) => "E0108",
             LayoutError::OutOfDomain { .. } => "E0109",
             LayoutError::Undecided { .. } => "E0110",
+            LayoutError::Interrupted { .. } => "E0129",
             LayoutError::NotChain(_) => "E0111",
             LayoutError::Overlap(_) => "E0112",
             LayoutError::Negative { .. } => "E0113",
@@ -360,6 +366,7 @@ impl LayoutError {
             | LayoutError::Modes { op, .. }
             | LayoutError::Rank { op, .. }
             | LayoutError::Undecided { op, .. }
+            | LayoutError::Interrupted { op }
             | LayoutError::Negative { op, .. }
             | LayoutError::NotDivisible { op, .. }
             | LayoutError::Argument { op, .. }

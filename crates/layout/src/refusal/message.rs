@@ -116,6 +116,7 @@ impl fmt::Display for LayoutError {
             LayoutError::Undecided { op, limit } => {
                 write!(f, "{op}: not decided after {limit} cases; it is neither shown to exist nor refuted")
             }
+            LayoutError::Interrupted { op } => write!(f, "{op}: interrupted; nothing is known of the answer"),
             LayoutError::NotChain(chain) => chain.fmt_as(f, "does not divide"),
             LayoutError::Overlap(chain) => chain.fmt_as(f, "is more than"),
             LayoutError::Negative { op, path, stride } => {

@@ -56,8 +56,13 @@ fn examples_do_what_they_say() {
 fn every_page_fails_as_it_says_first_and_then_shows_what_works() {
     for code in codes() {
         let examples = examples(explanation(&code).unwrap());
-        // The library's parser is not reached from a program.
-        let shown = if code == "E0122" { "E0201" } else { &code };
+        let shown = match code.as_str() {
+            // The library's parser is not reached from a program.
+            "E0122" => "E0201",
+            // What is interrupted would have come to its limit.
+            "E0129" => "E0110",
+            code => code,
+        };
         assert_eq!(examples.first().map(|(_, found)| *found), Some(shown), "{code}");
         assert!(examples.iter().any(|(_, found)| !found.starts_with("E0")), "{code} shows nothing that works");
     }

@@ -12,6 +12,7 @@ use super::{OP, overflow};
 use crate::algebra::coalesce::each_coalesced;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt::Work;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 
@@ -22,6 +23,8 @@ pub(crate) struct Outer<D: Stride> {
     pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
     /// The step of the last mode, which has no end.
     last: D,
+    /// What its searches may still do; only a carry that cancels needs one.
+    pub(crate) work: Work,
 }
 
 /// A mode of the outer layout that ends, and what is known about carries out of it.
@@ -47,7 +50,7 @@ impl<D: Stride> Outer<D> {
     /// An outer layout that is about to be read.
     #[inline(always)]
     pub(crate) fn blank() -> Outer<D> {
-        Outer { levels: ArrayVec::new(), last: D::zero() }
+        Outer { levels: ArrayVec::new(), last: D::zero(), work: Work::new() }
     }
 
     /// Reads a layout.
