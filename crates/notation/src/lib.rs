@@ -31,10 +31,9 @@ mod lex;
 mod parse;
 mod reading;
 mod substitute;
-mod suggest;
 mod value;
 
-pub use batch::run_batch;
+pub use batch::{Answer, Batch, run_batch};
 pub use derive::{About, Call, Derivation, Step, call, derive};
 pub use diagnostic::Diagnostic;
 pub use eval::{Environment, evaluate};

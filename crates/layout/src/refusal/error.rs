@@ -5,7 +5,7 @@
 //! kind has a stable [code](LayoutError::code), and the notation crate holds a page for each.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::refusal::evidence::{Carry, Chain, Condition, Mixed, NoInverse, NotXor, Question, Uneven};
@@ -319,6 +319,36 @@ pub enum LayoutError {
     },
     /// E0124: no layout with XOR strides has these values.
     NotXor(Box<NotXor>),
+}
+
+/// Why something is refused, whichever crate refuses it.
+///
+/// The text is a sentence; the code is stable, and `tilewright explain` has a page on it.
+///
+/// ```
+/// use tilewright_layout::{Layout, Refusal};
+///
+/// let refusal = "(4,8):(1)".parse::<Layout>().unwrap_err();
+/// let refusal: &dyn Refusal = &refusal;
+/// assert_eq!(refusal.code(), "E0101");
+/// assert!(refusal.help().unwrap().starts_with("give every extent one stride"));
+/// ```
+pub trait Refusal: core::error::Error {
+    /// The stable code of this kind of refusal.
+    fn code(&self) -> &'static str;
+
+    /// What would help, as a sentence; none where the text says it all.
+    fn help(&self) -> Option<String>;
+}
+
+impl Refusal for LayoutError {
+    fn code(&self) -> &'static str {
+        LayoutError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        LayoutError::help(self)
+    }
 }
 
 impl LayoutError {
