@@ -21,7 +21,9 @@ fuzz_target!(|source: &str| {
             assert!(source.get(error.span.clone()).is_some(), "{error:?} splits a character");
             assert!(!error.one_line().contains('\n'));
             assert!(!error.render(source, false).is_empty());
-            let page = explanation(error.code).or_else(|| tilewright_morphism::explanation(error.code));
+            let page = explanation(error.code)
+                .or_else(|| tilewright_layout::explanation(error.code))
+                .or_else(|| tilewright_morphism::explanation(error.code));
             assert!(page.is_some(), "{} has no page", error.code);
         }
     }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tilewright_layout::{Condition, Extent, LayoutError, Question};
+use tilewright_layout::{Condition, Extent, LayoutError, Question, Refusal};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,3 +186,13 @@ impl fmt::Display for AnalysisError {
 }
 
 impl Error for AnalysisError {}
+
+impl Refusal for AnalysisError {
+    fn code(&self) -> &'static str {
+        AnalysisError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        AnalysisError::help(self)
+    }
+}

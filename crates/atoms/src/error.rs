@@ -7,12 +7,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Refusal, nearest};
 
 use crate::copy::CopyEnd;
 use crate::cotiled::NoTile;
 use crate::evidence::{BadThreadValue, Condition};
-use crate::nearest::nearest;
 use crate::shared::Major;
 
 /// Why there is no such atom or descriptor.
@@ -174,7 +173,10 @@ impl AtomError {
         name: &str,
         known: impl IntoIterator<Item = S>,
     ) -> AtomError {
-        AtomError::UnknownName { kind, name: name.into(), near: nearest(name, known) }
+        // How many names are worth showing.
+        const MOST: usize = 3;
+        let near = nearest(name, known, MOST).iter().map(|near| near.as_ref().into()).collect();
+        AtomError::UnknownName { kind, name: name.into(), near }
     }
 
     /// The stable code of this kind of error.
@@ -223,6 +225,16 @@ impl AtomError {
             _ => return None,
         };
         Some(help.into())
+    }
+}
+
+impl Refusal for AtomError {
+    fn code(&self) -> &'static str {
+        AtomError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        AtomError::help(self)
     }
 }
 

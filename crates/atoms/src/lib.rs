@@ -54,7 +54,6 @@ mod explanation;
 mod family;
 mod instructions;
 mod mma;
-mod nearest;
 mod pattern;
 mod retile;
 mod shared;

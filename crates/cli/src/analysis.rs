@@ -1,6 +1,6 @@
 //! `tilewright banks`, `access`, `suggest` and `footprint`: what layouts cost in memory.
 //!
-//! What they share: reading a layout and accesses to it, and telling refusals.
+//! What they share: reading a layout and accesses to it.
 
 pub mod access;
 pub mod banks;
@@ -8,234 +8,128 @@ pub mod footprint;
 mod options;
 pub mod suggest;
 
-use std::io::Write;
-
-use tilewright::analysis::{Access, AnalysisError, Storage};
-use tilewright::atoms::AtomError;
-use tilewright::draw::{DrawError, Touched};
-use tilewright::layout::Composed;
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use serde_json::json;
+use tilewright::analysis::{Access, Storage};
+use tilewright::draw::Touched;
+use tilewright::layout::{Composed, nearest};
+use tilewright::{Tree, Value};
 
 use options::Lanes;
 
-use crate::json::Object;
+use crate::json::Json;
+use crate::output::Failure;
 use crate::picture::Window;
-use crate::terminal::{Failure, Terminal};
+use crate::reader::{Reader, plain, unknown};
 
-/// Why there is no answer: it is refused, or the command was not used as it should be.
-pub enum Stop {
-    Refused { code: &'static str, message: String, help: Option<String> },
-    Failed(Failure),
-}
-
-impl From<AnalysisError> for Stop {
-    fn from(error: AnalysisError) -> Stop {
-        Stop::Refused { code: error.code(), message: error.to_string(), help: error.help() }
+/// Where the elements of a layout lie.
+fn storage(source: &str, reader: &mut Reader) -> Result<Storage, Failure> {
+    match reader.value(source)? {
+        Value::SymbolLayout(layout) => Ok(Storage::at_launch(&layout)?),
+        Value::SymbolComposed(map) => Ok(Storage::composed_at_launch(&map)?),
+        Value::Composed(map) => Ok(Storage::from(&map)),
+        Value::XorLayout(layout) => Ok(Storage::from(&layout)),
+        Value::Swizzle(swizzle) => Ok(Storage::from(&swizzle.layout()?)),
+        value => match plain(&value) {
+            Some(layout) => Ok(Storage::from(&layout)),
+            None => Err(Failure::not(source, &value, "a layout of offsets")),
+        },
     }
 }
 
-impl From<DrawError> for Stop {
-    fn from(error: DrawError) -> Stop {
-        Stop::Refused { code: error.code(), message: error.to_string(), help: Some(error.help()) }
-    }
-}
-
-impl From<AtomError> for Stop {
-    fn from(error: AtomError) -> Stop {
-        Stop::Refused { code: error.code(), message: error.to_string(), help: error.help() }
-    }
-}
-
-impl From<tilewright::LayoutError> for Stop {
-    fn from(error: tilewright::LayoutError) -> Stop {
-        Stop::from(AnalysisError::from(error))
-    }
-}
-
-impl From<crate::draw::Stop> for Stop {
-    fn from(stop: crate::draw::Stop) -> Stop {
-        match stop {
-            crate::draw::Stop::Refused { code, message, help } => Stop::Refused { code, message, help: Some(help) },
-            crate::draw::Stop::Failed(failure) => Stop::Failed(failure),
-        }
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop::Failed(failure)
-    }
-}
-
-impl From<std::io::Error> for Stop {
-    fn from(error: std::io::Error) -> Stop {
-        Stop::Failed(Failure::Io(error))
-    }
-}
-
-fn usage(message: impl Into<String>) -> Stop {
-    Stop::Failed(Failure::Usage(message.into()))
-}
-
-/// Tells a refusal, as JSON to standard output where that is wanted.
-fn told(done: Result<(), Stop>, json: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    match done {
-        Ok(()) => Ok(()),
-        Err(Stop::Failed(failure)) => Err(failure),
-        Err(Stop::Refused { code, message, help }) if json => {
-            let mut error = Object::new();
-            error.text("code", code);
-            error.text("message", &message);
-            match &help {
-                Some(help) => error.text("help", help),
-                None => error.raw("help", "null"),
+/// A tile whose offsets are known.
+fn tile(source: &str, reader: &mut Reader) -> Result<Composed, Failure> {
+    Ok(match reader.value(source)? {
+        Value::Composed(map) => map,
+        Value::Swizzle(swizzle) => swizzle.layout()?,
+        Value::XorLayout(layout) => layout.bit_matrix()?.to_composed(&layout.shape())?,
+        value => match (plain(&value), unknown(source, &value)) {
+            (Some(layout), _) => Composed::from(&layout),
+            (None, Some(advice)) => {
+                let why = "swizzles and paddings are compared by the banks of every offset";
+                return Err(Failure::Value(format!("{why}; that can be done {advice}")));
             }
-            let mut object = Object::new();
-            object.raw("error", &error.end());
-            writeln!(terminal.out, "{}", object.end())?;
-            Err(Failure::Refused)
-        }
-        Err(Stop::Refused { code, message, help }) => {
-            let help = help.map(|help| format!("  help: {help}\n")).unwrap_or_default();
-            terminal.message(&format!("error[{code}]: {message}\n{help}"));
-            Err(Failure::Refused)
-        }
-    }
+            (None, None) => return Err(Failure::not(source, &value, "a layout of offsets")),
+        },
+    })
 }
 
-/// What evaluates expressions, each with the names of those before it.
-struct Reader<'a> {
-    environment: Environment,
-    terminal: &'a mut Terminal,
+/// The accesses that are written; if none is, that by which the layout is one of threads and values.
+fn accesses(lanes: &Lanes, shape: &Tree<i64>, reader: &mut Reader) -> Result<Vec<Access>, Failure> {
+    let Lanes { width: bits, vector, access: specs } = lanes;
+    if specs.is_empty() {
+        return Ok(vec![Access::thread_values(shape, *bits, *vector)?]);
+    }
+    specs.iter().map(|spec| access(spec.trim(), shape, [*bits, *vector], reader)).collect()
 }
 
-impl Reader<'_> {
-    fn new(terminal: &mut Terminal) -> Reader<'_> {
-        Reader { environment: Environment::new(), terminal }
-    }
+/// The accesses that have names.
+const PATTERNS: [&str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
 
-    fn value(&mut self, source: &str) -> Result<Value, Stop> {
-        evaluate(source, &mut self.environment).map_err(|error| self.terminal.report(&error, source).into())
-    }
-
-    fn storage(&mut self, source: &str) -> Result<Storage, Stop> {
-        match self.value(source)? {
-            Value::SymbolLayout(layout) => Ok(Storage::at_launch(&layout)?),
-            Value::SymbolComposed(map) => Ok(Storage::composed_at_launch(&map)?),
-            Value::Composed(map) => Ok(Storage::from(&map)),
-            Value::XorLayout(layout) => Ok(Storage::from(&layout)),
-            Value::Swizzle(swizzle) => Ok(Storage::from(&swizzle.layout()?)),
-            value => plain(&value).map(|layout| Storage::from(&layout)).ok_or_else(|| not(&value, "layout of offsets")),
-        }
-    }
-
-    /// A tile whose offsets are known.
-    fn tile(&mut self, source: &str) -> Result<Composed, Stop> {
-        Ok(match self.value(source)? {
-            Value::Composed(map) => map,
-            Value::Swizzle(swizzle) => swizzle.layout()?,
-            Value::XorLayout(layout) => layout.bit_matrix()?.to_composed(&layout.shape())?,
-            value => match (plain(&value), value.parameters().first()) {
-                (Some(layout), _) => Composed::from(&layout),
-                (None, Some(name)) => {
-                    return Err(usage(format!(
-                        "swizzles and paddings are compared by the banks of every offset, so {name} must be known: substitute(A, {name}, 64)"
-                    )));
+fn access(spec: &str, shape: &Tree<i64>, [bits, vector]: [i64; 2], reader: &mut Reader) -> Result<Access, Failure> {
+    let (name, own) = match spec.split_once(':') {
+        Some((name, own)) if is_word(name) => match own.parse() {
+            Ok(own) => (name, Some(own)),
+            Err(_) => (spec, None),
+        },
+        _ => (spec, None),
+    };
+    let wide = own.unwrap_or(vector);
+    let matrices = name.strip_prefix("ldmatrix").or_else(|| name.strip_prefix("stmatrix"));
+    let access = match (name, matrices) {
+        ("threads", _) => Access::thread_values(shape, bits, wide)?,
+        ("rows", _) => Access::rows(shape, bits, wide)?,
+        ("columns", _) => Access::columns(shape, bits, wide)?,
+        (_, Some(rest)) => {
+            let (count, transposed) = match rest.strip_suffix(".trans") {
+                Some(count) => (count, true),
+                None => (rest, false),
+            };
+            let count = match count {
+                ".x1" | "" => 1,
+                ".x2" => 2,
+                ".x4" => 4,
+                _ => {
+                    let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
+                    return Err(Failure::Usage(format!("there is no access `{name}`: {known}")));
                 }
-                (None, None) => return Err(not(&value, "layout of offsets")),
-            },
-        })
-    }
-
-    fn layout(&mut self, source: &str) -> Result<Layout, Stop> {
-        let value = self.value(source)?;
-        plain(&value).ok_or_else(|| not(&value, "layout"))
-    }
-
-    fn shape(&mut self, source: &str) -> Result<Tree<i64>, Stop> {
-        match self.value(source)? {
-            Value::Int(extent) => Ok(Tree::from(extent)),
-            Value::Tree(shape) => Ok(shape),
-            value => Err(not(&value, "shape")),
+            };
+            return Ok(Access::matrices(shape, bits, count, transposed)?.named(name));
         }
-    }
-
-    /// The accesses that are written; if none is, that by which the layout is one of threads and values.
-    fn accesses(&mut self, lanes: &Lanes, shape: &Tree<i64>) -> Result<Vec<Access>, Stop> {
-        let Lanes { width: bits, vector, access: specs } = lanes;
-        let (bits, vector) = (*bits, *vector);
-        if specs.is_empty() {
-            return Ok(vec![Access::thread_values(shape, bits, vector)?]);
+        _ if is_word(name) => {
+            let meant = nearest(name, PATTERNS, 1);
+            let meant = meant.first().map_or(String::new(), |near| format!(" (`{near}` is near)"));
+            let known =
+                "threads, rows, columns, ldmatrix.x1 and the like, or a layout from (thread, value) to an index";
+            return Err(Failure::Usage(format!("there is no access `{name}`{meant}: write {known}")));
         }
-        specs.iter().map(|spec| self.access(spec, shape, bits, vector)).collect()
-    }
-
-    fn access(&mut self, spec: &str, shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, Stop> {
-        let spec = spec.trim();
-        let (name, own) = match spec.split_once(':') {
-            Some((name, own)) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.') => {
-                match (name.starts_with(|c: char| c.is_ascii_alphabetic()), own.parse()) {
-                    (true, Ok(own)) => (name, Some(own)),
-                    _ => (spec, None),
-                }
-            }
-            _ => (spec, None),
-        };
-        let wide = own.unwrap_or(vector);
-        let matrices = name.strip_prefix("ldmatrix").or_else(|| name.strip_prefix("stmatrix"));
-        let access = match (name, matrices) {
-            ("threads", _) => Access::thread_values(shape, bits, wide)?,
-            ("rows", _) => Access::rows(shape, bits, wide)?,
-            ("columns", _) => Access::columns(shape, bits, wide)?,
-            (_, Some(rest)) => {
-                let (count, transposed) = match rest.strip_suffix(".trans") {
-                    Some(count) => (count, true),
-                    None => (rest, false),
-                };
-                let count = match count {
-                    ".x1" | "" => 1,
-                    ".x2" => 2,
-                    ".x4" => 4,
-                    _ => return Err(usage(format!("`{name}` is no instruction: .x1, .x2 and .x4 are, then .trans"))),
-                };
-                return Ok(Access::matrices(shape, bits, count, transposed)?.named(name));
-            }
-            _ => Access::new(spec, &self.layout(spec)?, bits, vector)?,
-        };
-        Ok(if own.is_some() { access.named(spec) } else { access })
-    }
+        _ => Access::new(spec, &reader.layout(spec)?, bits, vector)?,
+    };
+    Ok(if own.is_some() { access.named(spec) } else { access })
 }
 
-/// The layout that a value is; a shape is its compact layout.
-fn plain(value: &Value) -> Option<Layout> {
-    match value {
-        Value::Layout(layout) => Some(layout.clone()),
-        Value::Tree(shape) => Layout::compact(shape).ok(),
-        Value::Int(extent) => Layout::compact(&Tree::from(*extent)).ok(),
-        _ => None,
-    }
-}
-
-fn not(value: &Value, wanted: &str) -> Stop {
-    usage(format!("a {} is no {wanted}", value.kind()))
+/// Whether a text is a word, and no expression.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
 }
 
 /// The fields that say what an access is.
-fn access_json(access: &Access) -> String {
-    let mut object = Object::new();
-    object.text("name", access.name());
-    object.text("pattern", &access.pattern().to_string());
-    for (name, value) in [
-        ("bits", access.bits()),
-        ("vector", access.vector()),
-        ("bytes", access.bytes()),
-        ("lanes", access.lanes()),
-        ("threads", access.threads()),
-        ("instructions", access.instructions()),
-    ] {
-        object.raw(name, &value.to_string());
-    }
-    object.end()
+fn access_json(access: &Access) -> Json {
+    json!({
+        "name": access.name(),
+        "pattern": access.pattern().to_string(),
+        "bits": access.bits(),
+        "vector": access.vector(),
+        "bytes": access.bytes(),
+        "lanes": access.lanes(),
+        "threads": access.threads(),
+        "instructions": access.instructions(),
+    })
+}
+
+/// A line of memory as a number, or as text where it is not known.
+fn line_json(line: &str) -> Json {
+    line.parse::<i64>().map_or_else(|_| Json::from(line), Json::from)
 }
 
 /// An access in words: `rows: 512 threads, 16 bytes each`.

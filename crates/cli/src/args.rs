@@ -13,7 +13,10 @@ Examples:
   printf '8:2 o 4:2\\n4:1 o 2:2\\n' | tilewright eval -  one result for each line
 
 A layout is shape:stride, as in ((2,2),3):((24,2),8). `tilewright functions` lists the language.
-Exit status: 0 if all went well, 1 if an expression has an error or a check fails, 2 for wrong usage.";
+With --json every command answers with JSON objects, one on a line, failures included.
+
+Exit status: 0 if all went well; 1 if the answer is no, an expression is refused, or a file cannot
+be read or written; 2 for wrong usage; 3 if a check found nothing wrong, but looked only at a part.";
 
 /// Layouts: evaluate, draw, check and explain them.
 #[derive(Debug, Parser)]
@@ -22,6 +25,10 @@ pub struct Args {
     /// When to use colour; `auto` asks whether the output is a terminal, and respects NO_COLOR.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
+
+    /// Answer with JSON objects, one on a line.
+    #[arg(long, global = true)]
+    pub json: bool,
 
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -35,21 +42,20 @@ Examples:
   tilewright eval '(6,2):(8,2) o (4,3):(3,1)'
   tilewright eval 'A = (4,8):(8,1); A.logical_divide([2:1;4:1])'
   tilewright eval --json 'complement(4:2, 24)'
+  tilewright eval --file programs.txt
   tilewright eval - < programs.txt
 
-INPUT is a file if there is one of that name; else it is an expression. A file and standard
-input hold one program a line and give one line for each: its value, or `error: ` and the message.
+A file and standard input hold one program a line and give one line for each: its value, `error: `
+and the message, or nothing for a line that is empty or a comment. Each answer is written before
+more input is waited for.
 
 With --json each result is an object on one line: `text` (canonical) and `kind`, for a layout also
 `shape`, `stride`, `size`, `cosize`, `rank` and `depth`. An error is an object `error` with `code`,
-`message`, `start`, `end` (bytes of the program) and `help`.")]
+`message`, `start`, `end` (bytes of the program), `help` and `source`. A line without a program
+gives null.")]
     Eval {
-        /// An expression, the name of a file, or `-` for standard input.
-        #[arg(allow_hyphen_values = true)]
-        input: String,
-        /// Print JSON objects instead of text.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        options: crate::eval::Options,
     },
 
     /// Evaluate expressions interactively.
@@ -72,7 +78,7 @@ The ticks of a nested mode have a line for each leaf, and rules stand where a le
         /// List index, coordinate and offset instead of drawing a grid.
         #[arg(long)]
         table: bool,
-        /// Draw everything, however large.
+        /// Draw everything: up to a million cells, or four million lines of a table.
         #[arg(long)]
         all: bool,
     },
@@ -197,7 +203,7 @@ an order and a parity.")]
         options: crate::analysis::footprint::Options,
     },
 
-    /// Check an equality of two layouts, or the law of an operation, at every index.
+    /// Check an equality of two layouts, or the law of an operation.
     #[command(after_help = "\
 Examples:
   tilewright check '(4,2):(2,1)' '(2,2,2):(2,4,1)'     are these the same function?
@@ -205,7 +211,8 @@ Examples:
   tilewright check 'complement(4:2, 24)'               disjoint, ordered, and filling [0,24)?
   tilewright check 'is_injective((4,8):(8,1))'         is this true?
 
-Exit status 1 if it does not hold; then the first coordinate at which it fails is shown.")]
+Exit status 1 if it does not hold; then the first coordinate at which it fails is shown. Exit
+status 3 if nothing was found wrong, but indices or numbers were left out: then it may not hold.")]
     Check {
         /// An expression: its outermost operation is checked; with OTHER, it is compared.
         #[arg(allow_hyphen_values = true)]
@@ -395,9 +402,6 @@ Exit status 1 if it is not.")]
         /// An expression whose value is a layout.
         #[arg(allow_hyphen_values = true)]
         expression: String,
-        /// Print a JSON object instead of text.
-        #[arg(long)]
-        json: bool,
     },
 
     /// Work through one tiling problem, printing and checking each layout.

@@ -2,16 +2,15 @@
 
 mod card;
 
-use std::io::Write;
-
 use clap::Args;
 use tilewright::atoms::{
     Arch, AtomError, BulkCopy, BulkFamily, CopyAtom, CopyFamily, Family, Known, MmaAtom, MmaFamily, ValueType,
 };
 
-use crate::json;
+use crate::json::{self, Json};
+use crate::output::Failure;
 use crate::picture::{Paint, Window, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -23,9 +22,6 @@ pub struct Options {
     /// Only matrix products with values of a type, such as BF16 or E4M3.
     #[arg(long = "type", value_name = "TYPE", value_parser = parsed::<ValueType>)]
     value_type: Option<ValueType>,
-    /// Print JSON objects instead of text, one on a line.
-    #[arg(long)]
-    json: bool,
     /// Draw all of a tile, however large.
     #[arg(long)]
     all: bool,
@@ -54,16 +50,16 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         return write_copy(&atom, options, terminal);
     }
     if let Ok(copy) = BulkCopy::named(name) {
-        return write_bulk(&copy, options, terminal);
+        return write_bulk(&copy, terminal);
     }
     if products().next().is_none() && copies().next().is_none() && bulks().next().is_none() {
         return Err(Failure::Usage(options.nothing(name)));
     }
-    if options.json {
+    if terminal.json {
         let objects = products().map(|family| object("product", family));
         let objects = objects.chain(copies().map(|family| object("copy", family)));
         for object in objects.chain(bulks().map(|family| object("bulk copy", family))) {
-            writeln!(terminal.out, "{object}")?;
+            terminal.object(&object)?;
         }
         return Ok(());
     }
@@ -87,7 +83,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         bulks().for_each(|family| bulk_line(&mut text, family));
     }
     text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows who holds what.\n");
-    Ok(terminal.out.write_all(text.as_bytes())?)
+    Ok(terminal.text(&text)?)
 }
 
 impl Options {
@@ -123,7 +119,7 @@ fn known(name: &str) -> Option<String> {
 }
 
 /// A family as a JSON object.
-fn object<A: Known>(kind: &str, family: &Family<A>) -> String {
+fn object<A: Known>(kind: &str, family: &Family<A>) -> Json {
     json::family(kind, family.pattern(), family.arch().name(), family.names().len())
 }
 
@@ -192,26 +188,26 @@ fn span(first: i64, last: i64) -> String {
 }
 
 fn write_product(atom: &MmaAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", json::product(atom))?);
+    if terminal.json {
+        return Ok(terminal.object(&json::product(atom))?);
     }
     let text = card::product(atom, options.window(terminal), terminal.colour);
-    Ok(terminal.out.write_all(text.as_bytes())?)
+    Ok(terminal.text(&text)?)
 }
 
 fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", json::copy(atom))?);
+    if terminal.json {
+        return Ok(terminal.object(&json::copy(atom))?);
     }
     let text = card::copy(atom, options.window(terminal), terminal.colour);
-    Ok(terminal.out.write_all(text.as_bytes())?)
+    Ok(terminal.text(&text)?)
 }
 
-fn write_bulk(copy: &BulkCopy, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", json::bulk_copy(copy))?);
+fn write_bulk(copy: &BulkCopy, terminal: &mut Terminal) -> Result<(), Failure> {
+    if terminal.json {
+        return Ok(terminal.object(&json::bulk_copy(copy))?);
     }
-    Ok(terminal.out.write_all(card::bulk_copy(copy, terminal.colour).as_bytes())?)
+    Ok(terminal.text(&card::bulk_copy(copy, terminal.colour))?)
 }
 
 impl Options {

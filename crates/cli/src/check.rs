@@ -1,66 +1,182 @@
 //! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its law.
+//!
+//! Law: "holds" is said of what was tested at every index or decided by the algebra, which proves what it
+//! says. Where neither is so, the answer is how far the test came, and the exit status is another.
 
-use std::io::Write;
-
+use serde_json::json;
 use tilewright::layout::symbolic::Values;
 use tilewright::notation::{Call, call};
-use tilewright::{Environment, Value, evaluate};
+use tilewright::{Environment, Layout, Value, evaluate};
 
+use crate::json::extend;
 use crate::launch;
 use crate::law::{self, Verdict};
-use crate::map;
+use crate::map::{self, Map};
+use crate::output::Failure;
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::Reader;
+use crate::terminal::Terminal;
+
+/// What is known about a claim.
+struct Finding {
+    /// The claim, as a formula.
+    law: String,
+    answer: Answer,
+}
+
+enum Answer {
+    /// It holds: what shows it, in words.
+    Holds(String),
+    /// It fails: where, in words.
+    Fails(String),
+    /// Nothing was found wrong: how far the search came, in words.
+    Open(String),
+}
 
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut values = Vec::new();
-    for source in [left, right] {
-        match evaluate(source, &mut Environment::new()) {
-            Ok(value) => values.push(value),
-            Err(diagnostic) => return Err(terminal.report(&diagnostic, source)),
-        }
+    let (a, b) = (Reader::default().value(left)?, Reader::default().value(right)?);
+    let (x, y) = (map::of(&a), map::of(&b));
+    let law = "left(i) = right(i)";
+    // A shape beside a layout is its compact layout.
+    let functions = [&x, &y].into_iter().any(Option::is_some);
+    let finding = match (map::of_operand(&a), map::of_operand(&b)) {
+        (Some(x), Some(y)) if functions => same(&x, &y, [&a, &b], law),
+        _ if a == b => Finding { law: "left = right".to_owned(), answer: Answer::Holds(String::new()) },
+        (Some(_), Some(_)) => different(),
+        _ => match equivalent(&a, &b) {
+            Some(Ok(true)) => Finding { law: law.to_owned(), answer: Answer::Holds(PROVED.to_owned()) },
+            Some(Ok(false)) => Finding { law: law.to_owned(), answer: Answer::Fails(REFUTED.to_owned()) },
+            Some(Err(reason)) => same_at_launch(&a, &b, law, &reason),
+            None => different(),
+        },
+    };
+    let values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
+    let fields = json!({ "left": a.to_string(), "right": b.to_string() });
+    conclude(&values, fields, &finding, terminal)
+}
+
+/// That two values which are no functions are not the same.
+fn different() -> Finding {
+    Finding { law: "left = right".to_owned(), answer: Answer::Fails("the values differ".to_owned()) }
+}
+
+const PROVED: &str = "by the algebra, whatever its numbers";
+const REFUTED: &str = "the algebra shows that they differ";
+
+/// Whether two maps are the same function: at every index where that is done at once, else by the algebra.
+fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
+    if a.size() <= law::MOST || a.size() != b.size() {
+        return of_verdict(law::same(a, b, law));
     }
-    let [a, b] = values.as_slice() else { return Err(Failure::Usage("two expressions are needed".to_owned())) };
-    let functions = map::of(a).is_some() || map::of(b).is_some();
-    match (map::of_operand(a), map::of_operand(b)) {
-        (Some(left), Some(right)) if functions => {
-            writeln!(terminal.out, "left:  {a}\nright: {b}")?;
-            let verdict = law::same(&left, &right, "left(i) = right(i)");
-            conclude(&verdict, terminal)
+    let answer = match equivalent(values[0], values[1]) {
+        Some(Ok(true)) => Answer::Holds(format!("at all {} indices, by the algebra", a.size())),
+        Some(Ok(false)) => {
+            let first = match values {
+                [Value::Layout(a), Value::Layout(b)] => first_difference(a, b),
+                _ => None,
+            };
+            let value = |map: &Map, index| map.value(index).map_or_else(|error| error.to_string(), |v| v.to_string());
+            match first {
+                Some(index) => Answer::Fails(format!(
+                    "at coordinate {} (index {index}): the left = {}, but the right = {}",
+                    a.coordinate(index),
+                    value(a, index),
+                    value(b, index)
+                )),
+                None => match law::same(a, b, law).failure {
+                    Some(failure) => Answer::Fails(failure),
+                    None => Answer::Fails(format!("{REFUTED}, after the first {} indices", law::MOST)),
+                },
+            }
         }
-        _ if a == b => {
-            let line = painted("holds: the values are equal", Paint::Good, terminal.colour);
-            Ok(writeln!(terminal.out, "{a}\n{line}")?)
-        }
-        _ => {
-            writeln!(terminal.out, "left:  {a}\nright: {b}")?;
-            writeln!(terminal.out, "{}", painted("fails: the values differ", Paint::Bad, terminal.colour))?;
-            Err(Failure::Refused)
-        }
+        _ => return of_verdict(law::same(a, b, law)),
+    };
+    Finding { law: law.to_owned(), answer }
+}
+
+/// Whether two values are the same function, by the algebra; none where they are no functions.
+///
+/// The error is why that is not decided.
+fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
+    let mut environment = Environment::new();
+    environment.bind("left", a.clone());
+    environment.bind("right", b.clone());
+    match evaluate("equivalent(left, right)", &mut environment) {
+        Ok(Value::Bool(same)) => Some(Ok(same)),
+        Ok(_) => None,
+        // Refusals of the algebra; the others are about arguments that are no functions.
+        Err(error) if error.code.starts_with("E01") => Some(Err(error.message)),
+        Err(_) => None,
     }
 }
 
+/// The first index at which two layouts of one size differ; none where they are the same function.
+///
+/// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides differ, they
+/// differ at `p`. If only their next extents do, the shorter mode ends at some index: there the longer one
+/// takes one step more, and the other takes another, or the two modes would have been one.
+fn first_difference(a: &Layout, b: &Layout) -> Option<i64> {
+    let (a, b) = (a.coalesce().ok()?, b.coalesce().ok()?);
+    let mut reached = 1_i64;
+    for (x, y) in a.leaves().iter().zip(b.leaves()) {
+        if x.stride != y.stride {
+            return Some(reached);
+        }
+        reached = reached.checked_mul(x.extent.min(y.extent))?;
+        if x.extent != y.extent {
+            return Some(reached);
+        }
+    }
+    None
+}
+
+/// Tests functions whose numbers become known at launch at some numbers.
+fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Finding {
+    let choices = launch::choices(&[a, b]).unwrap_or_default();
+    let mut tested = 0;
+    for choice in &choices {
+        let (Ok(x), Ok(y)) = (a.substitute(choice), b.substitute(choice)) else { continue };
+        let (Some(x), Some(y)) = (map::of_operand(&x), map::of_operand(&y)) else { continue };
+        if let Some(failure) = law::same(&x, &y, law).failure {
+            let failure = format!("where {}: {failure}", launch::named(&[a, b], choice));
+            return Finding { law: law.to_owned(), answer: Answer::Fails(failure) };
+        }
+        tested += 1;
+    }
+    let answer = Answer::Open(format!("for {tested} choices of numbers; for all of them it is open: {reason}"));
+    Finding { law: law.to_owned(), answer }
+}
+
 pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
-    let call = match call(source, &mut Environment::new()) {
-        Ok(call) => call,
-        Err(diagnostic) => return Err(terminal.report(&diagnostic, source)),
-    };
+    let call = call(source, &mut Environment::new()).map_err(|error| Failure::of_expression(error, source))?;
     let Some(call) = call else {
         return Err(Failure::Usage(
             "the expression has no operation to check; give a second one to compare it with".to_owned(),
         ));
     };
-    let verdict = match launch::choices(&operands(&call)) {
+    let finding = match launch::choices(&operands(&call)) {
         Some(choices) => at_launch(&call, &choices),
-        None => law::of(call.function, &call.arguments, &call.value),
+        None => law::of(call.function, &call.arguments, &call.value).map(|verdict| by_algebra(&call, verdict)),
     };
-    let Some(verdict) = verdict else {
-        return Err(Failure::Usage(format!("no law of '{}' can be checked on these arguments", call.function)));
+    let Some(finding) = finding else {
+        return Err(Failure::Value(format!("no law of '{}' can be checked on these arguments", call.function)));
     };
-    if !matches!(call.value, Value::Bool(_)) {
-        writeln!(terminal.out, "R = {}", call.value)?;
+    let result = if matches!(call.value, Value::Bool(_)) { String::new() } else { format!("R = {}\n", call.value) };
+    conclude(&result, json!({ "result": call.value.to_string() }), &finding, terminal)
+}
+
+/// What came of a test; where it did not get to the end and its law is an equality, the algebra decides.
+fn by_algebra(call: &Call, verdict: Verdict) -> Finding {
+    let whole = verdict.tested == verdict.total || verdict.failure.is_some();
+    if !whole
+        && matches!(call.function, "coalesce" | "coalesce_z" | "flatten" | "group")
+        && let Some(first) = call.arguments.first()
+        && let Some(Ok(true)) = equivalent(first, &call.value)
+    {
+        let answer = Answer::Holds(format!("at all {} indices, by the algebra", verdict.total));
+        return Finding { law: verdict.law, answer };
     }
-    conclude(&verdict, terminal)
+    of_verdict(verdict)
 }
 
 /// The value of a call and its arguments.
@@ -69,47 +185,100 @@ fn operands(call: &Call) -> Vec<&Value> {
 }
 
 /// The law of a call whose numbers become known at launch, tested at some of them.
-fn at_launch(call: &Call, choices: &[Values]) -> Option<Verdict> {
-    let mut whole = Verdict { law: String::new(), tested: 0, total: 0, failure: None };
+fn at_launch(call: &Call, choices: &[Values]) -> Option<Finding> {
+    let (mut law, mut tested, mut count) = (String::new(), 0_i64, 0);
     for choice in choices {
         let arguments: Result<Vec<Value>, _> = call.arguments.iter().map(|value| value.substitute(choice)).collect();
         let (Ok(arguments), Ok(value)) = (arguments, call.value.substitute(choice)) else { continue };
         let verdict = law::of(call.function, &arguments, &value)?;
-        whole.law = format!("{}, for {} choices of numbers", verdict.law, choices.len());
-        whole.tested += verdict.tested;
-        whole.total += verdict.total;
         if let Some(failure) = verdict.failure {
-            whole.failure = Some(format!("where {}: {failure}", launch::named(&operands(call), choice)));
-            break;
+            let failure = format!("where {}: {failure}", launch::named(&operands(call), choice));
+            return Some(Finding { law: verdict.law, answer: Answer::Fails(failure) });
         }
+        law = verdict.law;
+        tested = tested.saturating_add(verdict.tested);
+        count += 1;
     }
-    (whole.total > 0).then_some(whole)
+    let places = format!("at {tested} indices, for {count} choices of numbers; the others are not checked");
+    (count > 0).then_some(Finding { law, answer: Answer::Open(places) })
 }
 
-/// Prints what came of a test; a law that fails is an error.
-fn conclude(verdict: &Verdict, terminal: &mut Terminal) -> Result<(), Failure> {
-    let colour = terminal.colour;
-    let law = &verdict.law;
-    match &verdict.failure {
-        Some(failure) => {
-            writeln!(terminal.out, "{}", painted(&format!("fails: {law}"), Paint::Bad, colour))?;
-            writeln!(terminal.out, "  {failure}")?;
-            Err(Failure::Refused)
+/// What a test says.
+fn of_verdict(verdict: Verdict) -> Finding {
+    let Verdict { law, tested, total, failure } = verdict;
+    let answer = match failure {
+        Some(failure) => Answer::Fails(failure),
+        None if tested == total && total == 1 => Answer::Holds(String::new()),
+        None if tested == total => Answer::Holds(format!("at all {total} indices")),
+        None if tested == 0 => {
+            Answer::Open(format!("but nothing was tested: there are {total} indices, more than {}", law::MOST))
         }
-        None if verdict.tested == 0 => {
-            writeln!(terminal.out, "not checked: {law}; there are {} indices, more than {}", verdict.total, law::MOST)?;
-            Err(Failure::Refused)
+        None => Answer::Open(format!("at the first {tested} of {total} indices; the rest is not checked")),
+    };
+    Finding { law, answer }
+}
+
+/// Tells what came of a test; a claim that fails and one that stays open are failures.
+fn conclude(
+    values: &str,
+    mut fields: serde_json::Value,
+    finding: &Finding,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let Finding { law, answer } = finding;
+    let (holds, word, detail, paint) = match answer {
+        Answer::Holds(how) => (Some(true), "holds", how, Paint::Good),
+        Answer::Fails(place) => (Some(false), "fails", place, Paint::Bad),
+        Answer::Open(how) => (None, "no failure found", how, Paint::Strong),
+    };
+    if terminal.json {
+        extend(&mut fields, json!({ "law": law, "holds": holds, "detail": detail }));
+        terminal.object(&fields)?;
+    } else {
+        let line = match answer {
+            Answer::Fails(place) => {
+                format!("{}\n  {place}", painted(&format!("{word}: {law}"), paint, terminal.colour))
+            }
+            _ if detail.is_empty() => painted(&format!("{word}: {law}"), paint, terminal.colour),
+            _ => painted(&format!("{word}: {law}, {detail}"), paint, terminal.colour),
+        };
+        terminal.text(&format!("{values}{line}\n"))?;
+    }
+    match holds {
+        Some(true) => Ok(()),
+        Some(false) => Err(Failure::No),
+        None => Err(Failure::Partly),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of all pairs of small layouts of one size, the first difference is where a walk finds it.
+    #[test]
+    fn the_first_difference_is_found_without_a_walk() {
+        let mut layouts: Vec<Layout> = Vec::new();
+        for shape in ["12", "(2,6)", "(6,2)", "(3,4)", "(4,3)", "(2,3,2)", "(2,2,3)", "(3,2,2)", "(1,12)"] {
+            let shape: tilewright::Tree<i64> = shape.parse().unwrap();
+            for code in 0..6_i64.pow(u32::try_from(shape.rank()).unwrap()) {
+                let mut rest = code;
+                let strides = shape.map(|_| {
+                    let stride = [-1, 0, 1, 2, 4, 6][usize::try_from(rest % 6).unwrap()];
+                    rest /= 6;
+                    stride
+                });
+                layouts.push(Layout::new(&shape, &strides).unwrap());
+            }
         }
-        None if verdict.total == 1 => {
-            Ok(writeln!(terminal.out, "{}", painted(&format!("holds: {law}"), Paint::Good, colour))?)
+        let mut differ = 0;
+        for a in &layouts {
+            for b in &layouts {
+                let walked = (0..12).find(|index| a.eval(index) != b.eval(index));
+                assert_eq!(first_difference(a, b), walked, "{a} {b}");
+                differ += usize::from(walked.is_some());
+            }
         }
-        None => {
-            let places = if verdict.tested == verdict.total {
-                format!("at all {} indices", verdict.total)
-            } else {
-                format!("at the first {} of {} indices", verdict.tested, verdict.total)
-            };
-            Ok(writeln!(terminal.out, "{}", painted(&format!("holds: {law}, {places}"), Paint::Good, colour))?)
-        }
+        assert!(differ > 1000 && differ < layouts.len().pow(2));
     }
 }

@@ -3,6 +3,7 @@
 //! Law: the formulas say everything, and a picture shows it once more for the eye. An operation that has no picture of its own shows the layouts that go in
 //! and the one that comes out. What cannot be drawn is told without a picture.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use tilewright::draw::{
@@ -13,10 +14,12 @@ use tilewright::layout::{Coord, LayoutError};
 use tilewright::notation::{About, Call, Derivation, derive};
 use tilewright::{Environment, Layout, Value};
 
-use crate::draw::{plain, swizzles, tiling};
+use crate::draw::{swizzles, tiling};
 use crate::map;
+use crate::output::{Failure, write_file};
 use crate::picture;
-use crate::terminal::{Failure, Terminal};
+use crate::reader::plain;
+use crate::terminal::Terminal;
 
 /// One operation of a derivation: its formula, the lines about it, and its pictures.
 struct Section {
@@ -28,32 +31,27 @@ struct Section {
 
 /// Tells on the terminal how the value of an expression comes about, or why there is none.
 pub fn tell(source: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
-    use std::io::Write;
     let derivation = derive(source, environment);
-    write!(terminal.out, "{derivation}")?;
+    let mut text = derivation.to_string();
     if !brief {
         let sections = sections(&derivation, Medium::Terminal);
         let several = sections.iter().filter(|section| !section.figures.is_empty()).count() > 1;
         let colours = picture::colours(terminal.colour);
         for section in &sections {
             if several && !section.figures.is_empty() {
-                writeln!(terminal.out, "\n{}", section.formula)?;
+                let _ = writeln!(text, "\n{}", section.formula);
             }
             for figure in &section.figures {
-                let text = figure.picture(terminal.window(), colours).text(2, colours, draw::Mode::Light);
-                writeln!(terminal.out, "\n{}", text.trim_end_matches('\n'))?;
+                let picture = figure.picture(terminal.window(), colours).text(2, colours, draw::Mode::Light);
+                let _ = writeln!(text, "\n{}", picture.trim_end_matches('\n'));
             }
         }
     }
-    match derivation.value {
-        Ok(_) => Ok(()),
-        Err(diagnostic) => {
-            if !derivation.steps.is_empty() {
-                writeln!(terminal.out)?;
-            }
-            Err(terminal.report(&diagnostic, source))
-        }
+    if derivation.value.is_err() && !derivation.steps.is_empty() {
+        text.push('\n');
     }
+    terminal.text(&text)?;
+    derivation.value.map(|_| ()).map_err(|diagnostic| Failure::of_expression(diagnostic, source))
 }
 
 /// Writes a web page on how the value of an expression comes about, or why there is none.
@@ -78,11 +76,8 @@ pub fn write(
         page.formulas(section.lines.join("\n"));
         section.figures.iter().for_each(|figure| page.figure(figure));
     }
-    std::fs::write(file, page.html())?;
-    match derivation.value {
-        Ok(_) => Ok(()),
-        Err(diagnostic) => Err(terminal.report(&diagnostic, source)),
-    }
+    write_file(file, page.html().as_bytes(), terminal)?;
+    derivation.value.map(|_| ()).map_err(|diagnostic| Failure::of_expression(diagnostic, source))
 }
 
 /// The operations of a derivation, each with what is said about it.

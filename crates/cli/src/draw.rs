@@ -1,30 +1,26 @@
 //! `tilewright draw`: pictures of layouts, as files or in the terminal.
 
-use std::io::Write;
-use std::path::PathBuf;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright::draw::{
-    self, Banks, Division, DrawError, Figure, Format, Label, Map, Medium, Multiplication, Palette, Shade, Style, Theme,
-};
-use tilewright::layout::{Composed, Coord, OuterMap, Tiler};
-use tilewright::morphism::{MorphismError, NestMorphism, Span};
-use tilewright::notation::{Call, call};
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use tilewright::draw::{self, Banks, Division, DrawError, Figure, Label, Map, Multiplication, Palette, Shade, Style};
+use tilewright::layout::{Composed, OuterMap, Tiler};
+use tilewright::morphism::Span;
+use tilewright::notation::Call;
+use tilewright::{Layout, Tree, Value};
 
 use crate::map;
-use crate::picture;
+use crate::morphism::morphism_of;
+use crate::output::{Failure, Saving};
+use crate::reader::{Read, Reader, plain, unknown};
 use crate::show::drawable;
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 /// What is drawn, and how.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The file to write; without it the picture goes to the terminal.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    saving: Saving,
     /// The kind of picture.
     #[arg(long, value_enum, default_value = "auto")]
     kind: Kind,
@@ -34,9 +30,6 @@ pub struct Options {
     /// What stands below it.
     #[arg(long)]
     caption: Option<String>,
-    /// Light, dark, or what the reader prefers, where the format can ask.
-    #[arg(long, value_enum, default_value = "auto")]
-    theme: ThemeName,
     /// How threads, tiles and banks are told apart.
     #[arg(long, value_parser = palettes(), default_value = "distinct")]
     palette: Palette,
@@ -100,14 +93,6 @@ enum Kind {
     Span,
 }
 
-/// Light, dark, or what the reader prefers.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ThemeName {
-    Auto,
-    Light,
-    Dark,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum LabelName {
     Offset,
@@ -147,107 +132,29 @@ impl Options {
             ShadeName::Palette => Shade::Palette,
             ShadeName::None => Shade::Plain,
         };
-        let text = self.output.as_ref().is_none_or(|file| Format::of_file(file) == Ok(Format::Text));
-        let medium = if text { Medium::Terminal } else { Medium::Page };
-        Style { label, shade, palette: self.palette, medium }
+        Style { label, shade, palette: self.palette, medium: self.saving.medium() }
     }
-
-    fn theme(&self) -> Theme {
-        self.theme.into()
-    }
-}
-
-impl From<ThemeName> for Theme {
-    fn from(name: ThemeName) -> Theme {
-        match name {
-            ThemeName::Auto => Theme::Auto,
-            ThemeName::Light => Theme::Light,
-            ThemeName::Dark => Theme::Dark,
-        }
-    }
-}
-
-/// Why there is no figure: the picture refuses, or the command was not used as it should be.
-pub(crate) enum Stop {
-    Refused { code: &'static str, message: String, help: String },
-    Failed(Failure),
-}
-
-impl From<DrawError> for Stop {
-    fn from(error: DrawError) -> Stop {
-        Stop::Refused { code: error.code(), message: error.to_string(), help: error.help() }
-    }
-}
-
-impl From<AtomError> for Stop {
-    fn from(error: AtomError) -> Stop {
-        Stop::Refused { code: error.code(), message: error.to_string(), help: error.help().unwrap_or_default() }
-    }
-}
-
-impl From<tilewright::LayoutError> for Stop {
-    fn from(error: tilewright::LayoutError) -> Stop {
-        Stop::from(DrawError::from(error))
-    }
-}
-
-impl From<MorphismError> for Stop {
-    fn from(error: MorphismError) -> Stop {
-        let help = error.help().unwrap_or_default();
-        Stop::Refused { code: error.code(), message: error.to_string(), help }
-    }
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop::Failed(failure)
-    }
-}
-
-fn usage(message: impl Into<String>) -> Stop {
-    Stop::Failed(Failure::Usage(message.into()))
 }
 
 pub fn run(expressions: &[String], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let done = drawn(expressions, options, terminal).and_then(|figure| {
-        let Some(file) = &options.output else { return Ok(Some(figure)) };
-        let bytes = figure.file(Format::of_file(file)?, options.theme(), options.scale)?;
-        std::fs::write(file, bytes).map_err(Failure::Io)?;
-        Ok(None)
-    });
-    match done {
-        Ok(None) => Ok(()),
-        Ok(Some(figure)) => {
-            let (colours, mode) = (picture::colours(terminal.colour), options.theme().mode());
-            let text = figure.picture(terminal.window(), colours).text(0, colours, mode);
-            Ok(terminal.out.write_all(text.as_bytes())?)
-        }
-        Err(Stop::Failed(failure)) => Err(failure),
-        Err(Stop::Refused { code, message, help }) => {
-            let help = if help.is_empty() { String::new() } else { format!("  help: {help}\n") };
-            terminal.message(&format!("error[{code}]: {message}\n{help}"));
-            Err(Failure::Refused)
-        }
-    }
+    // A name that cannot be written is told before anything is computed.
+    options.saving.file()?;
+    let figure = drawn(expressions, options)?;
+    options.saving.show(&figure, options.scale, terminal)
 }
 
-fn drawn(expressions: &[String], options: &Options, terminal: &mut Terminal) -> Result<Figure<'static>, Stop> {
-    if let Some(file) = &options.output {
-        // A name that cannot be written is told before anything is computed.
-        Format::of_file(file)?;
-    }
-    let mut reader = Reader { environment: Environment::new(), terminal };
+fn drawn(expressions: &[String], options: &Options) -> Result<Figure<'static>, Failure> {
+    let mut reader = Reader::default();
     let figure = match expressions {
-        [name] if is_name(name) && MmaAtom::named(name.trim()).is_ok() => {
-            instruction(name.trim(), options, &mut reader)?
-        }
-        [name] if is_name(name) && CopyAtom::named(name.trim()).is_ok() => transfer(name.trim(), options, &mut reader)?,
+        [name] if is_name(name) => match instruction(name.trim(), options, &mut reader)? {
+            Some(figure) => figure,
+            None => read(name, &mut reader)
+                .and_then(|read| figure(&[read], options, &mut reader))
+                .map_err(|failure| unknown_word(name, failure))?,
+        },
         _ => {
-            let mut calls = Vec::with_capacity(expressions.len());
-            for expression in expressions {
-                calls.push((expression.clone(), reader.call(expression)?));
-            }
-            figure(&calls, options, &mut reader)?
+            let read = expressions.iter().map(|expression| read(expression, &mut reader));
+            figure(&read.collect::<Result<Vec<_>, _>>()?, options, &mut reader)?
         }
     };
     let mut figure = expressions.iter().fold(figure, |figure, expression| figure.of_source(expression.as_str()));
@@ -260,139 +167,98 @@ fn drawn(expressions: &[String], options: &Options, terminal: &mut Terminal) -> 
     Ok(figure)
 }
 
+/// An expression with its value; a shape alone means its compact layout.
+fn read(source: &str, reader: &mut Reader) -> Result<Read, Failure> {
+    let mut read = reader.call(source)?;
+    read.value = drawable(read.value);
+    Ok(read)
+}
+
+/// What is wrong with a word that is neither an expression nor the name of an instruction.
+///
+/// It is meant as a name if it looks like one, or if there are names like it.
+fn unknown_word(name: &str, failure: Failure) -> Failure {
+    let errors = [MmaAtom::named(name.trim()).err(), CopyAtom::named(name.trim()).err()];
+    let near =
+        errors.iter().flatten().find(|error| matches!(error, AtomError::UnknownName { near, .. } if !near.is_empty()));
+    match near.or(errors.iter().flatten().next()) {
+        Some(error) if near.is_some() || name.contains('_') => Failure::refused(error),
+        _ => failure,
+    }
+}
+
 /// Whether a text may be the name of an instruction. Looking for one that does not exist takes long: the nearest names are found.
 fn is_name(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }
 
-/// What evaluates expressions, each with the names of those before it.
-struct Reader<'a> {
-    environment: Environment,
-    terminal: &'a mut Terminal,
-}
-
-/// A value, and the call that made it if there was one.
-struct Read {
-    value: Value,
-    call: Option<Call>,
-}
-
-impl Reader<'_> {
-    fn value(&mut self, source: &str) -> Result<Value, Stop> {
-        evaluate(source, &mut self.environment).map_err(|error| self.terminal.report(&error, source).into())
-    }
-
-    fn call(&mut self, source: &str) -> Result<Read, Stop> {
-        let call =
-            call(source, &mut self.environment).map_err(|error| Stop::from(self.terminal.report(&error, source)))?;
-        let value = match &call {
-            Some(call) => call.value.clone(),
-            None => self.value(source)?,
-        };
-        Ok(Read { value: drawable(value), call })
-    }
-
-    fn shape(&mut self, source: &str) -> Result<Tree<i64>, Stop> {
-        match self.value(source)? {
-            Value::Int(extent) => Ok(Tree::from(extent)),
-            Value::Tree(shape) => Ok(shape),
-            other => Err(usage(format!("a {} is no shape", other.kind()))),
-        }
-    }
-
-    fn layout(&mut self, source: &str) -> Result<Layout, Stop> {
-        let value = self.value(source)?;
-        plain(&value).ok_or_else(|| usage(format!("a {} is no layout", value.kind())))
-    }
-
-    fn coordinate(&mut self, source: &str) -> Result<Coord, Stop> {
-        source.parse().map_err(|error: tilewright::LayoutError| Stop::from(error))
-    }
-
-    fn tiler(&mut self, source: &str) -> Result<Tiler, Stop> {
-        let value = self.value(source)?;
-        match value.to_tiler() {
-            Some(tiler) => Ok(tiler?),
-            None => Err(usage(format!("a {} is no tiler", value.kind()))),
-        }
-    }
-}
-
 /// What is drawn of a value; a layout whose numbers are not known yet has nothing to draw.
-pub(crate) fn map_of(value: &Value) -> Result<Map, Stop> {
-    map::of_operand(value).ok_or_else(|| {
-        let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
-        usage(match names.first() {
-            Some(name) => format!("this is drawn once {name} is known: substitute(A, {name}, 8)"),
-            None => format!("a {} is no layout", value.kind()),
-        })
+pub fn map_of(read: &Read) -> Result<Map, Failure> {
+    map::of_operand(&read.value).ok_or_else(|| match unknown(&read.source, &read.value) {
+        Some(advice) => Failure::Value(format!("this is drawn {advice}")),
+        None => Failure::not(&read.source, &read.value, "a layout"),
     })
 }
 
-fn figure(read: &[(String, Read)], options: &Options, reader: &mut Reader<'_>) -> Result<Figure<'static>, Stop> {
+fn figure(read: &[Read], options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let style = options.style();
-    let values: Vec<&Value> = read.iter().map(|(_, read)| &read.value).collect();
     let count = |kind: Kind, wanted: usize| match kind {
-        Kind::Auto => values.len() == wanted,
+        Kind::Auto => read.len() == wanted,
         _ => true,
     };
     match (options.kind, &options.tile) {
         (Kind::Mma, tile) | (Kind::Auto, tile @ Some(_)) if count(options.kind, 3) => {
-            let tile = tile.as_ref().ok_or_else(|| usage("a matrix product needs --tile '(m,n,k)'"))?;
-            let (tile, maps) = (reader.shape(tile)?, maps_of(&values)?);
+            let tile = tile.as_ref();
+            let tile = tile.ok_or_else(|| Failure::Usage("a matrix product needs --tile '(m,n,k)'".to_owned()))?;
+            let (tile, maps) = (reader.shape(tile)?, maps_of(read)?);
             let ([a, b, c], &[m, n, k]) = (maps.as_slice(), tile.leaves()) else {
-                return Err(DrawError::Rank {
-                    what: "a matrix product",
-                    rank: maps.len(),
-                    wanted: "three operands and extents",
-                }
-                .into());
+                let wanted = "three operands and extents";
+                return Err(DrawError::Rank { what: "a matrix product", rank: maps.len(), wanted }.into());
             };
             return Ok(draw::mma([a, b, c], [m, n, k], style)?);
         }
         (Kind::Copy, tile) | (Kind::Auto, tile @ Some(_)) if count(options.kind, 2) => {
-            let maps = maps_of(&values)?;
+            let maps = maps_of(read)?;
             let [source, target] = maps.as_slice() else {
-                return Err(
-                    DrawError::Rank { what: "a copy", rank: maps.len(), wanted: "a source and a target" }.into()
-                );
+                let wanted = "a source and a target";
+                return Err(DrawError::Rank { what: "a copy", rank: maps.len(), wanted }.into());
             };
             let tile = tile_of(tile.as_deref(), source, reader)?;
             return Ok(draw::copy(source, target, &tile, style)?);
         }
         (Kind::ThreadValue, tile) | (Kind::Auto, tile @ Some(_)) => {
-            return each(read, |_, text, value| {
-                let map = map_of(value)?;
+            return each(read, |read, text| {
+                let map = map_of(read)?;
                 let tile = tile_of(tile.as_deref(), &map, reader)?;
                 Ok(draw::thread_value(text, &map, &tile, style)?)
             });
         }
         _ => {}
     }
-    each(read, |read, text, value| one(read, text, value, options, reader))
+    each(read, |read, text| one(read, text, options, reader))
 }
 
 /// The figures of several values side by side, headed by their texts.
 fn each(
-    read: &[(String, Read)],
-    mut draw: impl FnMut(&Read, &str, &Value) -> Result<Figure<'static>, Stop>,
-) -> Result<Figure<'static>, Stop> {
+    read: &[Read],
+    mut draw: impl FnMut(&Read, &str) -> Result<Figure<'static>, Failure>,
+) -> Result<Figure<'static>, Failure> {
     let mut all = Figure::default();
-    for (_, read) in read {
-        all = all.beside(draw(read, &read.value.to_string(), &read.value)?);
+    for read in read {
+        all = all.beside(draw(read, &read.value.to_string())?);
     }
     Ok(all)
 }
 
-fn maps_of(values: &[&Value]) -> Result<Vec<Map>, Stop> {
-    values.iter().map(|value| map_of(value)).collect()
+fn maps_of(read: &[Read]) -> Result<Vec<Map>, Failure> {
+    read.iter().map(map_of).collect()
 }
 
 /// The tile of a thread-value layout: what is given, or a line as long as it reaches.
-fn tile_of(tile: Option<&str>, map: &Map, reader: &mut Reader<'_>) -> Result<Tree<i64>, Stop> {
+fn tile_of(tile: Option<&str>, map: &Map, reader: &mut Reader) -> Result<Tree<i64>, Failure> {
     match tile {
         Some(tile) => reader.shape(tile),
-        None if map.has_coordinates() => Err(usage("a layout of coordinates needs --tile '(m,n)'")),
+        None if map.has_coordinates() => Err(Failure::Usage("a layout of coordinates needs --tile '(m,n)'".to_owned())),
         None => {
             if map.size() > draw::MAX_INDICES {
                 let what = "the size of the layout";
@@ -408,39 +274,33 @@ fn tile_of(tile: Option<&str>, map: &Map, reader: &mut Reader<'_>) -> Result<Tre
 }
 
 /// The picture of one value.
-fn one(
-    read: &Read,
-    text: &str,
-    value: &Value,
-    options: &Options,
-    reader: &mut Reader<'_>,
-) -> Result<Figure<'static>, Stop> {
+fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
     let (style, banks) = (options.style(), Banks::of_elements(options.element_bits));
     if !options.slice.is_empty() {
         let slices = options.slice.iter().map(|slice| reader.coordinate(slice)).collect::<Result<Vec<_>, _>>()?;
-        return Ok(draw::slices(text, &map_of(value)?, &slices, style)?);
+        return Ok(draw::slices(text, &map_of(read)?, &slices, style)?);
     }
     if let Some(tiler) = &options.tiler {
         let tiler = reader.tiler(tiler)?;
-        return Ok(draw::tiles(text, &map_of(value)?, &tiler, &options.tile_number, style)?);
+        return Ok(draw::tiles(text, &map_of(read)?, &tiler, &options.tile_number, style)?);
     }
-    match (options.kind, value) {
-        (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(value)?)?),
-        (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(value)?)?)?),
-        (Kind::Memory, _) => Ok(draw::memory(text, &map_of(value)?, options.width, style)?),
+    match (options.kind, &read.value) {
+        (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
+        (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
+        (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
         (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
         (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
         (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
         (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
-        (Kind::Swizzle, other) => Err(usage(format!("a {} has no swizzle", other.kind()))),
+        (Kind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
         (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
             Some(Ok(Some(figure))) => Ok(figure),
-            Some(Err(stop)) => Err(stop),
-            _ if matches!(value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(value)?)?),
-            _ => Ok(draw::offsets(text, &map_of(value)?, style)?),
+            Some(Err(failure)) => Err(failure),
+            _ if matches!(read.value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(read)?)?),
+            _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
         },
-        _ => Ok(draw::offsets(text, &map_of(value)?, style)?),
+        _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
     }
 }
 
@@ -449,7 +309,7 @@ pub(crate) fn swizzles(map: &Composed) -> bool {
 }
 
 /// The picture of a composition, complement, division or product of layouts, if the call is one.
-fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
+fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
     match (call.function, call.arguments.as_slice()) {
         ("composition" | "composition_within", [a, Value::Layout(b)]) => {
             let figure = plain(a).map(|a| draw::composition(&a, b, style));
@@ -466,15 +326,8 @@ fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop>
     }
 }
 
-fn morphism_of(value: &Value) -> Result<NestMorphism, Stop> {
-    match crate::morphism::morphism_of(value) {
-        Some(f) => Ok(f?),
-        None => Err(usage(format!("a {} is no morphism, and no layout of integers", value.kind()))),
-    }
-}
-
 /// The picture of a division or product of layouts, if the call is one.
-pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Stop> {
+pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
     let [first, second] = call.arguments.as_slice() else { return Ok(None) };
     let (Some(layout), Some(tiler)) = (plain(first), second.to_tiler()) else { return Ok(None) };
     let divisions = [Division::Logical, Division::Zipped, Division::Tiled, Division::Flat];
@@ -488,20 +341,20 @@ pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>
     }
 }
 
-/// The layout that a value is; a shape is its compact layout.
-pub(crate) fn plain(value: &Value) -> Option<Layout> {
-    match value {
-        Value::Layout(layout) => Some(layout.clone()),
-        Value::Tree(shape) => Layout::compact(shape).ok(),
-        Value::Int(extent) => Layout::compact(&Tree::from(*extent)).ok(),
-        _ => None,
+/// An instruction, or a tiling of it; none where there is none of that name.
+fn instruction(name: &str, options: &Options, reader: &mut Reader) -> Result<Option<Figure<'static>>, Failure> {
+    if let Ok(atom) = MmaAtom::named(name) {
+        return product(atom, options, reader).map(Some);
+    }
+    match CopyAtom::named(name) {
+        Ok(atom) => transfer(atom, options, reader).map(Some),
+        Err(_) => Ok(None),
     }
 }
 
 /// A matrix instruction, or a tiling of it.
-fn instruction(name: &str, options: &Options, reader: &mut Reader<'_>) -> Result<Figure<'static>, Stop> {
-    let atom = MmaAtom::named(name)?;
-    let style = options.style();
+fn product(atom: MmaAtom, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+    let (name, style) = (atom.name().to_owned(), options.style());
     let held = |layout: &Layout| Map::from(layout);
     if options.atoms.is_none() && options.tile.is_none() {
         let maps = [atom.a(), atom.b(), atom.c()].map(|operand| held(operand.layout()));
@@ -524,8 +377,8 @@ fn instruction(name: &str, options: &Options, reader: &mut Reader<'_>) -> Result
 }
 
 /// A copy instruction, in rows of 128 bits where it has as many, or a tiling of it.
-fn transfer(name: &str, options: &Options, reader: &mut Reader<'_>) -> Result<Figure<'static>, Stop> {
-    let (atom, style, bits) = (CopyAtom::named(name)?, options.style(), options.element_bits);
+fn transfer(atom: CopyAtom, options: &Options, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+    let (name, style, bits) = (atom.name().to_owned(), options.style(), options.element_bits);
     let ends = [CopyEnd::Source, CopyEnd::Destination];
     if let (Some(threads), Some(values)) = (&options.threads, &options.values) {
         let tiled = TiledCopy::new(atom, bits, &reader.layout(threads)?, &reader.layout(values)?)?;
@@ -538,7 +391,7 @@ fn transfer(name: &str, options: &Options, reader: &mut Reader<'_>) -> Result<Fi
     let down = places / across;
     // A place counts along the row; a tile counts downward.
     let turned = Layout::new(&Tree::flat([across, down])?, &Tree::flat([down, 1])?)?;
-    let side = |end: CopyEnd| -> Result<Map, Stop> { Ok(Map::from(&turned.compose(&atom.values(end, bits)?)?)) };
+    let side = |end: CopyEnd| -> Result<Map, Failure> { Ok(Map::from(&turned.compose(&atom.values(end, bits)?)?)) };
     let [source, target] = ends.map(side);
     Ok(draw::copy(&source?, &target?, &Tree::flat([down, across])?, style)?.titled(name))
 }

@@ -1,7 +1,5 @@
 //! `tilewright emit`: index arithmetic as source text.
 
-use std::io::Write;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::emit::{
@@ -11,7 +9,8 @@ use tilewright::layout::symbolic::Expr;
 use tilewright::layout::{BitMatrix, Composed, Coordinate, Xor};
 use tilewright::{Environment, Layout, Tree, Value, evaluate};
 
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
 /// What is emitted, and how it is written.
 #[derive(Debug, Args)]
@@ -98,9 +97,9 @@ fn bits(text: &str) -> Result<Integer, String> {
 pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     // What is said about a name in the expression holds in the bounds too.
     let mut names = Environment::new();
-    let layout = evaluate(expression, &mut names).map_err(|error| terminal.report(&error, expression))?;
+    let layout = evaluate(expression, &mut names).map_err(|error| Failure::of_expression(error, expression))?;
     let Some(map) = map_of(&layout) else {
-        return Err(Failure::Usage(format!("a {} is no layout", layout.kind())));
+        return Err(Failure::not(expression, &layout, "a layout"));
     };
     let place = match options.at {
         At::Index => Place::index(),
@@ -117,26 +116,21 @@ pub fn run(expression: &str, options: &Options, terminal: &mut Terminal) -> Resu
         None => place,
     };
     let computed = match &options.inside {
-        Some(bounds) => {
-            let bounds = evaluate(bounds, &mut names).map_err(|error| terminal.report(&error, bounds))?;
+        Some(source) => {
+            let bounds = evaluate(source, &mut names).map_err(|error| Failure::of_expression(error, source))?;
             let Some(bounds) = numbers_of(&bounds) else {
-                return Err(Failure::Usage(format!("a {} is no bound", bounds.kind())));
+                return Err(Failure::not(source, &bounds, "a number or a tuple of numbers"));
             };
             inside(&map, &bounds, &place)
         }
         None if options.coordinate => match shape_of(&map) {
             Some(shape) => coordinate(&shape, &place),
-            None => return Err(Failure::Usage(format!("a {} has no shape", layout.kind()))),
+            None => return Err(Failure::not(expression, &layout, "a value with a shape")),
         },
         None => value(&map, &place),
     };
-    match computed.and_then(|computation| text(&computation, options)) {
-        Ok(text) => Ok(terminal.out.write_all(text.as_bytes())?),
-        Err(error) => {
-            terminal.message(&format!("error[{}]: {error}\n  help: {}\n", error.code(), error.help()));
-            Err(Failure::Refused)
-        }
-    }
+    let text = text(&computed?, options)?;
+    Ok(terminal.text(&text)?)
 }
 
 fn text(computation: &Computation, options: &Options) -> Result<String, EmitError> {

@@ -1,57 +1,93 @@
 //! `tilewright eval`: the value of a program, or of each line of a file.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
-use tilewright::notation::run_batch;
-use tilewright::{Environment, evaluate};
+use clap::Args;
+use tilewright::notation::{Answer, Batch};
+use tilewright::{Diagnostic, Environment, evaluate};
 
 use crate::json;
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
-pub fn run(input: &str, as_json: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    if input == "-" {
-        return lines(BufReader::with_capacity(1 << 16, io::stdin().lock()), as_json, terminal);
-    }
-    if Path::new(input).is_file() {
-        let file = File::open(input).map_err(|error| Failure::Usage(format!("cannot read '{input}': {error}")))?;
-        return lines(BufReader::with_capacity(1 << 16, file), as_json, terminal);
-    }
-    match evaluate(input, &mut Environment::new()) {
-        Ok(value) if as_json => writeln!(terminal.out, "{}", json::value(&value))?,
-        Ok(value) => writeln!(terminal.out, "{value}")?,
-        Err(diagnostic) if as_json => {
-            writeln!(terminal.out, "{}", json::error(&diagnostic))?;
-            return Err(Failure::Refused);
+/// What is evaluated.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// An expression, or `-` for the lines of standard input.
+    #[arg(value_name = "EXPRESSION", allow_hyphen_values = true, required_unless_present = "file")]
+    expression: Option<String>,
+    /// Evaluate the lines of a file instead.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "expression")]
+    file: Option<PathBuf>,
+    /// Let the lines after a line use the names that it binds.
+    #[arg(long)]
+    keep_names: bool,
+}
+
+pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    match (&options.file, options.expression.as_deref()) {
+        (Some(path), _) => {
+            let refuse = |error: io::Error| Failure::file(path, error);
+            let file = File::open(path).map_err(refuse)?;
+            lines(Named { file, path }, options, terminal)
         }
-        Err(diagnostic) => return Err(terminal.report(&diagnostic, input)),
+        (None, Some("-")) => lines(io::stdin().lock(), options, terminal),
+        (None, expression) => one(expression.unwrap_or_default(), terminal),
     }
-    Ok(())
+}
+
+/// A file whose errors name it.
+struct Named<'a> {
+    file: File,
+    path: &'a Path,
+}
+
+impl Read for Named<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display()));
+        self.file.read(buffer).map_err(named)
+    }
+}
+
+fn one(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    match evaluate(source, &mut Environment::new()) {
+        Ok(value) if terminal.json => Ok(terminal.object(&json::value(&value))?),
+        Ok(value) => Ok(writeln!(terminal.out, "{value}")?),
+        Err(diagnostic) => Err(Failure::of_expression(about_files(diagnostic, source), source)),
+    }
+}
+
+/// With the advice that helps where the name of a file stands in the place of an expression.
+fn about_files(mut diagnostic: Diagnostic, source: &str) -> Diagnostic {
+    let path = Path::new(source);
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if path.is_dir() {
+        diagnostic.help = Some(format!("'{source}' is a directory; an expression or --file FILE is evaluated"));
+    } else if path.exists() || extension.is_some_and(|extension| ["txt", "tw", "layout"].contains(&extension)) {
+        diagnostic.help = Some(format!("to evaluate the lines of a file, write --file {source}"));
+    }
+    diagnostic
 }
 
 /// One program a line, one line of output for each.
-fn lines(input: impl BufRead, as_json: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    let failed = if as_json { json_lines(input, &mut terminal.out)? } else { run_batch(input, &mut terminal.out)? };
-    if failed > 0 { Err(Failure::Refused) } else { Ok(()) }
-}
-
-fn json_lines(mut input: impl BufRead, out: &mut impl Write) -> io::Result<usize> {
-    let mut failed = 0;
-    let mut bytes = Vec::new();
-    let mut environment = Environment::new();
-    while input.read_until(b'\n', &mut bytes)? > 0 {
-        // Bytes that are no text are an error of the line they stand in; the other lines still count.
-        let line = String::from_utf8_lossy(&bytes);
-        match evaluate(line.trim_end_matches(['\n', '\r']), &mut environment) {
-            Ok(value) => writeln!(out, "{}", json::value(&value))?,
-            Err(diagnostic) => {
-                failed += 1;
-                writeln!(out, "{}", json::error(&diagnostic))?;
-            }
-        }
-        bytes.clear();
-        environment.clear();
+fn lines(input: impl Read, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut batch = Batch::default();
+    if options.keep_names {
+        batch = batch.keeping_names();
     }
-    Ok(failed)
+    let failed = match terminal.json {
+        true => batch.run(input, terminal.out.objects(), |out, answer| match answer {
+            Answer::Nothing => writeln!(out, "null"),
+            Answer::Value(value) => writeln!(out, "{}", json::value(value)),
+            Answer::Error(diagnostic, source) => {
+                let place = Some((source, diagnostic.span.clone()));
+                let help = diagnostic.help.as_deref();
+                writeln!(out, "{}", json::failure(diagnostic.code, &diagnostic.message, help, place))
+            }
+        })?,
+        false => batch.run(input, &mut terminal.out, |out, answer| answer.write_line(out))?,
+    };
+    if failed > 0 { Err(Failure::No) } else { Ok(()) }
 }

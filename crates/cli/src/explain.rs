@@ -1,16 +1,16 @@
 //! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about, what there is to call.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use tilewright::Environment;
-use tilewright::notation::{Function, explanation, functions};
+use tilewright::layout::nearest;
+use tilewright::notation::{Function, functions};
 
 use crate::derivation;
-use crate::draw::ThemeName;
+use crate::output::{Failure, ThemeName};
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 /// What is explained, and how.
 #[derive(Debug, Args)]
@@ -37,19 +37,24 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
+/// Where the pages about codes are: each crate has those of its own refusals.
+const PAGES: [fn(&str) -> Option<&'static str>; 8] = [
+    tilewright::layout::explanation,
+    tilewright::notation::explanation,
+    tilewright::emit::explanation,
+    tilewright::atoms::explanation,
+    tilewright::draw::explanation,
+    tilewright::tensor::explanation,
+    tilewright::analysis::explanation,
+    tilewright::morphism::explanation,
+];
+
 /// Explains an error code, or an expression in an environment.
 pub fn tell(subject: &str, brief: bool, environment: &mut Environment, terminal: &mut Terminal) -> Result<(), Failure> {
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
-        return match explanation(&code)
-            .or_else(|| tilewright::emit::explanation(&code))
-            .or_else(|| tilewright::atoms::explanation(&code))
-            .or_else(|| tilewright::draw::explanation(&code))
-            .or_else(|| tilewright::tensor::explanation(&code))
-            .or_else(|| tilewright::analysis::explanation(&code))
-            .or_else(|| tilewright::morphism::explanation(&code))
-        {
-            Some(text) => Ok(terminal.out.write_all(page(text, terminal.colour).as_bytes())?),
+        return match PAGES.into_iter().find_map(|explanation| explanation(&code)) {
+            Some(text) => Ok(terminal.text(&page(text, terminal.colour))?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),
         };
     }
@@ -87,10 +92,10 @@ pub fn run_functions(name: Option<&str>, terminal: &mut Terminal) -> Result<(), 
     let colour = terminal.colour;
     match name {
         Some(name) => match describe(name, colour) {
-            Some(text) => Ok(terminal.out.write_all(text.as_bytes())?),
+            Some(text) => Ok(terminal.text(&text)?),
             None => Err(Failure::Usage(unknown(name))),
         },
-        None => Ok(terminal.out.write_all(list(colour).as_bytes())?),
+        None => Ok(terminal.text(&list(colour))?),
     }
 }
 
@@ -132,32 +137,16 @@ pub fn describe(name: &str, colour: bool) -> Option<String> {
     ))
 }
 
-/// That there is no such function, and the name that was probably meant.
+/// That there is no such function, and the names that were probably meant.
 pub fn unknown(name: &str) -> String {
-    let near = functions().iter().map(|function| (distance(name, function.name), function.name)).min();
-    match near {
-        Some((distance, near)) if distance <= 3 => format!("there is no function '{name}'; is '{near}' meant?"),
-        _ => format!("there is no function '{name}'; `tilewright functions` lists them"),
+    let names = || functions().iter().map(|function| function.name);
+    let begun: Vec<&str> = names().filter(|known| name.len() >= 2 && known.starts_with(name)).collect();
+    let near = if begun.is_empty() { nearest(name, names(), 1) } else { begun };
+    match near.as_slice() {
+        [] => format!("there is no function '{name}'; `tilewright functions` lists them"),
+        [near] => format!("there is no function '{name}'; is '{near}' meant?"),
+        several => format!("there is no function '{name}'; these begin so: {}", several.join(", ")),
     }
-}
-
-/// How many letters must be inserted, removed or changed to make one word from another.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.bytes()) {
-            let above = *cell;
-            left = (corner + usize::from(x != y)).min(above + 1).min(left + 1);
-            corner = above;
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -177,10 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn words_have_distances() {
-        assert_eq!(distance("complement", "complement"), 0);
-        assert_eq!(distance("complment", "complement"), 1);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
+    fn what_was_meant_is_found() {
+        assert_eq!(unknown("complment"), "there is no function 'complment'; is 'complement' meant?");
+        assert_eq!(unknown("compl"), "there is no function 'compl'; is 'complement' meant?");
+        assert!(
+            unknown("right_").ends_with("these begin so: right_inverse")
+                || unknown("right_").contains("'right_inverse'")
+        );
+        assert_eq!(unknown("zzzzzz"), "there is no function 'zzzzzz'; `tilewright functions` lists them");
     }
 }

@@ -1,344 +1,334 @@
-//! Values and errors as JSON objects, one on a line.
+//! Values and failures as JSON objects.
 //!
-//! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`; a kind may get more
-//! fields, but a field keeps its meaning. Integers are written in full, up to 64 bits; a number that is known at launch, a coordinate step and an
-//! XOR step are strings.
+//! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`; a kind
+//! may get more fields, but a field keeps its meaning. Integers are written in full, up to 64 bits. A
+//! number that is known at launch, a coordinate step and an XOR step are strings, and `_` is `"_"`.
 
-use std::fmt::Write as _;
+use std::ops::Range;
 
+use serde_json::{Map, json};
 use tilewright::atoms::{BulkCopy, CopyAtom, MmaAtom, ThreadValue};
-use tilewright::layout::symbolic::Expr;
-use tilewright::layout::{Coordinate, Extent, Stride, Xor};
+use tilewright::layout::symbolic::{Expr, Symbolic};
+use tilewright::layout::{Composed, Coordinate, Extent, Layout, OuterMap, Place, Slot, Stride, Tiler, Xor};
 use tilewright::morphism::{Class, MorphismError, MutualRefinement, Square, WorkedComposition};
-use tilewright::{Diagnostic, Layout, Tree, Value};
+use tilewright::{Tree, Value};
+
+pub use serde_json::Value as Json;
 
 /// The JSON object of a value.
-pub fn value(value: &Value) -> String {
-    let mut object = Object::new();
-    object.text("text", &value.to_string());
-    object.text("kind", value.kind());
-    match value {
-        Value::Int(n) => object.raw("value", &n.to_string()),
-        Value::Bool(b) => object.raw("value", if *b { "true" } else { "false" }),
-        Value::Tree(tree) => {
-            object.raw("value", &nested(tree));
-            object.raw("rank", &tree.rank().to_string());
-            object.raw("depth", &tree.depth().to_string());
-        }
-        Value::SymbolTree(tree) => {
-            object.raw("value", &nested(tree));
-            object.raw("rank", &tree.rank().to_string());
-            object.raw("depth", &tree.depth().to_string());
-        }
-        Value::Symbol(number) => object.text("value", &number.to_string()),
-        Value::Layout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
-        Value::SymbolLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
-        Value::StepLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
-        Value::XorLayout(layout) => layout_fields(&mut object, layout, layout.cosize().ok()),
+pub fn value(value: &Value) -> Json {
+    let mut object = json!({ "text": value.to_string(), "kind": value.kind() });
+    let fields = match value {
+        Value::Int(n) => json!({ "value": n }),
+        Value::Bool(b) => json!({ "value": b }),
+        Value::Symbol(number) => json!({ "value": number.json() }),
+        Value::Tree(tree) => tree_fields(tree),
+        Value::SymbolTree(tree) => tree_fields(tree),
+        Value::StepTree(tree) => tree_fields(tree),
+        Value::XorTree(tree) => tree_fields(tree),
+        Value::Coord(coordinate) => json!({ "value": nested(coordinate) }),
+        Value::SymbolCoord(coordinate) => json!({ "value": nested(coordinate) }),
+        Value::Layout(layout) => layout_fields(layout, layout.cosize().ok()),
+        Value::SymbolLayout(layout) => layout_fields(layout, layout.cosize().ok()),
+        Value::StepLayout(layout) => layout_fields(layout, layout.cosize().ok()),
+        Value::XorLayout(layout) => layout_fields(layout, layout.cosize().ok()),
+        Value::Tiler(tiler) => json!({ "value": tiles(tiler) }),
+        Value::SymbolTiler(tiler) => json!({ "value": tiles(tiler) }),
+        Value::StepTiler(tiler) => json!({ "value": tiles(tiler) }),
         Value::Swizzle(swizzle) => {
-            object.raw("bits", &swizzle.bits().to_string());
-            object.raw("base", &swizzle.base().to_string());
-            object.raw("shift", &swizzle.shift().to_string());
+            json!({ "bits": swizzle.bits(), "base": swizzle.base(), "shift": swizzle.shift() })
         }
-        Value::Composed(map) => {
-            object.text("outer", &map.outer().to_string());
-            object.raw("offset", &map.offset().to_string());
-            object.text("inner", &map.inner().to_string());
-            object.raw("shape", &nested(&map.shape()));
-            object.raw("size", &map.size().to_string());
-            object.raw("cosize", &map.cosize().map_or("null".to_owned(), |cosize| cosize.to_string()));
-            object.raw("rank", &map.rank().to_string());
-            object.raw("depth", &map.depth().to_string());
-        }
-        Value::Linear(map) => {
-            object.raw("inputs", &names(map.inputs()));
-            object.raw("outputs", &names(map.outputs()));
-            object.text("matrix", &map.matrix().to_string());
-        }
+        Value::Composed(map) => composed_fields(map, json!({ "cosize": map.cosize().ok() })),
+        Value::SymbolComposed(map) => composed_fields(map, json!({})),
+        Value::StepComposed(map) => composed_fields(map, json!({})),
+        Value::Matrix(map) => json!({ "inputs": map.inputs(), "outputs": map.outputs() }),
+        Value::Linear(map) => json!({
+            "inputs": names(map.inputs()),
+            "outputs": names(map.outputs()),
+            "matrix": map.matrix().to_string(),
+        }),
         Value::Morphism(f) => {
-            object.raw("domain", &nested(&f.domain()));
-            object.raw("codomain", &nested(&f.codomain()));
             // Counted from 1, as in the text; 0 is the base point.
-            let images: Vec<String> =
-                f.map().images().map(|image| image.map_or(0, |image| image + 1).to_string()).collect();
-            object.raw("map", &format!("[{}]", images.join(",")));
+            let images: Vec<usize> = f.map().images().map(|image| image.map_or(0, |image| image + 1)).collect();
+            json!({ "domain": nested(&f.domain()), "codomain": nested(&f.codomain()), "map": images })
         }
-        Value::List(items) => {
-            let items: Vec<String> = items.iter().map(self::value).collect();
-            object.raw("items", &format!("[{}]", items.join(",")));
-        }
-        _ => {}
+        Value::List(items) => json!({ "items": items.iter().map(self::value).collect::<Vec<_>>() }),
+    };
+    extend(&mut object, fields);
+    object
+}
+
+/// Adds the fields of one object to another.
+pub fn extend(object: &mut Json, fields: Json) {
+    if let (Json::Object(object), Json::Object(fields)) = (object, fields) {
+        object.extend(fields);
     }
-    object.end()
 }
 
 /// The size of each input or output by its name.
-fn names(names: &[(Box<str>, usize)]) -> String {
-    let mut object = Object::new();
-    names.iter().for_each(|(name, bits)| object.raw(name, &(1_u64 << bits).to_string()));
-    object.end()
+fn names(names: &[(Box<str>, usize)]) -> Json {
+    let sizes = names.iter().map(|(name, bits)| (name.to_string(), Json::from(1_u64 << bits)));
+    Json::Object(sizes.collect::<Map<_, _>>())
 }
 
-/// The JSON object of an error.
-pub fn error(diagnostic: &Diagnostic) -> String {
-    let mut inner = Object::new();
-    inner.text("code", diagnostic.code);
-    inner.text("message", &diagnostic.message);
-    inner.raw("start", &diagnostic.span.start.to_string());
-    inner.raw("end", &diagnostic.span.end.to_string());
-    match &diagnostic.help {
-        Some(help) => inner.text("help", help),
-        None => inner.raw("help", "null"),
+/// The JSON object of a failure; `place` is an expression and the bytes of it that are to blame.
+pub fn failure(code: &str, message: &str, help: Option<&str>, place: Option<(&str, Range<usize>)>) -> Json {
+    let mut error = json!({ "code": code, "message": message });
+    if let Some((_, bytes)) = &place {
+        extend(&mut error, json!({ "start": bytes.start, "end": bytes.end }));
     }
-    let mut object = Object::new();
-    object.raw("error", &inner.end());
-    object.end()
+    error["help"] = help.map_or(Json::Null, Json::from);
+    if let Some((source, _)) = place {
+        error["source"] = Json::from(source);
+    }
+    json!({ "error": error })
 }
 
 /// The JSON object of a composition by mutual refinement, or of why it does not apply.
-pub fn composition(composite: &Layout, by: Result<&WorkedComposition, &MorphismError>, class: Option<Class>) -> String {
-    let mut object = Object::new();
-    object.text("composite", &composite.to_string());
-    match by {
-        Ok(worked) => {
-            for (name, text) in [
-                ("inner", worked.first.to_string()),
-                ("outer", worked.second.to_string()),
-                ("pullback", worked.pullback.morphism.to_string()),
-                ("pushforward", worked.pushforward.morphism.to_string()),
-                ("morphism", worked.morphism.to_string()),
-                ("weak", worked.weak.to_string()),
-            ] {
-                object.text(name, &text);
-            }
-            object.raw("mutual_refinement", &mutual(&worked.mutual));
-        }
-        Err(error) => {
-            object.text("code", error.code());
-            object.text("message", &error.to_string());
-        }
-    }
-    match class {
-        Some(class) => object.text("class", &class.to_string()),
-        None => object.raw("class", "null"),
-    }
-    object.end()
+pub fn composition(composite: &Layout, by: Result<&WorkedComposition, &MorphismError>, class: Option<Class>) -> Json {
+    let mut object = json!({ "composite": composite.to_string() });
+    let fields = match by {
+        Ok(worked) => json!({
+            "inner": worked.first.to_string(),
+            "outer": worked.second.to_string(),
+            "pullback": worked.pullback.morphism.to_string(),
+            "pushforward": worked.pushforward.morphism.to_string(),
+            "morphism": worked.morphism.to_string(),
+            "weak": worked.weak.to_string(),
+            "mutual_refinement": mutual(&worked.mutual),
+        }),
+        Err(error) => json!({ "code": error.code(), "message": error.to_string() }),
+    };
+    extend(&mut object, fields);
+    object["class"] = class.map_or(Json::Null, |class| Json::from(class.to_string()));
+    object
 }
 
 /// The JSON object of a mutual refinement.
-pub fn mutual(mutual: &MutualRefinement) -> String {
-    let mut object = Object::new();
-    object.raw("first", &nested(mutual.first().fine()));
-    object.raw("second", &nested(mutual.second().fine()));
-    object.end()
+pub fn mutual(mutual: &MutualRefinement) -> Json {
+    json!({ "first": nested(mutual.first().fine()), "second": nested(mutual.second().fine()) })
 }
 
 /// The JSON object of a pullback or pushforward: both refined tuples, and the morphism between them.
-pub fn square(square: &Square) -> String {
-    let mut object = Object::new();
-    object.raw("domain", &nested(square.domain.fine()));
-    object.raw("codomain", &nested(square.codomain.fine()));
-    object.text("morphism", &square.morphism.to_string());
-    object.end()
+pub fn square(square: &Square) -> Json {
+    json!({
+        "domain": nested(square.domain.fine()),
+        "codomain": nested(square.codomain.fine()),
+        "morphism": square.morphism.to_string(),
+    })
 }
 
 /// The JSON object of whether a layout is tractable.
-pub fn tractable(layout: &Layout, reason: Option<&MorphismError>) -> String {
-    let mut object = Object::new();
-    object.text("layout", &layout.to_string());
-    object.raw("tractable", if reason.is_none() { "true" } else { "false" });
+pub fn tractable(layout: &Layout, reason: Option<&MorphismError>) -> Json {
+    let mut object = json!({ "layout": layout.to_string(), "tractable": reason.is_none() });
     if let Some(reason) = reason {
-        object.text("reason", &reason.to_string());
+        object["reason"] = Json::from(reason.to_string());
     }
-    object.end()
+    object
 }
 
 /// The JSON object of a family of atoms.
-pub fn family(kind: &str, names: &str, arch: &str, count: usize) -> String {
-    let mut object = Object::new();
-    object.text("kind", kind);
-    object.text("names", names);
-    object.text("arch", arch);
-    object.raw("count", &count.to_string());
-    object.end()
+pub fn family(kind: &str, names: &str, arch: &str, count: usize) -> Json {
+    json!({ "kind": kind, "names": names, "arch": arch, "count": count })
 }
 
 /// The JSON object of an instruction that multiplies matrices.
-pub fn product(atom: &MmaAtom) -> String {
-    let mut object = Object::new();
-    object.text("name", atom.name());
-    object.text("kind", "product");
-    object.text("arch", atom.arch().name());
-    let [m, n, k] = atom.shape();
-    object.raw("shape", &format!("[{m},{n},{k}]"));
+pub fn product(atom: &MmaAtom) -> Json {
     let types = atom.types();
-    for (name, value) in [("d", types.d), ("a", types.a), ("b", types.b), ("c", types.c)] {
-        object.text(name, value.name());
-    }
-    object.text("threads", &atom.threads().to_string());
-    let mut operands = Object::new();
-    for (operand, held) in atom.operands() {
-        operands.raw(&operand.to_string(), &thread_value(held));
-    }
-    object.raw("operands", &operands.end());
-    object.end()
+    let operands = atom.operands().map(|(operand, held)| (operand.to_string(), thread_value(held)));
+    json!({
+        "name": atom.name(),
+        "kind": "product",
+        "arch": atom.arch().name(),
+        "shape": atom.shape(),
+        "d": types.d.name(),
+        "a": types.a.name(),
+        "b": types.b.name(),
+        "c": types.c.name(),
+        "threads": atom.threads().to_string(),
+        "operands": Json::Object(operands.collect::<Map<_, _>>()),
+    })
 }
 
 /// The JSON object of an instruction that copies.
-pub fn copy(atom: &CopyAtom) -> String {
-    let mut object = Object::new();
-    object.text("name", atom.name());
-    object.text("kind", "copy");
-    object.text("arch", atom.arch().name());
-    object.raw("bits", &atom.bits().to_string());
-    object.text("threads", &atom.threads().to_string());
-    object.text("reference", &atom.reference().to_string());
+pub fn copy(atom: &CopyAtom) -> Json {
+    let mut object = json!({
+        "name": atom.name(),
+        "kind": "copy",
+        "arch": atom.arch().name(),
+        "bits": atom.bits(),
+        "threads": atom.threads().to_string(),
+        "reference": atom.reference().to_string(),
+    });
     for (end, held) in atom.ends() {
-        object.raw(&end.to_string(), &thread_value(held));
+        object[end.to_string()] = thread_value(held);
     }
-    object.end()
+    object
 }
 
 /// The JSON object of a bulk copy.
-pub fn bulk_copy(copy: &BulkCopy) -> String {
-    let mut object = Object::new();
-    object.text("name", copy.name());
-    object.text("kind", "bulk copy");
-    object.text("arch", copy.arch().name());
-    object.text("direction", &copy.direction().to_string());
-    object.text("mode", &copy.mode().to_string());
+pub fn bulk_copy(copy: &BulkCopy) -> Json {
     let (fewest, most) = copy.dimensions();
-    object.raw("dimensions", &format!("[{fewest},{most}]"));
-    object.raw("multicast", if copy.is_multicast() { "true" } else { "false" });
-    object.raw("ctas", &copy.ctas().to_string());
-    object.list("needs", copy.needs().into_iter().map(quoted));
-    object.end()
+    json!({
+        "name": copy.name(),
+        "kind": "bulk copy",
+        "arch": copy.arch().name(),
+        "direction": copy.direction().to_string(),
+        "mode": copy.mode().to_string(),
+        "dimensions": [fewest, most],
+        "multicast": copy.is_multicast(),
+        "ctas": copy.ctas(),
+        "needs": copy.needs(),
+    })
 }
 
-fn thread_value(held: &ThreadValue) -> String {
-    let mut object = Object::new();
-    object.text("layout", &held.layout().to_string());
-    object.raw("values", &held.values().to_string());
-    object.raw("holders", &held.holders().to_string());
+fn thread_value(held: &ThreadValue) -> Json {
+    let mut object = json!({
+        "layout": held.layout().to_string(),
+        "values": held.values(),
+        "holders": held.holders(),
+    });
     if held.copies() > 1 {
-        object.raw("copies", &held.copies().to_string());
+        object["copies"] = Json::from(held.copies());
     }
-    object.end()
+    object
 }
 
-fn layout_fields<D: Stride + Number, N: Number>(object: &mut Object, layout: &Layout<D>, cosize: Option<N>)
+fn tree_fields<T: Number>(tree: &Tree<T>) -> Json {
+    json!({ "value": nested(tree), "rank": tree.rank(), "depth": tree.depth() })
+}
+
+fn layout_fields<D: Stride + Number, N: Number>(layout: &Layout<D>, cosize: Option<N>) -> Json
 where
     D::Extent: Number,
 {
-    object.raw("shape", &nested(&layout.shape()));
-    object.raw("stride", &nested(&layout.stride()));
-    object.raw("size", &layout.size().json());
-    object.raw("cosize", &cosize.map_or("null".to_owned(), |cosize| cosize.json()));
-    object.raw("rank", &layout.rank().to_string());
-    object.raw("depth", &layout.depth().to_string());
+    json!({
+        "shape": nested(&layout.shape()),
+        "stride": nested(&layout.stride()),
+        "size": layout.size().json(),
+        "cosize": cosize.map_or(Json::Null, |cosize| cosize.json()),
+        "rank": layout.rank(),
+        "depth": layout.depth(),
+    })
 }
 
 /// What stands at a leaf.
 trait Number: Clone {
-    fn json(&self) -> String;
+    fn json(&self) -> Json;
 }
 
 impl Number for i64 {
-    fn json(&self) -> String {
-        self.to_string()
+    fn json(&self) -> Json {
+        Json::from(*self)
     }
 }
 
 impl Number for Expr {
-    fn json(&self) -> String {
-        self.known().map_or_else(|| quoted(&self.to_string()), |known| known.to_string())
+    fn json(&self) -> Json {
+        // With what is said about its names, so that the text reads back by itself.
+        self.known().map_or_else(|| Json::from(self.with_facts().to_string()), Json::from)
     }
 }
 
 impl Number for Coordinate<Expr> {
-    fn json(&self) -> String {
-        quoted(&self.to_string())
+    fn json(&self) -> Json {
+        Json::from(self.with_facts().to_string())
     }
 }
 
 impl Number for Xor {
-    fn json(&self) -> String {
-        quoted(&self.to_string())
+    fn json(&self) -> Json {
+        Json::from(self.to_string())
     }
 }
 
 /// A tree of numbers as nested arrays; a single number as itself.
-fn nested<T: Number>(tree: &Tree<T>) -> String {
-    if tree.is_leaf() {
-        return tree.leaves().iter().map(Number::json).collect();
-    }
-    let modes: Vec<String> = tree.modes().map(|mode| nested(&mode)).collect();
-    format!("[{}]", modes.join(","))
-}
-
-/// An object under construction.
-pub struct Object(String);
-
-impl Object {
-    pub fn new() -> Object {
-        Object(String::from("{"))
-    }
-
-    pub fn raw(&mut self, name: &str, value: &str) {
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
-        let _ = write!(self.0, "\"{name}\":{value}");
-    }
-
-    /// A field that is an array of what `items` write.
-    pub fn list(&mut self, name: &str, items: impl IntoIterator<Item = String>) {
-        let items: Vec<String> = items.into_iter().collect();
-        self.raw(name, &format!("[{}]", items.join(",")));
-    }
-
-    pub fn text(&mut self, name: &str, value: &str) {
-        self.raw(name, &quoted(value));
-    }
-
-    pub fn end(mut self) -> String {
-        self.0.push('}');
-        self.0
+fn nested<T: Number>(tree: &Tree<T>) -> Json {
+    match tree.leaves() {
+        [only] if tree.is_leaf() => only.json(),
+        _ => Json::Array(tree.modes().map(|mode| nested(&mode)).collect()),
     }
 }
 
-pub fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
+/// A coordinate as nested arrays; `_` is a string.
+impl<N: Number> Number for Slot<N> {
+    fn json(&self) -> Json {
+        match self {
+            Slot::At(index) => index.json(),
+            Slot::All => Json::from("_"),
         }
     }
-    out.push('"');
-    out
+}
+
+/// A tiler as nested arrays of the texts of its layouts.
+fn tiles<D: Stride>(tiler: &Tiler<D>) -> Json
+where
+    Tiler<D>: ToString,
+{
+    match tiler {
+        Tiler::Modes(modes) => Json::Array(modes.items().iter().map(tiles).collect()),
+        _ => Json::from(tiler.to_string()),
+    }
+}
+
+/// The fields of a composed layout; `cosize` where that is known.
+fn composed_fields<D: Place + Number>(map: &Composed<D>, cosize: Json) -> Json
+where
+    D::Extent: Number,
+    OuterMap<D::Extent>: ToString,
+    Layout<D>: ToString,
+{
+    let mut object = json!({
+        "outer": map.outer().to_string(),
+        "offset": map.offset().json(),
+        "inner": map.inner().to_string(),
+        "shape": nested(&map.shape()),
+        "size": map.size().json(),
+    });
+    extend(&mut object, cosize);
+    extend(&mut object, json!({ "rank": map.rank(), "depth": map.depth() }));
+    object
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fields(program: &str) -> Json {
+        value(&tilewright::evaluate(program, &mut tilewright::Environment::new()).unwrap())
+    }
+
     #[test]
     fn a_layout_has_its_trees_as_arrays() {
-        let layout: Layout = "((2,2),3):((24,2),8)".parse().unwrap();
         assert_eq!(
-            value(&Value::Layout(layout)),
+            fields("((2,2),3):((24,2),8)").to_string(),
             r#"{"text":"((2,2),3):((24,2),8)","kind":"layout","shape":[[2,2],3],"stride":[[24,2],8],"size":12,"cosize":43,"rank":2,"depth":2}"#
         );
     }
 
+    /// Every kind of value says more than its text.
     #[test]
-    fn text_is_escaped() {
-        assert_eq!(quoted("a\"b\\c\nd\u{1}"), r#""a\"b\\c\nd\u0001""#);
+    fn every_kind_has_fields_of_its_own() {
+        for (program, field, wanted) in [
+            ("7", "value", json!(7)),
+            ("M{div=8}", "value", json!("M{div=8}")),
+            ("(2,(3,4))", "value", json!([2, [3, 4]])),
+            ("(2,(_,4))", "value", json!([2, ["_", 4]])),
+            ("(1@0,2@1)", "value", json!(["1@0", "2@1"])),
+            ("1@0", "value", json!("1@0")),
+            ("(^1,^9)", "value", json!(["^1", "^9"])),
+            ("[2:1;_]", "value", json!(["2:1", "_"])),
+            ("[2:64@0;_]", "value", json!(["2:64@0", "_"])),
+            ("(M,8):(8,1)", "shape", json!(["M", 8])),
+            ("(4,8):(1@0,1@1)", "stride", json!(["1@0", "1@1"])),
+            ("S<3,4,3>", "bits", json!(3)),
+            ("S<2,0,3> o 0 o (8,8):(8,1)", "shape", json!([8, 8])),
+            ("(M,8):(8,1) o K{} o 4:1", "shape", json!(4)),
+            ("(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)", "shape", json!([2, 3])),
+            ("F2<2>[1,2,3]", "inputs", json!(3)),
+        ] {
+            let object = fields(program);
+            assert_eq!(object.get(field), Some(&wanted), "{program}: {object}");
+        }
     }
 }

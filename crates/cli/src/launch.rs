@@ -37,7 +37,7 @@ pub fn choices(values: &[&Value]) -> Option<Vec<Values>> {
 }
 
 /// Some values that the facts of a parameter admit, the least ones first.
-fn admissible(parameter: &Parameter) -> Vec<i64> {
+pub fn admissible(parameter: &Parameter) -> Vec<i64> {
     let facts = parameter.facts();
     let (step, least) = (facts.divisor(), facts.least().unwrap_or(-2 * facts.divisor()));
     let multiples = [0, 1, 2, 3, 4, 5, 7, 11].into_iter();

@@ -1,8 +1,9 @@
 //! The `tilewright` command.
 //!
-//! Results go to standard output, messages to standard error. The exit status is 0 if all went well, 1 if an expression has
-//! an error or a check fails, 2 if the command was not used as it should be. A reader that closes the pipe ends the
-//! command quietly.
+//! Results go to standard output, messages to standard error; with `--json` both are objects on
+//! standard output. The exit status is 0 if all went well; 1 if the answer is no, an expression is
+//! refused, or a file or stream cannot be read or written; 2 if the command was not used as it should
+//! be; 3 if a check could be done in part only. A reader that closes the pipe ends the command quietly.
 
 mod analysis;
 mod args;
@@ -21,40 +22,68 @@ mod law;
 mod manual;
 mod map;
 mod morphism;
+mod output;
 mod picture;
 mod progress;
+mod reader;
 mod relayout;
 mod repl;
 mod show;
 mod terminal;
 mod tour;
 
-use std::io::{self, ErrorKind};
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, Parser};
 
 use args::{Args, Command};
-use terminal::{Failure, Terminal};
+use output::Failure;
+use terminal::Terminal;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let mut terminal = Terminal::new(args.color);
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return misused(&error),
+    };
+    let mut terminal = Terminal::new(args.color, args.json);
     let done = run(args.command, &mut terminal);
-    let flushed = terminal.finish();
-    match done.and_then(|()| flushed.map_err(Failure::Io)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Refused) => ExitCode::from(1),
-        Err(Failure::Io(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(Failure::Io(error)) => complain(&error.to_string()),
-        Err(Failure::Usage(message)) => complain(&message),
+    let failure = done.err();
+    if let Some(failure) = &failure {
+        terminal.tell(failure);
     }
+    let status = failure.map_or(0, |failure| failure.status());
+    match terminal.finish() {
+        Err(error) if status == 0 => {
+            let failure = Failure::Io(error);
+            let _ = std::io::stderr().write_all(failure.text(false).as_bytes());
+            ExitCode::from(failure.status())
+        }
+        _ => ExitCode::from(status),
+    }
+}
+
+/// Tells what is wrong with a command line, or the help that it asks for.
+fn misused(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json");
+    if json && error.use_stderr() {
+        let mut terminal = Terminal::new(ColorChoice::Never, true);
+        // The first paragraph says what is wrong, and the usage after it is that of `--help`.
+        let text = error.to_string();
+        let message = text.split("\n\n").next().unwrap_or_default().trim().replace('\n', " ");
+        terminal.tell(&Failure::Usage(message.strip_prefix("error: ").unwrap_or(&message).to_owned()));
+        let _ = terminal.finish();
+    } else {
+        // Nothing can be told to a reader who is gone.
+        let _ = error.print();
+    }
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
 fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure> {
     match command {
-        None => Ok(io::Write::write_all(&mut terminal.out, Args::command().render_help().to_string().as_bytes())?),
-        Some(Command::Eval { input, json }) => eval::run(&input, json, terminal),
+        None => Ok(terminal.text(&Args::command().render_help().to_string())?),
+        Some(Command::Eval { options }) => eval::run(&options, terminal),
         Some(Command::Repl) => repl::run(terminal),
         Some(Command::Show { expression, table, all }) => show::run(&expression, table, all, terminal),
         Some(Command::Check { expression, other: None }) => check::run_law(&expression, terminal),
@@ -78,15 +107,9 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
             morphism::run_compose(&outer, &inner, by_refinement, &options, terminal)
         }
         Some(Command::Refine { first, second, options }) => morphism::run_refine(&first, &second, &options, terminal),
-        Some(Command::Tractable { expression, json }) => morphism::run_tractable(&expression, json, terminal),
+        Some(Command::Tractable { expression }) => morphism::run_tractable(&expression, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),
         Some(Command::Man { command }) => manual::page(command.as_deref(), terminal),
     }
-}
-
-fn complain(message: &str) -> ExitCode {
-    // Nothing can be told to a reader who is gone.
-    let _ = io::Write::write_all(&mut io::stderr(), format!("error: {message}\n").as_bytes());
-    ExitCode::from(2)
 }

@@ -7,7 +7,8 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::Args;
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
 pub fn completions(shell: Shell, terminal: &mut Terminal) -> Result<(), Failure> {
     // `generate` panics where writing fails, so it writes to memory.

@@ -1,96 +1,55 @@
 //! `tilewright morphism`, `compose`, `refine` and `tractable`: layouts as morphisms of tuples.
 
-use std::io::Write;
-use std::path::PathBuf;
-
 use clap::Args;
-use tilewright::draw::{self, DrawError, Figure, Format, Theme};
+use tilewright::draw::{self, DrawError, Figure};
 use tilewright::morphism::{
     Class, MorphismError, MutualRefinement, NestMorphism, Refinement, Span, Square, WorkedComposition, classify,
     standard_representation, tractability,
 };
-use tilewright::notation::call;
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use tilewright::{Layout, Tree, Value};
 
-use crate::draw::{ThemeName, plain};
-use crate::picture;
-use crate::terminal::{Failure, Terminal};
+use crate::json;
+use crate::output::{Failure, SCALE, Saving};
+use crate::reader::{Read, Reader, plain};
+use crate::terminal::Terminal;
 
 /// Where the picture goes, and in which form.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Write the picture to a file: .svg, .html, .png, .pdf, .tex or .txt.
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["svg", "tikz", "json"])]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    saving: Saving,
     /// Print the picture as SVG.
-    #[arg(long, conflicts_with_all = ["tikz", "json"])]
+    #[arg(long, conflicts_with_all = ["output", "tikz"])]
     svg: bool,
     /// Print the picture as TikZ.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "output")]
     tikz: bool,
-    /// Print a JSON object instead of a picture.
-    #[arg(long)]
-    json: bool,
-    /// Light, dark, or what the reader prefers, where the format can ask.
-    #[arg(long, value_enum, default_value = "auto")]
-    theme: ThemeName,
 }
 
 impl Options {
     /// Whether the picture is all that is wanted.
     fn only_picture(&self) -> bool {
-        self.output.is_some() || self.svg || self.tikz
+        self.saving.output.is_some() || self.svg || self.tikz
     }
 
-    /// Puts the picture where it is wanted; in the terminal below what was told.
+    /// Puts the picture where it is wanted.
     fn show(&self, figure: Result<Figure<'static>, DrawError>, terminal: &mut Terminal) -> Result<(), Failure> {
-        let refuse = |terminal: &mut Terminal, error: DrawError| {
-            refused(terminal, error.code(), &error.to_string(), &error.help())
-        };
-        let figure = figure.map_err(|error| refuse(terminal, error))?;
-        let theme = Theme::from(self.theme);
-        if let Some(file) = &self.output {
-            let bytes = Format::of_file(file).and_then(|format| figure.file(format, theme, 2.0));
-            let bytes = bytes.map_err(|error| refuse(terminal, error))?;
-            return Ok(std::fs::write(file, bytes)?);
+        let figure = figure?;
+        match (self.svg, self.tikz) {
+            (true, _) => Ok(terminal.text(&figure.svg(self.saving.theme()))?),
+            (_, true) => Ok(terminal.text(&figure.tikz(self.saving.theme()))?),
+            _ => self.saving.show(&figure, SCALE, terminal),
         }
-        let text = match (self.svg, self.tikz) {
-            (true, _) => figure.svg(theme),
-            (_, true) => figure.tikz(theme),
-            _ => {
-                let colours = picture::colours(terminal.colour);
-                figure.picture(terminal.window(), colours).text(0, colours, theme.mode())
-            }
-        };
-        Ok(terminal.out.write_all(text.as_bytes())?)
     }
 }
 
-/// Shows a refusal on standard error.
-fn refused(terminal: &mut Terminal, code: &str, message: &str, help: &str) -> Failure {
-    let help = if help.is_empty() { String::new() } else { format!("  help: {help}\n") };
-    terminal.message(&format!("error[{code}]: {message}\n{help}"));
-    Failure::Refused
-}
-
-fn refuse(terminal: &mut Terminal, error: &MorphismError) -> Failure {
-    refused(terminal, error.code(), &error.to_string(), &error.help().unwrap_or_default())
-}
-
-fn value(source: &str, terminal: &mut Terminal) -> Result<Value, Failure> {
-    evaluate(source, &mut Environment::new()).map_err(|error| terminal.report(&error, source))
-}
-
-fn layout(source: &str, terminal: &mut Terminal) -> Result<Layout, Failure> {
-    let compact = |shape: &Tree<i64>, terminal: &mut Terminal| {
-        Layout::compact(shape).map_err(|error| refuse(terminal, &error.into()))
-    };
-    match value(source, terminal)? {
-        Value::Layout(layout) => Ok(layout),
-        Value::Int(extent) => compact(&Tree::from(extent), terminal),
-        Value::Tree(shape) => compact(&shape, terminal),
-        Value::Morphism(f) => f.encoded_layout().map_err(|error| refuse(terminal, &error)),
-        other => Err(Failure::Usage(format!("a {} is no layout of integers", other.kind()))),
+/// The layout that an expression is, or that its morphism encodes.
+fn layout(source: &str) -> Result<Layout, Failure> {
+    match Reader::default().value(source)? {
+        Value::Int(extent) => Ok(Layout::compact(&Tree::from(extent))?),
+        Value::Tree(shape) => Ok(Layout::compact(&shape)?),
+        Value::Morphism(f) => Ok(f.encoded_layout()?),
+        value => plain(&value).ok_or_else(|| Failure::not(source, &value, "a layout of integers")),
     }
 }
 
@@ -148,32 +107,29 @@ fn tuple(value: &Value) -> Option<Tree<i64>> {
     }
 }
 
-/// The morphism that a value is, or the standard one of its layout; none for what is neither.
-pub fn morphism_of(value: &Value) -> Option<Result<NestMorphism, MorphismError>> {
-    match value {
-        Value::Morphism(f) => Some(Ok(NestMorphism::clone(f))),
-        value => Some(standard_representation(&plain(value)?)),
+/// The morphism that a value is, or the standard one of its layout.
+pub fn morphism_of(read: &Read) -> Result<NestMorphism, Failure> {
+    match &read.value {
+        Value::Morphism(f) => Ok(NestMorphism::clone(f)),
+        value => match plain(value) {
+            Some(layout) => Ok(standard_representation(&layout)?),
+            None => Err(Failure::not(&read.source, value, "a morphism or a layout of integers")),
+        },
     }
 }
 
 /// `tilewright morphism`
 pub fn run(expression: &str, span: bool, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let made = call(expression, &mut Environment::new()).map_err(|error| terminal.report(&error, expression))?;
-    let value = match &made {
-        Some(made) => made.value.clone(),
-        None => value(expression, terminal)?,
-    };
-    let Some(f) = morphism_of(&value) else {
-        return Err(Failure::Usage(format!("a {} is no morphism, and no layout of integers", value.kind())));
-    };
-    let f = f.map_err(|error| refuse(terminal, &error))?;
+    options.saving.file()?;
+    let read = Reader::default().call(expression)?;
+    let f = morphism_of(&read)?;
+    if terminal.json && !options.only_picture() {
+        return Ok(terminal.object(&json::value(&Value::from(f)))?);
+    }
     if span {
-        return options.show(draw::span(&Span::of_modes(&f).map_err(|error| refuse(terminal, &error))?), terminal);
+        return options.show(draw::span(&Span::of_modes(&f)?), terminal);
     }
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", crate::json::value(&Value::from(f)))?);
-    }
-    let own = made.filter(|made| matches!(made.function, "pullback" | "pushforward"));
+    let own = read.call.filter(|made| matches!(made.function, "pullback" | "pushforward"));
     let own = own.and_then(|made| operation(made.function, &made.arguments, None));
     options.show(own.unwrap_or_else(|| draw::morphism(&f)), terminal)
 }
@@ -186,26 +142,28 @@ pub fn run_compose(
     options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let (a, b) = (layout(outer, terminal)?, layout(inner, terminal)?);
-    let composite = a.compose(&b).map_err(|error| refuse(terminal, &error.into()))?;
+    options.saving.file()?;
+    let (a, b) = (layout(outer)?, layout(inner)?);
+    let composite = a.compose(&b)?;
     if !by_refinement {
         if options.only_picture() {
             return Err(Failure::Usage("a composition is drawn with --by-refinement".to_owned()));
         }
-        let text = if options.json { crate::json::value(&Value::from(composite)) } else { composite.to_string() };
-        return Ok(writeln!(terminal.out, "{text}")?);
+        if terminal.json {
+            return Ok(terminal.object(&json::value(&Value::from(composite)))?);
+        }
+        return Ok(terminal.text(&format!("{composite}\n"))?);
     }
     let worked = WorkedComposition::new(&a, &b);
     let class = classify(&a, &b).ok();
-    if options.json {
-        let text = crate::json::composition(&composite, worked.as_ref(), class);
-        return Ok(writeln!(terminal.out, "{text}")?);
+    if terminal.json && !options.only_picture() {
+        return Ok(terminal.object(&json::composition(&composite, worked.as_ref(), class))?);
     }
     match worked {
         Ok(worked) if options.only_picture() => options.show(draw::worked_composition(&worked), terminal),
-        Ok(worked) => Ok(terminal.out.write_all(steps(&worked, &composite).as_bytes())?),
-        Err(error) if options.only_picture() => Err(refuse(terminal, &error)),
-        Err(error) => Ok(terminal.out.write_all(exists(&composite, &error, class).as_bytes())?),
+        Ok(worked) => Ok(terminal.text(&steps(&worked, &composite))?),
+        Err(error) if options.only_picture() => Err(error.into()),
+        Err(error) => Ok(terminal.text(&exists(&composite, &error, class))?),
     }
 }
 
@@ -236,41 +194,43 @@ fn exists(composite: &Layout, error: &MorphismError, class: Option<Class>) -> St
 
 /// `tilewright refine`: two tuples, or a morphism and how one of its ends is cut.
 pub fn run_refine(first: &str, second: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (left, right) = (value(first, terminal)?, value(second, terminal)?);
+    options.saving.file()?;
+    let mut reader = Reader::default();
+    let (left, right) = (reader.value(first)?, reader.value(second)?);
+    let as_json = terminal.json && !options.only_picture();
     let square = match (&left, &right) {
         (Value::Morphism(f), fine) => tuple(fine).and_then(|fine| square("pullback", f, &fine)),
         (fine, Value::Morphism(f)) => tuple(fine).and_then(|fine| square("pushforward", f, &fine)),
         _ => None,
     };
     if let Some(square) = square {
-        let square = square.map_err(|error| refuse(terminal, &error))?;
-        if options.json {
-            return Ok(writeln!(terminal.out, "{}", crate::json::square(&square))?);
+        let square = square?;
+        if as_json {
+            return Ok(terminal.object(&json::square(&square))?);
         }
         return options.show(draw::square(&square), terminal);
     }
-    let shape = |value: &Value| tuple(value).ok_or_else(|| Failure::Usage(format!("a {} is no tuple", value.kind())));
-    let mutual = MutualRefinement::new(&shape(&left)?, &shape(&right)?).map_err(|error| refuse(terminal, &error))?;
-    if options.json {
-        return Ok(writeln!(terminal.out, "{}", crate::json::mutual(&mutual))?);
+    let shape = |source: &str, value: &Value| tuple(value).ok_or_else(|| Failure::not(source, value, "a tuple"));
+    let mutual = MutualRefinement::new(&shape(first, &left)?, &shape(second, &right)?)?;
+    if as_json {
+        return Ok(terminal.object(&json::mutual(&mutual))?);
     }
     options.show(draw::mutual_refinement(&mutual), terminal)
 }
 
 /// `tilewright tractable`
-pub fn run_tractable(expression: &str, json: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    let layout = layout(expression, terminal)?;
+pub fn run_tractable(expression: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let layout = layout(expression)?;
     let reason = tractability(&layout).err();
-    if json {
-        writeln!(terminal.out, "{}", crate::json::tractable(&layout, reason.as_ref()))?;
-        return if reason.is_none() { Ok(()) } else { Err(Failure::Refused) };
+    if terminal.json {
+        terminal.object(&json::tractable(&layout, reason.as_ref()))?;
+        return if reason.is_none() { Ok(()) } else { Err(Failure::No) };
     }
-    match (standard_representation(&layout), reason) {
-        (Ok(f), None) => Ok(writeln!(terminal.out, "{layout} is tractable: {f}")?),
-        (_, Some(reason)) => {
-            writeln!(terminal.out, "{reason}")?;
-            Err(Failure::Refused)
+    match reason {
+        None => Ok(terminal.text(&format!("{layout} is tractable: {}\n", standard_representation(&layout)?))?),
+        Some(reason) => {
+            terminal.text(&format!("{reason}\n"))?;
+            Err(Failure::No)
         }
-        (Err(error), None) => Err(refuse(terminal, &error)),
     }
 }

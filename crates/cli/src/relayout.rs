@@ -1,17 +1,19 @@
 //! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
 
-use std::fmt::Display;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use half::f16;
 use tilewright::layout::{Composed, Xor};
+use tilewright::tensor::npy::NpyError;
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use tilewright::{Layout, Tree, Value};
 
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::reader::Reader;
+use crate::terminal::Terminal;
 
 /// What is moved where.
 #[derive(Debug, Args)]
@@ -47,8 +49,14 @@ enum Place {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let about = |error: &dyn Display| Failure::Usage(format!("{}: {error}", options.input.display()));
-    let file = NpyFile::open(&options.input).map_err(|error| about(&error))?;
+    if let Some(output) = &options.output
+        && output.extension().is_none_or(|extension| extension != "npy")
+        && !is_stream(output)
+    {
+        let shown = output.display();
+        return Err(Failure::Usage(format!("-o {shown}: what is written is a NumPy file; end the name with .npy")));
+    }
+    let file = NpyFile::open(&options.input).map_err(|error| of_file(&options.input, &error))?;
     let header = file.header();
     match (header.kind(), header.size()) {
         (Kind::Signed, 1) => relaid::<i8>(file, options, terminal),
@@ -65,20 +73,32 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         (Kind::Complex, 8) => relaid::<[f32; 2]>(file, options, terminal),
         (Kind::Complex, 16) => relaid::<[f64; 2]>(file, options, terminal),
         (Kind::Bool, 1) => relaid::<bool>(file, options, terminal),
-        _ => Err(about(&format_args!("elements of type '{}' are not moved", header.descr()))),
+        _ => Err(Failure::file(&options.input, format_args!("elements of type '{}' are not moved", header.descr()))),
     }
 }
 
+/// What is wrong with a file of NumPy.
+fn of_file(path: &Path, error: &NpyError) -> Failure {
+    match error {
+        NpyError::Io(error) => Failure::file(path, error),
+        error => Failure::refused_about(path.display(), error),
+    }
+}
+
+/// Whether there is something at a path that is written to as it is, such as a pipe.
+fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
 fn relaid<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let about = |error: &dyn Display| Failure::Usage(format!("{}: {error}", options.input.display()));
     let order = match file.header().order() {
         Order::C => "C",
         Order::Fortran => "Fortran",
     };
     let shape = file.header().shape().to_string();
-    let to = place(&options.to, "--to", terminal)?;
-    let from = options.from.as_ref().map(|from| place(from, "--from", terminal)).transpose()?;
-    let tensor: Tensor<T> = file.read().map_err(|error| about(&error))?;
+    let to = place(&options.to, "--to")?;
+    let from = options.from.as_ref().map(|from| place(from, "--from")).transpose()?;
+    let tensor: Tensor<T> = file.read().map_err(|error| of_file(&options.input, &error))?;
     let natural = tensor.layout().clone();
     let array = format!("the array, of shape {shape} in {order} order");
     match from.unwrap_or(Place::Layout(natural)) {
@@ -97,7 +117,7 @@ fn to_place<T: npy::Element, L: Offsets>(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let view = TensorView::new(tensor.as_slice(), from.clone())
-        .map_err(|error| Failure::Usage(format!("{array}, does not hold --from {from}: [{}] {error}", error.code())))?;
+        .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
     match to {
         Place::Layout(to) => moved(&view, to, array, options, terminal),
         Place::Composed(to) => moved(&view, to, array, options, terminal),
@@ -112,14 +132,14 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
     options: &Options,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let refused = |error: TensorError| Failure::Usage(format!("--to {to}: [{}] {error}", error.code()));
+    let refused = |error| Failure::refused_about(format_args!("--to {to}"), &(error as TensorError)).without_help();
     if to.size() != view.size() {
         let (has, wanted) = (view.size(), to.size());
-        return Err(Failure::Usage(format!("--to {to} has {wanted} elements, but {array}, has {has} of them to move")));
+        return Err(Failure::Value(format!("--to {to} has {wanted} elements, but {array}, has {has} of them to move")));
     }
     let range = to.range().map_err(refused)?;
     if range.0 < 0 {
-        return Err(Failure::Usage(format!("--to {to} reaches offset {}, but a file begins at offset 0", range.0)));
+        return Err(Failure::Value(format!("--to {to} reaches offset {}, but a file begins at offset 0", range.0)));
     }
     let threads = options.threads.map(usize::from);
     let plan = Plan::new(view.layout(), to, size_of::<T>(), CopyOptions { threads, ..CopyOptions::default() });
@@ -134,29 +154,30 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
         None => Tree::flat([reach]),
         Some(text) => text.parse(),
     };
-    let shape = shape.map_err(|error| Failure::Usage(format!("--shape: {error}")))?;
-    let rows = Layout::row_major(&shape).map_err(|error| Failure::Usage(format!("--shape {shape}: {error}")))?;
+    let shape = shape.map_err(|error| Failure::refused_about("--shape", &error))?;
+    let rows =
+        Layout::row_major(&shape).map_err(|error| Failure::refused_about(format_args!("--shape {shape}"), &error))?;
     if rows.size() != reach {
         let size = rows.size();
         let elements = if size == 1 { "element" } else { "elements" };
-        return Err(Failure::Usage(format!("--shape {shape} has {size} {elements}, but --to {to} takes {reach}")));
+        return Err(Failure::Value(format!("--shape {shape} has {size} {elements}, but --to {to} takes {reach}")));
     }
     let mut memory: Tensor<T> = Tensor::zeroed(rows).map_err(refused)?;
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
-    npy::write(output, &memory.view()).map_err(|error| Failure::Usage(format!("{}: {error}", output.display())))
+    npy::write(output, &memory.view()).map_err(|error| of_file(output, &error))?;
+    terminal.wrote(output)
 }
 
 /// The layout that an expression is.
-fn place(source: &str, option: &str, terminal: &mut Terminal) -> Result<Place, Failure> {
-    match evaluate(source, &mut Environment::new()) {
-        Ok(Value::Layout(layout)) => Ok(Place::Layout(layout)),
-        Ok(Value::Composed(composed)) => Ok(Place::Composed(composed)),
-        Ok(Value::XorLayout(layout)) => Ok(Place::Xor(layout)),
-        Ok(other) => Err(Failure::Usage(format!(
+fn place(source: &str, option: &str) -> Result<Place, Failure> {
+    match Reader::default().value(source)? {
+        Value::Layout(layout) => Ok(Place::Layout(layout)),
+        Value::Composed(composed) => Ok(Place::Composed(composed)),
+        Value::XorLayout(layout) => Ok(Place::Xor(layout)),
+        other => Err(Failure::Value(format!(
             "{option} takes a layout whose values are numbers, such as (4,8):(8,1), not {other}, of kind {}",
             other.kind()
         ))),
-        Err(diagnostic) => Err(terminal.report(&diagnostic, source)),
     }
 }

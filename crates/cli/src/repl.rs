@@ -15,11 +15,13 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
 use tilewright::notation::{functions, is_incomplete};
-use tilewright::{Environment, evaluate};
+use tilewright::{Environment, Value, evaluate};
 
 use crate::explain;
+use crate::json;
+use crate::output::Failure;
 use crate::show;
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 const HELP: &str = "\
 An expression prints its value; NAME = EXPRESSION keeps it.
@@ -43,10 +45,20 @@ enum Request<'a> {
 }
 
 impl Request<'_> {
-    fn of(line: &str) -> Request<'_> {
+    /// What a line asks for. `quit`, `exit` and `help` need no colon, unless they are names in use.
+    fn of<'a>(line: &'a str, environment: &Environment) -> Request<'a> {
         let line = line.trim();
-        let Some(command) = line.strip_prefix(':') else {
-            return if line.is_empty() { Request::Nothing } else { Request::Program(line) };
+        let first = line.split(char::is_whitespace).next().unwrap_or_default();
+        let bare = match first {
+            "quit" | "exit" => line == first,
+            "help" => line.split_whitespace().count() <= 2 && !line.contains(['=', ';']),
+            _ => false,
+        };
+        let command = match line.strip_prefix(':') {
+            Some(command) => command,
+            None if bare && environment.get(first).is_none() => line,
+            None if line.is_empty() || line.starts_with('#') => return Request::Nothing,
+            None => return Request::Program(line),
         };
         let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         match name {
@@ -62,7 +74,7 @@ impl Request<'_> {
 }
 
 pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
-    let mut session = Session { environment: Environment::new() };
+    let mut session = Session { environment: Environment::new(), failed: 0 };
     if !io::stdin().is_terminal() {
         return piped(&mut session, terminal);
     }
@@ -101,7 +113,8 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lines from a file or a pipe: the same answers, without prompt and history.
+/// Lines from a file or a pipe: the same answers, without prompt and history. An error does not end the session, but is
+/// in its exit status.
 fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut pending = String::new();
     for line in io::stdin().lines() {
@@ -111,13 +124,15 @@ fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> 
             continue;
         }
         if !session.answer(&std::mem::take(&mut pending), terminal)? {
-            return Ok(());
+            return session.ended();
         }
+        // The next line may come only after this answer is read.
+        terminal.out.flush()?;
     }
     if !pending.is_empty() {
         session.answer(&pending, terminal)?;
     }
-    Ok(())
+    session.ended()
 }
 
 /// The file of earlier lines: `tilewright/history` in the XDG data directory.
@@ -129,45 +144,65 @@ fn history_file() -> Option<PathBuf> {
 
 struct Session {
     environment: Environment,
+    /// How many lines were refused.
+    failed: usize,
 }
 
 impl Session {
-    /// Answers a line; `false` ends the session. An error in an expression is shown and does not end it.
+    /// Answers a line; `false` ends the session. What is refused is told, and does not end it.
     fn answer(&mut self, line: &str, terminal: &mut Terminal) -> Result<bool, Failure> {
-        match Request::of(line) {
-            Request::Nothing => {}
-            Request::Quit => return Ok(false),
-            Request::Help("") => terminal.out.write_all(HELP.as_bytes())?,
-            Request::Help(name) => match explain::describe(name, terminal.colour) {
-                Some(text) => terminal.out.write_all(text.as_bytes())?,
-                None => terminal.message(&format!("{}\n", explain::unknown(name))),
-            },
-            Request::Functions => terminal.out.write_all(explain::list(terminal.colour).as_bytes())?,
-            Request::Names => {
-                for name in names(&self.environment) {
-                    writeln!(terminal.out, "{name}")?;
-                }
-            }
-            Request::Show(source) => match evaluate(source, &mut self.environment) {
-                Ok(value) => show::write_value(&show::drawable(value), false, terminal.window(), terminal)?,
-                Err(diagnostic) => {
-                    terminal.report(&diagnostic, source);
-                }
-            },
-            Request::Explain(subject) => match explain::tell(subject, false, &mut self.environment, terminal) {
-                Err(Failure::Usage(message)) => terminal.message(&format!("{message}\n")),
-                Err(Failure::Io(error)) => return Err(Failure::Io(error)),
-                Err(Failure::Refused) | Ok(()) => {}
-            },
-            Request::Unknown(name) => terminal.message(&format!("there is no command :{name}; :help lists them\n")),
-            Request::Program(source) => match evaluate(source, &mut self.environment) {
-                Ok(value) => writeln!(terminal.out, "{value}")?,
-                Err(diagnostic) => {
-                    terminal.report(&diagnostic, source);
-                }
-            },
+        let request = Request::of(line, &self.environment);
+        if matches!(request, Request::Quit) {
+            return Ok(false);
         }
+        match self.answered(&request, terminal) {
+            Ok(()) => {}
+            Err(Failure::Io(error)) => return Err(Failure::Io(error)),
+            Err(failure) => {
+                self.failed += 1;
+                terminal.tell(&failure);
+            }
+        }
+        terminal.end_text()?;
         Ok(true)
+    }
+
+    fn answered(&mut self, request: &Request<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+        match request {
+            Request::Nothing | Request::Quit => Ok(()),
+            Request::Help("") => Ok(terminal.text(HELP)?),
+            Request::Help(name) => match explain::describe(name, terminal.colour) {
+                Some(text) => Ok(terminal.text(&text)?),
+                None => Err(Failure::Usage(explain::unknown(name))),
+            },
+            Request::Functions => Ok(terminal.text(&explain::list(terminal.colour))?),
+            Request::Names => {
+                let names: String = names(&self.environment).iter().map(|name| format!("{name}\n")).collect();
+                Ok(terminal.text(&names)?)
+            }
+            Request::Show(source) => {
+                let value = show::drawable(self.value(source)?);
+                show::write_value(source, &value, false, terminal.window(), terminal)
+            }
+            Request::Explain(subject) => explain::tell(subject, false, &mut self.environment, terminal),
+            Request::Unknown(name) => Err(Failure::Usage(format!("there is no command :{name}; :help lists them"))),
+            Request::Program(source) => {
+                let value = self.value(source)?;
+                if terminal.json {
+                    return Ok(terminal.object(&json::value(&value))?);
+                }
+                Ok(writeln!(terminal.out, "{value}")?)
+            }
+        }
+    }
+
+    fn value(&mut self, source: &str) -> Result<Value, Failure> {
+        evaluate(source, &mut self.environment).map_err(|error| Failure::of_expression(error, source))
+    }
+
+    /// The end of a session that reads a pipe.
+    fn ended(&self) -> Result<(), Failure> {
+        if self.failed > 0 { Err(Failure::No) } else { Ok(()) }
     }
 }
 
@@ -251,9 +286,32 @@ mod tests {
 
     #[test]
     fn lines_are_commands_or_programs() {
-        assert!(matches!(Request::of("  :help  coalesce "), Request::Help("coalesce")));
-        assert!(matches!(Request::of(":q"), Request::Quit));
-        assert!(matches!(Request::of("  "), Request::Nothing));
-        assert!(matches!(Request::of(" a = 4:2 "), Request::Program("a = 4:2")));
+        let mut names = Environment::new();
+        let of = |line: &str, names: &Environment| match Request::of(line, names) {
+            Request::Nothing => "nothing".to_owned(),
+            Request::Quit => "quit".to_owned(),
+            Request::Help(name) => format!("help {name}"),
+            Request::Program(text) => text.to_owned(),
+            _ => "other".to_owned(),
+        };
+        for (line, wanted) in [
+            ("  :help  coalesce ", "help coalesce"),
+            (":q", "quit"),
+            ("quit", "quit"),
+            (" exit ", "quit"),
+            ("help", "help "),
+            ("help size", "help size"),
+            ("  ", "nothing"),
+            ("# a comment", "nothing"),
+            (" a = 4:2 ", "a = 4:2"),
+            ("quit = 4:2", "quit = 4:2"),
+            ("help = 4:2", "help = 4:2"),
+        ] {
+            assert_eq!(of(line, &names), wanted, "{line}");
+        }
+        names.bind("quit", Value::from(4));
+        assert_eq!(of("quit", &names), "quit");
+        assert!(matches!(Request::of("quit", &names), Request::Program(_)));
+        assert!(matches!(Request::of(":quit", &names), Request::Quit));
     }
 }

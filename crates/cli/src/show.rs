@@ -1,25 +1,47 @@
 //! `tilewright show`: a layout as a picture, and what can be said about it.
 
 use std::collections::HashSet;
-use std::io::Write;
 
+use serde_json::json;
+use tilewright::draw::DrawError;
 use tilewright::layout::Swizzle;
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use tilewright::{Layout, Tree, Value};
 
+use crate::json::{self, extend};
 use crate::map::{self, Map, Point};
+use crate::output::Failure;
 use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::{Reader, unknown};
+use crate::terminal::Terminal;
 
 /// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
 const MOST_SLABS: i64 = 8;
 
+/// How many cells are drawn at most where all are asked for: a picture is put together before it is written.
+const MOST_CELLS: i64 = 1 << 20;
+
+/// How many lines a table has at most where all are asked for.
+const MOST_LINES: i64 = 1 << 22;
+
 pub fn run(expression: &str, table: bool, all: bool, terminal: &mut Terminal) -> Result<(), Failure> {
-    let value = match evaluate(expression, &mut Environment::new()) {
-        Ok(value) => value,
-        Err(diagnostic) => return Err(terminal.report(&diagnostic, expression)),
-    };
+    let value = drawable(Reader::default().value(expression)?);
     let window = if all { Window::ALL } else { terminal.window() };
-    write_value(&drawable(value), table, window, terminal)
+    if terminal.json {
+        return object(&value, table, window, terminal);
+    }
+    write_value(expression, &value, table, window, terminal)
+}
+
+/// The object of a value, with its picture and its facts where it has some.
+fn object(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut object = json::value(value);
+    if let Some(map) = map::of(value) {
+        let mut picture = Vec::new();
+        draw(&map, table, window, false, &mut picture)?;
+        let picture = String::from_utf8_lossy(&picture).into_owned();
+        extend(&mut object, json!({ "picture": picture, "facts": facts(value, &map) }));
+    }
+    Ok(terminal.object(&object)?)
 }
 
 /// A shape alone means its compact layout; other values are drawn as they are.
@@ -31,49 +53,47 @@ pub fn drawable(value: Value) -> Value {
 }
 
 /// Draws a value if it can be drawn, else prints it.
-pub fn write_value(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn write_value(
+    source: &str,
+    value: &Value,
+    table: bool,
+    window: Window,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let colour = terminal.colour;
-    writeln!(terminal.out, "{}", painted(&value.to_string(), Paint::Strong, colour))?;
+    let heading = painted(&value.to_string(), Paint::Strong, colour);
     let map = match (value, map::of(value)) {
         (_, Some(map)) => map,
         (Value::Swizzle(swizzle), None) => {
-            return Ok(terminal.out.write_all(permutation(*swizzle, colour).as_bytes())?);
+            return Ok(terminal.text(&format!("{heading}\n{}", permutation(*swizzle, colour)))?);
         }
         (Value::List(items), None) => {
+            terminal.text(&format!("{heading}\n"))?;
             for item in items {
-                writeln!(terminal.out)?;
-                write_value(item, table, window, terminal)?;
+                terminal.text("\n")?;
+                write_value(source, item, table, window, terminal)?;
             }
             return Ok(());
         }
-        _ if !value.parameters().is_empty() => {
-            let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
-            let line = format!(
-                "drawn once {} known: substitute(A, {}, 8)",
-                are(&names),
-                names.first().map_or("M", |name| name)
-            );
-            return Ok(writeln!(terminal.out, "\n{line}")?);
+        _ => {
+            let advice = unknown(source, value).map_or(String::new(), |advice| format!("\ndrawn {advice}\n"));
+            return Ok(terminal.text(&format!("{heading}\n{advice}"))?);
         }
-        _ => return Ok(()),
     };
-    writeln!(terminal.out)?;
-    let text = if table || map.shape().rank() > 4 { listing(&map, window) } else { grids(&map, window, colour) };
-    terminal.out.write_all(text.as_bytes())?;
-    writeln!(terminal.out)?;
-    for line in facts(value, &map) {
-        writeln!(terminal.out, "{line}")?;
-    }
-    Ok(())
+    terminal.text(&format!("{heading}\n\n"))?;
+    draw(&map, table, window, colour, &mut terminal.out)?;
+    let facts: String = facts(value, &map).iter().map(|line| format!("{line}\n")).collect();
+    Ok(terminal.text(&format!("\n{facts}"))?)
 }
 
-/// `M is`, `M and K are`.
-fn are(names: &[String]) -> String {
-    match names.split_last() {
-        Some((last, [])) => format!("{last} is"),
-        Some((last, front)) => format!("{} and {last} are", front.join(", ")),
-        None => String::new(),
+/// A table of a map where it is asked for or has too many modes for grids, else grids.
+fn draw(map: &Map, table: bool, window: Window, colour: bool, out: &mut impl std::io::Write) -> Result<(), Failure> {
+    let table = table || map.shape().rank() > 4;
+    let (what, limit) = if table { ("the number of lines", MOST_LINES) } else { ("the number of cells", MOST_CELLS) };
+    if window == Window::ALL && map.size() > limit {
+        return Err(DrawError::TooLarge { what, value: map.size(), limit }.into());
     }
+    if table { listing(map, window, out) } else { grids(map, window, colour, out) }.map_err(Failure::Io)
 }
 
 /// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits that it flips, and the cells
@@ -110,29 +130,32 @@ fn cell(map: &Map, index: i64) -> Cell {
 }
 
 /// The grid of a layout of rank at most 2, or one grid for each index of modes 2 and 3.
-fn grids(map: &Map, window: Window, colour: bool) -> String {
+fn grids(map: &Map, window: Window, colour: bool, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let modes: Vec<Tree<i64>> = map.shape().modes().collect();
     let sizes: Vec<i64> = modes.iter().map(map::size).collect();
     let one = Axis::flat(1);
+    let mut write = |text: String| out.write_all(text.as_bytes());
     match (modes.as_slice(), sizes.as_slice()) {
-        ([only], _) => picture::text(&grid(&one, &Axis::of(only), window, |_, column| cell(map, column)), 0, colour),
+        ([only], _) => {
+            let picture = grid(&one, &Axis::of(only), window, |_, column| cell(map, column));
+            write(picture::text(&picture, 0, colour))
+        }
         ([rows, columns, slow @ ..], [height, width, counts @ ..]) => {
             let (height, area) = (*height, height * width);
             let (rows, columns) = (Axis::of(rows), Axis::of(columns));
             let slabs: i64 = counts.iter().product();
-            let shown = if window.rows == usize::MAX { slabs } else { slabs.min(MOST_SLABS) };
-            let mut text = String::new();
+            let shown = if window == Window::ALL { slabs } else { slabs.min(MOST_SLABS) };
             for slab in 0..shown {
-                text.push_str(&heading(slow, counts, slab, colour));
+                write(heading(slow, counts, slab, colour))?;
                 let at = |row, column| cell(map, row + height * column + area * slab);
-                text.push_str(&picture::text(&grid(&rows, &columns, window, at), 0, colour));
+                write(picture::text(&grid(&rows, &columns, window, at), 0, colour))?;
             }
-            if shown < slabs {
-                text.push_str(&format!("… and {} more of {slabs} grids; --all draws them\n", slabs - shown));
+            match slabs - shown {
+                0 => Ok(()),
+                more => write(format!("… and {more} more of {slabs} grids; --all draws them\n")),
             }
-            text
         }
-        _ => picture::text(&grid(&one, &one, window, |_, _| cell(map, 0)), 0, colour),
+        _ => write(picture::text(&grid(&one, &one, window, |_, _| cell(map, 0)), 0, colour)),
     }
 }
 
@@ -152,35 +175,30 @@ fn heading(slow: &[Tree<i64>], counts: &[i64], slab: i64, colour: bool) -> Strin
 }
 
 /// Index, coordinate and offset, one to a line.
-fn listing(map: &Map, window: Window) -> String {
+fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io::Result<()> {
     let size = map.size();
     let limit = i64::try_from(window.rows).unwrap_or(i64::MAX);
-    let shown: Vec<Option<i64>> = if size <= limit {
-        (0..size).map(Some).collect()
-    } else {
-        (0..(limit - 2).max(1)).map(Some).chain([None, Some(size - 1)]).collect()
+    // All, or the first ones and the last.
+    let head = if size <= limit { size } else { (limit - 2).max(1) };
+    let last = (size > head).then(|| size - 1);
+    let offset = |index: i64| map.value(index).map_or("?".to_owned(), |offset| offset.to_string());
+    let shown = || (0..head).chain(last);
+    let width = |texts: &mut dyn Iterator<Item = String>, name: &str| {
+        texts.map(|text| text.chars().count()).max().unwrap_or(0).max(name.len())
     };
-    let rows: Vec<[String; 3]> = shown
-        .into_iter()
-        .map(|index| match index {
-            Some(index) => {
-                let offset = map.value(index).map_or("?".to_owned(), |offset| offset.to_string());
-                [index.to_string(), map.coordinate(index).to_string(), offset]
-            }
-            None => ["⋮".to_owned(), "⋮".to_owned(), "⋮".to_owned()],
-        })
-        .collect();
-    let head = ["index", "coordinate", "offset"];
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain(head.get(column).map(|name| name.len())).max().unwrap_or(0)
-    };
-    let (a, b, c) = (width(0), width(1), width(2));
-    let mut text = format!("{:>a$}  {:>b$}  {:>c$}\n", "index", "coordinate", "offset");
-    for [index, coordinate, offset] in &rows {
-        text.push_str(&format!("{index:>a$}  {coordinate:>b$}  {offset:>c$}\n"));
+    // The last index has the longest text, and so has its coordinate, for no part of another is greater.
+    let a = width(&mut [(size - 1).to_string()].into_iter(), "index");
+    let b = width(&mut [map.coordinate(size - 1).to_string()].into_iter(), "coordinate");
+    let c = width(&mut shown().map(offset), "offset");
+    writeln!(out, "{:>a$}  {:>b$}  {:>c$}", "index", "coordinate", "offset")?;
+    for index in 0..head {
+        writeln!(out, "{index:>a$}  {:>b$}  {:>c$}", map.coordinate(index).to_string(), offset(index))?;
     }
-    text
+    if let Some(last) = last {
+        writeln!(out, "{0:>a$}  {0:>b$}  {0:>c$}", "⋮")?;
+        writeln!(out, "{last:>a$}  {:>b$}  {:>c$}", map.coordinate(last).to_string(), offset(last))?;
+    }
+    Ok(())
 }
 
 /// What can be said about a layout, a line for each group of facts.

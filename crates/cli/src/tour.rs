@@ -14,8 +14,9 @@ use std::io::Write as _;
 use tilewright::{Environment, Value, evaluate};
 
 use crate::map::{self, Map};
+use crate::output::Failure;
 use crate::picture::{Paint, Picture, painted, text};
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 /// A step of the tour: its title, and what it says and does.
 type Step = (&'static str, fn(&mut Tour) -> Result<(), Stop>);
@@ -75,7 +76,7 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
     }
     if tour.failed > 0 {
         terminal.message("error: a check of the tour failed\n");
-        return Err(Failure::Refused);
+        return Err(Failure::No);
     }
     if only.is_none() {
         let names: Vec<&str> = tour.environment.names().collect();

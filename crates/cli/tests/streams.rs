@@ -1,6 +1,6 @@
 //! What the command writes to which stream, and how it ends.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -96,10 +96,20 @@ fn a_batch_has_one_line_for_each_and_goes_on_after_an_error() {
 fn a_file_is_a_batch() {
     let path = std::env::temp_dir().join(format!("tilewright-batch-{}.txt", std::process::id()));
     std::fs::write(&path, "A = 4:2; A o 2:1\nsize(4:1)\n").unwrap();
-    let output = run(&["eval", path.to_str().unwrap()]);
-    std::fs::remove_file(&path).unwrap();
+    let output = run(&["eval", "--file", path.to_str().unwrap()]);
     assert_eq!(text(&output.stdout), "2:2\n4\n");
     assert_eq!(output.status.code(), Some(0));
+
+    // Its name alone is an expression, and the message says what was meant.
+    let output = run(&["eval", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("to evaluate the lines of a file, write --file "), "{output:?}");
+    assert!(text(&run(&["eval", "missing.txt"]).stderr).contains("write --file missing.txt"));
+    assert!(text(&run(&["eval", "/tmp"]).stderr).contains("'/tmp' is a directory"));
+    let output = run(&["eval", "--file", "/nowhere/missing.txt"]);
+    assert_eq!(text(&output.stderr), "error: /nowhere/missing.txt: No such file or directory (os error 2)\n");
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
@@ -121,7 +131,47 @@ fn the_prompt_reads_a_pipe() {
     assert!(text(&output.stdout).contains("size(A"));
     assert!(!text(&output.stdout).ends_with("\n1\n"), "nothing is read after :quit");
     assert!(text(&output.stderr).contains("error[E"), "an error is shown and the session goes on");
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(1), "and is in the exit status");
+    assert_eq!(fed(&["repl"], b"size(4:1)\nquit\n(4,\n").status.code(), Some(0));
+}
+
+/// A process that writes a line and reads its answer before the next one is not left waiting.
+#[test]
+fn a_line_is_answered_before_the_next_one() {
+    for arguments in [&["eval", "-"][..], &["eval", "-", "--json"], &["repl"], &["repl", "--json"]] {
+        let mut child = tilewright(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        for number in 1..4 {
+            writeln!(stdin, "size({number}:1)").unwrap();
+            let mut answer = String::new();
+            stdout.read_line(&mut answer).unwrap();
+            assert!(answer.contains(&number.to_string()), "{arguments:?}: {answer}");
+        }
+        drop(stdin);
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_batch_has_comments_and_may_share_names() {
+    let output = fed(&["eval", "-"], b"\xef\xbb\xbfsize(4:1)\n\n  # tiles\nsize(8:1)\n");
+    assert_eq!((text(&output.stdout), output.status.code()), ("4\n\n\n8\n", Some(0)));
+    let output = fed(&["eval", "--json", "-"], b"# tiles\n\n7\n");
+    assert_eq!(text(&output.stdout), "null\nnull\n{\"text\":\"7\",\"kind\":\"integer\",\"value\":7}\n");
+
+    let lines = b"A = (4,8):(8,1)\nA.size()\n";
+    assert_eq!(fed(&["eval", "-"], lines).status.code(), Some(1));
+    assert_eq!(text(&fed(&["eval", "--keep-names", "-"], lines).stdout), "(4,8):(8,1)\n32\n");
+}
+
+/// A full disk is a failure, and leaves what was there.
+#[test]
+fn what_cannot_be_written_is_said() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = tilewright(&["eval", "8:1"]);
+    let output = command.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).starts_with("error: No space left on device"));
 }
 
 #[test]

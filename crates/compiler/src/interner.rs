@@ -208,6 +208,8 @@ impl Interner {
         }
         let outcome = match compute()? {
             Ok(value) => Outcome::Value(self.enter::<T>(Cow::Owned(value))?.index()),
+            // Asked again, it may have an answer.
+            Err(error @ LayoutError::Interrupted { .. }) => return Err(error.into()),
             Err(error) => Outcome::Refused(Arc::new(error)),
         };
         self.result(&self.memo.record(key, outcome))

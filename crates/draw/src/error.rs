@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Refusal};
 
 /// Why there is no picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,17 +77,17 @@ impl DrawError {
         }
     }
 
-    /// What would settle it.
-    pub fn help(&self) -> String {
-        match self {
-            DrawError::Layout(error) => error.help().unwrap_or_default().to_string(),
+    /// What would settle it, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            DrawError::Layout(error) => return error.help(),
             DrawError::Outside { .. } => "give a larger tile, or the tile that the layout was made for".to_owned(),
             DrawError::Rank { what, wanted, .. } => format!("give {what} with {wanted}"),
             DrawError::TooLarge { .. } => "draw a part: a tile or a slice".to_owned(),
             DrawError::Format { .. } => "end the name with .svg, .html, .png, .pdf, .tex or .txt".to_owned(),
             DrawError::NotBuilt { format } => format!("build with the feature `{format}`, or write .svg"),
             DrawError::Size { .. } => "give sizes that agree".to_owned(),
-        }
+        })
     }
 }
 
@@ -116,6 +116,16 @@ impl fmt::Display for DrawError {
 }
 
 impl Error for DrawError {}
+
+impl Refusal for DrawError {
+    fn code(&self) -> &'static str {
+        DrawError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        DrawError::help(self)
+    }
+}
 
 impl From<LayoutError> for DrawError {
     fn from(error: LayoutError) -> DrawError {

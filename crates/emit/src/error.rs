@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Refusal};
 
 use crate::language::Language;
 use crate::style::Integer;
@@ -81,10 +81,10 @@ impl EmitError {
         }
     }
 
-    /// What would settle it.
-    pub fn help(&self) -> String {
-        match self {
-            EmitError::Layout(error) => error.help().unwrap_or_default().to_string(),
+    /// What would settle it, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        Some(match self {
+            EmitError::Layout(error) => return error.help(),
             EmitError::Name { .. } | EmitError::NameTwice { .. } => "choose another name".to_string(),
             EmitError::Names { variables, .. } => format!("give {variables} names, one for each variable"),
             EmitError::Width(width) => match width.open.first() {
@@ -97,7 +97,7 @@ impl EmitError {
             EmitError::Bounds { numbers, .. } => format!("give {numbers} bounds, one for each number"),
             EmitError::Variables => "use the same kind of coordinate, names and promise for both".to_string(),
             EmitError::TooLarge { .. } => "emit a part of the layout".to_string(),
-        }
+        })
     }
 }
 
@@ -127,6 +127,16 @@ impl fmt::Display for EmitError {
 }
 
 impl Error for EmitError {}
+
+impl Refusal for EmitError {
+    fn code(&self) -> &'static str {
+        EmitError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        EmitError::help(self)
+    }
+}
 
 impl From<LayoutError> for EmitError {
     fn from(error: LayoutError) -> EmitError {

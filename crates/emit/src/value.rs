@@ -79,7 +79,7 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 
 /// Whether every number of a value is within bounds, `0 <= number < bound`: the result `inside`. What the facts and the shape show is left out.
 ///
-/// `bounds` has a leaf for each number of the value.
+/// `bounds` has a leaf for each number of the value. Bounds of a coordinate may have more modes than its steps go in: there it stays at 0.
 ///
 /// Errors: as [`value`]; another number of bounds than of numbers.
 ///
@@ -98,9 +98,7 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
 pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computation, EmitError> {
     let (mut builder, numbers) = evaluated(map, place)?;
     let count = numbers.ids.len();
-    if bounds.leaves().len() != count {
-        return Err(EmitError::Bounds { given: bounds.leaves().len(), numbers: count });
-    }
+    let number_of = bounded(map, bounds, count)?;
     let reach = match (map, place.promise()) {
         (Map::Layout(layout), Promise::Inside) => reach(layout, |stride| vec![stride.clone()], count),
         (Map::Coordinate(layout), Promise::Inside) => {
@@ -114,18 +112,52 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
         _ => vec![(None, None); count],
     };
     let mut all = builder.graph.truth(true);
-    for ((id, bound), (least, greatest)) in numbers.ids.iter().zip(bounds.leaves()).zip(reach) {
-        if !least.is_some_and(|least| least.less(&Expr::from(0)).refuted()) {
+    for (number, bound) in number_of.iter().zip(bounds.leaves()) {
+        // A mode in which no step goes stays at 0, which is within its extent.
+        let Some(number) = number else { continue };
+        let (Some(id), Some((least, greatest))) = (numbers.ids.get(*number), reach.get(*number)) else { continue };
+        if !least.as_ref().is_some_and(|least| least.less(&Expr::from(0)).refuted()) {
             let above = builder.graph.not_negative(*id);
             all = builder.graph.both(all, above);
         }
-        if !greatest.is_some_and(|greatest| greatest.less(bound).proved()) {
+        if !greatest.as_ref().is_some_and(|greatest| greatest.less(bound).proved()) {
             let bound = builder.parameters.polynomial(&mut builder.graph, bound)?.made(&mut builder.graph);
             let below = builder.graph.less(*id, bound);
             all = builder.graph.both(all, below);
         }
     }
     Ok(builder.computation(Numbers { profile: Profile::leaf(), names: vec!["inside".to_string()], ids: vec![all] }))
+}
+
+/// Which number of the value each bound is about: none for a mode of the bounds in which no step of a coordinate layout goes.
+fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<usize>>, EmitError> {
+    let mismatch = || EmitError::Bounds { given: bounds.leaves().len(), numbers: count };
+    if bounds.leaves().len() == count {
+        return Ok((0..count).map(Some).collect());
+    }
+    let profile = match map {
+        Map::Coordinate(layout) => layout.coprofile()?,
+        Map::SymbolCoordinate(layout) => layout.coprofile()?,
+        _ => return Err(mismatch()),
+    };
+    let mut found = Vec::new();
+    let numbers = Tree::new(profile, 0..count as i64).map_err(|_| mismatch())?;
+    if match_modes(Some(&numbers), bounds, &mut found) { Ok(found) } else { Err(mismatch()) }
+}
+
+/// Appends the number at each leaf of the bounds; whether none is nested otherwise, or has no bound.
+fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec<Option<usize>>) -> bool {
+    let Some(numbers) = numbers else {
+        found.extend(bounds.leaves().iter().map(|_| None));
+        return true;
+    };
+    if numbers.is_leaf() || bounds.is_leaf() {
+        found.extend(numbers.leaves().iter().map(|number| usize::try_from(*number).ok()));
+        return numbers.is_leaf() == bounds.is_leaf();
+    }
+    let modes: Vec<Tree<i64>> = numbers.modes().collect();
+    modes.len() <= bounds.rank()
+        && bounds.modes().enumerate().all(|(position, bound)| match_modes(modes.get(position), &bound, found))
 }
 
 /// The least and the greatest value of each number over the whole domain, where the signs of the strides are known.

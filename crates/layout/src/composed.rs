@@ -9,6 +9,8 @@ mod arrangement;
 mod beside;
 mod index;
 mod inverse;
+pub(crate) mod largest;
+pub(crate) mod linear;
 mod modes;
 mod outer;
 mod parity;
@@ -26,12 +28,13 @@ pub(crate) use parity::{Affine, Parities};
 pub use place::Place;
 pub use plain::MAX_INDICES;
 
-use crate::error::LayoutError;
-use crate::largest::{MAX_BOXES, largest};
-use crate::layout::Layout;
-use crate::number::Extent;
-use crate::profile::Profile;
-use crate::tree::Tree;
+use crate::composed::largest::{MAX_BOXES, largest};
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
+use crate::value::profile::Profile;
+use crate::value::tree::Tree;
 
 /// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe `ComposedLayout`).
 ///
@@ -185,8 +188,9 @@ impl Composed {
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
         const OP: &str = "cosize";
-        let largest = largest(&self.outer, self.offset, self.inner.leaves())
-            .ok_or(LayoutError::Undecided { op: OP, limit: MAX_BOXES })?;
+        let largest = largest(&self.outer, self.offset, self.inner.leaves());
+        interrupt::check(OP)?;
+        let largest = largest.ok_or(LayoutError::Undecided { op: OP, limit: MAX_BOXES })?;
         i64::try_from(largest.saturating_add(1)).map_err(|_| LayoutError::overflow(OP))
     }
 

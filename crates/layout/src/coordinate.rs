@@ -27,14 +27,14 @@ use core::str::FromStr;
 
 use smallvec::SmallVec;
 
-use crate::error::{LayoutError, Limit};
-use crate::evidence::Mixed;
-use crate::layout::Leaf;
-use crate::number::{Extent, Stride, Truth};
-use crate::print::Printer;
-use crate::profile::{Builder, Profile, ProfileRef};
-use crate::text::{Cursor, LayoutLiteral, Literal};
-use crate::tree::{Leaves, Tree};
+use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::evidence::Mixed;
+use crate::text::print::Printer;
+use crate::text::reading::{Cursor, LayoutLiteral, Literal};
+use crate::value::layout::Leaf;
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::profile::{Builder, Profile, ProfileRef};
+use crate::value::tree::{Leaves, Tree};
 
 /// The most modes in the path of a term.
 pub const MAX_PATH: usize = 8;

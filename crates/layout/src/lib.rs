@@ -14,6 +14,21 @@
 //! | reinterpret | [`recast`](Layout::recast), [`Swizzle`], [`Composed`] |
 //! | at compile time | [`StaticLayout`], [`StaticComposed`], [`StaticTiler`]: constants, which the macros `layout!` and `tiler!` of `tilewright-macros` write |
 //!
+//! The rooms of the crate, from the ground up; each uses those before it, and says at its head where it does not:
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `refusal` | why there is no result: kinds, evidence, sentences, pages |
+//! | `value` | numbers, nested tuples, coordinates, layouts |
+//! | `text` | reading and printing |
+//! | `bits` | matrices over bits, swizzles |
+//! | `rearrange` | moving modes about, slicing |
+//! | `algebra` | the operations of the algebra |
+//! | `tile` | division and product |
+//! | `coordinate`, `xor`, [`symbolic`] | the kinds of strides and extents that are no integers |
+//! | `composed` | a layout seen through another map, linear layouts |
+//! | `constant` | layouts known while one compiles |
+//!
 //! The promise of every one of them: the result that its definition asks for, exactly, or a [`LayoutError`] that says which condition fails,
 //! where, and with which numbers. Nothing wraps, nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
 //!
@@ -33,89 +48,67 @@
 
 extern crate alloc;
 
-mod bit_matrix;
-mod bit_xor;
-mod carry;
-mod coalesce;
-mod compare;
-mod complement;
-mod compose;
+mod algebra;
+mod bits;
 mod composed;
-mod coord;
-mod coord_macro;
+mod constant;
 mod coordinate;
-mod divide;
-mod division;
-mod domain;
-mod equivalence;
-mod error;
-mod evaluator;
-mod evidence;
-mod inner;
-mod inverse;
-mod largest;
-mod layout;
-mod linear;
-mod message;
-mod modes;
-mod number;
-mod order;
-mod pages;
-mod pieces;
-mod predicate;
-mod print;
-mod product;
-mod profile;
-mod recast;
-mod search;
-#[cfg(feature = "serde")]
-pub mod serialise;
-mod shape;
-mod slice;
-mod static_composed;
-mod static_layout;
-mod static_tiler;
-mod sum;
-mod swizzle;
+mod explanation;
+mod rearrange;
+mod refusal;
 pub mod symbolic;
-mod text;
-mod thread_value;
-mod tiler;
-mod tree;
-mod vector;
+mod tile;
+mod value;
 mod xor;
 
-pub use bit_matrix::{BitMatrix, MAX_BITS};
-pub use bit_xor::BitXor;
-pub use carry::MAX_CASES;
+mod text {
+    //! Text of values, both ways.
+    //!
+    //! Law: what is printed reads back as the same value.
+
+    pub(crate) mod print;
+    pub(crate) mod reading;
+    #[cfg(feature = "serde")]
+    pub mod serialise;
+}
+
+#[cfg(feature = "serde")]
+pub use text::serialise;
+
+pub use algebra::carry::MAX_CASES;
+pub use algebra::domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
+pub use algebra::inner::Inner;
+pub use algebra::order::compact_order;
+pub use algebra::predicate::MAX_IMAGE;
+pub use algebra::search::MAX_CANDIDATES;
+pub use algebra::vector::{max_common_layout, max_common_vector};
+pub use bits::bit_xor::BitXor;
+pub use bits::matrix::{BitMatrix, MAX_BITS};
+pub use bits::swizzle::{MAX_SWIZZLE_BITS, Swizzle};
+pub use composed::largest::MAX_BOXES;
+pub use composed::linear::{LinearLayout, Named};
 pub use composed::{Composed, MAX_CHAIN, MAX_INDICES, MapChain, OuterMap, Place};
-pub use coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
+pub use constant::composed::StaticComposed;
+pub use constant::layout::StaticLayout;
+pub use constant::tiler::StaticTiler;
 pub use coordinate::{Coordinate, Descriptor, MAX_PATH, MAX_PATH_MODE, ModePath};
-pub use domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
-pub use error::{LayoutError, Limit, Operand, Path};
-pub use evaluator::Evaluator;
-pub use evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
-pub use inner::Inner;
-pub use largest::MAX_BOXES;
-pub use layout::{Layout, Leaf};
-pub use linear::{LinearLayout, Named};
-pub use number::{Extent, Stride, Truth};
-pub use order::compact_order;
-pub use pieces::Pieces;
-pub use predicate::MAX_IMAGE;
-pub use print::Printer;
-pub use product::Blocks;
-pub use profile::{MAX_DEPTH, MAX_NODES, Profile};
-pub use search::MAX_CANDIDATES;
-pub use static_composed::StaticComposed;
-pub use static_layout::StaticLayout;
-pub use static_tiler::StaticTiler;
-pub use swizzle::{MAX_SWIZZLE_BITS, Swizzle};
-pub use text::{Cursor, LayoutLiteral, Literal};
-pub use thread_value::make_layout_tv;
-pub use tiler::{Tiler, TilerModes};
-pub use tree::Tree;
-pub use vector::{max_common_layout, max_common_vector};
+pub use explanation::explanation;
+pub use refusal::error::{LayoutError, Limit, Operand, Path, Refusal};
+pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
+pub use refusal::interrupt;
+pub use refusal::nearest::nearest;
+pub use text::print::Printer;
+pub use text::reading::{Cursor, LayoutLiteral, Literal};
+pub use tile::product::Blocks;
+pub use tile::thread_value::make_layout_tv;
+pub use tile::tiler::{Tiler, TilerModes};
+pub use value::coord::{Coord, Coordinates, Slot, coordinates, crd2crd, crd2idx, idx2crd, increment};
+pub use value::evaluator::Evaluator;
+pub use value::layout::{Layout, Leaf};
+pub use value::number::{Extent, Stride, Truth};
+pub use value::pieces::Pieces;
+pub use value::profile::{MAX_DEPTH, MAX_NODES, Profile};
+pub use value::tree::Tree;
 pub use xor::Xor;
 pub use xor::function::MAX_XOR_VALUES;
 pub use xor::inverse::MAX_XOR_STEPS;

@@ -34,11 +34,11 @@ mod sum;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::{Stride, Truth};
-use crate::product::Blocks;
-use crate::tree::Leaves;
+use crate::refusal::error::LayoutError;
+use crate::tile::product::Blocks;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Stride, Truth};
+use crate::value::tree::Leaves;
 
 /// An XOR step: a vector of 63 bits. Offsets are numbers too, so the sign bit stays free.
 ///
@@ -220,7 +220,7 @@ impl FromStr for Xor {
         let tree: crate::Tree<Xor> = text.parse()?;
         match (tree.is_leaf(), tree.leaves()) {
             (true, [step]) => Ok(*step),
-            _ => Err(LayoutError::Syntax { at: 0, expected: crate::text::XOR_STEP }),
+            _ => Err(LayoutError::Syntax { at: 0, expected: crate::text::reading::XOR_STEP }),
         }
     }
 }

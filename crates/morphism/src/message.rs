@@ -5,6 +5,8 @@ use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
+use tilewright_layout::Refusal;
+
 use crate::error::{Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
 
 impl fmt::Display for Side {
@@ -204,3 +206,13 @@ impl MorphismError {
 }
 
 impl Error for MorphismError {}
+
+impl Refusal for MorphismError {
+    fn code(&self) -> &'static str {
+        MorphismError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        MorphismError::help(self)
+    }
+}

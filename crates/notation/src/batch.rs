@@ -1,15 +1,117 @@
 //! Batch mode: one program a line, one line of answer for each.
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 use crate::ast::Program;
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Environment, run};
+use crate::value::Value;
 
-/// Evaluates every line of `input` as a program of its own and writes one line for each, in order: the canonical text of
-/// the value, or `error: ` and the message. Returns how many failed.
+/// How many bytes are read at once.
+const PIECE: usize = 1 << 16;
+
+/// What comes of one line.
+#[derive(Debug, Clone, Copy)]
+pub enum Answer<'a> {
+    /// The line is empty, or a comment.
+    Nothing,
+    /// The value of its program.
+    Value(&'a Value),
+    /// What is wrong with its program, and the program.
+    Error(&'a Diagnostic, &'a str),
+}
+
+impl Answer<'_> {
+    /// Writes the line of the answer: the canonical text of the value, `error: ` and the message, or nothing.
+    ///
+    /// Errors: writing fails.
+    pub fn write_line(&self, mut out: impl Write) -> io::Result<()> {
+        match self {
+            Answer::Nothing => writeln!(out),
+            Answer::Value(value) => writeln!(out, "{value}"),
+            Answer::Error(error, _) => writeln!(out, "error: {}", error.one_line()),
+        }
+    }
+}
+
+/// Programs that are evaluated one after another, each on a line of its own.
 ///
-/// Names do not outlive their line. An empty line is a program without a value, and so an error; so is a line that is not
-/// UTF-8. The input is read a line at a time.
+/// Each line has one answer, in order. A line that is empty or a comment has an empty one, so that answers stand beside
+/// their programs. A line that is not UTF-8 is an error where it goes wrong. A byte-order mark before the first line is
+/// no part of it. What has been answered is flushed before more input is waited for: whoever writes a program and reads
+/// the answer before the next one gets it.
+///
+/// ```
+/// use tilewright_notation::Batch;
+///
+/// let mut out = Vec::new();
+/// let lines = "# tiles\nA = (4,8):(8,1)\nA.size()\n";
+/// let failed = Batch::default().keeping_names().run(lines.as_bytes(), &mut out, |out, answer| answer.write_line(out));
+/// assert_eq!(failed.unwrap(), 0);
+/// assert_eq!(String::from_utf8(out).unwrap(), "\n(4,8):(8,1)\n32\n");
+/// ```
+#[derive(Debug, Default)]
+pub struct Batch {
+    keeps_names: bool,
+}
+
+impl Batch {
+    /// Names that a line binds hold in the lines after it; else they do not outlive their line.
+    #[must_use]
+    pub fn keeping_names(mut self) -> Batch {
+        self.keeps_names = true;
+        self
+    }
+
+    /// Evaluates every line of `input`, and has `write` write each answer. Returns how many lines failed.
+    ///
+    /// Errors: reading or writing fails.
+    pub fn run<W: Write>(
+        &self,
+        input: impl Read,
+        mut out: W,
+        mut write: impl FnMut(&mut W, Answer<'_>) -> io::Result<()>,
+    ) -> io::Result<usize> {
+        let mut input = BufReader::with_capacity(PIECE, input);
+        let mut program = Program::default();
+        let mut env = Environment::new();
+        let mut line = Vec::new();
+        let (mut failed, mut first) = (0, true);
+        while input.read_until(b'\n', &mut line)? > 0 {
+            // Text that is not UTF-8 is an error where it goes wrong; the rest of the input still counts.
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\n', '\r']);
+            let text = if first { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+            first = false;
+            let begin = text.trim_start();
+            if begin.is_empty() || begin.starts_with('#') {
+                write(&mut out, Answer::Nothing)?;
+            } else {
+                match run(text, &mut program, &mut env) {
+                    Ok(value) => write(&mut out, Answer::Value(&value))?,
+                    Err(error) => {
+                        failed += 1;
+                        write(&mut out, Answer::Error(&error, text))?;
+                    }
+                }
+            }
+            if !self.keeps_names {
+                env.clear();
+            }
+            line.clear();
+            if !input.buffer().contains(&b'\n') {
+                // The next line may come only after these answers are read.
+                out.flush()?;
+            }
+        }
+        out.flush()?;
+        Ok(failed)
+    }
+}
+
+/// Evaluates every line of `input` as a program of its own and writes one line for each, as [`Batch`] does. Returns how
+/// many failed.
+///
 /// Errors: reading or writing fails.
 ///
 /// ```
@@ -19,23 +121,6 @@ use crate::eval::{Environment, run};
 /// assert_eq!(failed, 1);
 /// assert_eq!(text, "4\nerror: expected a value, found ')' [E0201 at byte 7]\n");
 /// ```
-pub fn run_batch(mut input: impl io::BufRead, mut out: impl io::Write) -> io::Result<usize> {
-    let mut program = Program::default();
-    let mut env = Environment::new();
-    let mut line = Vec::new();
-    let mut failed = 0;
-    while input.read_until(b'\n', &mut line)? > 0 {
-        // Text that is not UTF-8 is an error where it goes wrong; the rest of the input still counts.
-        let text = String::from_utf8_lossy(&line);
-        match run(text.trim_end_matches(['\n', '\r']), &mut program, &mut env) {
-            Ok(value) => writeln!(out, "{value}")?,
-            Err(error) => {
-                failed += 1;
-                writeln!(out, "error: {}", error.one_line())?;
-            }
-        }
-        env.clear();
-        line.clear();
-    }
-    Ok(failed)
+pub fn run_batch(input: impl Read, out: impl Write) -> io::Result<usize> {
+    Batch::default().run(input, out, |out, answer| answer.write_line(out))
 }

@@ -7,6 +7,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use tilewright_layout::Refusal;
+
 /// What is wrong with a program: a stable code, a sentence, the culprit's place in the text, and what would help.
 ///
 /// ```
@@ -137,6 +139,16 @@ impl std::fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
+
+impl Refusal for Diagnostic {
+    fn code(&self) -> &'static str {
+        self.code
+    }
+
+    fn help(&self) -> Option<String> {
+        self.help.clone()
+    }
+}
 
 /// As much of a word as a message can show.
 pub(crate) fn excerpt(word: &str) -> String {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-use tilewright_layout::{LayoutError, Swizzle, Tree, Xor};
+use tilewright_layout::{LayoutError, Swizzle, Tree, Xor, nearest};
 
 use crate::arguments::{Arguments, Fault};
 use crate::ast::{Name, Node, NodeId, Program, Statement};
@@ -18,7 +18,6 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
 use crate::parse::{KEYWORDS, parse};
 use crate::reading::{single, symbol_coordinate, symbol_tree};
-use crate::suggest::nearest;
 use crate::value::{Value, tuple_of};
 
 /// The names that programs have bound.
@@ -237,7 +236,7 @@ impl<'a> Evaluator<'a> {
     #[cold]
     fn unknown_name(&self, span: Range<usize>, text: &str) -> Diagnostic {
         let known = functions::find(text).is_some();
-        let near = nearest(text, self.env.names());
+        let near = nearest(text, self.env.names(), 1).first().copied();
         let text = excerpt(text);
         let error = Diagnostic::new("E0205", span.clone(), format!("the name '{text}' is not bound"));
         if known {
@@ -287,7 +286,7 @@ impl<'a> Evaluator<'a> {
             return error.help(format!("'{}' is a value; only functions are called with '.'", excerpt(text)));
         }
         let names = functions::functions().iter().map(|function| function.name).chain(self.env.names());
-        match nearest(text, names) {
+        match nearest(text, names, 1).first() {
             Some(near) => error.help(format!("did you mean '{near}'?")),
             None => error.help("'tilewright functions' lists them"),
         }

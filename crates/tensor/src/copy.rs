@@ -8,26 +8,20 @@
 //!
 //! Extra memory does not grow with the data: the tables of a tile, below 512 KiB, and for each thread a buffer of a line for each column of a tile, 80 KiB at the most; [`Plan`] prints it.
 
-mod addressing;
-mod axes;
 mod explain;
 mod joined;
-mod kernel;
-mod nest;
 mod pairs;
+mod permuted;
 mod plan;
 mod run;
-mod turned;
-mod walk;
 
 use bytemuck::NoUninit;
 
+use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
+use crate::simd::Instructions;
 use crate::view::{TensorView, TensorViewMut};
-pub(crate) use addressing::Addressing;
-pub use kernel::Instructions;
-pub(crate) use nest::{Operand, Patch, visit, visit_alone};
 pub use plan::CopyOptions;
 use plan::{Body, body};
 use run::Work;

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use tilewright_atoms::AtomError;
-use tilewright_layout::{Coord, LayoutError, Tree};
+use tilewright_layout::{Coord, LayoutError, Refusal, Tree};
 
 /// Why there is no such tensor, view or element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +208,16 @@ impl TensorError {
             TensorError::Layout(error) => error.help(),
             _ => None,
         }
+    }
+}
+
+impl Refusal for TensorError {
+    fn code(&self) -> &'static str {
+        TensorError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        TensorError::help(self)
     }
 }
 

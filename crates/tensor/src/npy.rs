@@ -19,13 +19,13 @@ use std::path::Path;
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use half::f16;
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{Layout, Refusal, Tree};
 
 use crate::error::TensorError;
 use crate::tensor::Tensor;
 
 pub use header::{Header, Kind, Order};
-pub use write::write;
+pub use write::{replace, write};
 
 /// Why a `.npy` file was not read or written.
 #[derive(Debug)]
@@ -60,6 +60,24 @@ impl NpyError {
             NpyError::Io(_) => "E0412",
             NpyError::Tensor(error) => error.code(),
         }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            NpyError::Tensor(error) => error.help(),
+            _ => None,
+        }
+    }
+}
+
+impl Refusal for NpyError {
+    fn code(&self) -> &'static str {
+        NpyError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        NpyError::help(self)
     }
 }
 

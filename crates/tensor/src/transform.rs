@@ -10,7 +10,7 @@
 //!   that are then joined.
 //!
 //! The layouts may be any, and differ; no copy of an operand is made, but that numbers of an operand that is read in another order may be handed to `f` from a small buffer, a block at a time.
-//! Loops and patches are those of [`crate::copy::visit`].
+//! Loops and patches are those of [`crate::visit`].
 #![allow(unsafe_code)]
 
 mod plain;
@@ -19,10 +19,11 @@ mod rows;
 
 use std::ops::{Add, Mul};
 
-use crate::copy::{Addressing, Operand, visit};
+use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use crate::visit::{Operand, visit};
 use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};

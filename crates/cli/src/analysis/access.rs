@@ -1,8 +1,7 @@
 //! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of bulk copies.
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use tilewright::Layout;
 use tilewright::analysis::{
     Access, GlobalReport, LINE_BYTES, RequestUnits, SECTOR_BYTES, Storage, Widths, global_access, request_units, widths,
@@ -10,11 +9,13 @@ use tilewright::analysis::{
 use tilewright::atoms::{SwizzleMode, TensorMap};
 use tilewright::draw::{self, Figure, Style, Touch, Touched};
 
-use super::options::{Answer, Lanes};
-use super::{Reader, Stop, access_json, access_text, count, strip, told, usage};
-use crate::json::Object;
+use super::options::Lanes;
+use super::{access_json, access_text, accesses, count, line_json, storage, strip};
+use crate::json::Json;
+use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::Reader;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -33,7 +34,7 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "none", requires = "boxed")]
     swizzle: SwizzleName,
     #[command(flatten)]
-    answer: Answer,
+    saving: Saving,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -47,11 +48,6 @@ enum SwizzleName {
     Bytes128,
 }
 
-pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let done = analysed(layout, options, terminal);
-    told(done, options.answer.json, terminal)
-}
-
 /// One access and what came out.
 struct Found {
     access: Access,
@@ -61,10 +57,11 @@ struct Found {
     units: RequestUnits,
 }
 
-fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
-    let mut reader = Reader::new(terminal);
-    let storage = reader.storage(layout)?;
-    let accesses = reader.accesses(&options.lanes, storage.shape())?;
+pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let picture_file = options.saving.file()?;
+    let mut reader = Reader::default();
+    let storage = storage(layout, &mut reader)?;
+    let accesses = accesses(&options.lanes, storage.shape(), &mut reader)?;
     let boxed = match &options.boxed {
         Some(boxed) => Some(bulk(layout, boxed, options, &mut reader)?),
         None => None,
@@ -74,40 +71,35 @@ fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<
         let report = global_access(&storage, &access)?;
         let number = options.request.unwrap_or_else(|| report.worst());
         if number >= report.requests().len() {
-            return Err(usage(format!("there is no request {number}: {} are", report.requests().len())));
+            return Err(Failure::Usage(format!("--request {number}: there are {} requests", report.requests().len())));
         }
         let units = request_units(&storage, &access, number)?;
         let widths = widths(&storage, &access)?;
         all.push(Found { access, report, widths, number, units });
     }
-    if let Some((file, style)) = options.answer.picture()? {
-        let mut figures: Vec<Figure<'_>> = all.iter().map(|found| picture(found, style)).collect();
-        if let Some(first) = figures.first_mut() {
-            first.title = storage.text().to_owned();
-        }
-        return options.answer.save(figures, file);
-    }
-    if options.answer.json {
-        for found in &all {
-            writeln!(terminal.out, "{}", json(&storage, found, boxed.as_ref()))?;
-        }
-        return Ok(());
+    if let Some(file) = picture_file {
+        let figures = all.iter().map(|found| picture(found, options.saving.style()));
+        let mut figure = figures.reduce(Figure::above).unwrap_or_default();
+        figure.title = storage.text().to_owned();
+        return options.saving.save(&figure, file, SCALE, terminal);
     }
     for (position, found) in all.iter().enumerate() {
-        if position > 0 {
-            writeln!(terminal.out)?;
+        if terminal.json {
+            terminal.object(&json(&storage, found, boxed.as_ref()))?;
+            continue;
         }
+        let gap = if position > 0 { "\n" } else { "" };
         let text = text(&storage, found, terminal);
-        terminal.out.write_all(text.as_bytes())?;
+        terminal.text(&format!("{gap}{text}"))?;
     }
-    if let Some(map) = boxed {
-        writeln!(terminal.out, "\n{}", bulk_text(&map))?;
+    if let Some(map) = boxed.filter(|_| !terminal.json) {
+        terminal.text(&format!("\n{}\n", bulk_text(&map)))?;
     }
     Ok(())
 }
 
 /// The bulk copy of boxes of a layout, if the hardware has it.
-fn bulk(layout: &str, boxed: &str, options: &Options, reader: &mut Reader<'_>) -> Result<TensorMap, Stop> {
+fn bulk(layout: &str, boxed: &str, options: &Options, reader: &mut Reader) -> Result<TensorMap, Failure> {
     let (global, shape) = (reader.layout(layout)?, reader.shape(boxed)?);
     let shared = match &options.shared {
         Some(shared) => reader.layout(shared)?,
@@ -211,60 +203,38 @@ fn picture(found: &Found, style: Style) -> Figure<'static> {
         .of_source(access.pattern().to_string())
 }
 
-fn json(storage: &Storage, found: &Found, boxed: Option<&TensorMap>) -> String {
+fn json(storage: &Storage, found: &Found, boxed: Option<&TensorMap>) -> Json {
     let Found { access, report, widths, number, units } = found;
-    let mut object = Object::new();
-    object.text("layout", storage.text());
-    object.raw("access", &access_json(access));
-    for (name, value) in [
-        ("requests", report.requests().len() as i64),
-        ("bytes", report.bytes()),
-        ("sectors", report.sectors()),
-        ("ideal", report.ideal()),
-        ("lines", report.lines()),
-        ("widest", widths.all()),
-    ] {
-        object.raw(name, &value.to_string());
-    }
-    object.raw("alignment", &widths.alignment.map_or("null".to_owned(), |bytes| bytes.to_string()));
-    object.raw("efficiency", &format!("{}", report.efficiency()));
+    let mut object = json!({
+        "layout": storage.text(),
+        "access": access_json(access),
+        "requests": report.requests().len(),
+        "bytes": report.bytes(),
+        "sectors": report.sectors(),
+        "ideal": report.ideal(),
+        "lines": report.lines(),
+        "widest": widths.all(),
+        "alignment": widths.alignment,
+        "efficiency": report.efficiency(),
+    });
     if let Some(request) = report.requests().get(*number) {
-        let mut inner = Object::new();
-        inner.raw("number", &number.to_string());
-        for (name, value) in [
-            ("group", request.group),
-            ("instruction", request.instruction),
-            ("lanes", request.lanes),
-            ("bytes", request.bytes),
-            ("sectors", request.sectors),
-            ("lines", request.lines),
-        ] {
-            inner.raw(name, &value.to_string());
-        }
-        inner.list(
-            "starts",
-            units.lines.iter().map(|line| match line.parse::<i64>() {
-                Ok(byte) => byte.to_string(),
-                Err(_) => crate::json::quoted(line),
-            }),
-        );
-        inner.list("touches", units.units.iter().map(|unit| format!("[{},{},{}]", unit.lane, unit.line, unit.byte)));
-        object.raw("request", &inner.end());
+        object["request"] = json!({
+            "number": number,
+            "group": request.group,
+            "instruction": request.instruction,
+            "lanes": request.lanes,
+            "bytes": request.bytes,
+            "sectors": request.sectors,
+            "lines": request.lines,
+            "starts": units.lines.iter().map(|line| line_json(line)).collect::<Vec<_>>(),
+            "touches": units.units.iter().map(|unit| json!([unit.lane, unit.line, unit.byte])).collect::<Vec<_>>(),
+        });
     }
     if let Some(map) = boxed {
-        let mut inner = Object::new();
-        inner.list(
-            "dimensions",
-            map.dimensions().iter().map(|dimension| {
-                let mut object = Object::new();
-                object.raw("extent", &dimension.extent.to_string());
-                object.raw("stride", &dimension.stride.to_string());
-                object.raw("boxed", &dimension.boxed.to_string());
-                object.end()
-            }),
+        let dimensions = map.dimensions().iter().map(
+            |dimension| json!({ "extent": dimension.extent, "stride": dimension.stride, "boxed": dimension.boxed }),
         );
-        inner.raw("copies", &map.copies().to_string());
-        object.raw("bulk", &inner.end());
+        object["bulk"] = json!({ "dimensions": dimensions.collect::<Vec<_>>(), "copies": map.copies() });
     }
-    object.end()
+    object
 }

@@ -1,18 +1,19 @@
 //! `tilewright banks`: conflicts of accesses to shared memory, phase by phase.
 
-use std::io::Write;
-
 use clap::Args;
+use serde_json::json;
 use tilewright::analysis::{
     Access, BankReport, Banks, Collision, Phase, PhaseHits, Storage, bank_conflicts, phase_hits,
 };
 use tilewright::draw::{self, Figure, Style, Touch, Touched};
 
-use super::options::{Answer, Lanes, Memory};
-use super::{Reader, Stop, access_json, access_text, count, ranges, strip, told, usage};
-use crate::json::Object;
+use super::options::{Lanes, Memory};
+use super::{access_json, access_text, accesses, count, line_json, ranges, storage, strip};
+use crate::json::Json;
+use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::Reader;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -24,12 +25,7 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     phase: Option<usize>,
     #[command(flatten)]
-    answer: Answer,
-}
-
-pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let done = analysed(layout, options, terminal);
-    told(done, options.answer.json, terminal)
+    saving: Saving,
 }
 
 /// One access and what came out.
@@ -40,41 +36,36 @@ pub struct Found {
     pub hits: PhaseHits,
 }
 
-fn analysed(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
-    let mut reader = Reader::new(terminal);
-    let storage = reader.storage(layout)?;
-    let accesses = reader.accesses(&options.lanes, storage.shape())?;
+pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let picture_file = options.saving.file()?;
+    let mut reader = Reader::default();
+    let storage = storage(layout, &mut reader)?;
+    let accesses = accesses(&options.lanes, storage.shape(), &mut reader)?;
     let banks = options.memory.banks()?;
     let mut all = Vec::new();
     for access in accesses {
         let report = bank_conflicts(&storage, &access, banks)?;
         let number = options.phase.unwrap_or_else(|| report.worst());
         if number >= report.phases().len() {
-            return Err(usage(format!("there is no phase {number}: {} are", report.phases().len())));
+            return Err(Failure::Usage(format!("--phase {number}: there are {} phases", report.phases().len())));
         }
         let hits = phase_hits(&storage, &access, banks, number)?;
         all.push(Found { access, report, number, hits });
     }
-    if let Some((file, style)) = options.answer.picture()? {
-        let figures = all.iter().map(|found| picture(found, banks, style));
-        let mut figures: Vec<Figure<'_>> = figures.collect();
-        if let Some(first) = figures.first_mut() {
-            first.title = storage.text().to_owned();
-        }
-        return options.answer.save(figures, file);
-    }
-    if options.answer.json {
-        for found in &all {
-            writeln!(terminal.out, "{}", json(&storage, found, banks))?;
-        }
-        return Ok(());
+    if let Some(file) = picture_file {
+        let figures = all.iter().map(|found| picture(found, banks, options.saving.style()));
+        let mut figure = figures.reduce(Figure::above).unwrap_or_default();
+        figure.title = storage.text().to_owned();
+        return options.saving.save(&figure, file, SCALE, terminal);
     }
     for (position, found) in all.iter().enumerate() {
-        if position > 0 {
-            writeln!(terminal.out)?;
+        if terminal.json {
+            terminal.object(&json(&storage, found, banks))?;
+            continue;
         }
+        let gap = if position > 0 { "\n" } else { "" };
         let text = text(&storage, found, banks, terminal);
-        terminal.out.write_all(text.as_bytes())?;
+        terminal.text(&format!("{gap}{text}"))?;
     }
     Ok(())
 }
@@ -156,60 +147,38 @@ pub fn picture(found: &Found, banks: Banks, style: Style) -> Figure<'static> {
         .of_source(access.pattern().to_string())
 }
 
-fn json(storage: &Storage, found: &Found, banks: Banks) -> String {
+fn json(storage: &Storage, found: &Found, banks: Banks) -> Json {
     let Found { access, report, number, hits } = found;
-    let mut object = Object::new();
-    object.text("layout", storage.text());
-    object.raw("access", &access_json(access));
-    for (name, value) in [
-        ("banks", banks.count()),
-        ("bank_bytes", banks.bytes()),
-        ("degree", report.degree()),
-        ("wavefronts", report.wavefronts()),
-        ("ideal", report.ideal()),
-    ] {
-        object.raw(name, &value.to_string());
-    }
-    object.raw("conflict_free", if report.is_conflict_free() { "true" } else { "false" });
-    object.raw("phases", &report.phases().len().to_string());
-    object.list("degrees", report.degrees().iter().map(|(degree, phases)| format!("[{degree},{phases}]")));
-    let mut phase = Object::new();
-    phase.raw("number", &number.to_string());
-    for (name, value) in [
-        ("group", hits.phase.group),
-        ("instruction", hits.phase.instruction),
-        ("first", hits.phase.first),
-        ("lanes", hits.phase.lanes),
-        ("words", hits.phase.words),
-        ("degree", hits.phase.degree),
-        ("ideal", hits.phase.ideal),
-    ] {
-        phase.raw(name, &value.to_string());
-    }
-    phase.list("lines", hits.lines.iter().map(|line| number_or_text(line)));
-    phase.list("hits", hits.hits.iter().map(|hit| format!("[{},{},{}]", hit.bank, hit.line, hit.lane)));
-    let collisions = hits.collisions();
-    phase.list(
-        "collisions",
-        collisions.iter().map(|collision| {
-            let mut object = Object::new();
-            object.raw("bank", &collision.bank.to_string());
-            let words = collision.words.iter().map(|(line, lanes)| {
-                let lanes: Vec<String> = lanes.iter().map(i64::to_string).collect();
-                format!("{{\"line\":{line},\"lanes\":[{}]}}", lanes.join(","))
-            });
-            object.list("words", words);
-            object.end()
-        }),
-    );
-    object.raw("phase", &phase.end());
-    object.end()
+    let degrees: Vec<_> = report.degrees().iter().map(|(degree, phases)| json!([degree, phases])).collect();
+    let collisions: Vec<Json> = hits.collisions().iter().map(collision_json).collect();
+    json!({
+        "layout": storage.text(),
+        "access": access_json(access),
+        "banks": banks.count(),
+        "bank_bytes": banks.bytes(),
+        "degree": report.degree(),
+        "wavefronts": report.wavefronts(),
+        "ideal": report.ideal(),
+        "conflict_free": report.is_conflict_free(),
+        "phases": report.phases().len(),
+        "degrees": degrees,
+        "phase": {
+            "number": number,
+            "group": hits.phase.group,
+            "instruction": hits.phase.instruction,
+            "first": hits.phase.first,
+            "lanes": hits.phase.lanes,
+            "words": hits.phase.words,
+            "degree": hits.phase.degree,
+            "ideal": hits.phase.ideal,
+            "lines": hits.lines.iter().map(|line| line_json(line)).collect::<Vec<_>>(),
+            "hits": hits.hits.iter().map(|hit| json!([hit.bank, hit.line, hit.lane])).collect::<Vec<_>>(),
+            "collisions": collisions,
+        },
+    })
 }
 
-/// A line as a number, or as text where it is not known.
-fn number_or_text(line: &str) -> String {
-    match line.parse::<i64>() {
-        Ok(number) => number.to_string(),
-        Err(_) => crate::json::quoted(line),
-    }
+fn collision_json(collision: &Collision) -> Json {
+    let words = collision.words.iter().map(|(line, lanes)| json!({ "line": line, "lanes": lanes }));
+    json!({ "bank": collision.bank, "words": words.collect::<Vec<_>>() })
 }

@@ -1,17 +1,17 @@
 //! `tilewright footprint`: what a layout covers of memory, its cycles, and how far it is from another.
 
-use std::io::Write;
-
 use clap::Args;
+use serde_json::json;
 use tilewright::analysis::{Distance, Footprint, Permutation, Storage, distance, footprint, permutation};
 use tilewright::draw::{self, Figure, Style};
 
-use super::options::Answer;
-use super::{Reader, Stop, count, told};
+use super::{count, storage};
 use crate::draw::map_of;
-use crate::json::Object;
+use crate::json::Json;
+use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::Reader;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -19,7 +19,7 @@ pub struct Options {
     #[arg(long)]
     cycles: bool,
     #[command(flatten)]
-    answer: Answer,
+    saving: Saving,
 }
 
 /// The addresses to a row of the picture.
@@ -28,47 +28,42 @@ const ADDRESSES: i64 = 32;
 const SHOWN: usize = 8;
 
 pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let done = analysed(layout, other, options, terminal);
-    told(done, options.answer.json, terminal)
-}
-
-fn analysed(layout: &str, other: Option<&str>, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
-    let mut reader = Reader::new(terminal);
-    if let Some((file, style)) = options.answer.picture()? {
+    let mut reader = Reader::default();
+    if let Some(file) = options.saving.file()? {
+        let style = options.saving.style();
         let figures = [Some(layout), other].into_iter().flatten().map(|source| image(source, style, &mut reader));
-        return options.answer.save(figures.collect::<Result<Vec<_>, _>>()?, file);
+        let figures = figures.collect::<Result<Vec<_>, _>>()?;
+        let figure = figures.into_iter().reduce(Figure::above).unwrap_or_default();
+        return options.saving.save(&figure, file, SCALE, terminal);
     }
-    let storage = reader.storage(layout)?;
+    let storage_of = storage(layout, &mut reader)?;
     let apart = match other {
         Some(other) => {
-            let other = reader.storage(other)?;
-            let apart = distance(&storage, &other)?;
+            let other = storage(other, &mut reader)?;
+            let apart = distance(&storage_of, &other)?;
             Some((other, apart))
         }
         None => None,
     };
-    let found = footprint(&storage)?;
+    let found = footprint(&storage_of)?;
     // That a layout is no permutation is a fact, and refused only where cycles are asked for.
-    let permuted = match permutation(&storage) {
+    let permuted = match permutation(&storage_of) {
         Ok(permuted) => Some(permuted),
         Err(error) if options.cycles => return Err(error.into()),
         Err(_) => None,
     };
-    if options.answer.json {
-        return Ok(writeln!(
-            terminal.out,
-            "{}",
-            json(&storage, &found, permuted.as_ref(), apart.as_ref(), options.cycles)
-        )?);
+    if terminal.json {
+        let object = json(&storage_of, &found, permuted.as_ref(), apart.as_ref(), options.cycles);
+        return Ok(terminal.object(&object)?);
     }
-    let text = text(&storage, &found, permuted.as_ref(), apart.as_ref(), options.cycles, terminal.colour);
-    Ok(terminal.out.write_all(text.as_bytes())?)
+    let text = text(&storage_of, &found, permuted.as_ref(), apart.as_ref(), options.cycles, terminal.colour);
+    Ok(terminal.text(&text)?)
 }
 
 /// A layout over the memory that it covers, with its gaps and what several of its indices share.
-fn image(source: &str, style: Style, reader: &mut Reader<'_>) -> Result<Figure<'static>, Stop> {
-    let value = reader.value(source)?;
-    let mut figure = draw::memory(&value.to_string(), &map_of(&value)?, ADDRESSES, style)?;
+fn image(source: &str, style: Style, reader: &mut Reader) -> Result<Figure<'static>, Failure> {
+    let read = reader.call(source)?;
+    let mut figure = draw::memory(&read.value.to_string(), &map_of(&read)?, ADDRESSES, style)?;
     // Of two layouts, each says beside its own picture what it covers.
     let told = std::mem::take(&mut figure.caption);
     if let Some(Some(panel)) = figure.table.first_mut().and_then(|row| row.first_mut()) {
@@ -155,55 +150,44 @@ fn json(
     permuted: Option<&Permutation>,
     apart: Option<&(Storage, Distance)>,
     cycles: bool,
-) -> String {
-    let optional = |number: Option<i64>| number.map_or("null".to_owned(), |number| number.to_string());
-    let mut object = Object::new();
-    object.text("layout", storage.text());
-    for (name, value) in [
-        ("indices", found.indices),
-        ("offsets", found.offsets),
-        ("least", found.least),
-        ("greatest", found.greatest),
-        ("span", found.span()),
-        ("holes", found.holes()),
-        ("shared", found.shared),
-        ("contiguity", found.contiguity),
-    ] {
-        object.raw(name, &value.to_string());
-    }
-    object.raw("reuse", &found.reuse().to_string());
-    object.raw("ascending", if found.ascending { "true" } else { "false" });
-    object.raw("alias", &found.alias.map_or("null".to_owned(), |(first, second)| format!("[{first},{second}]")));
-    object.list("gaps", found.gaps.iter().map(|(start, len)| format!("[{start},{len}]")));
-    match permuted {
-        None => object.raw("permutation", "null"),
-        Some(permuted) => {
-            let mut inner = Object::new();
-            inner.raw("swaps", &permuted.swaps().to_string());
-            inner.raw("even", if permuted.is_even() { "true" } else { "false" });
-            inner.raw("order", &optional(permuted.order()));
-            inner.raw("fixed", &permuted.fixed().to_string());
-            if cycles {
-                inner.list(
-                    "cycles",
-                    permuted.cycles().iter().map(|cycle| {
-                        let listed: Vec<String> = cycle.iter().map(i64::to_string).collect();
-                        format!("[{}]", listed.join(","))
-                    }),
-                );
-            }
-            object.raw("permutation", &inner.end());
+) -> Json {
+    let permutation = permuted.map(|permuted| {
+        let mut object = json!({
+            "swaps": permuted.swaps(),
+            "even": permuted.is_even(),
+            "order": permuted.order(),
+            "fixed": permuted.fixed(),
+        });
+        if cycles {
+            object["cycles"] = json!(permuted.cycles());
         }
-    }
+        object
+    });
+    let mut object = json!({
+        "layout": storage.text(),
+        "indices": found.indices,
+        "offsets": found.offsets,
+        "least": found.least,
+        "greatest": found.greatest,
+        "span": found.span(),
+        "holes": found.holes(),
+        "shared": found.shared,
+        "contiguity": found.contiguity,
+        "reuse": found.reuse(),
+        "ascending": found.ascending,
+        "alias": found.alias.map(|(first, second)| [first, second]),
+        "gaps": found.gaps.iter().map(|(start, len)| [start, len]).collect::<Vec<_>>(),
+        "permutation": permutation,
+    });
     if let Some((other, apart)) = apart {
-        let mut inner = Object::new();
-        inner.text("layout", other.text());
-        for (name, value) in [("moved", apart.moved), ("runs", apart.runs), ("farthest", apart.farthest)] {
-            inner.raw(name, &value.to_string());
-        }
-        inner.raw("first", &optional(apart.first));
-        inner.raw("swaps", &optional(apart.swaps));
-        object.raw("to", &inner.end());
+        object["to"] = json!({
+            "layout": other.text(),
+            "moved": apart.moved,
+            "runs": apart.runs,
+            "farthest": apart.farthest,
+            "first": apart.first,
+            "swaps": apart.swaps,
+        });
     }
-    object.end()
+    object
 }

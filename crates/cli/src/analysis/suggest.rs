@@ -1,8 +1,7 @@
 //! `tilewright suggest`: the swizzle, padding or order of threads with which accesses cost less.
 
-use std::io::Write;
-
 use clap::Args;
+use serde_json::json;
 use tilewright::analysis::{
     Access, Advice, BankReport, Banks, Proof, Remedy, Storage, Suggestion, phase_hits, suggest,
 };
@@ -10,11 +9,13 @@ use tilewright::draw::Figure;
 use tilewright::layout::{Composed, Swizzle};
 
 use super::banks::{Found, picture, verdict};
-use super::options::{Answer, Lanes, Memory};
-use super::{Reader, Stop, access_json, access_text, count, told, usage};
-use crate::json::Object;
+use super::options::{Lanes, Memory};
+use super::{access_json, access_text, accesses, count, tile};
+use crate::json::{Json, extend};
+use crate::output::{Failure, SCALE, Saving};
 use crate::picture::{Paint, painted};
-use crate::terminal::{Failure, Terminal};
+use crate::reader::Reader;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -23,59 +24,69 @@ pub struct Options {
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
-    answer: Answer,
+    saving: Saving,
 }
 
 pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    let done = advised(layout, options, terminal);
-    told(done, options.answer.json, terminal)
-}
-
-fn advised(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(), Stop> {
-    let mut reader = Reader::new(terminal);
-    let tile = reader.tile(layout)?;
+    let picture_file = options.saving.file()?;
+    let mut reader = Reader::default();
+    let tile = tile(layout, &mut reader)?;
     let before = Storage::from(&tile);
-    let accesses = reader.accesses(&options.lanes, before.shape())?;
+    let accesses = accesses(&options.lanes, before.shape(), &mut reader)?;
     let banks = options.memory.banks()?;
     let advice = suggest(tile.clone(), &accesses, banks)?;
-    if let Some((file, style)) = options.answer.picture()? {
+    if let Some(file) = picture_file {
         let Some(best) = advice.suggestions.first() else {
-            return Err(usage("there is nothing to draw: no phase takes more wavefronts than it must"));
+            return Err(Failure::Value("there is nothing to draw: no change costs less".to_owned()));
         };
-        // The access that is worst as the tile is.
-        let worst = (0..accesses.len()).rev().max_by_key(|at| advice.before.get(*at).map_or(0, BankReport::degree));
-        let number = worst.unwrap_or(0);
-        let after = Storage::from(&best.layout);
-        let mut figures: Vec<Figure<'_>> = Vec::new();
-        for (storage, reports) in [(&before, &advice.before), (&after, &best.reports)] {
-            let access = match &best.remedy {
-                Remedy::Threads { access, pattern } if *access == number && std::ptr::eq(storage, &after) => {
-                    let old = &accesses[number];
-                    Access::new(old.name(), pattern, old.bits(), old.vector())?
-                }
-                _ => accesses[number].clone(),
-            };
-            let report = reports[number].clone();
-            let phase = advice.before[number].worst();
-            let hits = phase_hits(storage, &access, banks, phase)?;
-            let found = Found { access, report, number: phase, hits };
-            let mut figure = picture(&found, banks, style);
-            if let Some(Some(panel)) = figure.table.first_mut().and_then(|row| row.first_mut()) {
-                let text = if std::ptr::eq(storage, &before) { text_of(&tile) } else { best.text() };
-                panel.heading = format!("{text} — {}", panel.heading);
-            }
-            figures.push(figure);
-        }
-        if let Some(first) = figures.first_mut() {
-            first.title = format!("Before and after: {}", name(&best.remedy, &accesses));
-        }
-        return options.answer.save(figures, file);
+        let figure = before_and_after(&tile, best, &accesses, &advice, banks, &options.saving)?;
+        return options.saving.save(&figure, file, SCALE, terminal);
     }
-    if options.answer.json {
-        return Ok(writeln!(terminal.out, "{}", json(&text_of(&tile), &accesses, &advice, options.lanes.width))?);
+    if terminal.json {
+        return Ok(terminal.object(&json(&text_of(&tile), &accesses, &advice, options.lanes.width))?);
     }
     let text = text(&text_of(&tile), &accesses, &advice, banks, terminal.colour);
-    Ok(terminal.out.write_all(text.as_bytes())?)
+    Ok(terminal.text(&text)?)
+}
+
+/// The worst phase of the access that is worst as the tile is, there and after a change.
+fn before_and_after(
+    tile: &Composed,
+    best: &Suggestion,
+    accesses: &[Access],
+    advice: &Advice,
+    banks: Banks,
+    saving: &Saving,
+) -> Result<Figure<'static>, Failure> {
+    let worst = (0..accesses.len()).rev().max_by_key(|at| advice.before.get(*at).map_or(0, BankReport::degree));
+    let number = worst.unwrap_or(0);
+    let mut figure = Figure::default();
+    for (storage, reports, changed) in
+        [(Storage::from(tile), &advice.before, false), (Storage::from(&best.layout), &best.reports, true)]
+    {
+        let (Some(old), Some(report), Some(first)) =
+            (accesses.get(number), reports.get(number), advice.before.get(number))
+        else {
+            continue;
+        };
+        let access = match &best.remedy {
+            Remedy::Threads { access, pattern } if changed && *access == number => {
+                Access::new(old.name(), pattern, old.bits(), old.vector())?
+            }
+            _ => old.clone(),
+        };
+        let phase = first.worst();
+        let hits = phase_hits(&storage, &access, banks, phase)?;
+        let found = Found { access, report: report.clone(), number: phase, hits };
+        let mut half = picture(&found, banks, saving.style());
+        if let Some(Some(panel)) = half.table.first_mut().and_then(|row| row.first_mut()) {
+            let text = if changed { best.text() } else { text_of(tile) };
+            panel.heading = format!("{text} — {}", panel.heading);
+        }
+        figure = if changed { figure.above(half) } else { half };
+    }
+    figure.title = format!("Before and after: {}", name(&best.remedy, accesses));
+    Ok(figure)
 }
 
 /// A tile as it is written: a layout where it is one.
@@ -169,52 +180,42 @@ fn text(tile: &str, accesses: &[Access], advice: &Advice, banks: Banks, colour: 
     text
 }
 
-fn json(tile: &str, accesses: &[Access], advice: &Advice, width: i64) -> String {
-    let mut object = Object::new();
-    object.text("layout", tile);
-    object.list("accesses", accesses.iter().map(access_json));
-    let costs =
-        |reports: &[BankReport]| reports.iter().map(|report| report.wavefronts().to_string()).collect::<Vec<_>>();
-    object.raw("wavefronts", &advice.wavefronts().to_string());
-    object.raw("ideal", &advice.ideal().to_string());
-    object.list("each", costs(&advice.before));
+fn json(tile: &str, accesses: &[Access], advice: &Advice, width: i64) -> Json {
+    let costs = |reports: &[BankReport]| reports.iter().map(BankReport::wavefronts).collect::<Vec<_>>();
     let suggestions = advice.suggestions.iter().map(|suggestion| {
-        let mut object = Object::new();
-        object.text("kind", kind(&suggestion.remedy));
-        match &suggestion.remedy {
+        let mut object = json!({ "kind": kind(&suggestion.remedy) });
+        let change = match &suggestion.remedy {
             Remedy::Swizzle(swizzle) => {
-                object.text("swizzle", &swizzle.to_string());
-                match in_bytes(*swizzle, width) {
-                    Some(bytes) => object.text("bytes", &bytes.to_string()),
-                    None => object.raw("bytes", "null"),
-                }
+                let bytes = in_bytes(*swizzle, width).map(|bytes| bytes.to_string());
+                json!({ "swizzle": swizzle.to_string(), "bytes": bytes })
             }
-            Remedy::Linear(matrix) => object.text("matrix", &matrix.to_string()),
-            Remedy::Padding { stride, elements } => {
-                object.raw("stride", &stride.to_string());
-                object.raw("elements", &elements.to_string());
-            }
-            Remedy::Threads { access, pattern } => {
-                object.raw("access", &access.to_string());
-                object.text("pattern", &pattern.to_string());
-            }
-            _ => {}
-        }
-        object.text("layout", &suggestion.text());
-        object.raw("wavefronts", &suggestion.wavefronts().to_string());
-        object.list("each", costs(&suggestion.reports));
-        object.raw("extra", &suggestion.extra.to_string());
-        object.text(
-            "proof",
-            match suggestion.proof {
-                Proof::Bound => "bound",
-                Proof::Exhausted => "exhausted",
-                Proof::Open => "open",
-            },
-        );
-        object.end()
+            Remedy::Linear(matrix) => json!({ "matrix": matrix.to_string() }),
+            Remedy::Padding { stride, elements } => json!({ "stride": stride, "elements": elements }),
+            Remedy::Threads { access, pattern } => json!({ "access": access, "pattern": pattern.to_string() }),
+            _ => json!({}),
+        };
+        extend(&mut object, change);
+        let proof = match suggestion.proof {
+            Proof::Bound => "bound",
+            Proof::Exhausted => "exhausted",
+            Proof::Open => "open",
+        };
+        let result = json!({
+            "layout": suggestion.text(),
+            "wavefronts": suggestion.wavefronts(),
+            "each": costs(&suggestion.reports),
+            "extra": suggestion.extra,
+            "proof": proof,
+        });
+        extend(&mut object, result);
+        object
     });
-    let suggestions: Vec<String> = suggestions.collect();
-    object.list("suggestions", suggestions);
-    object.end()
+    json!({
+        "layout": tile,
+        "accesses": accesses.iter().map(access_json).collect::<Vec<_>>(),
+        "wavefronts": advice.wavefronts(),
+        "ideal": advice.ideal(),
+        "each": costs(&advice.before),
+        "suggestions": suggestions.collect::<Vec<_>>(),
+    })
 }

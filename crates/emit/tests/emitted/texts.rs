@@ -141,7 +141,7 @@ fn a_number_that_may_not_fit_is_refused_with_what_would_settle_it() {
     let refusal = try_it("(M{max=64},K):(K,1)").unwrap_err();
     assert_eq!(refusal.code(), "E0304");
     assert!(matches!(&refusal, EmitError::Width(width) if width.open == ["K"]), "{refusal:?}");
-    assert_eq!(refusal.help(), "say how large K can be: declare `K{max=..}`");
+    assert_eq!(refusal.help().unwrap(), "say how large K can be: declare `K{max=..}`");
     assert_eq!(try_it("(M{max=64},K{max=1000}):(K,1)").unwrap(), "i0 * K + i1");
     // 2^15 rows of 2^16 are 2^31 elements: the last one has the largest number of 32 bits.
     assert!(try_it("(M{max=32768},K{max=65536}):(K,1)").is_ok());

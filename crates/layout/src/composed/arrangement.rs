@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 use super::Composed;
 use super::tiling::is_no_layout;
-use crate::error::LayoutError;
-use crate::layout::Layout;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
 
 /// How the two modes of a division or a product are arranged where they are no pair.
 #[derive(Clone, Copy)]

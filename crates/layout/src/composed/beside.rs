@@ -11,13 +11,13 @@
 //! chain of `X` stays as it is, if it moves only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
 
 use super::{Composed, OuterMap};
-use crate::bit_matrix::{BitMatrix, MAX_BITS};
-use crate::error::LayoutError;
-use crate::largest::between;
-use crate::layout::{Layout, Leaf};
-use crate::number::Stride;
-use crate::swizzle::Swizzle;
-use crate::tree::{Leaves, Tree};
+use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::bits::swizzle::Swizzle;
+use crate::composed::largest::between;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Stride;
+use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "beside";
 

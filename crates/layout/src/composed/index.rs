@@ -8,9 +8,9 @@
 use super::{Composed, OuterMap};
 use crate::coordinate::Coordinate;
 use crate::coordinate::composition::within;
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::number::Extent;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
 
 impl<N: Extent> Composed<Coordinate<N>> {
     /// The same map with numbers in place of coordinates: `A(o) + (A o B)(c)` where that is what it is, otherwise by the indices of the coordinates in the outer layout.

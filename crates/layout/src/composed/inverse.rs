@@ -22,11 +22,12 @@ use alloc::vec::Vec;
 
 use super::plain::{MAX_INDICES, modes_of};
 use super::{Affine, Composed, OuterMap};
-use crate::bit_matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
-use crate::error::LayoutError;
-use crate::largest::between;
-use crate::layout::Layout;
-use crate::tree::Tree;
+use crate::bits::matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
+use crate::composed::largest::between;
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
 
 const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";
@@ -60,6 +61,7 @@ impl Composed {
                 let inverse = Composed::new(back.after(&offset, &OuterMap::identity())?, 0, domain)?;
                 // The layout mirrors below zero and this map need not, so the indices must be those of the domain.
                 for index in 0..self.size().min(MAX_INDICES) {
+                    interrupt::check(LEFT)?;
                     let value = self.eval(&index)?;
                     let back = inverse.eval(&value)?;
                     if !(0..self.size()).contains(&back) || self.eval(&back)? != value {
@@ -92,6 +94,7 @@ impl Composed {
         let most = self.size().min(MAX_INDICES);
         let mut count = 0;
         while count < most {
+            interrupt::check(RIGHT)?;
             let index = left.eval(&count)?;
             if !(0..self.size()).contains(&index) || self.eval(&index)? != count {
                 break;
@@ -178,8 +181,8 @@ impl Composed {
         if moving.size() > MAX_INDICES {
             return Err(undecided("image"));
         }
-        let mut values =
-            (0..moving.size()).map(|index| moving.eval(&index)).collect::<Result<Vec<i64>, LayoutError>>()?;
+        let value = |index| interrupt::check("image").and_then(|()| moving.eval(&index));
+        let mut values = (0..moving.size()).map(value).collect::<Result<Vec<i64>, LayoutError>>()?;
         values.sort_unstable();
         values.dedup();
         Ok(values)

@@ -6,12 +6,12 @@
 use core::ops::Range;
 
 use super::{Composed, Place};
-use crate::coord::Coord;
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::number::Extent;
-use crate::profile::Profile;
-use crate::tree::Tree;
+use crate::refusal::error::LayoutError;
+use crate::value::coord::Coord;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
+use crate::value::profile::Profile;
+use crate::value::tree::Tree;
 
 impl<D: Place> Composed<D> {
     /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors: as

@@ -7,12 +7,12 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::bit_matrix::{BitMatrix, low_bits};
-use crate::error::{LayoutError, Limit};
-use crate::evidence::Condition;
-use crate::layout::Layout;
-use crate::number::Extent;
-use crate::swizzle::Swizzle;
+use crate::bits::matrix::{BitMatrix, low_bits};
+use crate::bits::swizzle::Swizzle;
+use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::evidence::Condition;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
 
 /// The most maps that follow one another in an [`OuterMap`].
 pub const MAX_CHAIN: usize = 64;
@@ -157,8 +157,16 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// The matrix of a map that is linear over bits, of at least `bits` inputs where it may be widened; none for the other kinds.
-    pub(crate) fn matrix(&self, bits: usize) -> Option<BitMatrix> {
+    /// The matrix of a map that is linear over bits; of at least `bits` inputs if it has as many outputs as inputs, for such a map keeps the bits above.
+    /// None for the other kinds.
+    ///
+    /// ```
+    /// use tilewright_layout::{OuterMap, Swizzle};
+    ///
+    /// let swizzle: OuterMap = Swizzle::new(1, 0, 1).unwrap().into();
+    /// assert_eq!(swizzle.matrix(3).unwrap().to_string(), "F2<3>[1,3,4]");
+    /// ```
+    pub fn matrix(&self, bits: usize) -> Option<BitMatrix> {
         match self {
             OuterMap::Swizzle(swizzle) => swizzle.matrix(bits.max(swizzle.reach())).ok(),
             OuterMap::Bits(matrix) if matrix.inputs() == matrix.outputs() && matrix.inputs() < bits => {

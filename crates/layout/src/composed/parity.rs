@@ -13,10 +13,10 @@
 
 use smallvec::SmallVec;
 
-use crate::bit_matrix::Columns;
-use crate::error::LayoutError;
-use crate::layout::Leaf;
-use crate::swizzle::Swizzle;
+use crate::bits::matrix::Columns;
+use crate::bits::swizzle::Swizzle;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Leaf;
 
 /// Sums and weights. Every operation is checked.
 type Wide = i128;

@@ -7,11 +7,11 @@ use alloc::boxed::Box;
 
 use super::{Composed, OuterMap};
 use crate::coordinate::{Coordinate, ModePath};
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::number::{Extent, Stride};
-use crate::profile::{Profile, ProfileRef};
-use crate::tree::{Gatherer, Tree};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::number::{Extent, Stride};
+use crate::value::profile::{Profile, ProfileRef};
+use crate::value::tree::{Gatherer, Tree};
 
 /// What an outer map of a [`Composed`] takes: the values of its inner layout. Integers, known or not, and coordinates.
 pub trait Place: Stride {

@@ -11,14 +11,15 @@
 use smallvec::SmallVec;
 
 use super::{Affine, Composed, OuterMap, Parities};
-use crate::bit_matrix::{BitMatrix, Columns};
-use crate::coalesce::coalesced;
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, index_steps};
-use crate::number::Extent;
-use crate::profile::{Builder, Profile};
-use crate::swizzle::Swizzle;
-use crate::tree::{Leaves, Tree};
+use crate::algebra::coalesce::coalesced;
+use crate::bits::matrix::{BitMatrix, Columns};
+use crate::bits::swizzle::Swizzle;
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::Extent;
+use crate::value::profile::{Builder, Profile};
+use crate::value::tree::{Leaves, Tree};
 
 /// How many indices of a composed layout are looked at where nothing better decides a question about it.
 pub const MAX_INDICES: i64 = 1 << 18;
@@ -110,6 +111,7 @@ impl Composed {
         }
         let layout = substituted(self.profile(), &parts)?;
         for index in 0..self.size() {
+            interrupt::check(OP)?;
             let (value, alone) = (self.eval(&index)?, layout.eval(&index)?);
             let alone = alone.checked_add(offset).ok_or_else(|| LayoutError::overflow(OP))?;
             if value != alone {
@@ -161,6 +163,7 @@ impl Composed {
         let columns = (0..bits).map(|bit| Ok((self.eval(&(1 << bit))? ^ constant) as u64));
         let affine = Affine { constant: constant as u64, columns: columns.collect::<Result<Columns, LayoutError>>()? };
         for index in 0..self.size() {
+            interrupt::check(op)?;
             let (value, alone) = (self.eval(&index)?, affine.eval(index as u64) as i64);
             if value != alone {
                 return Err(LayoutError::NotLinear { op, index, value, alone });
@@ -213,6 +216,7 @@ impl Composed {
             return Ok(equal);
         }
         for index in 0..self.size().min(MAX_INDICES) {
+            interrupt::check("equivalent")?;
             if self.eval(&index)? != other.eval(&index)? {
                 return Ok(false);
             }

@@ -8,8 +8,9 @@
 use super::beside::values as interval_of;
 use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
-use crate::bit_matrix::{BitMatrix, MAX_BITS};
-use crate::error::LayoutError;
+use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
 
 /// The bit that orders negative numbers before the others.
 const SIGN: u64 = 1 << 63;
@@ -119,6 +120,7 @@ impl Composed {
         }
         let mut last = None;
         for index in 0..self.size().min(MAX_INDICES) {
+            interrupt::check("is_ordered")?;
             let value = self.eval(&index)?;
             if last.is_some_and(|last| last >= value) {
                 return Ok(false);

@@ -8,12 +8,12 @@
 //! its low bits stay among themselves, one to one. A layout, read on all integers, does so where its first mode is `n*k:1` and `n` divides the other strides. *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
 
 use super::{Composed, OuterMap};
-use crate::bit_matrix::{BitMatrix, low_bits};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::Extent;
-use crate::swizzle::{Swizzle, ratio};
-use crate::tree::Leaves;
+use crate::bits::matrix::{BitMatrix, low_bits};
+use crate::bits::swizzle::{Swizzle, ratio};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Extent;
+use crate::value::tree::Leaves;
 
 const OP: &str = "recast_layout";
 

@@ -5,9 +5,9 @@
 
 use super::Composed;
 use super::beside::packed;
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::tree::Tree;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
 
 const OP: &str = "layout_add";
 

@@ -11,12 +11,12 @@ use core::str::FromStr;
 
 use super::{Composed, MAX_CHAIN, OuterMap, Place};
 use crate::coordinate::Coordinate;
-use crate::error::{LayoutError, Limit};
-use crate::layout::Layout;
-use crate::number::Extent;
+use crate::refusal::error::{LayoutError, Limit};
 use crate::symbolic::{Declarations, Expr};
-use crate::text::Literal;
-use crate::tree::Tree;
+use crate::text::reading::Literal;
+use crate::value::layout::Layout;
+use crate::value::number::Extent;
+use crate::value::tree::Tree;
 
 /// A kind of place whose composed layouts have a text.
 pub trait PlaceText: Place {

@@ -9,14 +9,14 @@
 //! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
 
 use super::{Composed, Place};
+use crate::algebra::inner::Inner;
 use crate::coordinate::Coordinate;
-use crate::error::LayoutError;
-use crate::inner::Inner;
-use crate::layout::Layout;
-use crate::number::{Extent, Stride};
-use crate::product::Blocks;
-use crate::tiler::Tiler;
-use crate::tree::Tree;
+use crate::refusal::error::LayoutError;
+use crate::tile::product::Blocks;
+use crate::tile::tiler::Tiler;
+use crate::value::layout::Layout;
+use crate::value::number::{Extent, Stride};
+use crate::value::tree::Tree;
 
 /// Whether a refusal says that something is no layout, or was not shown to be one.
 pub(super) fn is_no_layout(error: &LayoutError) -> bool {

@@ -11,10 +11,11 @@
 
 use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::tree::Leaves;
-use crate::vector::{cut, max_common_layout};
+use crate::algebra::vector::{cut, max_common_layout};
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::tree::Leaves;
 
 const OP: &str = "max_common_layout";
 
@@ -86,6 +87,7 @@ impl Composed {
             return Ok(false);
         }
         for start in 0..starts.size() {
+            interrupt::check(OP)?;
             let start = starts.eval(&start)?;
             let first = self.eval(&start)?;
             if first % count != 0 {

@@ -8,14 +8,14 @@
 
 use smallvec::SmallVec;
 
-use crate::coord::check_extents;
 use crate::coordinate::{Coordinate, ModePath, paths_of, profile_of, unit_paths};
-use crate::error::LayoutError;
-use crate::evidence::Condition;
-use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride, Truth};
-use crate::profile::Profile;
-use crate::tree::{Leaves, Tree};
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
+use crate::value::coord::check_extents;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::profile::Profile;
+use crate::value::tree::{Leaves, Tree};
 
 /// The paths of the terms of a layout's strides, sorted.
 pub(crate) fn paths<N: Extent>(leaves: &[Leaf<Coordinate<N>>]) -> SmallVec<[ModePath; 8]> {

@@ -18,14 +18,14 @@ use smallvec::SmallVec;
 
 use super::composition::moves;
 use super::{Coordinate, ModePath, profile_of};
-use crate::complement::{Filling, fill};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride};
-use crate::product::Blocks;
-use crate::profile::ProfileRef;
-use crate::shape::product_of;
-use crate::tree::{Gatherer, Tree, TreeRef};
+use crate::algebra::complement::{Filling, fill};
+use crate::refusal::error::LayoutError;
+use crate::tile::product::Blocks;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Stride};
+use crate::value::profile::ProfileRef;
+use crate::value::shape::product_of;
+use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 /// Refuses steps in several modes at once.
 pub(super) fn refuse_diagonal<N: Extent>(op: &'static str, layout: &Layout<Coordinate<N>>) -> Result<(), LayoutError> {

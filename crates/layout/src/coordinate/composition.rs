@@ -25,16 +25,16 @@ use alloc::string::ToString;
 use smallvec::SmallVec;
 
 use super::{Coordinate, ModePath};
-use crate::compose::{OP, compose_parts, stays_within};
-use crate::divide::write_parts;
-use crate::error::{LayoutError, Limit};
-use crate::inner::Inner;
-use crate::layout::{Layout, Leaf, eval_leaves};
-use crate::number::{Extent, Stride, Truth};
-use crate::profile::{LEAF, MAX_NODES, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
-use crate::shape::product;
-use crate::tiler::Pairs;
-use crate::tree::{Gatherer, Leaves, Tree, TreeRef};
+use crate::algebra::compose::{OP, compose_parts, stays_within};
+use crate::algebra::inner::Inner;
+use crate::refusal::error::{LayoutError, Limit};
+use crate::tile::divide::write_parts;
+use crate::tile::tiler::Pairs;
+use crate::value::layout::{Layout, Leaf, eval_leaves};
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::profile::{LEAF, MAX_NODES, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
+use crate::value::shape::product;
+use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
 
 /// The mode of a layout at a path; a leaf is its own mode 0.
 fn mode_at<T>(layout: TreeRef<'_, T>, path: ModePath) -> Option<TreeRef<'_, T>> {

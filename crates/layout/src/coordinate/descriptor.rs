@@ -19,10 +19,10 @@ use core::str::FromStr;
 use smallvec::SmallVec;
 
 use super::{Coordinate, MAX_PATH, ModePath};
-use crate::error::{LayoutError, Limit};
-use crate::profile::Profile;
-use crate::text::{Cursor, Literal};
-use crate::tree::Tree;
+use crate::refusal::error::{LayoutError, Limit};
+use crate::text::reading::{Cursor, Literal};
+use crate::value::profile::Profile;
+use crate::value::tree::Tree;
 
 /// The strides that a descriptor such as `((1@0,8@1),1@2)` stands for.
 ///

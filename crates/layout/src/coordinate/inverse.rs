@@ -26,14 +26,14 @@ use super::codomain::paths;
 use super::complement::refuse_diagonal;
 use super::composition::moves;
 use super::{Coordinate, ModePath, profile_of, unit_paths};
-use crate::coalesce::push_merged;
-use crate::error::LayoutError;
-use crate::inverse::{left_chain, right_chain};
-use crate::layout::{Layout, Leaf, index_steps};
-use crate::number::{Extent, Stride, Truth};
-use crate::profile::Profile;
-use crate::search::{MAX_CANDIDATES, MAX_TABLE};
-use crate::tree::{Leaves, Tree};
+use crate::algebra::coalesce::push_merged;
+use crate::algebra::inverse::{left_chain, right_chain};
+use crate::algebra::search::{MAX_CANDIDATES, MAX_TABLE};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::profile::Profile;
+use crate::value::tree::{Leaves, Tree};
 
 /// The leaves of a layout at one path.
 struct Part<N: Extent> {

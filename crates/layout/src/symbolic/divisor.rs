@@ -12,7 +12,7 @@ use core::cmp::Ordering;
 use super::expression::Expr;
 use super::polynomial::{self, Monomial, Term};
 use super::quotient::at_least;
-use crate::number::{Extent, gcd};
+use crate::value::number::{Extent, gcd};
 
 /// How many of Euclid's steps are taken.
 const MAX_STEPS: usize = 8;

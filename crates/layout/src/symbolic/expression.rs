@@ -13,10 +13,10 @@ use super::bounds::{Bounds, not_negative};
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Polynomial, Term, Terms};
 use super::{divisor, given, predicate, question, quotient};
-use crate::error::LayoutError;
-use crate::evidence::{Condition, Question};
-use crate::layout::Layout;
-use crate::number::{Extent, Stride, Truth};
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::{Condition, Question};
+use crate::value::layout::Layout;
+use crate::value::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
 ///

@@ -14,7 +14,7 @@ use super::expression::Expr;
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Made, Operation, Term};
 use super::quotient;
-use crate::number::gcd;
+use crate::value::number::gcd;
 
 /// An expression as a tree of operations: what a generator of code walks.
 ///
@@ -360,7 +360,7 @@ impl fmt::Display for Expr {
     /// The expression without spaces: `2*M`, `M/128`, `ceil(K/8)`, `8*mod(K,4)+floor(K/4)`. Facts are not repeated; see
     /// [`super::Symbolic::with_facts`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match crate::number::Extent::known(self) {
+        match crate::value::number::Extent::known(self) {
             Some(value) => value.fmt(f),
             None => self.node().fmt(f),
         }

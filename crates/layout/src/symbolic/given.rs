@@ -13,7 +13,7 @@ use super::expression::Expr;
 use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
 use super::values::rebuilt;
-use crate::number::{Extent, Truth};
+use crate::value::number::{Extent, Truth};
 
 /// A parameter, and the same with a greater least value.
 struct Raised {

@@ -9,8 +9,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::bounds::Bounds;
-use crate::error::LayoutError;
-use crate::number::lcm;
+use crate::refusal::error::LayoutError;
+use crate::value::number::lcm;
 
 /// What is known about the value of a parameter: it is a multiple of a number, at least one and at most another.
 ///

@@ -16,12 +16,12 @@ use smallvec::SmallVec;
 
 use super::expression::Expr;
 use super::polynomial::Term;
-use crate::complement::{Moving, by_stride};
-use crate::error::LayoutError;
-use crate::evidence::Condition;
-use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride, Truth};
-use crate::tree::Tree;
+use crate::algebra::complement::{Moving, by_stride};
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::tree::Tree;
 
 type Modes = SmallVec<[Moving<Expr>; 8]>;
 

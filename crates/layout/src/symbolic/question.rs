@@ -10,8 +10,8 @@ use super::expression::Expr;
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Term};
 use super::values::Symbolic;
-use crate::evidence::{Condition, Question};
-use crate::number::{Extent, gcd, lcm};
+use crate::refusal::evidence::{Condition, Question};
+use crate::value::number::{Extent, gcd, lcm};
 
 #[cold]
 pub(super) fn question(condition: Condition, left: &Expr, right: &Expr) -> Question {

@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use super::bounds::{Bounds, not_negative};
 use super::expression::Expr;
 use super::polynomial::{self, Atom, MAX_HEIGHT, Made, Monomial, Operation, Term};
-use crate::number::{Truth, gcd};
+use crate::value::number::{Truth, gcd};
 
 /// How often a quotient is rewritten before it stays as it is.
 const MAX_REWRITES: usize = 24;

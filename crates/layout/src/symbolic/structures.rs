@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use super::expression::Expr;
 use super::values::{Symbolic, Values};
 use crate::composed::{Composed, OuterMap, Place};
-use crate::coord::Slot;
 use crate::coordinate::Coordinate;
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::{Extent, Stride};
-use crate::tiler::Tiler;
-use crate::tree::Tree;
+use crate::refusal::error::LayoutError;
+use crate::tile::tiler::Tiler;
+use crate::value::coord::Slot;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Stride};
+use crate::value::tree::Tree;
 
 impl<T: Symbolic> Symbolic for Tree<T> {
     type Numbers = Tree<T::Numbers>;

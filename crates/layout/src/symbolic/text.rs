@@ -23,14 +23,14 @@ use core::str::FromStr;
 use super::expression::Expr;
 use super::parameter::{Facts, Parameter, WIDTHS};
 use super::quotient;
-use crate::coord::{Coord, Slot};
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::number::{Extent, Stride};
-use crate::profile::Profile;
-use crate::text::Cursor;
-use crate::tiler::{Tiler, read_tiler};
-use crate::tree::Tree;
+use crate::refusal::error::LayoutError;
+use crate::text::reading::Cursor;
+use crate::tile::tiler::{Tiler, read_tiler};
+use crate::value::coord::{Coord, Slot};
+use crate::value::layout::Layout;
+use crate::value::number::{Extent, Stride};
+use crate::value::profile::Profile;
+use crate::value::tree::Tree;
 
 /// The names that a text or a program uses, and what is known about each.
 ///

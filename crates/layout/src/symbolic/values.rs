@@ -12,9 +12,9 @@ use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
 use super::quotient;
 use super::text;
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::Extent;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Extent;
 
 const OP: &str = "substitute";
 

@@ -20,11 +20,11 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use crate::bit_matrix::{BitMatrix, MAX_BITS};
-use crate::coalesce::{coalesced, push_merged};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, index_steps};
-use crate::tree::Leaves;
+use crate::algebra::coalesce::{coalesced, push_merged};
+use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::tree::Leaves;
 use crate::xor::function::MAX_XOR_VALUES;
 use crate::xor::{BITS, Xor, flat, length, product};
 

@@ -30,13 +30,13 @@ use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
-use crate::coalesce::each_coalesced;
-use crate::compose::{MAX_LEVELS, OP};
-use crate::error::LayoutError;
-use crate::evidence::{BMode, NotXor, Offset};
-use crate::layout::{Layout, Leaf};
-use crate::number::Stride;
-use crate::profile::{ROOM, Splitting};
+use crate::algebra::coalesce::each_coalesced;
+use crate::algebra::compose::{MAX_LEVELS, OP};
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::{BMode, NotXor, Offset};
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Stride;
+use crate::value::profile::{ROOM, Splitting};
 use crate::xor::function::{MAX_XOR_VALUES, Modes, Verdict, modes};
 use crate::xor::{Xor, product};
 
@@ -235,7 +235,7 @@ fn by_values(a: &Layout<Xor>, b: &Layout) -> Result<Layout<Xor>, LayoutError> {
 }
 
 /// Writes the modes of one leaf, and gives their number.
-pub(crate) fn push_modes(leaves: &mut crate::tree::Leaves<Leaf<Xor>>, found: &Modes, extent: i64) -> usize {
+pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, found: &Modes, extent: i64) -> usize {
     if found.is_empty() {
         leaves.push(Leaf { extent, stride: Xor::zero() });
         return 1;

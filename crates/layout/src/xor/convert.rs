@@ -14,13 +14,13 @@
 
 use smallvec::SmallVec;
 
-use crate::bit_matrix::BitMatrix;
-use crate::coalesce::push_merged;
-use crate::error::LayoutError;
-use crate::evidence::Offset;
-use crate::layout::{Layout, Leaf};
-use crate::number::Stride;
-use crate::tree::{Leaves, Tree};
+use crate::algebra::coalesce::push_merged;
+use crate::bits::matrix::BitMatrix;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Offset;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Stride;
+use crate::value::tree::{Leaves, Tree};
 use crate::xor::compose::gap;
 use crate::xor::{BITS, Xor, flat, length, product};
 
@@ -85,7 +85,7 @@ impl Layout<Xor> {
     /// ```
     pub fn of_integers(layout: &Layout) -> Result<Layout<Xor>, LayoutError> {
         const OP: &str = "xor_strides";
-        crate::complement::refuse_negative(OP, layout)?;
+        crate::algebra::complement::refuse_negative(OP, layout)?;
         let vectors = Layout::mode_of(1, Xor(1))?;
         vectors.compose(layout).map_err(|error| match error {
             LayoutError::NotXor(mut not) => {

@@ -7,9 +7,9 @@
 
 use alloc::vec::Vec;
 
-use crate::error::LayoutError;
-use crate::layout::Layout;
-use crate::predicate::MAX_IMAGE;
+use crate::algebra::predicate::MAX_IMAGE;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
 use crate::xor::complement::Moving;
 use crate::xor::function::MAX_XOR_VALUES;
 use crate::xor::{Xor, product};

@@ -19,19 +19,23 @@
 //!
 //! * Right: with the modes so far covering `c` offsets, the next stride is an index of offset `c`, and its extent is at most the number of blocks of `c` offsets
 //!   that come out right.
-//! * Left: the least offset that the modes so far, which cover `c`, do not reach fixes the next stride: a carry-less quotient. The first offset that then
-//!   goes wrong bounds the extent. Where no offset fixes a stride before its mode ends, strides below the size are tried.
+//! * Left: the extents are searched, and for given extents the bits of the strides are the unknowns of linear equations ([`left`]).
+
+mod left;
+mod unknowns;
 
 use alloc::vec::Vec;
 
-use crate::coalesce::push_merged;
-use crate::error::LayoutError;
-use crate::evidence::NoInverse;
-use crate::layout::{Layout, Leaf};
-use crate::tree::Leaves;
+use crate::algebra::coalesce::push_merged;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::NoInverse;
+use crate::refusal::interrupt;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::tree::Leaves;
 use crate::xor::convert::layout_of_columns;
 use crate::xor::function::{MAX_XOR_VALUES, Modes};
-use crate::xor::{Xor, flat, length, product};
+use crate::xor::{Xor, flat, product};
+use left::Refusal;
 
 /// How many steps a search for an inverse of a layout with XOR strides takes at the most.
 pub const MAX_XOR_STEPS: usize = 1 << 17;
@@ -63,6 +67,7 @@ impl Layout<Xor> {
         let table = Table::of(OP, self)?;
         let mut search = RightSearch { best: Modes::new(), size: 1, steps: MAX_XOR_STEPS, most: table.prefix(), table };
         search.extend(&mut Modes::new(), &[0]);
+        interrupt::check(OP)?;
         if search.size <= sure.size() as usize {
             return Ok(sure);
         }
@@ -91,16 +96,16 @@ impl Layout<Xor> {
             return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_VALUES as usize });
         }
         let table = Table::of(OP, self)?;
-        let mut search = LeftSearch { table, steps: MAX_XOR_STEPS, complete: true, farthest: 0, found: Modes::new() };
-        if search.extend(&mut Modes::new(), 1) {
-            return layout_of(OP, &search.found);
+        match left::search(&table) {
+            Ok(modes) => layout_of(OP, &modes),
+            Err(Refusal::Halted) => {
+                interrupt::check(OP).and(Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_STEPS }))
+            }
+            Err(Refusal::None { offset, index }) => {
+                let none = NoInverse { index: index as i64, offset: offset as i64 };
+                Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(none)))
+            }
         }
-        if search.steps == 0 || !search.complete {
-            return Err(LayoutError::Undecided { op: OP, limit: MAX_XOR_STEPS });
-        }
-        let (offset, index) = search.table.offsets.get(search.farthest).copied().unwrap_or_default();
-        let none = NoInverse { index: index as i64, offset: offset as i64 };
-        Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(none)))
     }
 }
 
@@ -192,7 +197,7 @@ impl RightSearch {
             while longer.len() == count * covered && longer.len() < self.most {
                 for inner in values {
                     let Some(index) = product(count as u64, stride).map(|steps| steps ^ inner) else { break };
-                    if self.steps == 0 || self.size == self.most {
+                    if self.steps == 0 || self.size == self.most || interrupt::is_requested() {
                         return;
                     }
                     self.steps -= 1;
@@ -214,103 +219,4 @@ impl RightSearch {
             }
         }
     }
-}
-
-struct LeftSearch {
-    table: Table,
-    steps: usize,
-    /// Whether nothing has been left out.
-    complete: bool,
-    /// The farthest offset, by its place, at which all candidates so far go wrong.
-    farthest: usize,
-    found: Modes,
-}
-
-impl LeftSearch {
-    /// Whether modes that may follow send all offsets back; the modes so far cover `covered` and are right there.
-    fn extend(&mut self, modes: &mut Modes, covered: u64) -> bool {
-        let begin = self.table.offsets.partition_point(|(offset, _)| *offset < covered);
-        let Some((first, _)) = self.table.offsets.get(begin).copied() else {
-            self.found = modes.clone();
-            return true;
-        };
-        let (count, largest) = (first / covered, self.table.offsets.last().map_or(0, |(offset, _)| *offset));
-        for target in self.table.indices(first) {
-            self.steps = self.steps.saturating_sub(1);
-            let Some(stride) = value(modes, first).and_then(|inner| quotient(target ^ inner, count)) else { continue };
-            let wrong = (begin..self.table.offsets.len()).find(|place| {
-                self.steps = self.steps.saturating_sub(1);
-                let offset = self.table.offsets.get(*place).map_or(0, |(offset, _)| *offset);
-                let outer = product(offset / covered, stride);
-                let index = value(modes, offset).and_then(|inner| Some(inner ^ outer?));
-                !index.is_some_and(|index| self.table.has(index, offset))
-            });
-            if self.steps == 0 {
-                return false;
-            }
-            let Some(wrong) = wrong else {
-                modes.push((largest / covered + 1, stride));
-                self.found = modes.clone();
-                return true;
-            };
-            self.farthest = self.farthest.max(wrong);
-            let bound = self.table.offsets.get(wrong).map_or(0, |(offset, _)| offset / covered);
-            for extent in (count + 1..=bound).rev() {
-                if self.follow(modes, extent, stride, covered) {
-                    return true;
-                }
-                if self.steps == 0 {
-                    return false;
-                }
-            }
-        }
-        // A mode that ends before an offset fixes its stride.
-        for extent in (2..=count).rev() {
-            self.steps = self.steps.saturating_sub(self.table.offsets.len());
-            let used = self.table.offsets.iter().any(|(offset, _)| !(offset / covered).is_multiple_of(extent));
-            // Strides at or above the size could cancel in sums.
-            self.complete &= !used;
-            let strides = if used { self.table.values.len() as u64 } else { 1 };
-            if (0..strides).any(|stride| self.follow(modes, extent, stride, covered)) {
-                return true;
-            }
-            if self.steps == 0 {
-                break;
-            }
-        }
-        false
-    }
-
-    fn follow(&mut self, modes: &mut Modes, extent: u64, stride: u64, covered: u64) -> bool {
-        if self.steps == 0 {
-            return false;
-        }
-        self.steps -= 1;
-        let Some(covered) = covered.checked_mul(extent) else { return false };
-        modes.push((extent, stride));
-        let found = self.extend(modes, covered);
-        modes.pop();
-        found
-    }
-}
-
-/// What the modes, all of which end, give at an offset.
-fn value(modes: &Modes, offset: u64) -> Option<u64> {
-    let (mut rest, mut sum) = (offset, 0);
-    for (extent, stride) in modes {
-        sum ^= product(rest % extent, *stride)?;
-        rest /= extent;
-    }
-    Some(sum)
-}
-
-/// The carry-less quotient, where the division comes out even.
-fn quotient(mut dividend: u64, divisor: u64) -> Option<u64> {
-    let mut quotient = 0;
-    while length(dividend) >= length(divisor) && dividend != 0 {
-        let by = length(dividend) - length(divisor);
-        quotient |= 1 << by;
-        dividend ^= divisor << by;
-    }
-    (dividend == 0).then_some(quotient)
 }

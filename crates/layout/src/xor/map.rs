@@ -7,13 +7,13 @@
 
 use alloc::vec::Vec;
 
-use crate::bit_matrix::{BitMatrix, MAX_BITS};
+use crate::bits::matrix::{BitMatrix, MAX_BITS};
 use crate::composed::{Composed, OuterMap};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf, index_steps};
-use crate::number::Stride;
-use crate::profile::{ROOM, Splitting};
-use crate::tree::{Leaves, Tree};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::Stride;
+use crate::value::profile::{ROOM, Splitting};
+use crate::value::tree::{Leaves, Tree};
 use crate::xor::compose::{push_modes, refusal};
 use crate::xor::function::{MAX_XOR_VALUES, Verdict, modes};
 use crate::xor::{Xor, length, product};
@@ -153,7 +153,8 @@ impl Composed {
                 let mut found = Leaves::new();
                 for bit in 0..extent.trailing_zeros() {
                     let stride = vector(step << bit).and_then(Xor::within).ok_or_else(overflow)?;
-                    crate::coalesce::push_merged(&mut found, &Leaf { extent: 2, stride }).ok_or_else(overflow)?;
+                    crate::algebra::coalesce::push_merged(&mut found, &Leaf { extent: 2, stride })
+                        .ok_or_else(overflow)?;
                 }
                 if found.is_empty() {
                     found.push(Leaf { extent: leaf.extent, stride: Xor::zero() });

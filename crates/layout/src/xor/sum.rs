@@ -11,11 +11,11 @@
 
 use smallvec::SmallVec;
 
-use crate::coalesce::{coalesced, push_merged};
-use crate::error::LayoutError;
-use crate::layout::{Layout, Leaf};
-use crate::number::Stride;
-use crate::tree::Leaves;
+use crate::algebra::coalesce::{coalesced, push_merged};
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::Stride;
+use crate::value::tree::Leaves;
 use crate::xor::Xor;
 use crate::xor::compose::{push_modes, refusal};
 use crate::xor::function::{MAX_XOR_VALUES, Verdict, modes};

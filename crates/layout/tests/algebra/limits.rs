@@ -450,3 +450,21 @@ fn many_modes_work_everywhere() {
         assert_eq!(composed.cosize().unwrap(), 1 << 62);
     }
 }
+
+/// Modes of which very many run through the same offsets: every candidate of a search costs a search of its own, and all share one limit.
+#[test]
+fn searches_within_searches_share_a_limit() {
+    let wide = layout("(5,1000,64,65537,2,2,3,2,3):(213,1,0,1000,0,72,-13107396,-13107399,52429598)");
+    let right = wide.right_inverse().unwrap();
+    assert!(right.size() > 1);
+    for i in (0..right.size()).step_by(997) {
+        assert_eq!(wide.eval(&right.eval(&i).unwrap()).unwrap(), i);
+    }
+    // Offset 1 is not in the second layout, so that nothing of the first matters.
+    let wide = layout("(2,64,1000,5,65537,3):(8,15,1,0,1000,52429602)");
+    assert_eq!(max_common_layout(&wide, &layout("(5,2):(4940,990)")).unwrap(), layout("1:0"));
+    match max_common_layout(&wide, &layout("(5,2,7):(4940,1,990)")) {
+        Ok(common) => assert!(common.size() <= 2),
+        Err(error) => assert_eq!(error.code(), "E0110"),
+    }
+}

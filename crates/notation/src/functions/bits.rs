@@ -213,7 +213,25 @@ pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
 }
 
 fn maps(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
-    of_outer(left.after(&0, right)?).ok_or(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" })
+    match of_outer(left.after(&0, right)?) {
+        Some(value) => Ok(value),
+        None => product(left, right),
+    }
+}
+
+/// The matrix of one map over bits after another, where one of them has not as many outputs as inputs.
+fn product(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
+    let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
+    let (Some(last), Some(first)) = (left.matrix(0), right.matrix(0)) else {
+        return Err(Fault::Kind { argument: 1, wanted: "a swizzle or a bit matrix" });
+    };
+    // Bits above those of a square map are kept; those above the outputs of another are 0.
+    let first = match square(&first) {
+        true => right.matrix(last.inputs()).unwrap_or(first),
+        false => BitMatrix::new(first.outputs().max(last.inputs()), first.columns().iter().copied())?,
+    };
+    let last = if square(&last) { left.matrix(first.outputs()).unwrap_or(last) } else { last };
+    Ok(last.compose(&first)?.into())
 }
 
 /// A map on offsets after a composed layout.

@@ -63,6 +63,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 1,
         run: |a| {
             let map = a.composed(0)?;
+            // A number is one input, also where the layout that has the values has several modes.
+            let single = a.shape(0).is_ok_and(|shape| shape.is_leaf()) && !map.profile().is_leaf();
+            let map = if single { map.group(0..map.rank())? } else { map };
             let names: Vec<String> = (0..map.rank()).map(|mode| format!("dim{mode}")).collect();
             Ok(LinearLayout::of_composed(names.iter().map(String::as_str), "offset", &map)?.into())
         },

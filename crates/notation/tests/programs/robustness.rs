@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use tilewright_notation::{Diagnostic, Environment, evaluate, explanation, is_incomplete, run_batch};
+use tilewright_notation::{Diagnostic, Environment, evaluate, is_incomplete, run_batch};
+
+use crate::explanations::explanation;
 
 /// The error of a text, after checking that it is well formed and that the answer took bounded time.
 fn refused(text: &str, what: &str) -> Diagnostic {

@@ -2,9 +2,9 @@
 //!
 //! Law: the table has the places of all axes that are not additive, and of parts of others; with the loops around it, every element is visited once.
 
-use super::axes::Space;
-use super::kernel::LINE;
 use super::plan::{Move, Step, Table, Tile};
+use crate::domain::Space;
+use crate::simd::LINE;
 
 /// The most places of a table that has additive axes too, and the most bytes at them.
 const PLACES: usize = 1 << 10;

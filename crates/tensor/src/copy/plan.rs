@@ -13,17 +13,16 @@
 //! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
 //! good tiles as that of a matrix. Its rows are long so that the processor fetches ahead along them.
 //!
-//! Axes that are not additive flip bits of places, and then tiles are transposed as if there were none ([`super::turned`]); or they are enumerated: a table of pairs of places, the tile, which the
+//! Axes that are not additive flip bits of places, and then tiles are transposed as if there were none ([`super::permuted`]); or they are enumerated: a table of pairs of places, the tile, which the
 //! loops move about ([`super::pairs`]).
 
 use std::fmt;
 
-use super::addressing::Addressing;
-use super::axes::{self, Space};
 use super::joined::{self, Batch, batches};
-use super::kernel::{Instructions, LINE, TURNED};
 use super::pairs::{near, pairs};
-use super::turned;
+use super::permuted;
+use crate::domain::{self, Addressing, Space};
+use crate::simd::{Instructions, LINE, TURNED};
 
 /// Bytes of a row of either side in a tile.
 const ROW: usize = 1024;
@@ -176,8 +175,11 @@ pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: 
 /// The loops over the common domain, of `total` bytes.
 fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -> Option<Loops> {
     let [mut from, mut to] = space.origin;
-    let steps =
-        space.steps.iter().map(|axes::Step { extent, by: [src, dst] }| Step { extent: *extent, src: *src, dst: *dst });
+    let steps = space.steps.iter().map(|domain::Step { extent, by: [src, dst] }| Step {
+        extent: *extent,
+        src: *src,
+        dst: *dst,
+    });
     let mut steps: Vec<Step> = steps.collect();
     let run = steps.iter().position(|step| step.dst == element as isize && step.src == element as isize);
     let unit = match run {
@@ -188,7 +190,8 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     let mut outer = Vec::new();
     let tile = if space.table.len() == 1 {
         around(&mut steps, [unit, element], options, &mut outer)
-    } else if let Some(turned) = turned::tile(&space, &steps, unit).filter(|_| unit < 16 || !near(&space, &steps, unit))
+    } else if let Some(turned) =
+        permuted::tile(&space, &steps, unit).filter(|_| unit < 16 || !near(&space, &steps, unit))
     {
         steps.clear();
         outer = turned.outer;

@@ -11,11 +11,10 @@
 
 use rayon::prelude::*;
 
-use super::addressing::Addressing;
 use super::joined::Batch;
-use super::kernel::{self, Edge, Instructions, LINE, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
 use super::plan::{Body, Loops, Move, Part, STAGED_ROW, Turns};
-use super::walk;
+use crate::domain::{self, Addressing};
+use crate::simd::{self, Edge, Instructions, LINE, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
 
 /// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
 #[derive(Clone, Copy)]
@@ -81,11 +80,11 @@ impl Work<'_> {
             Body::Walk(_) => {
                 let bytes = self.element as isize;
                 let at = |place: i64| (place as isize).wrapping_mul(bytes);
-                let walked = walk::runs(self.src, self.dst, first, end, |from, to, count| {
+                let walked = domain::runs(self.src, self.dst, first, end, |from, to, count| {
                     // SAFETY: places of both sides.
                     unsafe {
                         let (src, dst) = (src.wrapping_offset(at(from)), dst.wrapping_offset(at(to)));
-                        kernel::copy_run(src, dst, count * self.element);
+                        simd::copy_run(src, dst, count * self.element);
                     }
                 });
                 debug_assert!(walked.is_some());
@@ -160,7 +159,7 @@ impl Work<'_> {
             }
         }
         if loops.streaming {
-            kernel::fence();
+            simd::fence();
         }
     }
 
@@ -185,9 +184,9 @@ impl Work<'_> {
             match tile.how {
                 Move::Pairs => {
                     let stream = loops.streaming && tile.rows && units;
-                    kernel::copy_pairs(src, dst, (along_src, along_dst), unit, stream);
+                    simd::copy_pairs(src, dst, (along_src, along_dst), unit, stream);
                 }
-                Move::Splat => kernel::splat(src, dst, unit, along),
+                Move::Splat => simd::splat(src, dst, unit, along),
                 Move::Runs => {
                     let single = across == 1 && along == 1;
                     let along = (along_src, along_dst);
@@ -195,7 +194,7 @@ impl Work<'_> {
                     if single && unit >= PLAIN {
                         rectangle.copy(unit);
                     } else if loops.streaming && single && unit >= STAGED_ROW {
-                        kernel::stream_run(src, dst, unit, self.instructions);
+                        simd::stream_run(src, dst, unit, self.instructions);
                     } else if loops.streaming && units && (tile.rows || unit.is_multiple_of(64)) {
                         rectangle.stream(unit);
                     } else if staged {
@@ -203,7 +202,7 @@ impl Work<'_> {
                             // The places along are contiguous, here as there.
                             let src = src.wrapping_offset(*from);
                             Rectangle { src, dst: buffer, across: (&[0], &[0]), along }.copy(unit);
-                            kernel::stream_run(
+                            simd::stream_run(
                                 buffer,
                                 dst.wrapping_offset(*to),
                                 along_src.len() * unit,
@@ -281,7 +280,7 @@ impl Work<'_> {
         let first = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0));
         let whole = loops.aligned.min(1 << (first as usize | LINE).trailing_zeros()) == LINE;
         let group = LINE / unit;
-        let far = kernel::stripes_ahead(self.instructions, unit, columns.len());
+        let far = simd::stripes_ahead(self.instructions, unit, columns.len());
         let count = rows.len().div_ceil(group);
         for (number, (some, turns)) in rows.chunks(group).zip(row_turns.chunks(group)).enumerate() {
             // What comes later is in this tile, or in the next one.
@@ -303,7 +302,7 @@ impl Work<'_> {
                 streams: loops.streaming && whole && some.len() == group,
             };
             // SAFETY: the invariant; the buffer is as long as that of a turned tile.
-            unsafe { kernel::transpose_turned(&pieces, unit, self.instructions, (scratch, buffer)) };
+            unsafe { simd::transpose_turned(&pieces, unit, self.instructions, (scratch, buffer)) };
         }
     }
 
@@ -315,7 +314,7 @@ impl Work<'_> {
         let Block { src, rows, dst, columns, unit, beyond } = *block;
         let group = LINE / unit;
         let stripe = |number: usize| rows.chunks(group).nth(number);
-        let (count, far) = (rows.len().div_ceil(group), kernel::stripes_ahead(self.instructions, unit, columns.len()));
+        let (count, far) = (rows.len().div_ceil(group), simd::stripes_ahead(self.instructions, unit, columns.len()));
         let [mut here, mut next] = [Rows::NONE; 2];
         for number in 0..count {
             let Some(some) = stripe(number) else { break };
@@ -330,7 +329,7 @@ impl Work<'_> {
             // SAFETY: as here.
             unsafe {
                 let stripe = Stripe { rows: &here, next: &next, dst, columns, bytes, stores };
-                kernel::transpose(&stripe, unit, self.instructions, scratch);
+                simd::transpose(&stripe, unit, self.instructions, scratch);
             }
         }
     }
@@ -352,7 +351,7 @@ impl Work<'_> {
                 self.stripes(&block, |_, _, _| Stores::Ordinary, scratch);
                 for run in runs {
                     let (from, to) = (buffer.wrapping_add(run.at), place.dst.wrapping_offset(run.to));
-                    kernel::stream_run(from, to, run.bytes, self.instructions);
+                    simd::stream_run(from, to, run.bytes, self.instructions);
                 }
             }
             src = src.wrapping_add(beyond);

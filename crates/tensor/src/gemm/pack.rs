@@ -8,10 +8,9 @@
 //! read as a whole; where steps are, squares of eight by eight words, or of four or two by eight, are transposed in registers; elsewhere numbers are gathered.
 #![allow(unsafe_code)]
 
-mod turn;
 mod words;
 
-use turn::{HALF, PAIR, SQUARE, Turn};
+use crate::simd::square::{self, HALF, PAIR, SQUARE, Turn};
 pub(super) use words::{Packing, Pairs, Raised, Same, Signed, Widened, WidenedPairs, corrections};
 
 /// The width of panels in words, and the words from one panel to the next.
@@ -36,7 +35,7 @@ pub(super) unsafe fn portable<P: Packing>(
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panels::<P>(from, rows, steps, by, to, turn::portable) }
+    unsafe { panels::<P>(from, rows, steps, by, to, square::portable) }
 }
 
 /// Packs with AVX2.
@@ -50,7 +49,7 @@ pub(super) unsafe fn avx2<P: Packing>(
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panels::<P>(from, rows, steps, by, to, turn::vector::<P::Word>) }
+    unsafe { panels::<P>(from, rows, steps, by, to, square::vector::<P::Word>) }
 }
 
 /// Packs with AVX-512.
@@ -64,7 +63,7 @@ pub(super) unsafe fn avx512<P: Packing>(
     to: *mut P::Word,
 ) {
     // SAFETY: the caller's.
-    unsafe { panels::<P>(from, rows, steps, by, to, turn::vector::<P::Word>) }
+    unsafe { panels::<P>(from, rows, steps, by, to, square::vector::<P::Word>) }
 }
 
 /// How many of the offsets, from the first on, go up by one.

@@ -1,6 +1,6 @@
 //! Writing a `.npy` file.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -61,9 +61,25 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
     }
 }
 
-/// Writes a new file, and puts it in the place of the one at the path when it is complete.
-fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // A link stays a link, to the new file.
+/// Writes a new file of any format, and puts it in the place of the one at the path when it is complete.
+///
+/// A link stays a link, to the new file. What is no file, such as a pipe, is written to as it is.
+///
+/// Errors: the system refuses, and then what was there is still there; a file that may not be written stays as it is.
+///
+/// ```
+/// use tilewright_tensor::npy;
+///
+/// # let directory = std::env::temp_dir().join(format!("tilewright-replace-{}", std::process::id()));
+/// # std::fs::create_dir_all(&directory)?;
+/// let path = directory.join("notes.txt");
+/// npy::replace(&path, |file| file.write_all(b"whole"))?;
+/// assert!(npy::replace(&path, |_| Err(std::io::Error::other("half done"))).is_err());
+/// assert_eq!(std::fs::read(&path)?, b"whole");
+/// # std::fs::remove_dir_all(&directory)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
         // A terminal, a pipe or the like is no file that could be replaced.
@@ -71,11 +87,16 @@ fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         contents(&mut file)?;
         return file.flush();
     }
+    let permissions = fs::metadata(&path).map(|about| about.permissions()).ok();
+    if permissions.as_ref().is_some_and(Permissions::readonly) {
+        // Putting another file in its place would need no permission of its own.
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+    }
     let mut file = BufWriter::new(NewFile::beside(&path)?);
     contents(&mut file)?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Ok(about) = fs::metadata(&path) {
-        file.set_permissions(about.permissions())?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
     }
     file.put_at(&path)
 }

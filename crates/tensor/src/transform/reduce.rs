@@ -7,10 +7,11 @@ use tilewright_layout::Leaf;
 
 use super::rows::{pairs, singles};
 use super::{reading, writing};
-use crate::copy::{Addressing, Patch, visit, visit_alone};
+use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+use crate::visit::{Patch, visit, visit_alone};
 
 /// Rows that are reduced to an element each, at a time.
 const ROWS: usize = 8;

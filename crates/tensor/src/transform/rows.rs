@@ -12,7 +12,7 @@
 // One operand alone has no others to be read.
 #![allow(unused_unsafe)]
 
-use crate::copy::Patch;
+use crate::visit::Patch;
 
 macro_rules! rows {
     ($(#[$doc:meta])* $name:ident, $operands:literal, $([$x:ident: $X:ident, $bit:literal]),*) => {

@@ -16,13 +16,13 @@
 use alloc::vec::Vec;
 
 use super::{Coordinate, compose_parts, mode_at, moves};
-use crate::carry::MAX_CASES;
-use crate::compose::OP;
-use crate::error::LayoutError;
-use crate::layout::{Leaf, eval_leaves};
-use crate::number::{Extent, Stride, Truth};
-use crate::profile::{Nodes, ROOM, Splitting};
-use crate::tree::{Leaves, TreeRef};
+use crate::algebra::carry::MAX_CASES;
+use crate::algebra::compose::OP;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::{Leaf, eval_leaves};
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::profile::{Nodes, ROOM, Splitting};
+use crate::value::tree::{Leaves, TreeRef};
 
 /// Appends `A o B` to a tree that is being written.
 #[cold]
@@ -33,7 +33,7 @@ pub(super) fn compose_into<D: Stride>(
     leaves: &mut Leaves<Leaf<D>>,
 ) -> Result<(), LayoutError> {
     if let Some(Concatenated { outer, inner }) = as_integers(a, b) {
-        let flat = crate::profile::Profile::flat(outer.len())?;
+        let flat = crate::value::profile::Profile::flat(outer.len())?;
         let (mut tree, mut found) = (Nodes::new(), Leaves::new());
         let outer = TreeRef { profile: flat.as_ref(), leaves: &outer };
         let inner = TreeRef { profile: b.profile, leaves: &inner };

@@ -1,0 +1,249 @@
+//! What a command answers that cannot do what was asked, and where its pictures go.
+//!
+//! Law: a failure is told in one form as text and in one as JSON, whichever command it comes from, and
+//! its kind decides the exit status. A file is written whole or not at all.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use tilewright::Diagnostic;
+use tilewright::draw::{Figure, Format, Medium, Style, Theme};
+use tilewright::layout::Refusal;
+use tilewright::tensor::npy;
+
+use crate::json::{self, Json};
+use crate::picture;
+use crate::terminal::Terminal;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The library refuses what was asked.
+    Refused(Box<Refused>),
+    /// A value is not of the kind that is needed here.
+    Value(String),
+    /// The answer is no, and it is out already: a check that fails, a layout that is not tractable.
+    No,
+    /// A check found nothing wrong, but did not get to the end; that is out already.
+    Partly,
+    /// A file cannot be read or written: its path, and why.
+    File(PathBuf, String),
+    /// The command was not used as it should be.
+    Usage(String),
+    /// A standard stream cannot be read or written.
+    Io(io::Error),
+}
+
+/// A refusal of the library: its code, a sentence, what would help, and where in which expression.
+#[derive(Debug)]
+pub struct Refused {
+    code: &'static str,
+    message: String,
+    help: Option<String>,
+    place: Option<(String, Diagnostic)>,
+}
+
+impl Failure {
+    /// A refusal, as it is.
+    pub fn refused(refusal: &(impl Refusal + ?Sized)) -> Failure {
+        let (code, message, help) = (refusal.code(), refusal.to_string(), refusal.help());
+        Failure::Refused(Box::new(Refused { code, message, help, place: None }))
+    }
+
+    /// A refusal, after words that say what it is about.
+    pub fn refused_about(what: impl Display, refusal: &(impl Refusal + ?Sized)) -> Failure {
+        let (code, message, help) = (refusal.code(), format!("{what}: {refusal}"), refusal.help());
+        Failure::Refused(Box::new(Refused { code, message, help, place: None }))
+    }
+
+    /// Without the advice that is for those who write programs.
+    #[must_use]
+    pub fn without_help(mut self) -> Failure {
+        if let Failure::Refused(refused) = &mut self {
+            refused.help = None;
+        }
+        self
+    }
+
+    /// What is wrong with an expression.
+    pub fn of_expression(diagnostic: Diagnostic, source: &str) -> Failure {
+        let (code, message, help) = (diagnostic.code, diagnostic.message.clone(), diagnostic.help.clone());
+        let place = Some((source.to_owned(), diagnostic));
+        Failure::Refused(Box::new(Refused { code, message, help, place }))
+    }
+
+    /// That the value of an expression is not what is needed: `wanted` with its article.
+    pub fn not(source: &str, value: &tilewright::Value, wanted: &str) -> Failure {
+        Failure::Value(format!("expected {wanted}, but the value of `{}` is of kind {}", brief(source), value.kind()))
+    }
+
+    /// That the system refuses to read or write a file.
+    pub fn file(path: &Path, error: impl Display) -> Failure {
+        Failure::File(path.to_owned(), error.to_string())
+    }
+
+    /// The exit status: 1 is no, or an error; 2 is wrong usage; 3 is that only a part was checked.
+    pub fn status(&self) -> u8 {
+        match self {
+            // A reader who has seen enough is no error.
+            Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
+            Failure::Usage(_) => 2,
+            Failure::Partly => 3,
+            _ => 1,
+        }
+    }
+
+    /// What stands on standard error; nothing where the answer is out already.
+    pub fn text(&self, colour: bool) -> String {
+        match self {
+            Failure::No | Failure::Partly => String::new(),
+            Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => String::new(),
+            Failure::Refused(refused) => match &refused.place {
+                Some((source, diagnostic)) => diagnostic.render(source, colour),
+                None => {
+                    let help = refused.help.as_ref().map_or(String::new(), |help| format!("  help: {help}\n"));
+                    format!("error[{}]: {}\n{help}", refused.code, refused.message)
+                }
+            },
+            Failure::Value(message) | Failure::Usage(message) => format!("error: {message}\n"),
+            Failure::File(path, why) => format!("error: {}: {why}\n", path.display()),
+            Failure::Io(error) => format!("error: {error}\n"),
+        }
+    }
+
+    /// The JSON object; none where the answer is out already.
+    pub fn json(&self) -> Option<Json> {
+        let plain = |code: &str, message: String| json::failure(code, &message, None, None);
+        Some(match self {
+            Failure::No | Failure::Partly => return None,
+            Failure::Io(error) if error.kind() == ErrorKind::BrokenPipe => return None,
+            Failure::Refused(refused) => {
+                let place =
+                    refused.place.as_ref().map(|(source, diagnostic)| (source.as_str(), diagnostic.span.clone()));
+                json::failure(refused.code, &refused.message, refused.help.as_deref(), place)
+            }
+            Failure::Value(message) => plain("value", message.clone()),
+            Failure::Usage(message) => plain("usage", message.clone()),
+            Failure::File(path, why) => plain("file", format!("{}: {why}", path.display())),
+            Failure::Io(error) => plain("stream", error.to_string()),
+        })
+    }
+}
+
+/// As much of an expression as a message can show.
+fn brief(source: &str) -> String {
+    match source.char_indices().nth(60) {
+        Some((end, _)) => format!("{}...", source.get(..end).unwrap_or_default()),
+        None => source.to_owned(),
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Io(error)
+    }
+}
+
+macro_rules! refusals {
+    ($($error:ty),* $(,)?) => {
+        $(
+            impl From<$error> for Failure {
+                fn from(error: $error) -> Failure {
+                    Failure::refused(&error)
+                }
+            }
+        )*
+    };
+}
+
+refusals!(
+    tilewright::LayoutError,
+    tilewright::analysis::AnalysisError,
+    tilewright::atoms::AtomError,
+    tilewright::draw::DrawError,
+    tilewright::emit::EmitError,
+    tilewright::morphism::MorphismError,
+    tilewright::tensor::TensorError,
+);
+
+/// Light, dark, or what the reader prefers.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ThemeName {
+    Auto,
+    Light,
+    Dark,
+}
+
+impl From<ThemeName> for Theme {
+    fn from(name: ThemeName) -> Theme {
+        match name {
+            ThemeName::Auto => Theme::Auto,
+            ThemeName::Light => Theme::Light,
+            ThemeName::Dark => Theme::Dark,
+        }
+    }
+}
+
+/// Where a picture goes, and how light it is.
+#[derive(Debug, Args)]
+pub struct Saving {
+    /// Write the picture to a file: .svg, .html, .png, .pdf, .tex or .txt.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Light, dark, or what the reader prefers, where the format can ask.
+    #[arg(long, value_enum, default_value = "auto")]
+    theme: ThemeName,
+}
+
+/// The pixels of a PNG to a CSS pixel, where nothing else is asked for.
+pub const SCALE: f64 = 2.0;
+
+impl Saving {
+    pub fn theme(&self) -> Theme {
+        self.theme.into()
+    }
+
+    /// The file that is wanted. A name of no format is refused here, before anything is computed.
+    pub fn file(&self) -> Result<Option<&Path>, Failure> {
+        let Some(file) = self.output.as_deref() else { return Ok(None) };
+        Format::of_file(file)?;
+        Ok(Some(file))
+    }
+
+    /// For what a picture is made: a page, or characters.
+    pub fn medium(&self) -> Medium {
+        let text = self.output.as_ref().is_none_or(|file| Format::of_file(file) == Ok(Format::Text));
+        if text { Medium::Terminal } else { Medium::Page }
+    }
+
+    /// The style of pictures that say nothing else about it.
+    pub fn style(&self) -> Style {
+        Style { medium: self.medium(), ..Style::default() }
+    }
+
+    /// Writes a picture to a file, in the format that its name says.
+    pub fn save(&self, figure: &Figure<'_>, file: &Path, scale: f64, terminal: &mut Terminal) -> Result<(), Failure> {
+        let bytes = figure.file(Format::of_file(file)?, self.theme(), scale)?;
+        write_file(file, &bytes, terminal)
+    }
+
+    /// Puts a picture where it is wanted: in a file, or on the terminal.
+    pub fn show(&self, figure: &Figure<'_>, scale: f64, terminal: &mut Terminal) -> Result<(), Failure> {
+        match self.file()? {
+            Some(file) => self.save(figure, file, scale, terminal),
+            None => {
+                let colours = picture::colours(terminal.colour);
+                let text = figure.picture(terminal.window(), colours).text(0, colours, self.theme().mode());
+                Ok(terminal.text(&text)?)
+            }
+        }
+    }
+}
+
+/// Writes a file whole, or leaves what was there.
+pub fn write_file(file: &Path, bytes: &[u8], terminal: &mut Terminal) -> Result<(), Failure> {
+    npy::replace(file, |out| out.write_all(bytes)).map_err(|error| Failure::file(file, error))?;
+    terminal.wrote(file)
+}

@@ -1,0 +1,474 @@
+//! The exact decision about carries, for the compositions that the plain test of [`crate::compose`] leaves open.
+//!
+//! Law: with runs `t_l : e_l` as in [`crate::compose`], [`decide`] succeeds exactly when `A(sum c_l e_l) = sum c_l A(e_l)` for every
+//! `0 <= c_l < t_l`, and otherwise shows a `c` at which it fails.
+//!
+//! [`refute`] is for the usual case, in which two runs show that the first carry does not cancel; a search meets it often, so it costs no
+//! more than a composition. [`decide`] answers always.
+//!
+//! There a first try walks along the coordinates and looks at the first carry: unless it cancels, the answer is no. Else the box of coordinates
+//! is split. On a part where no level carries, `A` is affine with slopes `A(e_l)`, so one corner speaks for the part; a
+//! part of one coordinate never carries, so this ends.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+use crate::algebra::compose::{Level, OP, Outer, Run, split_mode};
+use crate::refusal::error::{LayoutError, Path};
+use crate::refusal::evidence::{Carry, Condition, Offset, Question};
+use crate::value::layout::Leaf;
+use crate::value::number::{Extent, Stride, Truth};
+use crate::value::tree::TreeRef;
+
+/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`]; fewer where each takes long.
+pub const MAX_CASES: usize = 1 << 16;
+
+/// Numbers in a search: wide enough for every product of two 64-bit values.
+type Wide = i128;
+
+/// The runs of B as numbers.
+struct Steps<'a, D: Stride> {
+    outer: &'a Outer<D>,
+    /// `P_k`
+    ends: Vec<Wide>,
+    /// `t_l`, and `e_l` with its sign.
+    runs: Vec<(i64, i64)>,
+    /// `A(e_l)`
+    values: Vec<D>,
+}
+
+impl<'a, D: Stride> Steps<'a, D> {
+    /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
+    fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
+        let overflow = || LayoutError::overflow(OP);
+        let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
+        let mut carrying = None;
+        for level in &outer.levels {
+            steps.ends.push(match (level.end.known(), stays_below(&level.end, runs)) {
+                (_, Ok(())) => ENDLESS,
+                (Some(end), Err(open)) => {
+                    carrying = Some(open);
+                    Wide::from(end)
+                }
+                (None, Err(open)) => return Err(open),
+            });
+        }
+        let Some(open) = carrying else { return Ok(None) };
+        for (_, run) in runs {
+            let (Some(extent), Some(step)) = (run.extent.known(), run.step.known()) else { return Err(open) };
+            let step = if run.negative { -step } else { step };
+            steps.runs.push((extent, step));
+            steps.values.push(outer.eval(&D::Extent::from(step)).ok_or_else(overflow)?);
+        }
+        Ok(Some(steps))
+    }
+
+    /// `A(sum c_l e_l)` and `sum c_l A(e_l)`.
+    fn sides(&self, coordinate: &[i64]) -> Result<(D, D), LayoutError> {
+        let mut index: Wide = 0;
+        let mut sum = D::zero();
+        for ((c, (_, step)), value) in coordinate.iter().zip(&self.runs).zip(&self.values) {
+            index += Wide::from(*c) * Wide::from(*step);
+            let part = value.times(&D::Extent::from(*c)).ok_or_else(|| LayoutError::overflow(OP))?;
+            sum = sum.plus(&part).ok_or_else(|| LayoutError::overflow(OP))?;
+        }
+        let index = i64::try_from(index).map_err(|_| LayoutError::overflow(OP))?;
+        let value = self.outer.eval(&D::Extent::from(index)).ok_or_else(|| LayoutError::overflow(OP))?;
+        Ok((value, sum))
+    }
+
+    fn differs(&self, coordinate: &[i64]) -> Result<bool, LayoutError> {
+        let (value, sum) = self.sides(coordinate)?;
+        differ(&value, &sum)
+    }
+
+    /// Where the first carry sets in when the coordinates are raised one after another.
+    fn first_carry(&self) -> Option<Vec<i64>> {
+        let mut coordinate = alloc::vec![0; self.runs.len()];
+        let mut sums = alloc::vec![0; self.ends.len()];
+        for (l, (extent, step)) in self.runs.iter().enumerate() {
+            let mut first: Option<Wide> = None;
+            for (end, sum) in self.ends.iter().zip(&sums) {
+                let part = Wide::from(*step).abs() % end;
+                if part > 0 {
+                    let at: Wide = (end - sum + part - 1) / part;
+                    first = Some(first.map_or(at, |first| first.min(at)));
+                }
+            }
+            if let Some(at) = first.filter(|at| *at < Wide::from(*extent)) {
+                coordinate[l] = at as i64;
+                return Some(coordinate);
+            }
+            coordinate[l] = extent - 1;
+            for (end, sum) in self.ends.iter().zip(&mut sums) {
+                *sum += Wide::from(*step).abs() % end * Wide::from(extent - 1);
+            }
+        }
+        None
+    }
+
+    /// The first place in the box where the two sides differ.
+    fn search(&self) -> Result<Option<Vec<i64>>, LayoutError> {
+        let whole: Vec<(i64, i64)> = self.runs.iter().map(|(extent, _)| (0, extent - 1)).collect();
+        let mut parts = alloc::vec![whole];
+        let mut examined = 0;
+        while let Some(part) = parts.pop() {
+            examined += 1;
+            if examined > MAX_CASES {
+                return Err(LayoutError::Undecided { op: OP, limit: MAX_CASES });
+            }
+            let cost = self.ends.len().max(1) * self.runs.len().max(1);
+            self.outer.work.spend(cost).map_err(|halt| halt.refusal(OP, examined - 1))?;
+            match self.carrying(&part) {
+                None => {
+                    let corner: Vec<i64> = part.iter().map(|(low, _)| *low).collect();
+                    if self.differs(&corner)? {
+                        return Ok(Some(corner));
+                    }
+                }
+                Some(widest) => {
+                    let (low, high) = part[widest];
+                    let middle = low + (high - low) / 2;
+                    let (mut lower, mut upper) = (part.clone(), part);
+                    lower[widest] = (low, middle);
+                    upper[widest] = (middle + 1, high);
+                    parts.push(upper);
+                    parts.push(lower);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// None when no level carries within the part; otherwise the coordinate that contributes most to a carry.
+    fn carrying(&self, part: &[(i64, i64)]) -> Option<usize> {
+        let (mut least, mut greatest): (Wide, Wide) = (0, 0);
+        for ((low, high), (_, step)) in part.iter().zip(&self.runs) {
+            let (a, b) = (Wide::from(*low) * Wide::from(*step), Wide::from(*high) * Wide::from(*step));
+            least += a.min(b);
+            greatest += a.max(b);
+        }
+        let moving = || part.iter().zip(&self.runs).enumerate().filter(|(_, ((low, high), _))| low < high);
+        let widest = |weight: &dyn Fn(Wide) -> Wide| {
+            moving()
+                .max_by_key(|(_, ((low, high), (_, step)))| Wide::from(high - low) * weight(Wide::from(*step).abs()))
+                .map(|(position, _)| position)
+        };
+        for end in &self.ends {
+            if least < 0 && greatest > 0 {
+                let aligned = least % end == 0 && moving().all(|(_, (_, (_, step)))| Wide::from(*step) % end == 0);
+                let within = -end < least
+                    && greatest < *end
+                    && moving().all(|(_, (_, (_, step)))| Wide::from(*step).abs() < *end);
+                if !aligned && !within {
+                    return widest(&|step| step);
+                }
+            } else {
+                let base = least.abs().min(greatest.abs()) % end;
+                let reach: Wide = moving()
+                    .map(|(_, ((low, high), (_, step)))| Wide::from(high - low) * (Wide::from(*step).abs() % end))
+                    .sum();
+                if base + reach >= *end {
+                    return widest(&|step| step % end);
+                }
+            }
+        }
+        None
+    }
+
+    /// The same failure at smaller coordinates, as far as trying each in turn finds one.
+    fn shrink(&self, mut coordinate: Vec<i64>) -> Vec<i64> {
+        for l in 0..coordinate.len() {
+            let high = coordinate[l];
+            let mut tried = 0;
+            while tried < high {
+                coordinate[l] = tried;
+                if self.differs(&coordinate).unwrap_or(false) {
+                    break;
+                }
+                tried = if tried < 8 { tried + 1 } else { tried.saturating_mul(2) };
+                coordinate[l] = high;
+            }
+        }
+        coordinate
+    }
+}
+
+/// Stands for the end of a level that never carries: beyond every sum.
+const ENDLESS: Wide = 1 << 120;
+
+/// Whether no sum of runs carries at a level with this end, for all values; the error is what is not known of that.
+fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
+    let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
+    for (_, run) in runs {
+        let (_, part) = run.step.divide_given(end, &[&run.extent]).ok_or_else(overflow)?;
+        aligned &= part.is_zero().proved();
+        // With both signs the sums cross zero, and whole steps count.
+        let counted = if one_sign { &part } else { &run.step };
+        let reach = run.extent.minus(&N::one()).and_then(|last| last.times(counted)).ok_or_else(overflow)?;
+        let sum = if run.negative { &mut falling } else { &mut rising };
+        *sum = sum.plus(&reach).ok_or_else(overflow)?;
+    }
+    for sum in [&rising, &falling] {
+        if !aligned && !sum.less(end).proved() {
+            return Err(LayoutError::open(OP, Condition::Less, sum, end));
+        }
+    }
+    Ok(())
+}
+
+fn differ<D: Stride>(value: &D, sum: &D) -> Result<bool, LayoutError> {
+    match value.same(sum) {
+        Truth::Open => {
+            let question = Question::new(Condition::Equal, value, sum);
+            Err(LayoutError::Open { op: OP, question: Box::new(question) })
+        }
+        same => Ok(same.refuted()),
+    }
+}
+
+/// Whether `A` adds up over the runs of B; the error shows where it does not.
+#[cold]
+pub(crate) fn decide<D: Stride>(outer: &mut Outer<D>, b: TreeRef<'_, Leaf<D::Extent>>) -> Result<(), LayoutError> {
+    let mut runs: Vec<(usize, Run<D::Extent>)> = Vec::new();
+    for (number, leaf) in b.leaves.iter().enumerate() {
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
+            continue;
+        }
+        split_mode(outer, b, number, |run| runs.push((number, run)))?;
+    }
+    let Some(steps) = Steps::new(outer, &runs)? else { return Ok(()) };
+    let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
+    let witness = match steps.first_carry() {
+        Some(first) if one_sign && steps.differs(&first)? => Some(first),
+        _ => steps.search()?,
+    };
+    let Some(witness) = witness else { return Ok(()) };
+    Err(explain(&steps, b, &runs, steps.shrink(witness)))
+}
+
+/// Turns a coordinate of the runs at which the sides differ into an error about the modes of B.
+fn explain<D: Stride>(
+    steps: &Steps<'_, D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    runs: &[(usize, Run<D::Extent>)],
+    witness: Vec<i64>,
+) -> LayoutError {
+    let Ok((value, sum)) = steps.sides(&witness) else { return LayoutError::overflow(OP) };
+    // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
+    let stride = |leaf: usize| b.leaves.get(leaf).and_then(|leaf| leaf.stride.known()).map_or(0, i64::abs);
+    let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
+    for (c, (leaf, run)) in witness.iter().zip(runs) {
+        if let Some(index) = coordinate.get_mut(*leaf) {
+            *index += c * (run.step.known().unwrap_or(0) / stride(*leaf).max(1));
+        }
+    }
+    // The innermost level at which the sum carries names the mode of A.
+    let level = steps
+        .ends
+        .iter()
+        .position(|end| {
+            let parts: Wide = witness
+                .iter()
+                .zip(&steps.runs)
+                .map(|(c, (_, step))| Wide::from(*c) * (Wide::from(*step).abs() % end))
+                .sum();
+            parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
+        })
+        .unwrap_or(0);
+    refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| LayoutError::overflow(OP))
+}
+
+/// The refusal that shows a coordinate of B at which level `level` carries; none when a number is not known.
+fn refusal<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    coordinate: SmallVec<[i64; 8]>,
+    level: usize,
+    value: &D,
+    sum: &D,
+) -> Option<LayoutError> {
+    // The mode that goes farthest is the one that crosses; the next one starts inside.
+    let (mut crossing, mut inside) = (None, None);
+    let (mut farthest, mut second) = (0, 0);
+    for (number, index) in coordinate.iter().enumerate().filter(|(_, index)| **index > 0) {
+        let mode = Mode::of(b, number)?;
+        let reach = mode.reach(*index);
+        if reach > farthest {
+            (second, inside) = (farthest, crossing);
+            (farthest, crossing) = (reach, Some(mode));
+        } else if reach > second {
+            (second, inside) = (reach, Some(mode));
+        }
+    }
+    let crossing = crossing?;
+    carrying(outer, b, coordinate, level, (crossing, inside.unwrap_or(crossing)), value, sum)
+}
+
+/// The same for the mode that crosses and the mode that starts inside.
+#[inline(always)]
+fn carrying<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    coordinate: SmallVec<[i64; 8]>,
+    level: usize,
+    (crossing, inside): (Mode, Mode),
+    value: &D,
+    sum: &D,
+) -> Option<LayoutError> {
+    Some(LayoutError::Carry(Box::new(Carry {
+        profile: b.profile.to_owned(),
+        above: Path::new(),
+        crossing: crossing.0,
+        inside: inside.0,
+        mode_of_a: level,
+        run: outer.levels.get(level)?.end.known()?,
+        coordinate,
+        value: Offset::of(value),
+        sum: Offset::of(sum),
+    })))
+}
+
+/// A leaf of B as a [`Carry`] holds it: its number, extent and stride.
+#[derive(Clone, Copy)]
+struct Mode((usize, i64, i64));
+
+impl Mode {
+    #[inline]
+    fn of<N: Extent>(b: TreeRef<'_, Leaf<N>>, number: usize) -> Option<Mode> {
+        let leaf = b.leaves.get(number)?;
+        Some(Mode((number, leaf.extent.known()?, leaf.stride.known()?)))
+    }
+
+    /// How far it goes in so many steps.
+    #[inline]
+    fn reach(self, steps: i64) -> u64 {
+        self.0.2.unsigned_abs().saturating_mul(steps.unsigned_abs())
+    }
+}
+
+/// An earlier run that may carry together with the current one.
+struct Partner<'a, D: Stride> {
+    leaf: usize,
+    run: &'a Leaf<D>,
+    /// How many steps of its leaf are one step of the run.
+    scale: D::Extent,
+    /// The part of its step below the level that carries.
+    part: D::Extent,
+    /// The most that it adds at that level.
+    reach: D::Extent,
+}
+
+/// The refusal at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
+/// before it with the largest part at the level. Nothing is said when they do not show it.
+///
+/// `placed` are the leaves of the result so far, `stride` the value of the run, whose part at the level is known. All steps have one sign.
+#[cold]
+#[inline(never)]
+pub(crate) fn refute<D: Stride>(
+    outer: &Outer<D>,
+    b: TreeRef<'_, Leaf<D::Extent>>,
+    placed: &[Leaf<D>],
+    number: usize,
+    run: Run<D::Extent>,
+    stride: D,
+    level: usize,
+) -> Option<LayoutError> {
+    let one = D::Extent::one();
+    let Level { end, part, .. } = outer.levels.get(level)?;
+    let mut best: Option<Partner<'_, D>> = None;
+    let mut placed = placed.iter();
+    let mut scale = one.clone();
+    for (position, leaf) in b.leaves.iter().enumerate().take(number + 1) {
+        scale = one.clone();
+        if leaf.extent.is_one().proved() || leaf.stride.is_zero().proved() {
+            placed.next();
+            continue;
+        }
+        let mut step = leaf.stride.magnitude()?;
+        // The runs of a leaf multiply up to it; of the current one there may be none yet.
+        while scale != leaf.extent
+            && let Some(run) = placed.next()
+        {
+            let (_, part) = step.divide(end)?;
+            let reach = run.extent.minus(&one)?.times(&part)?;
+            let better = best.as_ref().is_none_or(|best| best.reach.less(&reach).proved());
+            let next = (step.times(&run.extent)?, scale.times(&run.extent)?);
+            if better {
+                best = Some(Partner { leaf: position, run, scale, part, reach });
+            }
+            (step, scale) = next;
+        }
+    }
+    let partner = best?;
+    // As few steps of the partner as will do, and then of the run.
+    let most = run.extent.minus(&one)?;
+    let steps = end.minus(&most.times(part)?)?.divide_up(&partner.part)?;
+    let others = end.minus(&partner.part.times(&steps)?)?.divide_up(part)?;
+    let within =
+        |count: &D::Extent, run: &D::Extent| D::Extent::zero().less(count).proved() && count.less(run).proved();
+    if !within(&steps, &partner.run.extent) || !within(&others, &run.extent) {
+        return None;
+    }
+    let one_way = b.leaves.get(partner.leaf)?.stride.magnitude()?;
+    let near = partner.scale.times(&steps)?;
+    let index = one_way.times(&near)?.plus(&run.step.times(&others)?)?;
+    let value = outer.eval(&index)?;
+    let value = if run.negative { value.times(&D::Extent::from(-1))? } else { value };
+    let sum = partner.run.stride.times(&steps)?.plus(&stride.times(&others)?)?;
+    if !value.same(&sum).refuted() {
+        return None;
+    }
+    let (near, far) = (near.known()?, scale.times(&others)?.known()?);
+    let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
+    *coordinate.get_mut(partner.leaf)? += near;
+    *coordinate.get_mut(number)? += far;
+    // The mode that goes farther is the one that crosses; the other one starts inside.
+    let (first, second) = (Mode::of(b, partner.leaf)?, Mode::of(b, number)?);
+    let modes = if second.reach(far) > first.reach(near) { (second, first) } else { (first, second) };
+    carrying(outer, b, coordinate, level, modes, &value, &sum)
+}
+
+/// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no carry sets in before
+/// `from` and that several set in there.
+#[cold]
+pub(crate) fn first_break<D: Stride>(
+    outer: &Outer<D>,
+    step: D::Extent,
+    value: D,
+    extent: D::Extent,
+    from: D::Extent,
+) -> Result<D::Extent, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let open = || LayoutError::open(OP, Condition::Equal, &step, &D::Extent::zero());
+    let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
+    let ends: Vec<Wide> =
+        outer.levels.iter().map(|level| level.end.known().map(Wide::from)).collect::<Option<_>>().ok_or_else(open)?;
+    for examined in 0..MAX_CASES {
+        outer.work.spend(ends.len()).map_err(|halt| halt.refusal(OP, examined))?;
+        let p = D::Extent::from(at);
+        let index = step.times(&p).ok_or_else(overflow)?;
+        if differ(&outer.eval(&index).ok_or_else(overflow)?, &value.times(&p).ok_or_else(overflow)?)? {
+            return Ok(p);
+        }
+        // The next index at which another carry sets in.
+        let next = ends
+            .iter()
+            .filter(|end| Wide::from(e) % **end != 0)
+            .map(|end| {
+                let part = Wide::from(e) % end;
+                let carries = Wide::from(at) * part / end;
+                ((carries + 1) * end + part - 1) / part
+            })
+            .min();
+        match next.filter(|next| *next < Wide::from(s)) {
+            Some(next) => at = next as i64,
+            None => return Ok(extent),
+        }
+    }
+    Err(LayoutError::Undecided { op: OP, limit: MAX_CASES })
+}

@@ -1,0 +1,204 @@
+//! The outer layout of a composition, and carries out of its modes.
+//!
+//! Law: with the modes, ends `P_k` and steps of [`crate::compose`], `A(i)` adds up `digit * D_k` over the digits of `i`, and goes on in steps of the
+//! last mode. The part of a step `e` at level `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs `t_l : e_l` of one
+//! sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`; so each level keeps that sum while the runs come one after another.
+
+use core::mem::replace;
+
+use arrayvec::ArrayVec;
+
+use super::{OP, overflow};
+use crate::algebra::coalesce::each_coalesced;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt::Work;
+use crate::value::layout::Leaf;
+use crate::value::number::{Extent, Stride, Truth};
+
+/// The outer layout of a composition, as a function on all integers: `A(i)` adds up `digit * stride` over the levels and, for what is
+/// left of `i`, the step of the last mode.
+pub(crate) struct Outer<D: Stride> {
+    /// The coalesced modes but the last.
+    pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
+    /// The step of the last mode, which has no end.
+    last: D,
+    /// What its searches may still do; only a carry that cancels needs one.
+    pub(crate) work: Work,
+}
+
+/// A mode of the outer layout that ends, and what is known about carries out of it.
+pub(crate) struct Level<D: Stride> {
+    /// `M_k`
+    pub(crate) extent: D::Extent,
+    /// `D_k`
+    pub(super) stride: D,
+    /// `P_k`: how many indices this mode and those before it cover.
+    pub(crate) end: D::Extent,
+    /// `a_k` of the run at hand: its step modulo `P_k`.
+    pub(crate) part: D::Extent,
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no carry has set in.
+    sum: D::Extent,
+    /// The same without the run at hand.
+    before: D::Extent,
+}
+
+/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
+pub(crate) const MAX_LEVELS: usize = 64;
+
+impl<D: Stride> Outer<D> {
+    /// An outer layout that is about to be read.
+    #[inline(always)]
+    pub(crate) fn blank() -> Outer<D> {
+        Outer { levels: ArrayVec::new(), last: D::zero(), work: Work::new() }
+    }
+
+    /// Reads a layout.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
+        self.try_read(leaves).ok_or_else(|| LayoutError::overflow(OP))
+    }
+
+    #[inline(always)]
+    fn try_read(&mut self, leaves: &[Leaf<D>]) -> Option<()> {
+        let mut end = D::Extent::one();
+        let last = each_coalesced(leaves, true, |mode| {
+            end = end.times(&mode.extent)?;
+            let zero = D::Extent::zero;
+            let Leaf { extent, stride } = mode;
+            let level = Level { extent, stride, end: end.clone(), part: zero(), sum: zero(), before: zero() };
+            self.levels.try_push(level).ok()
+        })?;
+        if let Some(last) = last {
+            self.last = last.stride;
+        }
+        Some(())
+    }
+
+    /// The step of mode number `mode`.
+    pub(super) fn steps(&self, mode: usize) -> Option<&D> {
+        match self.levels.get(mode) {
+            Some(level) => Some(&level.stride),
+            None => (mode == self.levels.len()).then_some(&self.last),
+        }
+    }
+
+    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)` and whether no level carries with it. If
+    /// so, its mode does not split here either: its own part of a sum is no larger than the sum.
+    ///
+    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be taken for granted that there are more.
+    #[inline(always)]
+    pub(super) fn walk(&mut self, step: &D::Extent, last: &D::Extent, extent: &D::Extent) -> Option<(D, bool)> {
+        let (mut value, mut rest) = (D::zero(), step.clone());
+        let (mut part, mut begin) = (D::Extent::zero(), D::Extent::one());
+        let mut fits = true;
+        for level in &mut self.levels {
+            let (quotient, digit) = rest.divide_given(&level.extent, &[extent])?;
+            value.add_times(&digit, &level.stride)?;
+            part = part.plus(&begin.times(&digit)?)?;
+            level.part = part.clone();
+            fits &= level.takes(last, extent);
+            (rest, begin) = (quotient, level.end.clone());
+        }
+        value.add_times(&rest, &self.last)?;
+        Some((value, fits))
+    }
+
+    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the last one number `last`.
+    #[inline]
+    pub(super) fn carrying(&mut self, last: &D::Extent, extent: &D::Extent) -> Option<usize> {
+        self.levels.iter_mut().position(|level| !level.fits(last, extent))
+    }
+
+    /// Forgets the runs so far.
+    pub(super) fn restart(&mut self) {
+        for level in &mut self.levels {
+            level.sum = D::Extent::zero();
+        }
+    }
+
+    /// `A(step)` for a step of any sign, where A is a line.
+    #[inline]
+    pub(super) fn straight(&self, step: &D::Extent) -> Option<D> {
+        self.last.times(step)
+    }
+
+    /// `A(index)`.
+    #[inline]
+    pub(crate) fn eval(&self, index: &D::Extent) -> Option<D> {
+        let (mut value, mut rest) = (D::zero(), index.clone());
+        for level in &self.levels {
+            let (quotient, digit) = rest.divide(&level.extent)?;
+            value.add_times(&digit, &level.stride)?;
+            rest = quotient;
+        }
+        value.add_times(&rest, &self.last)?;
+        Some(value)
+    }
+}
+
+impl<D: Stride> Level<D> {
+    /// Takes up the run at hand, whose part is known, with steps up to number `last`: whether they, together with the runs so far, surely stay
+    /// below the end.
+    #[inline(always)]
+    fn takes(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
+        match last.times(&self.part).and_then(|reach| self.sum.plus(&reach)) {
+            Some(sum) => {
+                self.before = replace(&mut self.sum, sum);
+                self.sum.less_given(&self.end, &[extent]).proved()
+            }
+            None => {
+                self.before = self.sum.clone();
+                false
+            }
+        }
+    }
+
+    /// The first step of the run that has been taken up, below `extent` and whatever the other runs do, with which this level carries.
+    #[inline(always)]
+    pub(super) fn carries(
+        &self,
+        last: &D::Extent,
+        extent: &D::Extent,
+        step: &D::Extent,
+    ) -> Result<Option<D::Extent>, LayoutError> {
+        let reach = last.times(&self.part);
+        if self.part.is_zero().proved() || reach.is_some_and(|reach| reach.less_given(&self.end, &[extent]).proved()) {
+            return Ok(None);
+        }
+        if !D::Extent::zero().less_given(&self.part, &[extent]).proved() {
+            return Err(carrying_or_not(self, step, extent));
+        }
+        self.end.divide_up(&self.part).map(Some).ok_or_else(overflow)
+    }
+
+    /// The same with other steps of the run that has been taken up.
+    #[inline(always)]
+    fn fits(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
+        match last.times(&self.part).and_then(|reach| self.before.plus(&reach)) {
+            Some(sum) => {
+                self.sum = sum;
+                self.sum.less_given(&self.end, &[extent]).proved()
+            }
+            None => false,
+        }
+    }
+}
+
+/// It is not known whether steps of a mode of B carry out of a mode of A at all.
+#[cold]
+fn carrying_or_not<D: Stride>(level: &Level<D>, step: &D::Extent, extent: &D::Extent) -> LayoutError {
+    let (zero, one) = (D::Extent::zero(), D::Extent::one());
+    if extent.known().is_some()
+        && let Some(reach) = extent.minus(&one).and_then(|last| last.times(step))
+        && reach.less(&level.end) == Truth::Open
+    {
+        return LayoutError::open(OP, Condition::Less, &reach, &level.end);
+    }
+    // Most often it is not known whether the mode of A has more than one position.
+    match (one.less(&level.extent), step.less(&level.end)) {
+        (Truth::Open, _) => LayoutError::open(OP, Condition::Less, &one, &level.extent),
+        (_, Truth::Open) => LayoutError::open(OP, Condition::Less, step, &level.end),
+        _ => LayoutError::open(OP, Condition::Less, &zero, &level.part),
+    }
+}

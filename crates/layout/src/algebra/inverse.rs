@@ -1,0 +1,278 @@
+//! Inverses.
+//!
+//! # Laws
+//!
+//! * Right: `L(R(i)) = i` for every `i` below the size of `R`, with `R(i)` an index of `L`; the largest such layout.
+//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says `R(L(k)) = k`.
+//! * Nullspace: `L(K(i)) = 0`, `K` injective, made of the stride-0 modes, so that `size(K) * size(filter(L)) = size(L)` when `L` has no
+//!   modes of extent 1 with a stride.
+//!
+//! # Right
+//!
+//! Sort the modes by stride and follow the chain: the first must have stride 1, and each next one the stride that the
+//! modes so far cover, `c`. When it breaks at a stride above `c` and no stride is negative, the offset `c` is not in the image at all: what lies
+//! below can add up to `c - 1` at the most, and everything else is larger. So nothing longer exists. Where a stride lies below
+//! `c`, modes overlap, and a longer one may go through several of them at once: `(4,2):(1,2)` covers 0..5, and `(3,2):(1,5)` is its right
+//! inverse. Then, and with negative strides, the candidates are searched ([`crate::search`]).
+//!
+//! # Left
+//!
+//! With the moving modes sorted by `|d|`, all of one sign, and `d_k | d_(k+1)`, `s_k * d_k <= d_(k+1)`, the digits of an offset in the bases
+//! `d_1, d_2/d_1, ..` are the coordinates, and sending each digit to the index step of its mode is a left inverse. Otherwise candidates
+//! are searched.
+
+use smallvec::SmallVec;
+
+use crate::algebra::coalesce::{coalesced, push_merged, unsettled_zero};
+use crate::algebra::complement::{ascending, moving, no_magnitude};
+use crate::algebra::search;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt;
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::{Extent, Stride, Truth};
+
+/// A mode of a coalesced layout that reaches more than one offset.
+struct Moving<N> {
+    extent: N,
+    /// The magnitude of the stride.
+    stride: N,
+    /// The distance between the indices of two neighbours in it.
+    step: N,
+}
+
+/// The moving modes of a layout by increasing stride, and whether all strides are positive, or all negative.
+struct Sorted<N> {
+    modes: SmallVec<[Moving<N>; 8]>,
+    positive: bool,
+    negative: bool,
+}
+
+fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, LayoutError> {
+    let overflow = || LayoutError::overflow(op);
+    let leaves = coalesced(layout.leaves()).ok_or_else(overflow)?;
+    let steps = index_steps(&leaves).ok_or_else(overflow)?;
+    let mut sorted = Sorted { modes: SmallVec::new(), positive: true, negative: true };
+    for (leaf, step) in leaves.iter().zip(&steps) {
+        if leaf.stride.is_zero().proved() {
+            continue;
+        }
+        if leaf.stride.less(&N::zero()).proved() {
+            sorted.positive = false;
+        } else {
+            sorted.negative = false;
+        }
+        let stride = leaf.stride.magnitude().ok_or_else(|| no_magnitude(op, &leaf.stride))?;
+        moving(op, &leaf.stride, &stride)?;
+        let mut at = sorted.modes.len();
+        while let Some(before) = at.checked_sub(1).and_then(|before| sorted.modes.get(before)) {
+            match stride.less_given(&before.stride, &[&before.extent, &leaf.extent]) {
+                Truth::Proved => at -= 1,
+                Truth::Refuted => break,
+                Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &before.stride, &stride)),
+            }
+        }
+        sorted.modes.insert(at, Moving { extent: leaf.extent.clone(), stride, step: step.clone() });
+    }
+    ascending(op, &sorted.modes, |mode| (&mode.extent, &mode.stride))?;
+    Ok(sorted)
+}
+
+/// Refuses modes of which a search would need the numbers.
+fn known<N: Extent>(op: &'static str, sorted: &Sorted<N>) -> Result<(), LayoutError> {
+    let numbers = || sorted.modes.iter().flat_map(|mode| [&mode.extent, &mode.stride, &mode.step]);
+    let Some(unknown) = numbers().find(|number| number.known().is_none()) else { return Ok(()) };
+    // What the chain would have needed.
+    for pair in sorted.modes.windows(2) {
+        let [inner, outer] = pair else { continue };
+        if inner.stride.divides(&outer.stride) == Truth::Open {
+            return Err(LayoutError::open(op, Condition::Divides, &inner.stride, &outer.stride));
+        }
+        if let Some(covered) = inner.stride.times(&inner.extent)
+            && outer.stride.less(&covered) == Truth::Open
+        {
+            return Err(LayoutError::open(op, Condition::AtMost, &covered, &outer.stride));
+        }
+    }
+    Err(LayoutError::open(op, Condition::Known, unknown, &N::zero()))
+}
+
+impl<N: Extent> Layout<N> {
+    /// The largest layout `R` with `L(R(i)) = i` for every `i` below its size (CuTe `right_inverse`).
+    ///
+    /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative the candidates are searched, up
+    /// to [`crate::MAX_CANDIDATES`]; the result is then the largest one found, never smaller than CuTe's.
+    ///
+    /// Errors: a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let right = |text: &str| text.parse::<Layout>().unwrap().right_inverse().unwrap().to_string();
+    /// assert_eq!(right("(4,3):(3,1)"), "(3,4):(4,1)");
+    /// assert_eq!(right("(4,8):(1,5)"), "4:1"); // offset 4 is a hole
+    /// assert_eq!(right("(2,4):(-1,2)"), "(2,3):(3,2)"); // offset 1 is at index 3
+    /// ```
+    pub fn right_inverse(&self) -> Result<Layout<N>, LayoutError> {
+        let mut result = Layout::blank();
+        let (covered, overlaps) = right_chain(self, &mut result)?;
+        result.nest_flat()?;
+        if overlaps {
+            return Ok(searched(self, result, &covered, i64::MAX)?.0);
+        }
+        Ok(result)
+    }
+
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset of the layout back to an index that has it
+    /// (CuTe `left_inverse`).
+    ///
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where strides do not divide each other, reached
+    /// its limit ([`LayoutError::Undecided`]).
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let left = |text: &str| text.parse::<Layout>().unwrap().left_inverse().unwrap().to_string();
+    /// assert_eq!(left("(4,8):(1,5)"), "(5,8):(1,4)");
+    /// assert_eq!(left("4:2"), "(2,4):(0,1)");
+    /// assert_eq!(left("(2,2):(2,3)"), "(2,3):(1,1)"); // 0, 2, 3, 5 go back to 0, 1, 2, 3
+    /// ```
+    pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
+        let mut result = Layout::blank();
+        if !left_chain(self, &mut result)? {
+            return search::left_inverse(self);
+        }
+        result.nest_flat()?;
+        Ok(result)
+    }
+}
+
+/// A right inverse, and whether it is known to be the largest, or to be at least `most` long.
+pub(crate) fn right_inverse_within<N: Extent>(layout: &Layout<N>, most: i64) -> Result<(Layout<N>, bool), LayoutError> {
+    let mut result = Layout::blank();
+    let (covered, overlaps) = right_chain(layout, &mut result)?;
+    result.nest_flat()?;
+    if overlaps { searched(layout, result, &covered, most) } else { Ok((result, true)) }
+}
+
+/// The same where modes overlap, and the chain has come to `chain`, which covers `covered` offsets.
+#[cold]
+fn searched<N: Extent>(
+    layout: &Layout<N>,
+    chain: Layout<N>,
+    covered: &N,
+    most: i64,
+) -> Result<(Layout<N>, bool), LayoutError> {
+    let found = search::right_inverse(layout, covered, most);
+    interrupt::check("right_inverse")?;
+    Ok((found.longer.unwrap_or(chain), found.complete))
+}
+
+/// Writes the modes of the right inverse that follows the chain of strides, and gives how many offsets it covers and whether a longer one
+/// may exist, because modes overlap or strides have both signs.
+#[inline(always)]
+pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
+    const OP: &str = "right_inverse";
+    let overflow = || LayoutError::overflow(OP);
+    let sorted = sorted(OP, layout)?;
+    let leaves = result.leaves_mut();
+    let mut covered = N::one();
+    let mut overlaps = !sorted.positive && !sorted.negative;
+    if sorted.positive {
+        for (number, mode) in sorted.modes.iter().enumerate() {
+            if mode.stride.same(&covered).proved() {
+                let leaf = Leaf { extent: mode.extent.clone(), stride: mode.step.clone() };
+                push_merged(leaves, &leaf).ok_or_else(overflow)?;
+                covered = covered.times(&mode.extent).ok_or_else(overflow)?;
+                continue;
+            }
+            match covered.less_given(&mode.stride, &[&mode.extent]) {
+                Truth::Proved if mode.extent.known().is_some() => break,
+                // Where this mode has one position, the next one must not go on instead of it.
+                Truth::Proved => {
+                    let later = sorted.modes.get(number + 1..).unwrap_or_default();
+                    let on = |later: &&Moving<N>| !covered.less_given(&later.stride, &[&later.extent]).proved();
+                    match later.iter().find(on) {
+                        Some(later) => return Err(LayoutError::open(OP, Condition::Less, &covered, &later.stride)),
+                        None => break,
+                    }
+                }
+                Truth::Refuted => overlaps = true,
+                Truth::Open => return Err(LayoutError::open(OP, Condition::Less, &covered, &mode.stride)),
+            }
+        }
+    }
+    if overlaps {
+        known(OP, &sorted)?;
+    }
+    Ok((covered, overlaps))
+}
+
+/// Writes the modes of the left inverse that takes the digits of an offset, where the strides form a chain; whether they do.
+#[inline(always)]
+pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
+    const OP: &str = "left_inverse";
+    let overflow = || LayoutError::overflow(OP);
+    let sorted = sorted(OP, layout)?;
+    let chain = sorted.modes.windows(2).all(|pair| {
+        let [inner, outer] = pair else { return false };
+        let covered = inner.stride.times(&inner.extent);
+        inner.stride.divides(&outer.stride).proved()
+            && covered.is_some_and(|covered| outer.stride.less(&covered).refuted())
+    });
+    if !chain || !(sorted.positive || sorted.negative) {
+        known(OP, &sorted)?;
+        return Ok(false);
+    }
+    let leaves = result.leaves_mut();
+    let mut push = |extent: N, stride: &N| {
+        if extent.is_one().proved() {
+            return Some(());
+        }
+        let stride = if sorted.negative { N::zero().minus(stride)? } else { stride.clone() };
+        push_merged(leaves, &Leaf { extent, stride })
+    };
+    let (mut begin, mut step) = (N::one(), N::zero());
+    for mode in &sorted.modes {
+        let (extent, _) = mode.stride.divide(&begin).ok_or_else(overflow)?;
+        push(extent, &step).ok_or_else(overflow)?;
+        (begin, step) = (mode.stride.clone(), mode.step.clone());
+    }
+    if let Some(last) = sorted.modes.last() {
+        push(last.extent.clone(), &step).ok_or_else(overflow)?;
+    }
+    Ok(true)
+}
+
+impl<D: Stride> Layout<D> {
+    /// The layout of the indices that stride-0 modes run through: `L(K(i)) = 0` (CuTe `nullspace`).
+    ///
+    /// Offsets that modes with a stride cancel (`(2,2):(1,-1)`) are not part of it.
+    ///
+    /// Errors: a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let layout: Layout = "(2,4,6):(1,2,0)".parse().unwrap();
+    /// assert_eq!(layout.nullspace().unwrap().to_string(), "6:8");
+    /// ```
+    pub fn nullspace(&self) -> Result<Layout<D::Extent>, LayoutError> {
+        let overflow = || LayoutError::overflow("nullspace");
+        let steps = index_steps(self.leaves()).ok_or_else(overflow)?;
+        let mut result = Layout::blank();
+        let leaves = result.leaves_mut();
+        for (leaf, step) in self.leaves().iter().zip(&steps) {
+            let still = leaf.stride.is_zero();
+            if still == Truth::Open {
+                return Err(unsettled_zero("nullspace", &leaf.stride));
+            }
+            if still.proved() && !leaf.extent.is_one().proved() {
+                let mode = Leaf { extent: leaf.extent.clone(), stride: step.clone() };
+                push_merged(leaves, &mode).ok_or_else(overflow)?;
+            }
+        }
+        result.nest_flat()?;
+        Ok(result)
+    }
+}

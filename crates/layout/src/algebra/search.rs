@@ -1,0 +1,439 @@
+//! Searches for inverses where no closed form is known: layouts with overlapping, mixed or indivisible strides.
+//!
+//! Law of both: a result satisfies the law of its operation at every index, because each step is checked against it; and when a
+//! search ends before its limit, nothing better (right), or nothing at all (left), exists among the layouts it describes.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::algebra::coalesce::{coalesced, push_merged};
+use crate::algebra::compose::{Outer, compose_outer};
+use crate::refusal::error::LayoutError;
+use crate::refusal::interrupt::{self, Work};
+use crate::value::layout::{Layout, Leaf, index_steps};
+use crate::value::number::Extent;
+use crate::value::tree::{Leaves, Tree};
+
+/// How many candidates a search for an inverse looks at.
+pub const MAX_CANDIDATES: usize = 1 << 14;
+
+/// The largest layout whose table of values a search writes down.
+pub(crate) const MAX_TABLE: i64 = 1 << 16;
+
+/// Numbers in a search: wide enough for every product of two 64-bit values.
+type Wide = i128;
+
+/// A mode as numbers: extent, stride, and the distance between the indices of two neighbours.
+#[derive(Clone, Copy)]
+struct Mode {
+    extent: i64,
+    stride: i64,
+    step: i64,
+}
+
+fn modes<N: Extent>(layout: &Layout<N>) -> Option<Vec<Mode>> {
+    let leaves = coalesced(layout.leaves())?;
+    let steps = index_steps(&leaves)?;
+    let mode = |(leaf, step): (&Leaf<N>, &N)| {
+        Some(Mode { extent: leaf.extent.known()?, stride: leaf.stride.known()?, step: step.known()? })
+    };
+    leaves.iter().zip(&steps).map(mode).collect()
+}
+
+fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layout<N>, LayoutError> {
+    let mut leaves = Leaves::new();
+    for (extent, stride) in modes {
+        push_merged(&mut leaves, &Leaf { extent: N::from(extent), stride: N::from(stride) })
+            .ok_or_else(|| LayoutError::overflow("inverse"))?;
+    }
+    Layout::flat(leaves)
+}
+
+/// What a search for a right inverse has found.
+pub(crate) struct Found<N: Extent> {
+    /// A right inverse of more indices than were covered before; none where it met none.
+    pub(crate) longer: Option<Layout<N>>,
+    /// Whether it ended before its limits, so that there is none longer still, or none longer than was asked for.
+    pub(crate) complete: bool,
+}
+
+/// Searches for a right inverse of more than `covered` indices; one of `most` is long enough.
+///
+/// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of offset `w` and `L` still adds up. Every
+/// layout can be split until its extents are prime, and a part of a right inverse that ends at a running product is one too, so
+/// trying all prime `r` and all `e` reaches the largest. All candidates share one limit of work, the compositions that test them included.
+pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Found<N> {
+    try_right_inverse(layout, covered, most).unwrap_or(Found { longer: None, complete: false })
+}
+
+/// As [`right_inverse`]; none where a number is not known, or does not fit.
+fn try_right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Option<Found<N>> {
+    let modes = modes(layout)?;
+    let size: i64 = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent))?;
+    let plain: Leaves<Leaf> = modes.iter().map(|mode| Leaf { extent: mode.extent, stride: mode.stride }).collect();
+    let mut outer = Outer::blank();
+    outer.read(&plain).ok()?;
+    let mut by_size = modes;
+    by_size.sort_by_key(|mode| core::cmp::Reverse(mode.stride.unsigned_abs()));
+    let greatest = reach(&by_size)?.1;
+    let mut search = Right {
+        outer,
+        modes: by_size,
+        size,
+        bound: greatest.checked_add(1)?.min(size).min(most),
+        left: MAX_CANDIDATES,
+        complete: true,
+        leaves: Leaves::new(),
+        best: (covered.known()?, None),
+    };
+    if search.best.0 < search.bound {
+        search.extend(1);
+    }
+    let complete = search.complete || search.best.0 >= search.bound;
+    let longer = match search.best.1 {
+        Some(leaves) => Some(to_layout(leaves.iter().map(|leaf| (leaf.extent, leaf.stride))).ok()?),
+        None => None,
+    };
+    Some(Found { longer, complete })
+}
+
+struct Right {
+    outer: Outer<i64>,
+    /// The modes, largest stride first. Those of stride 0 count too: a carry may pass through one.
+    modes: Vec<Mode>,
+    size: i64,
+    bound: i64,
+    left: usize,
+    /// Whether no limit has cut anything off.
+    complete: bool,
+    leaves: Leaves<Leaf>,
+    best: (i64, Option<Leaves<Leaf>>),
+}
+
+impl Right {
+    fn extend(&mut self, covered: i64) {
+        if covered > self.best.0 {
+            self.best = (covered, Some(self.leaves.clone()));
+        }
+        let mut indices = Vec::new();
+        self.indices(0, Wide::from(covered), 0, &mut indices);
+        for index in indices {
+            for prime in primes() {
+                if self.best.0 >= self.bound || prime > self.bound / covered {
+                    break;
+                }
+                if self.left == 0 || self.outer.work.spend(self.modes.len() * (self.leaves.len() + 1)).is_err() {
+                    self.complete = false;
+                    return;
+                }
+                self.left -= 1;
+                self.leaves.push(Leaf { extent: prime, stride: index });
+                let fits = self.fits(covered * prime);
+                if fits {
+                    self.extend(covered * prime);
+                }
+                self.leaves.pop();
+                if !fits {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether the candidate stays within the layout and gives back every offset below `covered`.
+    fn fits(&mut self, covered: i64) -> bool {
+        let reach = self
+            .leaves
+            .iter()
+            .try_fold(0_i64, |reach, leaf| reach.checked_add((leaf.extent - 1).checked_mul(leaf.stride)?));
+        let Ok(profile) = crate::Profile::flat(self.leaves.len()) else { return false };
+        let candidate = Layout::from_valid(Tree::from_parts(profile, self.leaves.clone()));
+        if reach.is_none_or(|reach| reach >= self.size) {
+            return false;
+        }
+        match compose_outer(&mut self.outer, &candidate) {
+            Ok(identity) => identity.equivalent(&Layout::from_valid(Tree::leaf(Leaf { extent: covered, stride: 1 }))),
+            Err(LayoutError::Carry(_) | LayoutError::Uneven(_)) => false,
+            Err(_) => {
+                self.complete = false;
+                false
+            }
+        }
+    }
+
+    /// All indices whose offset is `offset`: appended to `found`, each with `index` added.
+    ///
+    /// The offset of what is left may lie outside 64 bits, although that of every index is within.
+    fn indices(&mut self, mode: usize, offset: Wide, index: i64, found: &mut Vec<i64>) {
+        let Some((current, rest)) = self.modes.get(mode..).and_then(<[Mode]>::split_first) else {
+            if offset == 0 {
+                found.push(index);
+            }
+            return;
+        };
+        let Some((least, greatest)) = reach(rest) else {
+            self.complete = false;
+            return;
+        };
+        let (least, greatest, stride) = (Wide::from(least), Wide::from(greatest), Wide::from(current.stride));
+        let (extent, step, mut digit) = (Wide::from(current.extent), current.step, 0);
+        while digit < extent {
+            if found.len() >= MAX_CANDIDATES || self.outer.work.spend(4 + self.modes.len() - mode).is_err() {
+                self.complete = false;
+                return;
+            }
+            let remaining = offset - digit * stride;
+            // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
+            if remaining >= least && remaining <= greatest {
+                self.indices(mode + 1, remaining, index + digit as i64 * step, found);
+            } else if (stride >= 0 && remaining < least) || (stride <= 0 && remaining > greatest) {
+                return;
+            } else {
+                let excess = if stride > 0 { remaining - greatest } else { least - remaining };
+                digit += (excess / stride.abs() - 1).max(0);
+            }
+            digit += 1;
+        }
+    }
+}
+
+/// The least and the largest offset of some modes.
+fn reach(modes: &[Mode]) -> Option<(i64, i64)> {
+    modes.iter().try_fold((0_i64, 0_i64), |(least, greatest), mode| {
+        let reach = (mode.extent - 1).checked_mul(mode.stride)?;
+        Some((least.checked_add(reach.min(0))?, greatest.checked_add(reach.max(0))?))
+    })
+}
+
+fn primes() -> impl Iterator<Item = i64> {
+    (2_i64..).filter(|n| (2..).take_while(|d| d * d <= *n).all(|d| n % d != 0))
+}
+
+/// A left inverse, or the reason that there is none.
+///
+/// `R` is built from its innermost mode. At an offset `u` of the layout its value must be an index of `u`; since layouts mirror, `u` may be taken
+/// positive. A mode `r:f` whose `f` no offset fixes yet is kept open until one does.
+pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    const OP: &str = "left_inverse";
+    let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
+    let modes = modes(layout).ok_or_else(|| LayoutError::overflow(OP))?;
+    let size = modes.iter().try_fold(1_i64, |size, mode| size.checked_mul(mode.extent));
+    let Some(size) = size.filter(|size| *size <= MAX_TABLE) else { return Err(undecided()) };
+    let mut indices: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for index in 0..size {
+        let offset = modes
+            .iter()
+            .try_fold(0_i64, |sum, mode| sum.checked_add((index / mode.step % mode.extent).checked_mul(mode.stride)?));
+        let offset = offset.ok_or_else(|| LayoutError::overflow(OP))?;
+        if offset != 0 {
+            let mirrored = if offset < 0 { -index } else { index };
+            let magnitude = offset.checked_abs().ok_or_else(|| LayoutError::overflow(OP))?;
+            indices.entry(magnitude).or_default().push(mirrored);
+        }
+    }
+    let points: Vec<(i64, Vec<i64>)> = indices.into_iter().collect();
+    let last = points.last().map_or(0, |(offset, _)| *offset);
+    let (modes, waiting) = (Vec::new(), Vec::new());
+    let mut search = Left { points, last, size, left: MAX_CANDIDATES, work: Work::new(), modes, waiting };
+    match search.grow(1, 0) {
+        Step::Done => to_layout(search.modes.iter().map(|mode| (mode.extent, mode.value.unwrap_or(0)))),
+        Step::Failed if !search.has_ended() => {
+            let pair = search.points.first().map_or((0, 0), |(offset, indices)| (*offset, indices[0]));
+            Err(LayoutError::NoLeftInverse(alloc::boxed::Box::new(crate::refusal::evidence::NoInverse {
+                offset: pair.0,
+                index: pair.1,
+            })))
+        }
+        Step::Failed => interrupt::check(OP).and(Err(undecided())),
+    }
+}
+
+#[derive(PartialEq)]
+enum Step {
+    Done,
+    Failed,
+}
+
+/// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes it.
+struct Part {
+    begin: i64,
+    extent: i64,
+    value: Option<i64>,
+}
+
+struct Left {
+    /// The offsets above 0, each with the indices that have it.
+    points: Vec<(i64, Vec<i64>)>,
+    last: i64,
+    size: i64,
+    left: usize,
+    /// What may still be done to look at candidates.
+    work: Work,
+    modes: Vec<Part>,
+    /// Offsets that depend on more than one open value.
+    waiting: Vec<usize>,
+}
+
+impl Left {
+    /// Whether a limit is reached, or an interrupt requested: what is then not found may exist.
+    fn has_ended(&self) -> bool {
+        self.left == 0 || self.work.is_spent()
+    }
+
+    /// Adds modes that begin at `begin`; the points below number `placed` hold.
+    fn grow(&mut self, begin: i64, placed: usize) -> Step {
+        if placed == self.points.len() {
+            return self.settle();
+        }
+        let most = (self.last / begin).saturating_add(1);
+        // A longer mode that fails at a point fails there for every length that includes it.
+        let mut extent = most;
+        while extent > 1 {
+            if self.has_ended() {
+                return Step::Failed;
+            }
+            self.modes.push(Part { begin, extent, value: None });
+            let end = self.points.partition_point(|(offset, _)| *offset / extent < begin);
+            if self.place(placed, end, begin, extent) == Step::Done {
+                return Step::Done;
+            }
+            self.modes.pop();
+            extent -= 1;
+        }
+        Step::Failed
+    }
+
+    /// Places the points from number `next` up to number `end`, then grows further.
+    ///
+    /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most twice the number of modes.
+    fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> Step {
+        let waiting = self.waiting.len();
+        let step = loop {
+            self.left = self.left.saturating_sub(1);
+            if self.has_ended() {
+                break Step::Failed;
+            }
+            if next == end {
+                break match begin.checked_mul(extent) {
+                    Some(begin) => self.grow(begin, end),
+                    None => Step::Failed,
+                };
+            }
+            let (sum, open) = self.known(next);
+            match open.as_slice() {
+                [] if self.allows(next, sum) => {}
+                [] => break Step::Failed,
+                [(mode, digit)] => {
+                    break self.choose(next, *mode, *digit, sum, |search| search.place(next + 1, end, begin, extent));
+                }
+                _ => self.waiting.push(next),
+            }
+            next += 1;
+        };
+        if step == Step::Failed {
+            self.waiting.truncate(waiting);
+        }
+        step
+    }
+
+    /// Tries every value of an open mode that the indices of a point allow.
+    fn choose(
+        &mut self,
+        point: usize,
+        mode: usize,
+        digit: i64,
+        sum: Wide,
+        mut then: impl FnMut(&mut Left) -> Step,
+    ) -> Step {
+        for number in 0.. {
+            let Some(index) = self.points.get(point).and_then(|(_, indices)| indices.get(number)) else { break };
+            let rest = Wide::from(*index) - sum;
+            if rest % Wide::from(digit) != 0 {
+                continue;
+            }
+            let Ok(value) = i64::try_from(rest / Wide::from(digit)) else { continue };
+            self.left = self.left.saturating_sub(1);
+            if self.has_ended() {
+                break;
+            }
+            self.modes[mode].value = Some(value);
+            if self.consistent() && then(self) == Step::Done {
+                return Step::Done;
+            }
+            self.modes[mode].value = None;
+        }
+        Step::Failed
+    }
+
+    /// Fixes the values that are still open, through the points that wait for them.
+    fn settle(&mut self) -> Step {
+        let waiting: Vec<usize> = self.waiting.clone();
+        for point in waiting {
+            let (sum, open) = self.known(point);
+            match open.as_slice() {
+                [] => {}
+                [(mode, digit)] => return self.choose(point, *mode, *digit, sum, Left::settle),
+                [(mode, _), ..] => {
+                    let mode = *mode;
+                    for value in 1 - self.size..self.size {
+                        self.left = self.left.saturating_sub(1);
+                        if self.has_ended() {
+                            return Step::Failed;
+                        }
+                        self.modes[mode].value = Some(value);
+                        if self.consistent() && self.settle() == Step::Done {
+                            return Step::Done;
+                        }
+                    }
+                    self.modes[mode].value = None;
+                    return Step::Failed;
+                }
+            }
+        }
+        Step::Done
+    }
+
+    /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that leaves no value for the last.
+    fn consistent(&self) -> bool {
+        self.waiting.iter().all(|point| {
+            if self.work.is_spent() {
+                return false;
+            }
+            let (sum, open) = self.known(*point);
+            match open.as_slice() {
+                [] => self.allows(*point, sum),
+                [(_, digit)] => {
+                    let indices = self.points.get(*point).map_or(&[][..], |(_, indices)| indices);
+                    let _ = self.work.spend(indices.len());
+                    indices.iter().any(|index| (Wide::from(*index) - sum) % Wide::from(*digit) == 0)
+                }
+                _ => true,
+            }
+        })
+    }
+
+    fn allows(&self, point: usize, index: Wide) -> bool {
+        let indices = self.points.get(point).map_or(&[][..], |(_, indices)| indices);
+        // What cannot be spent ends the search at its next step.
+        let _ = self.work.spend(indices.len() / 8);
+        i64::try_from(index).is_ok_and(|index| indices.contains(&index))
+    }
+
+    /// What the fixed modes give at a point, and the open ones with their digits there.
+    ///
+    /// The digits add up to less than 2^63, so the sum of their products is below 2^126.
+    fn known(&self, point: usize) -> (Wide, Vec<(usize, i64)>) {
+        let _ = self.work.spend(2 * self.modes.len() + 1);
+        let offset = self.points.get(point).map_or(0, |(offset, _)| *offset);
+        let (mut sum, mut open) = (0, Vec::new());
+        for (number, mode) in self.modes.iter().enumerate() {
+            let digit = offset / mode.begin % mode.extent;
+            match mode.value {
+                _ if digit == 0 => {}
+                Some(value) => sum += Wide::from(digit) * Wide::from(value),
+                None => open.push((number, digit)),
+            }
+        }
+        (sum, open)
+    }
+}

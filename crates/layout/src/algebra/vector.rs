@@ -1,0 +1,275 @@
+//! What two layouts have in common: the elements that lie side by side in both.
+//!
+//! Law: `R = max_common_layout(a, b)` has `a(R(i)) = i` and `b(R(i)) = i` for every `i` below its size, with `R(i)` an index of both; so
+//! elements `0 .. size(R)` can move between the two as one vector.
+//!
+//! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at which `a` is `i`. Every common layout is a
+//! right inverse of `a`, so it agrees with the largest one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a
+//! layout exactly when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. How far `b` undoes a cut is
+//! read off the composition, coalesced: as far as its first mode reaches, if that has stride 1. Where a composition does not exist, a shorter
+//! cut may have one, and a shorter cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold
+//! within the limits of the searches: [`crate::MAX_CANDIDATES`] for `A` and [`crate::MAX_CASES`] for the composition.
+//!
+//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G` be the greatest common domain of the
+//! shapes; on it both layouts are linear mode by mode, with strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the
+//! layout of strides `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right inverse of it, taken
+//! through `G` and cut, is common to both. The longest of the three results is returned; a longer common layout that runs across the
+//! modes of `G` may exist. This last way is taken with numbers that are known.
+
+use crate::algebra::compose::{Outer, compose_outer, stays_within};
+use crate::algebra::domain::greatest_common_domain;
+use crate::algebra::inverse::right_inverse_within;
+use crate::algebra::search::MAX_CANDIDATES;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
+use crate::refusal::interrupt::Work;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Truth};
+use crate::value::tree::Leaves;
+
+const OP: &str = "max_common_layout";
+
+/// A layout of indices at which both layouts are 0, 1, 2, ..: the largest one, when one of them is injective (CuTe
+/// `max_common_layout`).
+///
+/// It is flat, and `1:0` when the two have nothing but offset 0 in common. Beyond CuTe, it may go through several modes, and negative
+/// strides are right. Where neither is injective, or not known to be, the law holds all the same, but a larger layout may exist.
+///
+/// Errors: a number is not representable; how much they have in common depends on numbers that are not known ([`LayoutError::Open`]).
+///
+/// ```
+/// use tilewright_layout::Layout;
+/// use tilewright_layout::max_common_layout;
+/// use tilewright_layout::symbolic::Declarations;
+///
+/// let common = |a: &str, b: &str| {
+///     let (a, b): (Layout, Layout) = (a.parse().unwrap(), b.parse().unwrap());
+///     max_common_layout(&a, &b).unwrap().to_string()
+/// };
+/// assert_eq!(common("(4,8):(8,1)", "(4,8):(16,1)"), "8:4"); // rows of eight in both
+/// assert_eq!(common("(4,8):(1,4)", "(4,8):(8,1)"), "1:0");
+///
+/// // A matrix, and the same with rows of more room than they need.
+/// let mut names = Declarations::new();
+/// names.gather("M,K").unwrap();
+/// let (a, b) = (names.layout("(M,K):(K,1)").unwrap(), names.layout("(M,K):(K+8,1)").unwrap());
+/// assert_eq!(max_common_layout(&a, &b).unwrap().to_string(), "K:M");
+/// ```
+pub fn max_common_layout<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    if a == b {
+        return a.right_inverse();
+    }
+    let work = Work::new();
+    // Where injectivity is not decided, the longer way round is right too.
+    let (first, second) = (injective(a)?, injective(b)?);
+    // A common layout is a right inverse of both, and no longer than both.
+    let most = |layout: &Layout<N>| layout.size().known().unwrap_or(i64::MAX);
+    let through = |r: &Layout<N>, other: &Layout<N>| {
+        let (inverse, whole) = right_inverse_within(r, most(other))?;
+        let (cut, exact) = longest_cut(&inverse, other, &work)?;
+        Ok((cut, whole && exact))
+    };
+    let mut direct = Ok((Layout::unit(), false));
+    for (inverted, other, one_to_one) in [(a, b, first), (b, a, second)] {
+        if one_to_one {
+            direct = through(inverted, other);
+            if let Ok((_, true)) = direct {
+                return direct.map(|(layout, _)| layout);
+            }
+        }
+    }
+    let longer = |one: Layout<N>, than: Layout<N>| if than.size().less(&one.size()).proved() { one } else { than };
+    if first || second {
+        let (found, _) = direct?;
+        return as_long_as_any(found, a, b);
+    }
+    let (one, other) = (through(a, b)?.0, through(b, a)?.0);
+    let best = longer(one, other);
+    match joint(a, b, &work)? {
+        Some(joint) => Ok(longer(joint, best)),
+        None => as_long_as_any(best, a, b),
+    }
+}
+
+/// Whether a layout is known to be injective.
+fn injective<N: Extent>(layout: &Layout<N>) -> Result<bool, LayoutError> {
+    match layout.is_injective() {
+        Err(error @ LayoutError::Interrupted { .. }) => Err(error),
+        answer => Ok(answer.unwrap_or(false)),
+    }
+}
+
+/// A common layout, where it is as long as a right inverse of one of the two can be, so that nothing longer exists; otherwise what is not known.
+fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    for layout in [a, b] {
+        match right_inverse_within(layout, i64::MAX) {
+            Ok((inverse, true)) if inverse.size().same(&found.size()).proved() => return Ok(found),
+            Err(error @ LayoutError::Interrupted { .. }) => return Err(error),
+            _ => {}
+        }
+    }
+    let numbers =
+        || [a, b].into_iter().flat_map(|layout| layout.leaves()).flat_map(|leaf| [&leaf.extent, &leaf.stride]);
+    match numbers().find(|number| number.known().is_none()) {
+        Some(number) => Err(LayoutError::open(OP, Condition::Known, number, &N::zero())),
+        None => Err(LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES }),
+    }
+}
+
+/// How many elements lie side by side in both layouts: the size of [`max_common_layout`], at least 1 (CuTe `max_common_vector`).
+///
+/// Errors: as [`max_common_layout`].
+///
+/// ```
+/// use tilewright_layout::{Layout, max_common_vector};
+///
+/// let vector = |a: &str, b: &str| {
+///     let (a, b): (Layout, Layout) = (a.parse().unwrap(), b.parse().unwrap());
+///     max_common_vector(&a, &b).unwrap()
+/// };
+/// assert_eq!(vector("(4,8):(1,4)", "(4,8):(1,8)"), 4);
+/// assert_eq!(vector("(4,8):(1,4)", "(4,8):(1,4)"), 32);
+/// ```
+pub fn max_common_vector<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<N, LayoutError> {
+    Ok(max_common_layout(a, b)?.size())
+}
+
+/// The first `size` indices of whole modes of `r`, when they are those of a layout: `q` of the last.
+pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout<N>, LayoutError> {
+    let mut leaves: Leaves<Leaf<N>> = r.leaves().iter().take(whole + 1).cloned().collect();
+    if q.is_one().proved() {
+        leaves.truncate(whole);
+    } else if let Some(last) = leaves.last_mut() {
+        last.extent = q;
+    }
+    Layout::flat(leaves)
+}
+
+/// What is asked again and again how far it undoes a cut.
+struct Undoing<'a, N: Extent> {
+    outer: Outer<N>,
+    layout: &'a Layout<N>,
+    /// Whether every composition was decided.
+    exact: bool,
+}
+
+/// How many of the first indices of `cut` the layout undoes; none where the two have no composite.
+fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<N>, LayoutError> {
+    let within = cut.range().and_then(|range| stays_within(range, by.layout.size(), &[]));
+    let composite = within.and_then(|()| compose_outer(&mut by.outer, cut)).and_then(|composite| composite.coalesce());
+    let composite = match composite {
+        Err(error @ (LayoutError::Open { .. } | LayoutError::Interrupted { .. })) => return Err(error),
+        Err(LayoutError::Undecided { .. }) => {
+            by.exact = false;
+            return Ok(None);
+        }
+        Err(_) => return Ok(None),
+        Ok(composite) => composite,
+    };
+    let mut covered = N::one();
+    let mut leaves = composite.leaves();
+    while let Some((leaf, later)) = leaves.split_first() {
+        leaves = later;
+        // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where that is seen.
+        match leaf.stride.same(&covered) {
+            Truth::Proved => covered = covered.times(&leaf.extent).ok_or_else(|| LayoutError::overflow(OP))?,
+            _ if leaf.extent.is_one().proved() => {}
+            Truth::Open => return Err(LayoutError::open(OP, Condition::Equal, &leaf.stride, &covered)),
+            // Where this mode has one position, a later one must not go on instead of it.
+            Truth::Refuted => match later.iter().find(|later| !later.stride.same(&covered).refuted()) {
+                Some(_) if !N::one().less(&leaf.extent).proved() => {
+                    return Err(LayoutError::open(OP, Condition::Less, &N::one(), &leaf.extent));
+                }
+                _ => break,
+            },
+        }
+    }
+    Ok(Some(covered))
+}
+
+/// The longest cut of a right inverse that is one of `layout` too, and whether it surely is the longest.
+fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Result<(Layout<N>, bool), LayoutError> {
+    let mut by = Undoing { outer: Outer::blank(), layout, exact: true };
+    by.outer.read(layout.leaves())?;
+    by.outer.work.take_up(work);
+    let best = cut_undone(r, &mut by);
+    work.take_up(&by.outer.work);
+    Ok((best?, by.exact))
+}
+
+fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layout<N>, LayoutError> {
+    let overflow = || LayoutError::overflow(OP);
+    let r = r.coalesce()?;
+    let mut best = Layout::unit();
+    let mut covered = N::one();
+    for (whole, leaf) in r.leaves().iter().enumerate() {
+        // The whole mode first: most often it is all or nothing.
+        let good = match undone(by, &cut(&r, whole, leaf.extent.clone())?)? {
+            Some(count) => {
+                let (good, rest) = count.divide(&covered).ok_or_else(overflow)?;
+                if rest.is_zero() == Truth::Open {
+                    return Err(LayoutError::open(OP, Condition::Divides, &covered, &count));
+                }
+                good
+            }
+            None => {
+                let Some(extent) = leaf.extent.known() else {
+                    return Err(LayoutError::open(OP, Condition::Known, &leaf.extent, &N::zero()));
+                };
+                // Up to `good` it is undone, and from `bad` on it is not.
+                let (mut good, mut bad) = (1, extent);
+                while bad - good > 1 {
+                    let q = good + (bad - good) / 2;
+                    let wanted = covered.times(&N::from(q)).ok_or_else(overflow)?;
+                    match undone(by, &cut(&r, whole, N::from(q))?)? {
+                        Some(count) if count.same(&wanted).proved() => good = q,
+                        _ => bad = q,
+                    }
+                }
+                N::from(good)
+            }
+        };
+        best = cut(&r, whole, good.clone())?;
+        match good.same(&leaf.extent) {
+            Truth::Proved => {}
+            Truth::Refuted => break,
+            Truth::Open => {
+                // The next mode may go on only where this one is whole.
+                if whole + 1 < r.leaves().len() {
+                    return Err(LayoutError::open(OP, Condition::Equal, &good, &leaf.extent));
+                }
+            }
+        }
+        covered = covered.times(&leaf.extent).ok_or_else(overflow)?;
+    }
+    Ok(best)
+}
+
+/// A common layout by way of the greatest common domain; none where a number is not known or does not fit.
+fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<Layout<N>>, LayoutError> {
+    let known = |layout: &Layout<N>| {
+        layout.leaves().iter().all(|leaf| leaf.extent.known().is_some() && leaf.stride.known().is_some())
+    };
+    if !known(a) || !known(b) {
+        return Ok(None);
+    }
+    let domain = greatest_common_domain(&a.shape(), &b.shape())?;
+    let magnitude = |layout: &Layout<N>| {
+        let (least, greatest) = layout.range()?;
+        let below = N::zero().minus(&least);
+        Ok::<Option<N>, LayoutError>(below.map(|below| if greatest.less(&below).proved() { below } else { greatest }))
+    };
+    let (Some(left), Some(right)) = (magnitude(a)?, magnitude(b)?) else { return Ok(None) };
+    let most = if left.less(&right).proved() { right } else { left };
+    let Some(factor) = most.plus(&most).and_then(|twice| twice.plus(&N::one())) else { return Ok(None) };
+    let mut leaves = Leaves::new();
+    for leaf in domain.leaves() {
+        let (d, e) = (a.eval(&leaf.stride)?, b.eval(&leaf.stride)?);
+        let Some(stride) = d.minus(&e).and_then(|apart| apart.times(&factor)?.plus(&d)) else { return Ok(None) };
+        leaves.push(Leaf { extent: leaf.extent.clone(), stride });
+    }
+    let Ok(inverse) = Layout::flat(leaves)?.right_inverse() else { return Ok(None) };
+    // Where the indices in the domain do not compose to a layout of indices, there is no joint one of this kind.
+    let Ok(indices) = domain.compose_within(&inverse) else { return Ok(None) };
+    Ok(Some(longest_cut(&longest_cut(&indices, a, work)?.0, b, work)?.0))
+}

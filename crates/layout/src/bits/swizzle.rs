@@ -1,0 +1,315 @@
+//! Swizzles: permutations of offsets that flip bits by other bits.
+//!
+//! Law: `S<b,m,s>` with `s >= 0` reads the `b` bits from `m+s` on and flips by them, each its own, the `b` bits from `m` on. With `s < 0` it
+//! reads the bits from `m` on, below, and flips those from `m-s` on (CuTe `Swizzle<b,m,s>`):
+//!
+//! ```text
+//! s >= 0    S(x) = x ^ ((x >> s) & mask),     mask = (2^b - 1) << m
+//! s <  0    S(x) = x ^ ((x & mask) << -s)
+//! ```
+//!
+//! `|s| >= b` keeps what is read apart from what is flipped. So reading `S(x)` gives what reading `x` gives, and `S(S(x)) = x`: a swizzle is its own
+//! inverse, and permutes every aligned block of `2^(m + b + |s|)` offsets.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::bits::matrix::{BitMatrix, Columns};
+use crate::composed::Composed;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::number::gcd;
+use crate::value::tree::Tree;
+
+/// The most bits of an offset that a swizzle may touch: the sign stays.
+pub const MAX_SWIZZLE_BITS: i64 = 63;
+
+/// A permutation of offsets: `b` bits flipped by `b` others.
+///
+/// ```
+/// use tilewright_layout::Swizzle;
+///
+/// let swizzle = Swizzle::new(3, 4, 3).unwrap();
+/// assert_eq!(swizzle.apply(0x80), 0x90); // bit 7 flips bit 4
+/// assert_eq!(swizzle.apply(0x90), 0x80);
+/// assert_eq!(swizzle.apply(0x40), 0x40); // bit 6 is not read
+/// assert_eq!(swizzle.to_string(), "S<3,4,3>");
+/// assert_eq!("Sw<3,4,3>".parse::<Swizzle>().unwrap(), swizzle);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Swizzle {
+    bits: u8,
+    base: u8,
+    shift: i8,
+}
+
+impl Swizzle {
+    /// The swizzle `S<bits,base,shift>`.
+    ///
+    /// Errors: `bits` or `base` is negative; `|shift| < bits`; `base + bits + |shift|` is more than [`MAX_SWIZZLE_BITS`].
+    pub fn new(bits: i64, base: i64, shift: i64) -> Result<Swizzle, LayoutError> {
+        if let Some(swizzle) = Swizzle::checked(bits, base, shift) {
+            return Ok(swizzle);
+        }
+        let refuse = |what, value, wanted| Err(LayoutError::Argument { op: "swizzle", what, value, wanted });
+        for (what, value) in [("the number of bits", bits), ("the base", base)] {
+            if value < 0 {
+                return refuse(what, value, "at least 0");
+            }
+        }
+        match shift.checked_abs().filter(|distance| *distance >= bits) {
+            Some(distance) => {
+                let top = base.saturating_add(bits).saturating_add(distance);
+                refuse("bits + base + |shift|", top, "at most 63, so that the sign stays")
+            }
+            None => refuse("the shift", shift, "at least the number of bits, up or down"),
+        }
+    }
+
+    /// As [`Swizzle::new`], for constants; none where that refuses.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// const SWIZZLE: Swizzle = Swizzle::checked(3, 4, 3).unwrap();
+    /// const IMAGE: i64 = SWIZZLE.apply(0x80);
+    /// assert_eq!(IMAGE, 0x90);
+    /// ```
+    pub const fn checked(bits: i64, base: i64, shift: i64) -> Option<Swizzle> {
+        let Some(distance) = shift.checked_abs() else { return None };
+        let top = base.saturating_add(bits).saturating_add(distance);
+        if bits < 0 || base < 0 || distance < bits || top > MAX_SWIZZLE_BITS {
+            return None;
+        }
+        Some(Swizzle { bits: bits as u8, base: base as u8, shift: shift as i8 })
+    }
+
+    /// How many bits are flipped.
+    pub fn bits(self) -> i64 {
+        i64::from(self.bits)
+    }
+
+    /// The lower of the first bit read and the first bit flipped.
+    pub fn base(self) -> i64 {
+        i64::from(self.base)
+    }
+
+    /// How far above the bits flipped the bits read are; negative when they are below.
+    pub fn shift(self) -> i64 {
+        i64::from(self.shift)
+    }
+
+    /// Whether nothing is flipped.
+    pub fn is_identity(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The image of an offset; a negative one by its two's complement, so that the sign stays.
+    #[inline]
+    pub const fn apply(self, offset: i64) -> i64 {
+        let mask = ((1_i64 << self.bits) - 1) << self.base;
+        let distance = self.shift.unsigned_abs();
+        // Construction keeps every shift and every mask within 63 bits.
+        if self.shift >= 0 { offset ^ ((offset >> distance) & mask) } else { offset ^ ((offset & mask) << distance) }
+    }
+
+    /// The bits that are flipped.
+    pub(crate) fn flipped(self) -> u64 {
+        let mask = ((1_u64 << self.bits) - 1) << self.base;
+        if self.shift >= 0 { mask } else { mask << self.shift.unsigned_abs() }
+    }
+
+    /// How many of the lowest bits may be read or flipped: the swizzle permutes every aligned block of two to this power.
+    pub(crate) fn reach(self) -> usize {
+        // At most 63, by construction.
+        if self.bits == 0 { 0 } else { usize::from(self.bits + self.base + self.shift.unsigned_abs()) }
+    }
+
+    /// The swizzle as a matrix of `bits` input and output bits.
+    ///
+    /// Errors: it reaches beyond those bits; `bits` is more than [`crate::MAX_BITS`].
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// let swizzle = Swizzle::new(1, 0, 2).unwrap();
+    /// assert_eq!(swizzle.matrix(3).unwrap().columns(), [1, 2, 0b101]);
+    /// assert_eq!(swizzle.matrix(2).unwrap_err().code(), "E0116");
+    /// ```
+    pub fn matrix(self, bits: usize) -> Result<BitMatrix, LayoutError> {
+        let value = i64::try_from(bits).unwrap_or(i64::MAX);
+        if bits < self.reach() {
+            let wanted = "at least bits + base + |shift|";
+            return Err(LayoutError::Argument { op: "bit_matrix", what: "the number of bits", value, wanted });
+        }
+        let columns = BitMatrix::identity(bits)?;
+        BitMatrix::new(bits, columns.columns().iter().map(|column| self.apply(*column as i64) as u64))
+    }
+
+    /// This swizzle after another, of any shift: a matrix, of as many bits as the two reach. [`BitMatrix::swizzle`] is the swizzle that does the same,
+    /// where there is one.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// let swizzle = |text: &str| text.parse::<Swizzle>().unwrap();
+    /// let both = swizzle("S<1,0,3>").after(swizzle("S<1,1,3>"));
+    /// assert_eq!(both.swizzle(), Some(swizzle("S<2,0,3>")));
+    /// assert_eq!(swizzle("S<1,0,1>").after(swizzle("S<1,0,2>")).to_string(), "F2<3>[1,3,5]");
+    /// ```
+    pub fn after(self, first: Swizzle) -> BitMatrix {
+        let columns = (0..self.reach().max(first.reach())).map(|bit| self.apply(first.apply(1 << bit)) as u64);
+        let columns: Columns = columns.collect();
+        BitMatrix::from_valid(columns.len(), columns)
+    }
+
+    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that it permutes (CuTe `make_layout` of a swizzle, with
+    /// the right extent).
+    ///
+    /// Errors: the extent is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// assert_eq!(Swizzle::new(2, 0, 3).unwrap().layout().unwrap().to_string(), "S<2,0,3> o 0 o 32:1");
+    /// ```
+    pub fn layout(self) -> Result<Composed, LayoutError> {
+        let bits = self.bits() + self.base() + self.shift().abs();
+        let size = 1_i64.checked_shl(bits as u32).filter(|size| *size > 0);
+        let size = size.ok_or_else(|| LayoutError::overflow("make_layout"))?;
+        Composed::new(self, 0, Layout::mode_of(size, 1)?)
+    }
+
+    /// The swizzle of elements `n` times as wide.
+    ///
+    /// Law: it sends block `x` of `n` offsets to block `R(x)`: `R(floor(x / n)) = floor(S(x) / n)`. Bits below those of a block may flip each other; so the
+    /// swizzle loses the bits that it flips within a block, and exists unless a bit within a block flips one above.
+    ///
+    /// Errors: `n` is not a power of two, unless nothing is flipped; a bit of the offset within a block decides where the block goes
+    /// ([`LayoutError::NotDivisible`], bit numbers).
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// let upcast = |text: &str, n| text.parse::<Swizzle>().unwrap().upcast(n);
+    /// assert_eq!(upcast("S<3,4,3>", 8).unwrap().to_string(), "S<3,1,3>");
+    /// assert_eq!(upcast("S<3,1,3>", 4).unwrap().to_string(), "S<2,0,3>");
+    /// assert!(upcast("S<2,0,-3>", 2).is_err()); // bit 0 flips bit 3
+    /// ```
+    pub fn upcast(self, n: i64) -> Result<Swizzle, LayoutError> {
+        let Some(drop) = self.power("upcast", n)? else { return Ok(self) };
+        let (bits, base, shift) = (self.bits(), self.base(), self.shift());
+        // The bits of the lower field that go.
+        let lost = (drop - base).clamp(0, bits);
+        if shift < 0 && lost > 0 && base + lost - 1 - shift >= drop {
+            return Err(LayoutError::NotDivisible {
+                op: "upcast",
+                path: Default::default(),
+                value: 1_i64.checked_shl(base as u32).unwrap_or(i64::MAX),
+                divisor: n,
+            });
+        }
+        if lost == bits {
+            return Swizzle::new(0, 0, 0);
+        }
+        Swizzle::new(bits - lost, (base - drop).max(0), shift)
+    }
+
+    /// The swizzle of elements `n` times as narrow: the parts of an element stay together, in order.
+    ///
+    /// Errors: `n` is not a power of two, unless nothing is flipped; the bits do not fit in 63.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// assert_eq!(Swizzle::new(3, 1, 3).unwrap().downcast(8).unwrap().to_string(), "S<3,4,3>");
+    /// ```
+    pub fn downcast(self, n: i64) -> Result<Swizzle, LayoutError> {
+        match self.power("downcast", n)? {
+            Some(added) => Swizzle::new(self.bits(), self.base() + added, self.shift()),
+            None => Ok(self),
+        }
+    }
+
+    /// The same permutation of memory for elements of `new_bits`, where this one is for elements of `old_bits`, exactly (CuTe `recast_layout`).
+    ///
+    /// Errors: a width is not positive; as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the two parts of the ratio in lowest terms.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// let swizzle = Swizzle::new(3, 4, 3).unwrap();
+    /// assert_eq!(swizzle.recast(16, 8).unwrap().to_string(), "S<3,3,3>");
+    /// assert_eq!(swizzle.recast(8, 16).unwrap().to_string(), "S<3,5,3>");
+    /// assert_eq!(swizzle.recast(24, 16).unwrap_err().code(), "E0116");
+    /// ```
+    pub fn recast(self, new_bits: i64, old_bits: i64) -> Result<Swizzle, LayoutError> {
+        let (wider, narrower) = ratio("recast_layout", new_bits, old_bits)?;
+        self.power("recast_layout", wider)?;
+        self.downcast(narrower)?.upcast(wider)
+    }
+
+    /// The logarithm of a power of two; none where nothing is flipped, so that every factor will do.
+    fn power(self, op: &'static str, n: i64) -> Result<Option<i64>, LayoutError> {
+        let refuse = |wanted| Err(LayoutError::Argument { op, what: "the factor", value: n, wanted });
+        if n <= 0 {
+            return refuse("positive");
+        }
+        if self.is_identity() {
+            return Ok(None);
+        }
+        if n.count_ones() != 1 {
+            return refuse("a power of two, for a swizzle");
+        }
+        Ok(Some(i64::from(n.trailing_zeros())))
+    }
+}
+
+/// `new_bits / old_bits` in lowest terms.
+pub(crate) fn ratio(op: &'static str, new_bits: i64, old_bits: i64) -> Result<(i64, i64), LayoutError> {
+    for (what, value) in [("new_bits", new_bits), ("old_bits", old_bits)] {
+        if value <= 0 {
+            return Err(LayoutError::Argument { op, what, value, wanted: "positive" });
+        }
+    }
+    // Of two positive numbers, so that it is one.
+    let divisor = gcd(new_bits, old_bits) as i64;
+    Ok((new_bits / divisor, old_bits / divisor))
+}
+
+impl fmt::Display for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S<{},{},{}>", self.bits, self.base, self.shift)
+    }
+}
+
+impl fmt::Debug for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Swizzle({self})")
+    }
+}
+
+impl FromStr for Swizzle {
+    type Err = LayoutError;
+
+    /// Reads `S<3,4,3>`, and CuTe's `Sw<3,4,3>` and `SW_3_4_3`.
+    fn from_str(text: &str) -> Result<Swizzle, LayoutError> {
+        let inner = text.trim();
+        let syntax = LayoutError::Syntax { at: 0, expected: "a swizzle S<bits,base,shift>" };
+        let angles = || inner.strip_prefix("Sw<").or(inner.strip_prefix("S<"))?.strip_suffix('>');
+        let (numbers, separator) = match (inner.strip_prefix("SW_"), angles()) {
+            (Some(numbers), _) => (numbers, '_'),
+            (_, Some(numbers)) => (numbers, ','),
+            _ => return Err(syntax),
+        };
+        let mut numbers = numbers.split(separator);
+        let mut next = || {
+            let tree: Tree<i64> = numbers.next()?.parse().ok()?;
+            tree.is_leaf().then(|| tree.leaves().first().copied())?
+        };
+        match (next(), next(), next(), next()) {
+            (Some(bits), Some(base), Some(shift), None) if numbers.next().is_none() => Swizzle::new(bits, base, shift),
+            _ => Err(syntax),
+        }
+    }
+}

@@ -1,0 +1,519 @@
+//! Linear layouts: maps over bits whose inputs and outputs have names (Triton).
+//!
+//! Law: a [`LinearLayout`] sends an index for each input, such as `register`, `lane`, `warp` and `block`, to an index for each output, such as the dimensions of a tensor. All indices have a number
+//! of bits, and the XOR of inputs goes to the XOR of their images; so it is given by the images of the powers of two of each input, its *bases*. The bits of
+//! the first input are the lowest of the whole index, and so for the outputs: with that, it is a [`BitMatrix`].
+//!
+//! Operations go by name. Composition takes the outputs of the first map to the inputs of the second of the same name; a product puts the bits of the second factor
+//! above those of the first, in each name by itself.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::bits::matrix::{BitMatrix, Columns, MAX_BITS, low_bits};
+use crate::composed::Composed;
+use crate::refusal::error::LayoutError;
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
+
+const OP: &str = "linear layout";
+
+/// The most bits of one input or output, so that its size is representable.
+const MAX_NAME_BITS: usize = 62;
+
+/// A name and how many bits its index has.
+pub type Named = (Box<str>, usize);
+
+/// A linear map over bits with named inputs and outputs (Triton's linear layout).
+///
+/// ```
+/// use tilewright_layout::LinearLayout;
+///
+/// // Two registers and four lanes hold a tile of 4 x 2, a column in the registers.
+/// let tile: LinearLayout = "register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2".parse().unwrap();
+/// assert_eq!(tile.apply(&[1, 3]).unwrap(), [3, 1]);
+/// let home = tile.invert().unwrap(); // which register of which lane holds an element
+/// assert_eq!(home.apply(&[3, 1]).unwrap(), [1, 3]);
+/// assert_eq!(home.to_string(), "row=[(0,1),(0,2)] column=[(1,0)] -> register:2 lane:4");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct LinearLayout {
+    inputs: Vec<Named>,
+    outputs: Vec<Named>,
+    matrix: BitMatrix,
+}
+
+impl LinearLayout {
+    /// The map with these bases: for each input its name and the images of its powers of two, each an index for every output.
+    ///
+    /// Errors: a name twice, or none that reads back; an image has not one index for each output, or one with too many bits; more than
+    /// [`MAX_BITS`] bits in all, or 62 in one name.
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let map = LinearLayout::new([("lane", vec![vec![1, 0], vec![1, 1]])], [("row", 1), ("column", 1)]).unwrap();
+    /// assert_eq!(map.to_string(), "lane=[(1,0),(1,1)] -> row:2 column:2");
+    /// ```
+    pub fn new<'a>(
+        inputs: impl IntoIterator<Item = (&'a str, Vec<Vec<u64>>)>,
+        outputs: impl IntoIterator<Item = (&'a str, usize)>,
+    ) -> Result<LinearLayout, LayoutError> {
+        let outputs: Vec<Named> = outputs.into_iter().map(|(name, bits)| (name.into(), bits)).collect();
+        let total = check(&outputs)?;
+        let mut named = Vec::new();
+        let mut columns = Columns::new();
+        for (name, bases) in inputs {
+            named.push((name.into(), bases.len()));
+            check(&named)?;
+            for image in bases {
+                columns.push(join(&outputs, &image)?);
+            }
+        }
+        Ok(LinearLayout { inputs: named, outputs, matrix: BitMatrix::new(total, columns)? })
+    }
+
+    /// The map of a matrix: the bits of the first input are the lowest, and so for the outputs.
+    ///
+    /// Errors: as [`LinearLayout::new`]; the bits of the names are not those of the matrix ([`LayoutError::Size`]).
+    pub fn of_matrix<'a>(
+        inputs: impl IntoIterator<Item = (&'a str, usize)>,
+        outputs: impl IntoIterator<Item = (&'a str, usize)>,
+        matrix: BitMatrix,
+    ) -> Result<LinearLayout, LayoutError> {
+        let named = |names: Vec<(&str, usize)>, bits: usize| {
+            let names: Vec<Named> = names.into_iter().map(|(name, bits)| (name.into(), bits)).collect();
+            let total = check(&names)?;
+            if total != bits {
+                return Err(LayoutError::Size { op: OP, left: total as i64, right: bits as i64 });
+            }
+            Ok(names)
+        };
+        let inputs = named(inputs.into_iter().take(MAX_BITS + 1).collect(), matrix.inputs())?;
+        let outputs = named(outputs.into_iter().take(MAX_BITS + 1).collect(), matrix.outputs())?;
+        Ok(LinearLayout { inputs, outputs, matrix })
+    }
+
+    /// The map of a composed layout, or of a layout: an input for each of its modes, and the value as the one output.
+    ///
+    /// Errors: as [`Composed::bit_matrix`]; there is not one name for each mode; a value is negative.
+    ///
+    /// ```
+    /// use tilewright_layout::{Composed, LinearLayout};
+    ///
+    /// let tile: Composed = "S<1,0,2> o 0 o (2,4):(4,1)".parse().unwrap();
+    /// let map = LinearLayout::of_composed(["row", "column"], "offset", &tile).unwrap();
+    /// assert_eq!(map.to_string(), "row=[(5)] column=[(1),(2)] -> offset:8");
+    /// assert_eq!(map.to_composed().unwrap().to_string(), "S<1,0,2> o 0 o (2,4):(4,1)");
+    /// ```
+    pub fn of_composed<'a>(
+        inputs: impl IntoIterator<Item = &'a str>,
+        output: &'a str,
+        composed: &Composed,
+    ) -> Result<LinearLayout, LayoutError> {
+        let names: Vec<&str> = inputs.into_iter().take(MAX_BITS + 1).collect();
+        let (expected, found) = (composed.rank(), names.len());
+        if expected != found {
+            return Err(LayoutError::Rank { op: OP, path: Default::default(), expected, found });
+        }
+        let matrix = composed.bit_matrix()?;
+        let bits = composed.inner().modes().map(|mode| mode.size().trailing_zeros() as usize);
+        let outputs = matrix.outputs();
+        LinearLayout::of_matrix(names.into_iter().zip(bits), [(output, outputs)], matrix)
+    }
+
+    /// As [`LinearLayout::of_composed`], of a layout.
+    pub fn of_layout<'a>(
+        inputs: impl IntoIterator<Item = &'a str>,
+        output: &'a str,
+        layout: &Layout,
+    ) -> Result<LinearLayout, LayoutError> {
+        LinearLayout::of_composed(inputs, output, &Composed::from(layout))
+    }
+
+    /// The inputs and how many bits each has, the lowest first.
+    pub fn inputs(&self) -> &[Named] {
+        &self.inputs
+    }
+
+    /// The outputs and how many bits each has, the lowest first.
+    pub fn outputs(&self) -> &[Named] {
+        &self.outputs
+    }
+
+    /// The map of whole indices.
+    pub fn matrix(&self) -> &BitMatrix {
+        &self.matrix
+    }
+
+    /// The images of the powers of two of an input, each an index for every output; none for a name that is no input.
+    pub fn bases(&self, input: &str) -> Option<Vec<Vec<u64>>> {
+        let (first, bits) = field(&self.inputs, input)?;
+        let columns = self.matrix.columns().iter().skip(first).take(bits);
+        Some(columns.map(|column| part(&self.outputs, *column)).collect())
+    }
+
+    /// The indices of the outputs, from one index for each input.
+    ///
+    /// Errors: there are not as many indices as inputs; an index has too many bits.
+    pub fn apply(&self, indices: &[u64]) -> Result<Vec<u64>, LayoutError> {
+        Ok(part(&self.outputs, self.matrix.apply(join(&self.inputs, indices)?)))
+    }
+
+    /// This map after `first`, whose outputs are the inputs of this one, in any order.
+    ///
+    /// Errors: a name is missing on one side ([`LayoutError::NoName`]); one has other bits ([`LayoutError::Size`]).
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let map = |text: &str| text.parse::<LinearLayout>().unwrap();
+    /// let (tile, memory) = (map("lane=[(0,1),(1,0)] -> row:2 column:2"), map("column=[(1)] row=[(2)] -> offset:4"));
+    /// assert_eq!(memory.compose(&tile).unwrap().to_string(), "lane=[(1),(2)] -> offset:4");
+    /// ```
+    pub fn compose(&self, first: &LinearLayout) -> Result<LinearLayout, LayoutError> {
+        let order = reorder("composition", &first.outputs, &self.inputs)?;
+        let matrix = self.matrix.compose(&order.compose(&first.matrix)?)?;
+        Ok(LinearLayout { inputs: first.inputs.clone(), outputs: self.outputs.clone(), matrix })
+    }
+
+    /// The map that undoes this one: outputs become inputs.
+    ///
+    /// Errors: two indices have the same image ([`LayoutError::Collapse`]), or one is no image ([`LayoutError::NoPreimage`]).
+    pub fn invert(&self) -> Result<LinearLayout, LayoutError> {
+        Ok(self.backwards(self.matrix.inverse()?))
+    }
+
+    /// The map `X` with `X(self(i)) = i` for all indices; outputs become inputs.
+    ///
+    /// Errors: two indices have the same image ([`LayoutError::Collapse`]).
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let wide: LinearLayout = "lane=[(1,0),(1,1)] -> row:4 column:2".parse().unwrap();
+    /// let back = wide.left_inverse().unwrap();
+    /// assert!(back.compose(&wide).unwrap().matrix().is_identity());
+    /// assert_eq!(wide.right_inverse().unwrap_err().code(), "E0114");
+    /// ```
+    pub fn left_inverse(&self) -> Result<LinearLayout, LayoutError> {
+        Ok(self.backwards(self.matrix.left_inverse()?))
+    }
+
+    /// A map `X` with `self(X(j)) = j` for all indices of the outputs.
+    ///
+    /// Errors: an index is no image ([`LayoutError::NoPreimage`]).
+    pub fn right_inverse(&self) -> Result<LinearLayout, LayoutError> {
+        Ok(self.backwards(self.matrix.right_inverse()?))
+    }
+
+    /// A map that sends every image back to indices that have it: [`BitMatrix::pseudo_inverse`], which is the inverse where there is one.
+    pub fn pseudo_inverse(&self) -> LinearLayout {
+        self.backwards(self.matrix.pseudo_inverse())
+    }
+
+    fn backwards(&self, matrix: BitMatrix) -> LinearLayout {
+        LinearLayout { inputs: self.outputs.clone(), outputs: self.inputs.clone(), matrix }
+    }
+
+    /// The map `X` with `self(X(i)) = b(i)`: what `b` does, in terms of the inputs of this one. With `self` the registers and lanes that hold a tensor and `b` those that should, it says where each has to come
+    /// from.
+    ///
+    /// Errors: the outputs are not the same; an image under `b` is none under this map ([`LayoutError::NoPreimage`]).
+    pub fn left_divide(&self, b: &LinearLayout) -> Result<LinearLayout, LayoutError> {
+        let order = reorder("left_divide", &b.outputs, &self.outputs)?;
+        let matrix = self.matrix.left_divide(&order.compose(&b.matrix)?)?;
+        Ok(LinearLayout { inputs: b.inputs.clone(), outputs: self.inputs.clone(), matrix })
+    }
+
+    /// This map on the low bits of each name and another on the bits above them, side by side (Triton's product).
+    ///
+    /// Errors: more than [`MAX_BITS`] bits in all, or 62 in one name.
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let map = |text: &str| text.parse::<LinearLayout>().unwrap();
+    /// let (registers, lanes) = (map("register=[(1)] -> row:2"), map("lane=[(1,0),(0,1)] -> row:2 column:2"));
+    /// assert_eq!(registers.product(&lanes).unwrap().to_string(), "register=[(1,0)] lane=[(2,0),(0,1)] -> row:4 column:2");
+    /// ```
+    pub fn product(&self, other: &LinearLayout) -> Result<LinearLayout, LayoutError> {
+        let (inputs, outputs) = (both(&self.inputs, &other.inputs), both(&self.outputs, &other.outputs));
+        let total = check(&outputs)?;
+        check(&inputs)?;
+        let mut columns = Columns::new();
+        for (name, _) in &inputs {
+            for (map, above) in [(self, false), (other, true)] {
+                for image in map.bases(name).unwrap_or_default() {
+                    let mut whole = alloc::vec![0; outputs.len()];
+                    for ((output, _), index) in map.outputs.iter().zip(image) {
+                        // The bits of the first factor in that output lie below.
+                        let below = if above { field(&self.outputs, output).map_or(0, |(_, bits)| bits) } else { 0 };
+                        let place = outputs.iter().position(|(name, _)| name == output);
+                        if let Some(slot) = place.and_then(|place| whole.get_mut(place)) {
+                            *slot = index << below;
+                        }
+                    }
+                    columns.push(join(&outputs, &whole)?);
+                }
+            }
+        }
+        Ok(LinearLayout { inputs, outputs, matrix: BitMatrix::new(total, columns)? })
+    }
+
+    /// The map `X` with `tile.product(X) = self`; none when there is none (Triton's left division, by a tile such as an instruction's). Of the names
+    /// without bits it has those that the tile has not.
+    ///
+    /// ```
+    /// use tilewright_layout::LinearLayout;
+    ///
+    /// let map = |text: &str| text.parse::<LinearLayout>().unwrap();
+    /// let whole = map("register=[(1,0),(0,1)] lane=[(2,0)] -> row:4 column:2");
+    /// let rest = whole.quotient(&map("register=[(1)] -> row:2")).unwrap();
+    /// assert_eq!(rest.to_string(), "register=[(0,1)] lane=[(1,0)] -> row:2 column:2");
+    /// assert!(whole.quotient(&map("lane=[(1)] -> row:2")).is_none());
+    /// let rest = map("register=[(1,0)] -> row:2 column:1").quotient(&map("register=[(1)] -> row:2")).unwrap();
+    /// assert_eq!(rest.to_string(), "-> column:1");
+    /// ```
+    pub fn quotient(&self, tile: &LinearLayout) -> Option<LinearLayout> {
+        let rest = |whole: &[Named], part: &[Named]| {
+            let part_fits = part.iter().all(|(name, bits)| *bits == 0 || field(whole, name).is_some());
+            let left = whole.iter().map(|(name, bits)| {
+                Some((name.clone(), bits.checked_sub(field(part, name).map_or(0, |(_, bits)| bits))?))
+            });
+            left.collect::<Option<Vec<Named>>>().filter(|_| part_fits)
+        };
+        let (mut inputs, mut outputs) = (rest(&self.inputs, &tile.inputs)?, rest(&self.outputs, &tile.outputs)?);
+        inputs.retain(|(name, bits)| *bits > 0 || field(&tile.inputs, name).is_none());
+        outputs.retain(|(name, bits)| *bits > 0 || field(&tile.outputs, name).is_none());
+        let mut bases = Vec::new();
+        for (name, bits) in &inputs {
+            let images = self.bases(name)?;
+            let mut above = Vec::new();
+            for image in images.iter().skip(images.len().checked_sub(*bits)?) {
+                let index = |name: &str| {
+                    let place = self.outputs.iter().position(|(output, _)| output.as_ref() == name)?;
+                    let below = field(&tile.outputs, name).map_or(0, |(_, bits)| bits);
+                    Some(image.get(place)? >> below)
+                };
+                above.push(outputs.iter().map(|(name, _)| index(name)).collect::<Option<Vec<u64>>>()?);
+            }
+            bases.push((name.as_ref(), above));
+        }
+        let quotient = LinearLayout::new(bases, outputs.iter().map(|(name, bits)| (name.as_ref(), *bits))).ok()?;
+        let product = tile.product(&quotient).ok()?;
+        // The product may name things in another order, and a name without bits need not be there.
+        let moving = |names: &[Named]| names.iter().filter(|(_, bits)| *bits > 0).cloned().collect::<Vec<Named>>();
+        let inputs = reorder(OP, &moving(&self.inputs), &moving(&product.inputs)).ok()?;
+        let outputs = reorder(OP, &moving(&product.outputs), &moving(&self.outputs)).ok()?;
+        let again = outputs.compose(&product.matrix.compose(&inputs).ok()?).ok()?;
+        (again == self.matrix).then_some(quotient)
+    }
+
+    /// The layout with integer strides that has this function: a mode for each input, and the whole index of the outputs, the first one fastest, as
+    /// its value.
+    ///
+    /// Errors: there is none ([`LayoutError::NotAdditive`]); the size is not representable.
+    pub fn to_layout(&self) -> Result<Layout, LayoutError> {
+        self.matrix.to_layout(&self.shape()?)
+    }
+
+    /// The same as a composed layout, which always exists: a layout where one does, else a swizzled one, else this matrix.
+    ///
+    /// Errors: the size is not representable.
+    pub fn to_composed(&self) -> Result<Composed, LayoutError> {
+        self.matrix.to_composed(&self.shape()?)
+    }
+
+    /// The extents of the inputs.
+    fn shape(&self) -> Result<Tree<i64>, LayoutError> {
+        Tree::flat(self.inputs.iter().map(|(_, bits)| 1 << bits))
+    }
+}
+
+/// Refuses names that do not read back or come twice, and too many bits; gives their number.
+fn check(names: &[Named]) -> Result<usize, LayoutError> {
+    if names.len() > MAX_BITS {
+        // Names without bits count too.
+        let value = i64::try_from(names.len()).unwrap_or(i64::MAX);
+        return Err(LayoutError::Argument { op: OP, what: "the number of names", value, wanted: "at most 64" });
+    }
+    let mut total = 0_usize;
+    for (position, (name, bits)) in names.iter().enumerate() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let named = !name.is_empty() && name.chars().all(plain);
+        if !named || names.iter().take(position).any(|(before, _)| before == name) {
+            return Err(LayoutError::NoName { op: OP, name: name.clone(), what: "is no name, or comes twice" });
+        }
+        let value = i64::try_from(*bits).unwrap_or(i64::MAX);
+        if *bits > MAX_NAME_BITS {
+            return Err(LayoutError::Argument {
+                op: OP,
+                what: "the number of bits of a name",
+                value,
+                wanted: "at most 62",
+            });
+        }
+        total += bits;
+        if total > MAX_BITS {
+            let value = total as i64;
+            return Err(LayoutError::Argument {
+                op: OP,
+                what: "the number of bits",
+                value,
+                wanted: "at most 64 in all",
+            });
+        }
+    }
+    Ok(total)
+}
+
+/// The first bit of a name in the whole index, and how many there are.
+fn field(names: &[Named], name: &str) -> Option<(usize, usize)> {
+    let mut first = 0;
+    for (here, bits) in names {
+        if here.as_ref() == name {
+            return Some((first, *bits));
+        }
+        first += bits;
+    }
+    None
+}
+
+/// One index for each name as a whole index.
+fn join(names: &[Named], indices: &[u64]) -> Result<u64, LayoutError> {
+    if names.len() != indices.len() {
+        let (expected, found) = (names.len(), indices.len());
+        return Err(LayoutError::Rank { op: OP, path: Default::default(), expected, found });
+    }
+    let (mut whole, mut first) = (0, 0_u32);
+    for ((_, bits), index) in names.iter().zip(indices) {
+        if index & !low_bits(*bits) != 0 {
+            let value = i64::try_from(*index).unwrap_or(i64::MAX);
+            return Err(LayoutError::Argument {
+                op: OP,
+                what: "an index",
+                value,
+                wanted: "below the size of its name",
+            });
+        }
+        whole |= index.checked_shl(first).unwrap_or(0);
+        first += *bits as u32;
+    }
+    Ok(whole)
+}
+
+/// A whole index as one index for each name.
+fn part(names: &[Named], whole: u64) -> Vec<u64> {
+    let mut rest = whole;
+    let split = names.iter().map(|(_, bits)| {
+        let index = rest & low_bits(*bits);
+        // At most 62 bits each.
+        rest >>= bits;
+        index
+    });
+    split.collect()
+}
+
+/// The matrix that takes whole indices of the names `from` to those of the same names in the order `to`.
+fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<BitMatrix, LayoutError> {
+    for (name, _) in to {
+        if field(from, name).is_none() {
+            return Err(LayoutError::NoName { op, name: name.clone(), what: "is on one side only" });
+        }
+    }
+    let mut columns = Columns::new();
+    for (name, bits) in from {
+        let Some((first, found)) = field(to, name) else {
+            return Err(LayoutError::NoName { op, name: name.clone(), what: "is on one side only" });
+        };
+        if found != *bits {
+            // At most 62 each.
+            return Err(LayoutError::Size { op, left: *bits as i64, right: found as i64 });
+        }
+        columns.extend((first..first + bits).map(|bit| 1_u64.checked_shl(bit as u32).unwrap_or(0)));
+    }
+    BitMatrix::new(columns.len(), columns)
+}
+
+/// The names of both, the bits of those that both have added up.
+fn both(first: &[Named], second: &[Named]) -> Vec<Named> {
+    let mut names = first.to_vec();
+    for (name, bits) in second {
+        match names.iter_mut().find(|(here, _)| here == name) {
+            Some((_, sum)) => *sum += bits,
+            None => names.push((name.clone(), *bits)),
+        }
+    }
+    names
+}
+
+impl fmt::Display for LinearLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, _) in &self.inputs {
+            write!(f, "{name}=[")?;
+            for (position, image) in self.bases(name).unwrap_or_default().iter().enumerate() {
+                f.write_str(if position > 0 { ",(" } else { "(" })?;
+                for (position, index) in image.iter().enumerate() {
+                    f.write_str(if position > 0 { "," } else { "" })?;
+                    write!(f, "{index}")?;
+                }
+                f.write_str(")")?;
+            }
+            f.write_str("] ")?;
+        }
+        f.write_str("->")?;
+        self.outputs.iter().try_for_each(|(name, bits)| write!(f, " {name}:{}", 1_u64 << bits))
+    }
+}
+
+impl fmt::Debug for LinearLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LinearLayout({self})")
+    }
+}
+
+impl FromStr for LinearLayout {
+    type Err = LayoutError;
+
+    /// Reads `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers of two, and for each output its size, a power of two.
+    fn from_str(text: &str) -> Result<LinearLayout, LayoutError> {
+        let fail = |at, expected| Err(LayoutError::Syntax { at, expected });
+        let Some((left, right)) = text.split_once("->") else { return fail(text.len(), "'->' before the outputs") };
+        let mut outputs: Vec<(&str, usize)> = Vec::new();
+        for word in right.split_whitespace() {
+            let size = word.split_once(':').and_then(|(name, size)| Some((name, size.parse::<u64>().ok()?)));
+            match size.filter(|(_, size)| size.is_power_of_two()) {
+                Some((name, size)) => outputs.push((name, size.trailing_zeros() as usize)),
+                None => return fail(left.len() + 2, "outputs name:size, each size a power of two"),
+            }
+        }
+        let mut inputs: Vec<(&str, Vec<Vec<u64>>)> = Vec::new();
+        let mut rest = left.trim_start();
+        while !rest.is_empty() {
+            let at = left.len() - rest.len();
+            let Some((name, after)) = rest.split_once('=') else { return fail(at, "an input name=[images]") };
+            let images = after.trim_start().strip_prefix('[').and_then(|after| after.split_once(']'));
+            let Some((images, after)) = images else { return fail(at, "an input name=[images]") };
+            // As a tuple of tuples: one more pair of parentheses.
+            let mut tuple = String::from("(");
+            tuple.push_str(images);
+            tuple.push(')');
+            let Ok(tree) = tuple.parse::<Tree<i64>>() else { return fail(at, "images, each a tuple of indices") };
+            let mut bases = Vec::new();
+            for image in tree.modes() {
+                let indices = image.leaves().iter().map(|index| u64::try_from(*index).ok());
+                match indices.collect::<Option<Vec<u64>>>().filter(|_| image.depth() <= 1) {
+                    Some(indices) => bases.push(indices),
+                    None => return fail(at, "images, each a tuple of indices"),
+                }
+            }
+            inputs.push((name.trim(), bases));
+            rest = after.trim_start();
+        }
+        LinearLayout::new(inputs, outputs)
+    }
+}

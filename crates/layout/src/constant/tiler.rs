@@ -1,0 +1,139 @@
+//! Tilers whose numbers are known when the program is compiled.
+//!
+//! Law: a [`StaticTiler`] is the [`Tiler`] with the same text; it becomes that tiler where a run-time layout is tiled by it.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::constant::layout::StaticLayout;
+use crate::tile::tiler::{Tiler, TilerModes};
+use crate::value::number::Extent;
+use crate::value::profile::{MAX_DEPTH, MAX_NODES};
+
+/// A tiler that is known at compile time: the value of the macro `tiler!`.
+///
+/// `(&tiler).into()` is the run-time [`Tiler`]. A layout or `_` becomes one without the heap, up to eight leaves; tilers by mode
+/// are one list on the heap for each level, as in every [`Tiler`].
+///
+/// ```
+/// use tilewright_layout::{Layout, Leaf, StaticLayout, StaticTiler};
+///
+/// const fn extent(extent: i64) -> StaticTiler {
+///     // What the number 16 stands for in a tiler: 16:1.
+///     match extent {
+///         16 => StaticTiler::layout(StaticLayout::new(&[Leaf { extent: 16, stride: 1 }], &[0], &[0]).unwrap()),
+///         _ => StaticTiler::KEEP,
+///     }
+/// }
+/// // What tiler!("[16:1;_]") stands for.
+/// const TILER: StaticTiler = StaticTiler::modes(const { &[extent(16), extent(0)] }).unwrap();
+///
+/// let matrix: Layout = "(64,8):(8,1)".parse().unwrap();
+/// assert_eq!(TILER.to_string(), "[16:1;_]");
+/// assert_eq!(matrix.logical_divide(&TILER.to_tiler()).unwrap().to_string(), "((16,4),8):((8,128),1)");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StaticTiler {
+    part: Part,
+    depth: usize,
+    nodes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Keep,
+    Layout(StaticLayout),
+    Modes(&'static [StaticTiler]),
+}
+
+impl StaticTiler {
+    /// `_`: the mode stays as it is.
+    pub const KEEP: StaticTiler = StaticTiler { part: Part::Keep, depth: 0, nodes: 1 };
+
+    /// The positions of one tile, as a layout into the domain.
+    pub const fn layout(layout: StaticLayout) -> StaticTiler {
+        StaticTiler { part: Part::Layout(layout), depth: 0, nodes: 1 }
+    }
+
+    /// The tiler that tiles mode `i` by the `i`-th of `items`; none where [`Tiler::modes`] refuses.
+    pub const fn modes(items: &'static [StaticTiler]) -> Option<StaticTiler> {
+        let (mut depth, mut nodes, mut at) = (1, 1_usize, 0);
+        while at < items.len() {
+            if items[at].depth >= depth {
+                depth = items[at].depth + 1;
+            }
+            nodes = nodes.saturating_add(items[at].nodes);
+            at += 1;
+        }
+        if depth > MAX_DEPTH || nodes > MAX_NODES {
+            return None;
+        }
+        Some(StaticTiler { part: Part::Modes(items), depth, nodes })
+    }
+
+    /// The same tiler as a run-time value.
+    pub fn to_tiler(&self) -> Tiler {
+        Tiler::from(self)
+    }
+}
+
+impl<N: Extent> From<&StaticTiler> for Tiler<N> {
+    fn from(tiler: &StaticTiler) -> Tiler<N> {
+        match tiler.part {
+            Part::Keep => Tiler::Keep,
+            Part::Layout(layout) => Tiler::Layout(layout.into()),
+            Part::Modes(items) => {
+                let items: Vec<Tiler<N>> = items.iter().map(Tiler::from).collect();
+                Tiler::Modes(TilerModes::from_valid(items, tiler.depth, tiler.nodes))
+            }
+        }
+    }
+}
+
+impl<N: Extent> From<StaticTiler> for Tiler<N> {
+    fn from(tiler: StaticTiler) -> Tiler<N> {
+        Tiler::from(&tiler)
+    }
+}
+
+impl<N: Extent> From<&StaticLayout> for Tiler<N> {
+    fn from(layout: &StaticLayout) -> Tiler<N> {
+        Tiler::Layout(layout.into())
+    }
+}
+
+impl<N: Extent> From<StaticLayout> for Tiler<N> {
+    fn from(layout: StaticLayout) -> Tiler<N> {
+        Tiler::from(&layout)
+    }
+}
+
+impl From<StaticLayout> for StaticTiler {
+    fn from(layout: StaticLayout) -> StaticTiler {
+        StaticTiler::layout(layout)
+    }
+}
+
+impl fmt::Display for StaticTiler {
+    /// As the [`Tiler`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.part {
+            Part::Keep => f.write_str("_"),
+            Part::Layout(layout) => layout.fmt(f),
+            Part::Modes(items) => {
+                f.write_str("[")?;
+                for (position, item) in items.iter().enumerate() {
+                    f.write_str(if position > 0 { ";" } else { "" })?;
+                    item.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StaticTiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StaticTiler({self})")
+    }
+}

@@ -1,0 +1,540 @@
+//! Refusals.
+//!
+//! An operation returns the value that its definition asks for or a [`LayoutError`] that says which condition fails, in
+//! which mode, and with which numbers. Errors are data: the sentence is made when one is printed ([`super::message`]). Every
+//! kind has a stable [code](LayoutError::code), and the notation crate holds a page for each.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::refusal::evidence::{Carry, Chain, Condition, Mixed, NoInverse, NotXor, Question, Uneven};
+use crate::value::number::{Extent, Truth};
+use crate::value::profile::Profile;
+
+/// The operation whose second operand is complemented.
+pub(crate) const DIVIDE: &str = "logical_divide";
+
+/// A path of mode numbers from the root of a tree, outermost first.
+pub type Path = Vec<usize>;
+
+/// A limit of the representation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// [`crate::MAX_NODES`]
+    Nodes,
+    /// [`crate::MAX_DEPTH`]
+    Depth,
+    /// [`crate::MAX_PATH`]
+    Path,
+    /// [`crate::MAX_PATH_MODE`]
+    PathMode,
+    /// [`crate::MAX_CHAIN`]
+    Chain,
+}
+
+/// Which operand of an operation an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Operand {
+    /// The first, or the only one: `A`.
+    #[default]
+    First,
+    /// The second: `B`.
+    Second,
+}
+
+/// What is wrong with an operation on layouts.
+///
+/// ```
+/// use tilewright_layout::Layout;
+///
+/// let a: Layout = "(4,6,8):(2,3,5)".parse().unwrap();
+/// let b: Layout = "6:3".parse().unwrap();
+/// let error = a.compose(&b).unwrap_err();
+/// assert_eq!(error.code(), "E0108");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// E0101: two trees that must have the same nesting do not.
+    NotCongruent {
+        /// The two profiles.
+        profiles: Box<(Profile, Profile)>,
+        /// Where they first differ.
+        path: Path,
+    },
+    /// E0102: an extent is not positive.
+    Extent {
+        /// The leaf.
+        path: Path,
+        /// The extent as written.
+        extent: Box<str>,
+    },
+    /// E0103: a number does not fit in 64 bits.
+    Overflow {
+        /// The operation that needed it.
+        op: &'static str,
+    },
+    /// E0104: a tree is larger or deeper than the representation allows.
+    TooLarge {
+        /// Which limit.
+        limit: Limit,
+        /// How much there was, at least.
+        value: usize,
+    },
+    /// E0105: a mode that does not exist.
+    NoSuchMode {
+        /// The operation.
+        op: &'static str,
+        /// The mode asked for.
+        mode: usize,
+        /// How many there are.
+        rank: usize,
+    },
+    /// E0105: a name that does not belong there.
+    NoName {
+        /// The operation.
+        op: &'static str,
+        /// The name.
+        name: Box<str>,
+        /// What is wrong with it, in words.
+        what: &'static str,
+    },
+    /// E0105: a range of modes that does not exist.
+    Modes {
+        /// The operation.
+        op: &'static str,
+        /// First mode.
+        begin: usize,
+        /// One past the last mode.
+        end: usize,
+        /// How many there are.
+        rank: usize,
+    },
+    /// E0106: a tuple has the wrong number of modes.
+    Rank {
+        /// The operation.
+        op: &'static str,
+        /// The tuple.
+        path: Path,
+        /// The rank that would do.
+        expected: usize,
+        /// The rank it has.
+        found: usize,
+    },
+    /// E0106: a list of leaves does not fit a profile.
+    LeafCount {
+        /// The leaves of the profile.
+        expected: usize,
+        /// The leaves given.
+        found: usize,
+    },
+    /// E0107: composition: modes of B add up to a carry in A.
+    Carry(Box<Carry>),
+    /// E0108: composition: a mode of B leaves a mode of A at a step that does not divide its extent.
+    Uneven(Box<Uneven>),
+    /// E0109: strict composition: B leaves the domain of A.
+    OutOfDomain {
+        /// The mode of A, where B steps in modes; empty for the whole.
+        mode: Path,
+        /// The least offset of B.
+        least: i64,
+        /// The largest offset of B.
+        greatest: i64,
+        /// The size of A, or of that mode.
+        size: i64,
+    },
+    /// E0110: the search for an answer reached its limit.
+    Undecided {
+        /// The operation.
+        op: &'static str,
+        /// How many cases were examined.
+        limit: usize,
+    },
+    /// E0129: the caller asked searches to stop ([`crate::interrupt::request`]).
+    Interrupted {
+        /// The operation.
+        op: &'static str,
+    },
+    /// E0111: complement: the strides do not form a divisibility chain.
+    NotChain(Box<Chain>),
+    /// E0112: modes overlap.
+    Overlap(Box<Chain>),
+    /// E0113: a negative stride where offsets must not be negative.
+    Negative {
+        /// The operation.
+        op: &'static str,
+        /// The leaf.
+        path: Path,
+        /// Its stride.
+        stride: i64,
+    },
+    /// E0114: no layout undoes this one.
+    NoLeftInverse(Box<NoInverse>),
+    /// E0114: a map over bits sends different numbers to the same value.
+    Collapse {
+        /// The operation.
+        op: &'static str,
+        /// The bits in which two numbers of the same value differ.
+        difference: u64,
+    },
+    /// E0114: a number that is not a value of a map over bits.
+    NoPreimage {
+        /// The operation.
+        op: &'static str,
+        /// The number.
+        value: u64,
+    },
+    /// E0115: a division that leaves a remainder.
+    NotDivisible {
+        /// The operation.
+        op: &'static str,
+        /// The leaf.
+        path: Path,
+        /// What is divided.
+        value: i64,
+        /// By what.
+        divisor: i64,
+    },
+    /// E0116: a number out of the range that the operation allows.
+    Argument {
+        /// The operation.
+        op: &'static str,
+        /// Which argument, in words.
+        what: &'static str,
+        /// Its value.
+        value: i64,
+        /// What would do, in words.
+        wanted: &'static str,
+    },
+    /// E0117: two sizes that must agree do not.
+    Size {
+        /// The operation.
+        op: &'static str,
+        /// The first size.
+        left: i64,
+        /// The second size.
+        right: i64,
+    },
+    /// E0118: a coordinate that does not fit the shape.
+    Coordinate {
+        /// The operation.
+        op: &'static str,
+        /// Where in the coordinate.
+        path: Path,
+        /// The profile of the shape there.
+        shape: Box<Profile>,
+    },
+    /// E0119: a tiler that does not fit the layout.
+    Tiler {
+        /// The operation.
+        op: &'static str,
+        /// Where in the tiler.
+        path: Path,
+        /// What is wrong, in words.
+        what: &'static str,
+    },
+    /// E0120: an order that is not a permutation of the modes.
+    Order {
+        /// The operation.
+        op: &'static str,
+        /// The key that is wrong.
+        key: i64,
+        /// What is wrong with it, in words.
+        what: &'static str,
+    },
+    /// E0121: the sum of two layouts is not a layout.
+    NotALayout {
+        /// The operation.
+        op: &'static str,
+        /// The run lengths that do not divide each other.
+        runs: (i64, i64),
+    },
+    /// E0121: a map that is not linear over bits.
+    NotLinear {
+        /// The operation.
+        op: &'static str,
+        /// An index; two bits of it, where two are enough to show the case.
+        index: i64,
+        /// The value there.
+        value: i64,
+        /// What the bits of the index, each alone, come to by XOR.
+        alone: i64,
+    },
+    /// E0121: a map that is not a layout plus an offset.
+    NotAdditive {
+        /// The operation.
+        op: &'static str,
+        /// An index.
+        index: i64,
+        /// The value there.
+        value: i64,
+        /// What the steps, each alone, add up to.
+        alone: i64,
+    },
+    /// E0125: strides that lead into different codomains.
+    Mixed(Box<Mixed>),
+    /// E0126: a step in a mode that is not there.
+    NoPath {
+        /// The operation.
+        op: &'static str,
+        /// The leaf whose stride it is.
+        path: Path,
+        /// The stride as written.
+        step: Box<str>,
+        /// The nesting in which there is no such mode.
+        profile: Box<Profile>,
+    },
+    /// E0128: a fraction that is no whole number of steps.
+    Fraction {
+        /// The bytes of the entry in the text.
+        place: core::ops::Range<usize>,
+        /// The count as written.
+        count: i64,
+        /// What it is divided by.
+        denominator: i64,
+    },
+    /// E0127: a step in several modes at once, where each mode is treated by itself.
+    Diagonal {
+        /// The operation.
+        op: &'static str,
+        /// The leaf whose stride it is.
+        path: Path,
+        /// The stride as written.
+        step: Box<str>,
+    },
+    /// E0122: text that is not a value.
+    Syntax {
+        /// Byte offset in the text.
+        at: usize,
+        /// What was expected, in words.
+        expected: &'static str,
+    },
+    /// E0123: a question about values that are not known, whose answer the operation needs.
+    Open {
+        /// The operation.
+        op: &'static str,
+        /// What must be known.
+        question: Box<Question>,
+    },
+    /// E0124: no layout with XOR strides has these values.
+    NotXor(Box<NotXor>),
+}
+
+/// Why something is refused, whichever crate refuses it.
+///
+/// The text is a sentence; the code is stable, and `tilewright explain` has a page on it.
+///
+/// ```
+/// use tilewright_layout::{Layout, Refusal};
+///
+/// let refusal = "(4,8):(1)".parse::<Layout>().unwrap_err();
+/// let refusal: &dyn Refusal = &refusal;
+/// assert_eq!(refusal.code(), "E0101");
+/// assert!(refusal.help().unwrap().starts_with("give every extent one stride"));
+/// ```
+pub trait Refusal: core::error::Error {
+    /// The stable code of this kind of refusal.
+    fn code(&self) -> &'static str;
+
+    /// What would help, as a sentence; none where the text says it all.
+    fn help(&self) -> Option<String>;
+}
+
+impl Refusal for LayoutError {
+    fn code(&self) -> &'static str {
+        LayoutError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        LayoutError::help(self)
+    }
+}
+
+impl LayoutError {
+    /// The stable code of this kind of error, for `tilewright explain`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            LayoutError::NotCongruent { .. } => "E0101",
+            LayoutError::Extent { .. } => "E0102",
+            LayoutError::Overflow { .. } => "E0103",
+            LayoutError::TooLarge { .. } => "E0104",
+            LayoutError::NoSuchMode { .. } | LayoutError::NoName { .. } | LayoutError::Modes { .. } => "E0105",
+            LayoutError::Rank { .. } | LayoutError::LeafCount { .. } => "E0106",
+            LayoutError::Carry(_) => "E0107",
+            LayoutError::Uneven(_) => "E0108",
+            LayoutError::OutOfDomain { .. } => "E0109",
+            LayoutError::Undecided { .. } => "E0110",
+            LayoutError::Interrupted { .. } => "E0129",
+            LayoutError::NotChain(_) => "E0111",
+            LayoutError::Overlap(_) => "E0112",
+            LayoutError::Negative { .. } => "E0113",
+            LayoutError::NoLeftInverse(_) | LayoutError::Collapse { .. } | LayoutError::NoPreimage { .. } => "E0114",
+            LayoutError::NotDivisible { .. } => "E0115",
+            LayoutError::Argument { .. } => "E0116",
+            LayoutError::Size { .. } => "E0117",
+            LayoutError::Coordinate { .. } => "E0118",
+            LayoutError::Tiler { .. } => "E0119",
+            LayoutError::Order { .. } => "E0120",
+            LayoutError::NotALayout { .. } | LayoutError::NotLinear { .. } | LayoutError::NotAdditive { .. } => "E0121",
+            LayoutError::Syntax { .. } => "E0122",
+            LayoutError::Mixed(_) => "E0125",
+            LayoutError::NoPath { .. } => "E0126",
+            LayoutError::Diagonal { .. } => "E0127",
+            LayoutError::Fraction { .. } => "E0128",
+            LayoutError::Open { .. } => "E0123",
+            LayoutError::NotXor(_) => "E0124",
+        }
+    }
+
+    /// The name of the operation that refused, where the error belongs to one.
+    pub fn operation(&self) -> Option<&'static str> {
+        match self {
+            LayoutError::Overflow { op }
+            | LayoutError::NoSuchMode { op, .. }
+            | LayoutError::NoName { op, .. }
+            | LayoutError::Modes { op, .. }
+            | LayoutError::Rank { op, .. }
+            | LayoutError::Undecided { op, .. }
+            | LayoutError::Interrupted { op }
+            | LayoutError::Negative { op, .. }
+            | LayoutError::NotDivisible { op, .. }
+            | LayoutError::Argument { op, .. }
+            | LayoutError::Size { op, .. }
+            | LayoutError::Coordinate { op, .. }
+            | LayoutError::Tiler { op, .. }
+            | LayoutError::Order { op, .. }
+            | LayoutError::NotALayout { op, .. }
+            | LayoutError::NotLinear { op, .. }
+            | LayoutError::NotAdditive { op, .. }
+            | LayoutError::Collapse { op, .. }
+            | LayoutError::NoPreimage { op, .. }
+            | LayoutError::NoPath { op, .. }
+            | LayoutError::Diagonal { op, .. }
+            | LayoutError::Open { op, .. } => Some(op),
+            LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),
+            LayoutError::NoLeftInverse(_) => Some("left_inverse"),
+            LayoutError::NotXor(not) => Some(not.op),
+            LayoutError::NotCongruent { .. }
+            | LayoutError::Extent { .. }
+            | LayoutError::TooLarge { .. }
+            | LayoutError::LeafCount { .. }
+            | LayoutError::Mixed(_)
+            | LayoutError::Fraction { .. }
+            | LayoutError::Syntax { .. } => None,
+        }
+    }
+
+    /// Which operand the error is about, and the path of the mode in it.
+    pub fn place(&self) -> Option<(Operand, Path)> {
+        let (operand, path) = match self {
+            LayoutError::NotCongruent { path, .. } => (Operand::Second, path),
+            LayoutError::Negative { op: DIVIDE, path, .. } => (Operand::Second, path),
+            LayoutError::Extent { path, .. } | LayoutError::Negative { path, .. } => (Operand::First, path),
+            LayoutError::Rank { path, .. } | LayoutError::NotDivisible { path, .. } => (Operand::First, path),
+            LayoutError::Carry(carry) => return Some((Operand::Second, carry.crossing().path)),
+            LayoutError::Uneven(uneven) => (Operand::Second, &uneven.mode.path),
+            LayoutError::OutOfDomain { .. } => return Some((Operand::Second, Path::new())),
+            LayoutError::NotXor(not) => (Operand::Second, &not.mode.as_ref()?.path),
+            LayoutError::NotChain(chain) if chain.op == DIVIDE => (Operand::Second, &chain.outer.0),
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => (Operand::First, &chain.outer.0),
+            LayoutError::Coordinate { path, .. } | LayoutError::Tiler { path, .. } => (Operand::Second, path),
+            LayoutError::Mixed(mixed) => (Operand::Second, &mixed.second.0),
+            LayoutError::NoPath { path, .. } => (Operand::Second, path),
+            LayoutError::Diagonal { path, .. } => (Operand::First, path),
+            _ => return None,
+        };
+        Some((operand, path.clone()))
+    }
+
+    #[cold]
+    pub(crate) fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::Overflow { op }
+    }
+
+    /// The same refusal, seen from the tuple of which the tiler's operand is mode `position`.
+    #[cold]
+    pub(crate) fn in_mode(mut self, position: usize) -> LayoutError {
+        match &mut self {
+            LayoutError::Tiler { path, .. } | LayoutError::Negative { path, .. } => path.insert(0, position),
+            LayoutError::Carry(carry) => carry.above.insert(0, position),
+            LayoutError::Uneven(uneven) => uneven.mode.path.insert(0, position),
+            LayoutError::NotXor(not) => {
+                if let Some(mode) = &mut not.mode {
+                    mode.path.insert(0, position);
+                }
+            }
+            LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => {
+                chain.outer.0.insert(0, position);
+                if let Some((path, ..)) = &mut chain.inner {
+                    path.insert(0, position);
+                }
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The refusal to complement a tile, as that of the division for which the complement was wanted.
+    #[cold]
+    pub(crate) fn in_divide(mut self) -> LayoutError {
+        match &mut self {
+            LayoutError::Negative { op, .. } | LayoutError::Overflow { op } | LayoutError::Open { op, .. } => {
+                *op = DIVIDE
+            }
+            LayoutError::NotChain(chain) => chain.op = DIVIDE,
+            _ => {}
+        }
+        self
+    }
+
+    #[cold]
+    pub(crate) fn no_mode(op: &'static str, mode: usize, rank: usize) -> LayoutError {
+        LayoutError::NoSuchMode { op, mode, rank }
+    }
+
+    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor refuted.
+    #[cold]
+    pub fn open<N: Extent>(op: &'static str, condition: Condition, left: &N, right: &N) -> LayoutError {
+        LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }
+    }
+
+    /// As [`LayoutError::open`], for a condition in words: `index 4 is inside`.
+    #[cold]
+    pub fn unknown(op: &'static str, fact: &dyn core::fmt::Display) -> LayoutError {
+        LayoutError::Open { op, question: Box::new(Question::new(Condition::Stated, fact, &"")) }
+    }
+
+    /// An extent that is not positive, or not known to be.
+    #[cold]
+    pub(crate) fn extent<N: Extent>(profile: &Profile, leaf: usize, extent: &N) -> LayoutError {
+        match N::zero().less(extent) {
+            Truth::Open => LayoutError::open("shape", Condition::Less, &N::zero(), extent),
+            _ => LayoutError::Extent { path: profile.path(leaf), extent: extent.to_string().into_boxed_str() },
+        }
+    }
+
+    #[cold]
+    pub(crate) fn not_congruent(left: &Profile, right: &Profile) -> LayoutError {
+        LayoutError::NotCongruent {
+            profiles: Box::new((left.clone(), right.clone())),
+            path: first_difference(left.as_ref(), right.as_ref()),
+        }
+    }
+}
+
+/// The path at which two profiles first differ.
+fn first_difference(left: crate::value::profile::ProfileRef<'_>, right: crate::value::profile::ProfileRef<'_>) -> Path {
+    if left.is_leaf() || right.is_leaf() || left.rank() != right.rank() {
+        return Path::new();
+    }
+    for (position, (a, b)) in left.modes().zip(right.modes()).enumerate() {
+        if a != b {
+            let mut path = first_difference(a, b);
+            path.insert(0, position);
+            return path;
+        }
+    }
+    Path::new()
+}

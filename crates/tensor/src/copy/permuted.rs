@@ -1,0 +1,306 @@
+//! Transposes through a map that flips bits of places: a swizzle, a bit matrix, XOR strides.
+//!
+//! Law: on a side with such a map, each position of an axis either adds to the place of an element (`Add`), or flips bits of it (`Flip`); what is flipped by all axes is flipped
+//! at once, and to that is added what the others add. So let the axes *along* be those that fill a block of `2^k` bytes of the destination, in some order of theirs, and rows be
+//! numbered by their place `p` in it. Then the element of row `p` and column `i` goes to
+//!
+//! ```text
+//! high(i) + (p ^ low(i)),   low(i) < 2^k
+//! ```
+//!
+//! for what a column flips below `2^k` it flips in `p`, whatever the row. The same holds of the source with rows and columns exchanged. Hence a tile is transposed as if there were no map,
+//! but that the parts of each row of a side change places, which are as large as the lowest bit that is flipped: those of a line within a register, and lines as they are written.
+//!
+//! An axis that flips bits and is needed by neither side is a loop of two iterations, the second of which flips its bits in all rows.
+
+use super::plan::{COLUMNS, Loop, Move, Part, Step, TRANSPOSED_ROW, Table, Tile, Turns};
+use crate::domain::Space;
+use crate::simd::LINE;
+
+/// Rows of a side are transposed if they have so many bytes; shorter ones are not worth it.
+const LEAST_ROW: usize = 16;
+const SRC: usize = 0;
+const DST: usize = 1;
+
+/// A tile, the loops around it, and what they add to the origin on each side.
+pub(super) struct Turned {
+    pub(super) tile: Tile,
+    pub(super) outer: Vec<Loop>,
+    pub(super) origin: [isize; 2],
+}
+
+/// What the positions of an axis do to the place on one side.
+#[derive(Debug, Clone)]
+enum By {
+    /// Each step adds so many bytes.
+    Add(isize),
+    /// Each position flips bits.
+    Flip(Vec<usize>),
+}
+
+/// An axis of the domain.
+#[derive(Debug, Clone)]
+struct Axis {
+    extent: usize,
+    by: [By; 2],
+}
+
+/// The axes that make the rows of one side, those with short steps first.
+struct Chain {
+    side: usize,
+    axes: Vec<Axis>,
+    /// The bytes of a row so far.
+    bytes: usize,
+    /// The block of `2^k` bytes in which bits are flipped.
+    block: usize,
+    /// Whether an axis was divided, so that nothing goes on after it.
+    full: bool,
+}
+
+/// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the others of the space; none where rows are short, or the map does not flip bits.
+pub(super) fn tile(space: &Space<2>, steps: &[Step], unit: usize) -> Option<Turned> {
+    if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
+        return None;
+    }
+    let (tangled, bases) = flips(space)?;
+    // Every bit that is flipped on a side.
+    let mut used = bases;
+    for axis in &tangled {
+        for (used, by) in used.iter_mut().zip(&axis.by) {
+            *used |= by.image();
+        }
+    }
+    if used.iter().any(|used| used % unit != 0) {
+        return None;
+    }
+    let plain = steps.iter().map(|step| Axis { extent: step.extent, by: [By::Add(step.src), By::Add(step.dst)] });
+    let mut axes: Vec<Axis> = tangled.into_iter().chain(plain).collect();
+    let mut outer = Vec::new();
+    let (mut across, mut along) = (Chain::new(SRC, unit), Chain::new(DST, unit));
+    let wide = TRANSPOSED_ROW.min(COLUMNS * unit);
+    // The shorter one first, so that neither takes what the other needs; when both are lines, as far as wanted.
+    loop {
+        let mut wants = |side: &mut Chain, least, wanted| side.take(&mut axes, least, wanted, unit, &mut outer);
+        let lines = match along.bytes < across.bytes {
+            true => wants(&mut along, LINE, TRANSPOSED_ROW) || wants(&mut across, LINE, wide),
+            false => wants(&mut across, LINE, wide) || wants(&mut along, LINE, TRANSPOSED_ROW),
+        };
+        let more = lines
+            || wants(&mut along, 2 * LINE, TRANSPOSED_ROW)
+            || wants(&mut across, wide, wide)
+            || wants(&mut along, TRANSPOSED_ROW, TRANSPOSED_ROW);
+        if !more {
+            break;
+        }
+    }
+    let enough = LEAST_ROW.max(2 * unit);
+    if across.bytes < enough || along.bytes < enough {
+        return None;
+    }
+    // What is added below the end of a block is not flipped.
+    if [&across, &along].into_iter().any(|chain| used[chain.side] & chain.added() != 0) {
+        return None;
+    }
+    let blocks = [across.block, along.block];
+    let mut high = [SRC, DST].map(|side| bases[side] & !(blocks[side] - 1));
+    for axis in across.axes.iter().chain(&along.axes) {
+        for side in [SRC, DST] {
+            high[side] |= axis.by[side].image() & !(blocks[side] - 1);
+        }
+    }
+    for axis in axes {
+        outer.push(axis.outer(blocks, &mut high)?);
+    }
+    let (columns, across_turns) = across.rows(DST, unit, blocks[DST], bases[DST])?;
+    let (rows, along_turns) = along.rows(SRC, unit, blocks[SRC], bases[SRC])?;
+    let parts = [SRC, DST].map(|side| {
+        let flipped = used[side] & (blocks[side] - 1);
+        if flipped == 0 { 0 } else { LINE.min(1 << flipped.trailing_zeros()) }
+    });
+    let places = |count: usize| (0..count).map(|k| (k * unit) as isize).collect();
+    let tile = Tile {
+        how: Move::Turned,
+        unit,
+        across: Table { src: places(columns.len()), dst: columns },
+        along: Table { dst: places(rows.len()), src: rows },
+        rows: true,
+        turns: Turns { across: across_turns, along: along_turns, parts },
+        ..Tile::default()
+    };
+    let origin = [0_isize.checked_sub_unsigned(bases[SRC])?, 0_isize.checked_sub_unsigned(bases[DST])?];
+    Some(Turned { tile, outer, origin })
+}
+
+/// The axes that are not additive, as what they add or flip, and the bits of the first place on each side where some are flipped; none if that is not all that they do.
+fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
+    let mut bases = [0; 2];
+    for (side, base) in bases.iter_mut().enumerate() {
+        if space.tangled.iter().any(|axis| axis.by[side].is_none()) {
+            *base = usize::try_from(space.first[side]).ok()?;
+        }
+    }
+    let mut axes: Vec<Axis> = Vec::with_capacity(space.tangled.len());
+    let mut stride = 1;
+    for tangled in &space.tangled {
+        let mut by = [By::Add(0), By::Add(0)];
+        for (side, to) in by.iter_mut().enumerate() {
+            *to = match tangled.by[side] {
+                Some(step) => By::Add(step),
+                None => {
+                    let place = |at: usize| {
+                        let [line, first] = [space.table.get(at * stride)?[side], space.first[side]];
+                        Some(usize::try_from(first.checked_add(line)?).ok()? ^ bases[side])
+                    };
+                    By::Flip((0..tangled.extent).map(place).collect::<Option<Vec<_>>>()?)
+                }
+            };
+        }
+        axes.push(Axis { extent: tangled.extent, by });
+        stride *= tangled.extent;
+    }
+    for (number, line) in space.table.iter().enumerate() {
+        let (added, flipped) = sum(&axes, number);
+        for side in [SRC, DST] {
+            let place = isize::try_from(bases[side] ^ flipped[side]).ok()?.checked_sub_unsigned(bases[side])?;
+            if place.checked_add(added[side])? != line[side] {
+                return None;
+            }
+        }
+    }
+    Some((axes, bases))
+}
+
+/// What the positions of axes add and flip on each side, at an index of theirs.
+fn sum(axes: &[Axis], index: usize) -> ([isize; 2], [usize; 2]) {
+    let (mut rest, mut added, mut flipped) = (index, [0_isize; 2], [0; 2]);
+    for axis in axes {
+        let position = rest % axis.extent;
+        rest /= axis.extent;
+        for (side, by) in axis.by.iter().enumerate() {
+            match by {
+                By::Add(step) => added[side] = added[side].wrapping_add(step.wrapping_mul(position as isize)),
+                By::Flip(images) => flipped[side] ^= images.get(position).copied().unwrap_or(0),
+            }
+        }
+    }
+    (added, flipped)
+}
+
+impl By {
+    /// Every bit that is flipped.
+    fn image(&self) -> usize {
+        match self {
+            By::Add(_) => 0,
+            By::Flip(images) => images.iter().fold(0, |all, image| all | image),
+        }
+    }
+}
+
+impl Axis {
+    /// Whether rows of `bytes` bytes go on along it: position `k` begins, or flips what begins, `k` rows further on.
+    fn goes_on(&self, side: usize, bytes: usize) -> bool {
+        match &self.by[side] {
+            By::Add(step) => usize::try_from(*step) == Ok(bytes),
+            By::Flip(images) => {
+                let powers = bytes.is_power_of_two() && self.extent.is_power_of_two();
+                powers && images.iter().enumerate().all(|(k, image)| image / bytes == k)
+            }
+        }
+    }
+
+    /// A loop; one that flips bits has two iterations. `high` has the bits above the blocks that are flipped so far, which no other flips.
+    fn outer(self, blocks: [usize; 2], high: &mut [usize; 2]) -> Option<Loop> {
+        let (mut by, mut turns) = ([0; 2], [0; 2]);
+        for (side, what) in self.by.iter().enumerate() {
+            by[side] = match what {
+                By::Add(step) => *step,
+                By::Flip(images) => {
+                    let image = *images.get(1).filter(|_| images.len() == 2)?;
+                    let above = image & !(blocks[side] - 1);
+                    if above & high[side] != 0 {
+                        return None;
+                    }
+                    high[side] |= above;
+                    turns[side] = image - above;
+                    isize::try_from(above).ok()?
+                }
+            };
+        }
+        let part = if turns == [0; 2] { Part::Whole } else { Part::Turn(turns) };
+        Some(Loop { count: self.extent, src: by[SRC], dst: by[DST], part })
+    }
+}
+
+impl Chain {
+    fn new(side: usize, unit: usize) -> Chain {
+        Chain { side, axes: Vec::new(), bytes: unit, block: unit, full: false }
+    }
+
+    /// Takes the axis that goes on, or what is wanted of it, if rows have less than `least` bytes; the rest becomes a loop. False if there is none.
+    fn take(&mut self, axes: &mut Vec<Axis>, least: usize, wanted: usize, unit: usize, outer: &mut Vec<Loop>) -> bool {
+        if self.full || self.bytes >= least {
+            return false;
+        }
+        let Some(at) = axes.iter().position(|axis| axis.goes_on(self.side, self.bytes)) else { return false };
+        let chunk = self.chunk(&axes[at], wanted);
+        // What flips bits is not divided; but tables stay short.
+        if self.bytes.saturating_mul(chunk) > 4 * wanted {
+            return false;
+        }
+        let mut axis = axes.remove(at);
+        if let ([By::Add(src), By::Add(dst)], true) = (&axis.by, chunk < axis.extent) {
+            let count = axis.extent.div_ceil(chunk);
+            let rest = (axis.extent - (count - 1) * chunk) * (self.bytes / unit);
+            let part = if self.side == SRC { Part::Across(rest) } else { Part::Along(rest) };
+            let by = chunk as isize;
+            outer.push(Loop { count, src: src.wrapping_mul(by), dst: dst.wrapping_mul(by), part });
+            axis.extent = chunk;
+            self.full = true;
+        }
+        self.bytes = self.bytes.saturating_mul(axis.extent);
+        if matches!(axis.by[self.side], By::Flip(_)) {
+            self.block = self.bytes;
+        }
+        self.axes.push(axis);
+        true
+    }
+
+    /// How much of an axis is wanted: all that flips bits, and of others parts of one size as far as possible, but of whole lines.
+    fn chunk(&self, axis: &Axis, wanted: usize) -> usize {
+        let most = (wanted / self.bytes).max(1);
+        if axis.by.iter().any(|by| matches!(by, By::Flip(_))) || axis.extent <= most + most / 4 {
+            return axis.extent;
+        }
+        let chunk = axis.extent.div_ceil(axis.extent.div_ceil(most));
+        let line = if LINE.is_multiple_of(self.bytes) { LINE / self.bytes } else { 1 };
+        chunk.next_multiple_of(line).min(axis.extent)
+    }
+
+    /// The bits below the end of a block that are added.
+    fn added(&self) -> usize {
+        let mut bits = 0;
+        for axis in &self.axes {
+            if let By::Add(step) = axis.by[self.side]
+                && (step as usize) < self.block
+            {
+                bits |= (axis.extent - 1) * step as usize;
+            }
+        }
+        bits
+    }
+
+    /// The places of its rows on the other side, in the order in which they follow one another on this one: what is above the block of that side, and what is flipped in it.
+    fn rows(&self, other: usize, unit: usize, block: usize, base: usize) -> Option<(Vec<isize>, Vec<usize>)> {
+        let count = self.bytes / unit;
+        let (mut places, mut turns) = (vec![None; count], vec![0; count]);
+        for index in 0..count {
+            let (added, flipped) = sum(&self.axes, index);
+            let at = usize::try_from(added[self.side]).ok()?.checked_add(flipped[self.side])? / unit;
+            let place = base ^ flipped[other];
+            *turns.get_mut(at)? = place & (block - 1);
+            let high = isize::try_from(place & !(block - 1)).ok()?;
+            *places.get_mut(at).filter(|place| place.is_none())? = Some(high.checked_add(added[other])?);
+        }
+        Some((places.into_iter().collect::<Option<Vec<_>>>()?, turns))
+    }
+}

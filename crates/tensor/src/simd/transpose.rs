@@ -1,0 +1,36 @@
+//! Transposes in registers.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod network;
+mod permuted;
+mod portable;
+mod stripe;
+
+use super::instructions::Instructions;
+pub(crate) use permuted::{Pieces, TURNED, transpose_turned};
+pub(crate) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe, fetch, stripes_ahead};
+
+/// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
+///
+/// # Safety
+/// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
+pub(crate) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: Instructions, scratch: &mut Scratch) {
+    // SAFETY: as here.
+    unsafe {
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 if bytes == 1 && is_x86_feature_detected!("avx512vbmi") => {
+                avx512::bytes::stripe(stripe, bytes, scratch)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => avx512::stripe(stripe, bytes, scratch),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => avx2::stripe(stripe, bytes, scratch),
+            _ => portable::stripe(stripe, bytes, scratch),
+        }
+    }
+}
