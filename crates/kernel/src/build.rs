@@ -32,7 +32,7 @@ pub use tensor::View;
 
 use self::core::Core;
 use crate::element::{Element, ElementType};
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::memory::{Buffer, BufferId, Role, Space};
 use crate::program::operation::Axis;
 use crate::program::{Program, Source};
@@ -170,7 +170,7 @@ impl Build {
         self.declare(element, &name, layout, Space::Shared, Role::Both).map_err(|refusal| refusal.at("shared", location))
     }
 
-    fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Refusal> {
+    fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Reason> {
         let mut core = self.core();
         let (map, offset, layout) = tensor::read(&mut core, text)?;
         for parameter in tensor::sizes(&layout) {
@@ -195,12 +195,12 @@ impl Build {
         let alignment = if space == Space::Shared { 128 } else { 16 };
         if space == Space::Shared {
             use tilewright_layout::Extent;
-            let open = Refusal::Open { what: "the size", layout: text.to_string() };
+            let open = Reason::Open { what: "the size", layout: text.to_string() };
             let bytes = elements.known().ok_or(open)?.unsigned_abs() * u64::from(element.bytes());
             let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));
             let end = begin + bytes;
             if end > MAX_SHARED {
-                return Err(Refusal::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
+                return Err(Reason::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
             }
             start = begin as u32;
             core.shared_bytes = end as u32;
@@ -244,7 +244,7 @@ impl Build {
                         continue;
                     }
                     other => {
-                        return Err(Refusal::Instruction {
+                        return Err(Reason::Instruction {
                             name: other.to_string(),
                             because: "a block has the coordinates x, y and z".to_string(),
                         });
@@ -254,7 +254,7 @@ impl Build {
             }
             Ok(Tree::flat(slots)?)
         };
-        read().map_err(|refusal: Refusal| refusal.at("block", location))
+        read().map_err(|refusal: Reason| refusal.at("block", location))
     }
 
     /// The number of this block along an axis.
@@ -273,7 +273,7 @@ impl Build {
             let count = core.names.expr(count)?;
             core.say_blocks(axis, &count)
         };
-        say().map_err(|refusal: Refusal| refusal.at("grid", location))
+        say().map_err(|refusal: Reason| refusal.at("grid", location))
     }
 
     /// How many threads a block has, where no tiled copy or product says it.
@@ -298,7 +298,7 @@ impl Build {
     #[track_caller]
     pub fn size(&self, text: &str) -> Result<Expr, KernelError> {
         let read = self.core().names.expr(text);
-        read.map_err(|error| Refusal::Layout(error).at("size", Location::caller()))
+        read.map_err(|error| Reason::Layout(error).at("size", Location::caller()))
     }
 
     /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is at least the extent of
@@ -331,15 +331,15 @@ impl Build {
         self.core().digit(index, 1, modulus).map_err(|refusal| refusal.at("remainder", location))
     }
 
-    fn finish(self, name: &str) -> Result<Program, Refusal> {
+    fn finish(self, name: &str) -> Result<Program, Reason> {
         let mut core = self.core.into_inner();
-        let threads = core.threads.ok_or(Refusal::Unsaid {
+        let threads = core.threads.ok_or(Reason::Unsaid {
             what: "the number of threads",
             help: "say it with `k.threads(256)`, or use a tiled copy or product",
         })?;
         for (axis, block) in Axis::ALL.iter().zip(core.blocks) {
             if block.is_some() && core.grid[*axis as usize].is_none() {
-                return Err(Refusal::Unsaid {
+                return Err(Reason::Unsaid {
                     what: "the number of blocks",
                     help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
                 });

@@ -16,7 +16,7 @@ use crate::program::Source;
 /// Why a kernel cannot be what its text says.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum Reason {
     /// E0901: the algebra refused a layout.
     Layout(LayoutError),
     /// E0902: an instruction or a tiling refused.
@@ -121,22 +121,22 @@ pub enum Refusal {
     },
 }
 
-impl From<LayoutError> for Refusal {
-    fn from(error: LayoutError) -> Refusal {
-        Refusal::Layout(error)
+impl From<LayoutError> for Reason {
+    fn from(error: LayoutError) -> Reason {
+        Reason::Layout(error)
     }
 }
 
-impl From<AtomError> for Refusal {
-    fn from(error: AtomError) -> Refusal {
+impl From<AtomError> for Reason {
+    fn from(error: AtomError) -> Reason {
         match error {
-            AtomError::Layout(error) => Refusal::Layout(error),
-            error => Refusal::Atom(error),
+            AtomError::Layout(error) => Reason::Layout(error),
+            error => Reason::Atom(error),
         }
     }
 }
 
-impl Refusal {
+impl Reason {
     /// The refusal of a statement at a line.
     pub(crate) fn at(self, statement: &'static str, location: &'static Location<'static>) -> KernelError {
         KernelError(Box::new((self, Source { statement, location })))
@@ -145,13 +145,13 @@ impl Refusal {
 
 /// A refused kernel: why, at which statement, and on which line of its author's text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KernelError(Box<(Refusal, Source)>);
+pub struct KernelError(Box<(Reason, Source)>);
 
 impl From<LayoutError> for KernelError {
     /// What the algebra refused in the middle of a kernel, on the line of the `?`.
     #[track_caller]
     fn from(error: LayoutError) -> KernelError {
-        Refusal::from(error).at("layout", Location::caller())
+        Reason::from(error).at("layout", Location::caller())
     }
 }
 
@@ -159,13 +159,13 @@ impl From<AtomError> for KernelError {
     /// What an instruction or a tiling refused in the middle of a kernel, on the line of the `?`.
     #[track_caller]
     fn from(error: AtomError) -> KernelError {
-        Refusal::from(error).at("atom", Location::caller())
+        Reason::from(error).at("atom", Location::caller())
     }
 }
 
 impl KernelError {
     /// Why.
-    pub fn refusal(&self) -> &Refusal {
+    pub fn reason(&self) -> &Reason {
         &self.0.0
     }
 
@@ -176,77 +176,77 @@ impl KernelError {
 
     /// The stable code.
     pub fn code(&self) -> &'static str {
-        match self.refusal() {
-            Refusal::Layout(_) => "E0901",
-            Refusal::Atom(_) => "E0902",
-            Refusal::Outside { .. } => "E0903",
-            Refusal::Sizes { .. } => "E0904",
-            Refusal::Elements { .. } => "E0905",
-            Refusal::Open { .. } => "E0906",
-            Refusal::Width { .. } => "E0907",
-            Refusal::Twice { .. } => "E0908",
-            Refusal::Unsaid { .. } => "E0909",
-            Refusal::Instruction { .. } => "E0910",
-            Refusal::TooMuch { .. } => "E0911",
-            Refusal::Role { .. } => "E0912",
-            Refusal::Unwritten { .. } => "E0913",
-            Refusal::Arithmetic { .. } => "E0914",
+        match self.reason() {
+            Reason::Layout(_) => "E0901",
+            Reason::Atom(_) => "E0902",
+            Reason::Outside { .. } => "E0903",
+            Reason::Sizes { .. } => "E0904",
+            Reason::Elements { .. } => "E0905",
+            Reason::Open { .. } => "E0906",
+            Reason::Width { .. } => "E0907",
+            Reason::Twice { .. } => "E0908",
+            Reason::Unsaid { .. } => "E0909",
+            Reason::Instruction { .. } => "E0910",
+            Reason::TooMuch { .. } => "E0911",
+            Reason::Role { .. } => "E0912",
+            Reason::Unwritten { .. } => "E0913",
+            Reason::Arithmetic { .. } => "E0914",
         }
     }
 
     /// What would help.
     pub fn help(&self) -> Option<String> {
-        Some(match self.refusal() {
-            Refusal::Layout(error) => return error.help().map(|help| help.to_string()),
-            Refusal::Atom(error) => return error.help(),
-            Refusal::Outside { extent, .. } => {
+        Some(match self.reason() {
+            Reason::Layout(error) => return error.help().map(|help| help.to_string()),
+            Reason::Atom(error) => return error.help(),
+            Reason::Outside { extent, .. } => {
                 format!(
                     "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"
                 )
             }
-            Refusal::Sizes { .. } => "cut both by the same tile".to_string(),
-            Refusal::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
-            Refusal::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
-            Refusal::Width { .. } => {
+            Reason::Sizes { .. } => "cut both by the same tile".to_string(),
+            Reason::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
+            Reason::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
+            Reason::Width { .. } => {
                 "declare what the strides and extents are multiples of, or take a narrower instruction".to_string()
             }
-            Refusal::Twice { .. } => "one kernel has one grid and one number of threads".to_string(),
-            Refusal::Unsaid { help, .. } => (*help).to_string(),
-            Refusal::Instruction { .. } => "`Matrix` and the pages of `copy` list what kernels have".to_string(),
-            Refusal::TooMuch { .. } => "take smaller tiles or fewer stages".to_string(),
-            Refusal::Role { .. } => "declare it as an input, an output, or with `tensor` as both".to_string(),
-            Refusal::Unwritten { .. } => "fill the fragment, or load it, first".to_string(),
-            Refusal::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
+            Reason::Twice { .. } => "one kernel has one grid and one number of threads".to_string(),
+            Reason::Unsaid { help, .. } => (*help).to_string(),
+            Reason::Instruction { .. } => "`Matrix` and the pages of `copy` list what kernels have".to_string(),
+            Reason::TooMuch { .. } => "take smaller tiles or fewer stages".to_string(),
+            Reason::Role { .. } => "declare it as an input, an output, or with `tensor` as both".to_string(),
+            Reason::Unwritten { .. } => "fill the fragment, or load it, first".to_string(),
+            Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
         })
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Layout(error) => error.fmt(f),
-            Refusal::Atom(error) => error.fmt(f),
-            Refusal::Outside { tensor, coordinate, mode, extent } => {
+            Reason::Layout(error) => error.fmt(f),
+            Reason::Atom(error) => error.fmt(f),
+            Reason::Outside { tensor, coordinate, mode, extent } => {
                 write!(
                     f,
                     "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be less than {extent}"
                 )
             }
-            Refusal::Sizes { left, left_size, right, right_size } => {
+            Reason::Sizes { left, left_size, right, right_size } => {
                 write!(f, "{left} has {left_size} elements, {right} has {right_size}")
             }
-            Refusal::Elements { wanted, given } => write!(f, "elements of type {given} where {wanted} is wanted"),
-            Refusal::Open { what, layout } => write!(f, "{what} of {layout} must be known when the kernel is built"),
-            Refusal::Width { tensor, atom, elements, because } => {
+            Reason::Elements { wanted, given } => write!(f, "elements of type {given} where {wanted} is wanted"),
+            Reason::Open { what, layout } => write!(f, "{what} of {layout} must be known when the kernel is built"),
+            Reason::Width { tensor, atom, elements, because } => {
                 write!(f, "{atom} takes {elements} elements of {tensor} side by side, but {because}")
             }
-            Refusal::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
-            Refusal::Unsaid { what, .. } => write!(f, "{what} is not known yet"),
-            Refusal::Instruction { name, because } => write!(f, "{name}: {because}"),
-            Refusal::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
-            Refusal::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
-            Refusal::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
-            Refusal::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
+            Reason::Twice { what, first, second } => write!(f, "{what} is {first} here and {second} there"),
+            Reason::Unsaid { what, .. } => write!(f, "{what} is not known yet"),
+            Reason::Instruction { name, because } => write!(f, "{name}: {because}"),
+            Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
+            Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
+            Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
+            Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
         }
     }
 }
@@ -255,8 +255,18 @@ impl fmt::Display for KernelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = self.source();
         let (file, line, column) = (source.location.file(), source.location.line(), source.location.column());
-        write!(f, "{} at {file}:{line}:{column}: {}", source.statement, self.refusal())
+        write!(f, "{} at {file}:{line}:{column}: {}", source.statement, self.reason())
     }
 }
 
 impl Error for KernelError {}
+
+impl tilewright_layout::Refusal for KernelError {
+    fn code(&self) -> &'static str {
+        KernelError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        KernelError::help(self)
+    }
+}

@@ -9,7 +9,7 @@ pub mod ptx;
 
 pub use build::{Build, Flag, Fragment, Kernel, Num, Tensor, View};
 pub use element::{Element, ElementType};
-pub use error::{KernelError, Refusal};
+pub use error::{KernelError, Reason};
 pub use explanation::explanation;
 pub use program::Program;
 pub use program::scalar::reciprocal;

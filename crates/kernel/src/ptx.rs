@@ -117,6 +117,16 @@ impl fmt::Display for PtxError {
 
 impl Error for PtxError {}
 
+impl tilewright_layout::Refusal for PtxError {
+    fn code(&self) -> &'static str {
+        PtxError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        Some(PtxError::help(self))
+    }
+}
+
 /// The text of a program for a target.
 ///
 /// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits each), the scalars, and

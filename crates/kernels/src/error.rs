@@ -5,7 +5,7 @@ use std::fmt;
 
 use tilewright_atoms::AtomError;
 use tilewright_kernel::KernelError;
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Refusal};
 
 /// Why there is no plan for a kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,15 @@ pub enum PlanError {
         /// How many a launch takes.
         limit: i64,
     },
+    /// E0936: a kernel, a size or a type that the library does not have.
+    Unknown {
+        /// What it should be: `kernel`, `size`, `type`.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// What there is.
+        known: String,
+    },
     /// The algebra refused.
     Layout(LayoutError),
     /// An instruction or a tiling was refused.
@@ -84,6 +93,7 @@ impl PlanError {
             PlanError::Before { .. } => "E0933",
             PlanError::Shapes { .. } => "E0934",
             PlanError::TooLarge { .. } => "E0935",
+            PlanError::Unknown { .. } => "E0936",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -97,6 +107,7 @@ impl PlanError {
             PlanError::Overlap { .. } => "write to a layout that is injective".to_string(),
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
             PlanError::Shapes { .. } => "write both with one shape".to_string(),
+            PlanError::Unknown { known, .. } => format!("there are {known}"),
             PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
@@ -117,6 +128,7 @@ impl fmt::Display for PlanError {
                 write!(f, "the shapes {source} and {destination} are not cut at the same places")
             }
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
+            PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),
@@ -125,3 +137,13 @@ impl fmt::Display for PlanError {
 }
 
 impl Error for PlanError {}
+
+impl Refusal for PlanError {
+    fn code(&self) -> &'static str {
+        PlanError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        PlanError::help(self)
+    }
+}

@@ -7,6 +7,7 @@
 mod axes;
 mod error;
 mod explanation;
+mod library;
 mod planned;
 mod product;
 mod relayout;
@@ -15,6 +16,7 @@ mod tiled_add;
 pub use axes::Axis;
 pub use error::PlanError;
 pub use explanation::explanation;
+pub use library::{Entry, library, named};
 pub use planned::Planned;
 pub use product::product;
 pub use relayout::relayout;

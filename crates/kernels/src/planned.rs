@@ -11,11 +11,12 @@ pub struct Planned {
     plan: Vec<String>,
     bytes: i64,
     operations: i64,
+    sizes: Vec<(&'static str, i64)>,
 }
 
 impl Planned {
     pub(crate) fn new(kernel: Kernel, plan: Vec<String>) -> Planned {
-        Planned { kernel, plan, bytes: 0, operations: 0 }
+        Planned { kernel, plan, bytes: 0, operations: 0, sizes: Vec::new() }
     }
 
     pub(crate) fn moving(self, bytes: i64) -> Planned {
@@ -24,6 +25,15 @@ impl Planned {
 
     pub(crate) fn computing(self, operations: i64) -> Planned {
         Planned { operations, ..self }
+    }
+
+    pub(crate) fn sized(self, sizes: &[(&'static str, i64)]) -> Planned {
+        Planned { sizes: sizes.to_vec(), ..self }
+    }
+
+    /// The sizes with which it is launched: those that the kernel does not know yet.
+    pub fn sizes(&self) -> &[(&'static str, i64)] {
+        &self.sizes
     }
 
     /// The kernel.

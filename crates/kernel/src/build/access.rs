@@ -9,7 +9,7 @@ use tilewright_layout::{Coordinate, Extent, ModePath, Stride};
 
 use super::core::Core;
 use super::tensor::View;
-use crate::error::Refusal;
+use crate::error::Reason;
 use crate::program::memory::{Access, Cache, Space};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
@@ -29,30 +29,30 @@ struct Family {
     members: Vec<(i64, usize)>,
 }
 
-fn evaluated(error: tilewright_layout::LayoutError) -> Refusal {
-    Refusal::Layout(error)
+fn evaluated(error: tilewright_layout::LayoutError) -> Reason {
+    Reason::Layout(error)
 }
 
 impl View<'_> {
     /// How many elements the view has.
-    pub(crate) fn count(&self) -> Result<usize, Refusal> {
-        let open = || Refusal::Open { what: "the number of elements", layout: self.text() };
+    pub(crate) fn count(&self) -> Result<usize, Reason> {
+        let open = || Reason::Open { what: "the number of elements", layout: self.text() };
         let size = self.layout.size().known().ok_or_else(open)?;
         usize::try_from(size).map_err(|_| open())
     }
 
     /// The offset of an element, in elements from the beginning of the buffer, before the swizzle.
-    pub(crate) fn offset_of(&self, index: usize) -> Result<Expr, Refusal> {
+    pub(crate) fn offset_of(&self, index: usize) -> Result<Expr, Reason> {
         let value = self.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
         Stride::plus(&self.offset, &value)
-            .ok_or(Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))
+            .ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))
     }
 
     /// The coordinate of an element in the whole tensor.
-    fn coordinate_of(&self, index: usize) -> Result<Coordinate<Expr>, Refusal> {
+    fn coordinate_of(&self, index: usize) -> Result<Coordinate<Expr>, Reason> {
         let value = self.place.layout.eval(&Expr::from(index as i64)).map_err(evaluated)?;
         let overflow = tilewright_layout::LayoutError::Overflow { op: "coordinate" };
-        self.place.start.plus(&value).ok_or(Refusal::Layout(overflow))
+        self.place.start.plus(&value).ok_or(Reason::Layout(overflow))
     }
 
     /// How many elements side by side stay side by side behind the swizzle.
@@ -68,7 +68,7 @@ impl View<'_> {
     }
 
     /// The accesses that take the part, each of at most `most` elements, a power of two.
-    pub(crate) fn pieces(&self, most: u32) -> Result<Vec<Piece>, Refusal> {
+    pub(crate) fn pieces(&self, most: u32) -> Result<Vec<Piece>, Reason> {
         let count = self.count()?;
         let mut families: Vec<Family> = Vec::new();
         for index in 0..count {
@@ -105,7 +105,7 @@ impl View<'_> {
                 }
                 let offset = Stride::plus(&family.base, &Expr::from(first));
                 let offset =
-                    offset.ok_or(Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
+                    offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
                 let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
                 pieces.push(Piece { elements, offset });
                 at += width;
@@ -117,7 +117,7 @@ impl View<'_> {
 
     /// Whether all elements of an access exist, or none: those that go along a mode of the tensor begin at a multiple of
     /// their number, and the extent of the mode is one.
-    fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Refusal> {
+    fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Reason> {
         if self.is_shared() {
             return Ok(true);
         }
@@ -149,7 +149,7 @@ impl View<'_> {
     }
 
     /// What must hold for an access to exist: a number that must be less than an extent, each. None that is shown.
-    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<(usize, Expr, Expr)>, Refusal> {
+    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<(usize, Expr, Expr)>, Reason> {
         if self.is_shared() {
             return Ok(Vec::new());
         }
@@ -170,11 +170,11 @@ impl View<'_> {
     }
 
     /// The address of an access: the register, if any, and bytes that are added.
-    pub(crate) fn address(&self, core: &mut Core, offset: &Expr) -> Result<(Option<Register>, i64), Refusal> {
+    pub(crate) fn address(&self, core: &mut Core, offset: &Expr) -> Result<(Option<Register>, i64), Reason> {
         let bytes = i64::from(self.element.bytes());
         let shared = core.buffers[self.buffer.index()].space == Space::Shared;
         let width = if shared { Width::Bits32 } else { Width::Bits64 };
-        let overflow = || Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
+        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
         if let Some(swizzle) = self.map {
             if let Some(known) = offset.known() {
                 return Ok((None, swizzle.apply(known) * bytes));
@@ -282,8 +282,8 @@ fn permuted(
     swizzle: tilewright_layout::Swizzle,
     bytes: i64,
     width: Width,
-) -> Result<(Option<Register>, i64), Refusal> {
-    let overflow = || Refusal::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
+) -> Result<(Option<Register>, i64), Reason> {
+    let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "address" });
     let whole = |core: &mut Core| {
         let at = core.lower(offset, width)?;
         let at = swizzled(core, at, swizzle, width);

@@ -11,7 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use super::Build;
 use super::core::{Core, Scope, Slot};
 use super::number::Flag;
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::register::{Register, Width};
 use crate::program::{Branch, Carried, Chosen, Loop, Source, Step};
 
@@ -23,7 +23,7 @@ struct Unit {
 
 impl Core {
     /// The registers that hold the fragments, those of narrow elements as whole words where they can be.
-    fn units(&mut self) -> Result<Vec<(Unit, Register)>, Refusal> {
+    fn units(&mut self) -> Result<Vec<(Unit, Register)>, Reason> {
         let mut units = Vec::new();
         for cell in 0..self.cells.len() {
             let bits = self.cells[cell].bits;
@@ -62,7 +62,7 @@ impl Core {
         }
     }
 
-    fn unit_register(&mut self, unit: &Unit, width: Width) -> Result<Register, Refusal> {
+    fn unit_register(&mut self, unit: &Unit, width: Width) -> Result<Register, Reason> {
         match unit.slots.as_slice() {
             [one] if width != Width::Bits32 || self.cells[unit.cell].bits >= 32 => {
                 self.element_register(unit.cell, *one)
@@ -97,7 +97,7 @@ impl Build {
         body: impl FnOnce(Expr) -> Result<(), KernelError>,
     ) -> Result<(), KernelError> {
         let location = Location::caller();
-        let refuse = |refusal: Refusal| refusal.at("range", location);
+        let refuse = |refusal: Reason| refusal.at("range", location);
         let count = count.into();
         let (units, from, to, index, source) = {
             let mut core = self.core();
@@ -196,7 +196,7 @@ impl Build {
         otherwise: impl FnOnce() -> Result<(), KernelError>,
         location: &'static Location<'static>,
     ) -> Result<(), KernelError> {
-        let refuse = |refusal: Refusal| refusal.at(statement, location);
+        let refuse = |refusal: Reason| refusal.at(statement, location);
         let (units, source) = {
             let mut core = self.core();
             core.begin(Source { statement, location });

@@ -12,7 +12,7 @@ use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::{Num, width_of};
 use super::tensor::View;
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::Source;
 use crate::program::memory::{Access, Cache, Role, Space};
 use crate::program::operation::{Binary, Number, Operation};
@@ -39,7 +39,7 @@ enum Kind {
     StoreMatrix { count: u32, transposed: bool },
 }
 
-fn kind_of(atom: &CopyAtom) -> Result<Kind, Refusal> {
+fn kind_of(atom: &CopyAtom) -> Result<Kind, Reason> {
     let name = atom.name();
     let number = |from: &str| -> Option<u32> {
         let rest = name.split_once(from)?.1;
@@ -70,7 +70,7 @@ fn kind_of(atom: &CopyAtom) -> Result<Kind, Refusal> {
         return Ok(Kind::StoreMatrix { count: count.unwrap_or(1), transposed });
     }
     let because = "copies of kernels are UniversalCopy, AutoVectorizingCopy, SM80_CP_ASYNC, LDSM and STSM".to_string();
-    Err(Refusal::Instruction { name: name.to_string(), because })
+    Err(Reason::Instruction { name: name.to_string(), because })
 }
 
 /// A tensor in memory or in registers: what `copy` takes.
@@ -109,11 +109,11 @@ impl Core {
         view: &View<'_>,
         conditions: &[(usize, tilewright_layout::symbolic::Expr, tilewright_layout::symbolic::Expr)],
         edge: Edge,
-    ) -> Result<Option<Register>, Refusal> {
+    ) -> Result<Option<Register>, Reason> {
         let mut guard = None;
         for (mode, at, extent) in conditions {
             if edge == Edge::Proved {
-                return Err(Refusal::Outside {
+                return Err(Reason::Outside {
                     tensor: self.buffers[view.buffer.index()].name.clone(),
                     coordinate: at.to_string(),
                     mode: *mode,
@@ -175,7 +175,7 @@ impl Core {
         guard: Option<Register>,
         cell: usize,
         slots: &[usize],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         let bits = self.cells[cell].bits;
         let mut inputs: Vec<Register> = address.into_iter().collect();
         if bits >= access.bits {
@@ -197,20 +197,20 @@ impl Core {
 }
 
 impl<'k> View<'k> {
-    fn readable(&self) -> Result<(), Refusal> {
+    fn readable(&self) -> Result<(), Reason> {
         let core = self.build.core();
         let buffer = &core.buffers[self.buffer.index()];
         match buffer.role {
-            Role::Output => Err(Refusal::Role { tensor: buffer.name.clone(), tried: "read: it is an output" }),
+            Role::Output => Err(Reason::Role { tensor: buffer.name.clone(), tried: "read: it is an output" }),
             _ => Ok(()),
         }
     }
 
-    fn writable(&self) -> Result<(), Refusal> {
+    fn writable(&self) -> Result<(), Reason> {
         let core = self.build.core();
         let buffer = &core.buffers[self.buffer.index()];
         match buffer.role {
-            Role::Input => Err(Refusal::Role { tensor: buffer.name.clone(), tried: "written: it is an input" }),
+            Role::Input => Err(Reason::Role { tensor: buffer.name.clone(), tried: "written: it is an input" }),
             _ => Ok(()),
         }
     }
@@ -244,7 +244,7 @@ impl<'k> View<'k> {
             self.read_into(&fragment, 128, edge)?;
             Ok(fragment)
         };
-        load().map_err(|refusal: Refusal| refusal.at(statement, location))
+        load().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 
     /// Writes a fragment of the same shape to the view, in the widest accesses that its layout allows.
@@ -267,13 +267,13 @@ impl<'k> View<'k> {
         self.write_from(fragment, 128, Edge::Predicated).map_err(|refusal| refusal.at("store_predicated", location))
     }
 
-    fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Refusal> {
+    fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
         if fragment.element != self.element {
-            return Err(Refusal::Elements { wanted: self.element, given: fragment.element });
+            return Err(Reason::Elements { wanted: self.element, given: fragment.element });
         }
         let count = self.count()?;
         if count != fragment.size() {
-            return Err(Refusal::Sizes {
+            return Err(Reason::Sizes {
                 left: self.text(),
                 left_size: count.to_string(),
                 right: fragment.layout.to_string(),
@@ -283,7 +283,7 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Refusal> {
+    fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.readable()?;
         let slots = fragment.slots()?;
@@ -295,7 +295,7 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    fn write_from(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Refusal> {
+    fn write_from(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.writable()?;
         let slots = fragment.slots()?;
@@ -308,7 +308,7 @@ impl<'k> View<'k> {
     }
 
     /// The access of a piece, its address, and the predicate under which it exists.
-    fn one(&self, piece: &Piece, edge: Edge) -> Result<(Access, Option<Register>, Option<Register>), Refusal> {
+    fn one(&self, piece: &Piece, edge: Edge) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
         let conditions = self.conditions(piece)?;
         let mut core = self.build.core();
         let guard = core.guard(self, &conditions, edge)?;
@@ -363,7 +363,7 @@ impl Build {
         source: &impl Tensor<'k>,
         destination: &impl Tensor<'k>,
         edge: Edge,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         let cut = |view: &View<'k>, end: CopyEnd| view.partition_copy(copy, end);
         let kind = kind_of(copy.atom())?;
         match (source.as_view(), destination.as_view(), source.as_fragment(), destination.as_fragment()) {
@@ -398,7 +398,7 @@ impl Build {
         from: &View<'k>,
         to: &View<'k>,
         edge: Edge,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         match kind {
             Kind::Move(bits) => {
                 let fragment = from.fragment_like(from.element)?;
@@ -419,7 +419,7 @@ impl Build {
         bits: u32,
         past_first_level: bool,
         edge: Edge,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         let spaces = (from.is_shared(), to.is_shared());
         if spaces != (false, true) || from.element != to.element {
             return Err(not_for_these(atom));
@@ -428,7 +428,7 @@ impl Build {
         let each = bits / from.element.bits();
         let (sources, targets) = (from.pieces(each)?, to.pieces(each)?);
         let narrow = |view: &View<'k>, pieces: &[Piece]| {
-            pieces.iter().any(|piece| piece.elements.len() as u32 != each).then(|| Refusal::Width {
+            pieces.iter().any(|piece| piece.elements.len() as u32 != each).then(|| Reason::Width {
                 tensor: view.text(),
                 atom: atom.name().to_string(),
                 elements: each,
@@ -440,7 +440,7 @@ impl Build {
         }
         for source in &sources {
             let target =
-                targets.iter().find(|target| target.elements == source.elements).ok_or_else(|| Refusal::Width {
+                targets.iter().find(|target| target.elements == source.elements).ok_or_else(|| Reason::Width {
                     tensor: to.text(),
                     atom: atom.name().to_string(),
                     elements: each,
@@ -464,7 +464,7 @@ impl Build {
         to: &Fragment<'k>,
         count: u32,
         transposed: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         self.same_matrices(from, to, count)?;
         let slots = to.slots()?;
         let each = (32 / to.element.bits()) as usize;
@@ -489,7 +489,7 @@ impl Build {
         to: &View<'k>,
         count: u32,
         transposed: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         self.same_matrices(to, from, count)?;
         let slots = from.slots()?;
         let each = (32 / from.element.bits()) as usize;
@@ -507,11 +507,11 @@ impl Build {
         Ok(())
     }
 
-    fn same_matrices<'k>(&'k self, view: &View<'k>, fragment: &Fragment<'k>, count: u32) -> Result<(), Refusal> {
+    fn same_matrices<'k>(&'k self, view: &View<'k>, fragment: &Fragment<'k>, count: u32) -> Result<(), Reason> {
         let each = (32 / fragment.element.bits()).max(1) as usize * count as usize;
         let rows = view.count()? / (128 / view.element.bits() as usize).max(1);
         if fragment.size() % each != 0 || fragment.size() / each != rows {
-            return Err(Refusal::Sizes {
+            return Err(Reason::Sizes {
                 left: view.text(),
                 left_size: format!("{rows} rows of 16 bytes"),
                 right: fragment.layout.to_string(),
@@ -522,10 +522,10 @@ impl Build {
     }
 
     /// The row of 16 bytes that each lane names, for each instruction.
-    fn rows<'k>(&'k self, view: &View<'k>, count: u32) -> Result<Vec<(Access, Option<Register>)>, Refusal> {
+    fn rows<'k>(&'k self, view: &View<'k>, count: u32) -> Result<Vec<(Access, Option<Register>)>, Reason> {
         let each = 128 / view.element.bits();
         let space = self.core().buffers[view.buffer.index()].space;
-        let refusal = |because: &str| Refusal::Width {
+        let refusal = |because: &str| Reason::Width {
             tensor: view.text(),
             atom: "a matrix instruction".to_string(),
             elements: each,
@@ -602,8 +602,8 @@ impl Build {
     }
 }
 
-fn not_for_these(atom: &CopyAtom) -> Refusal {
-    Refusal::Instruction {
+fn not_for_these(atom: &CopyAtom) -> Reason {
+    Reason::Instruction {
         name: atom.name().to_string(),
         because: "it does not copy between these memories".to_string(),
     }

@@ -14,7 +14,7 @@ use super::core::{Core, Slot};
 use super::number::Num;
 use super::tensor::{View, known_shape};
 use crate::element::Element;
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::Source;
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
@@ -46,10 +46,10 @@ impl Core {
     }
 
     /// The register in which an element is alone: of 16 bits for elements of 8.
-    pub(crate) fn element_register(&mut self, cell: usize, at: usize) -> Result<Register, Refusal> {
+    pub(crate) fn element_register(&mut self, cell: usize, at: usize) -> Result<Register, Reason> {
         let bits = self.cells[cell].bits;
         match self.cells[cell].slots[at] {
-            Slot::Empty => Err(Refusal::Unwritten { element: at }),
+            Slot::Empty => Err(Reason::Unwritten { element: at }),
             Slot::Whole(register) => Ok(register),
             Slot::Part(word, part) => Ok(self.part_of(word, bits, part)),
         }
@@ -72,7 +72,7 @@ impl Core {
     }
 
     /// A word of 32 bits of the given elements, in order; as it is where they are one already.
-    pub(crate) fn word_of(&mut self, cell: usize, elements: &[usize]) -> Result<Register, Refusal> {
+    pub(crate) fn word_of(&mut self, cell: usize, elements: &[usize]) -> Result<Register, Reason> {
         let bits = self.cells[cell].bits;
         let slots: Vec<Slot> = elements.iter().map(|at| self.cells[cell].slots[*at]).collect();
         if let Some(Slot::Part(word, 0)) = slots.first().copied()
@@ -142,7 +142,7 @@ impl<'k> Fragment<'k> {
     }
 
     /// The places of the elements among the registers, by index.
-    pub(crate) fn slots(&self) -> Result<Vec<usize>, Refusal> {
+    pub(crate) fn slots(&self) -> Result<Vec<usize>, Reason> {
         (0..self.layout.size()).map(|index| Ok(self.start + self.layout.eval(&index)? as usize)).collect()
     }
 
@@ -156,7 +156,7 @@ impl<'k> Fragment<'k> {
         let inside =
             layout.range().is_ok_and(|(least, greatest)| least >= 0 && self.start + (greatest as usize) < count);
         if !inside {
-            let refusal = Refusal::Sizes {
+            let refusal = Reason::Sizes {
                 left: layout.to_string(),
                 left_size: layout.cosize().map(|cosize| cosize.to_string()).unwrap_or_default(),
                 right: "the fragment".to_string(),
@@ -174,7 +174,7 @@ impl<'k> Fragment<'k> {
     pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
         let location = std::panic::Location::caller();
         let (layout, offset) =
-            self.layout.slice_and_offset(&at.into()).map_err(|error| Refusal::from(error).at("slice", location))?;
+            self.layout.slice_and_offset(&at.into()).map_err(|error| Reason::from(error).at("slice", location))?;
         Ok(Fragment { start: self.start + offset as usize, layout, ..self.clone() })
     }
 
@@ -190,7 +190,7 @@ impl<'k> Fragment<'k> {
             self.slots()?
                 .into_iter()
                 .map(|slot| Ok(Num::new(self.build, core.element_register(self.cell, slot)?, self.element)))
-                .collect::<Result<Vec<_>, Refusal>>()
+                .collect::<Result<Vec<_>, Reason>>()
         };
         read().map_err(|refusal| refusal.at("numbers", location))
     }
@@ -233,9 +233,9 @@ impl<'k> Fragment<'k> {
         self.put(values).map_err(|refusal| refusal.at("set", location))
     }
 
-    pub(crate) fn put(&self, values: &[Num<'k>]) -> Result<(), Refusal> {
+    pub(crate) fn put(&self, values: &[Num<'k>]) -> Result<(), Reason> {
         if values.len() != self.size() {
-            return Err(Refusal::Sizes {
+            return Err(Reason::Sizes {
                 left: "the fragment".to_string(),
                 left_size: self.size().to_string(),
                 right: "the list of numbers".to_string(),
@@ -243,7 +243,7 @@ impl<'k> Fragment<'k> {
             });
         }
         if let Some(other) = values.iter().find(|value| value.element() != self.element) {
-            return Err(Refusal::Elements { wanted: self.element, given: other.element() });
+            return Err(Reason::Elements { wanted: self.element, given: other.element() });
         }
         let slots = self.slots()?;
         let mut core = self.build.core();
@@ -276,7 +276,7 @@ impl<'k> Fragment<'k> {
         let location = std::panic::Location::caller();
         let (mine, others) = (self.numbers()?, other.numbers()?);
         if mine.len() != others.len() {
-            let refusal = Refusal::Sizes {
+            let refusal = Reason::Sizes {
                 left: "the first fragment".to_string(),
                 left_size: mine.len().to_string(),
                 right: "the second".to_string(),
@@ -290,7 +290,7 @@ impl<'k> Fragment<'k> {
     }
 
     /// A new fragment of the same shape with these numbers.
-    fn like(&self, values: &[Num<'k>]) -> Result<Fragment<'k>, Refusal> {
+    fn like(&self, values: &[Num<'k>]) -> Result<Fragment<'k>, Reason> {
         let element = values.first().map_or(self.element, |value| value.element());
         let fragment = self.build.fragment_of(element, &self.layout.shape())?;
         fragment.put(values)?;
@@ -318,7 +318,7 @@ impl<'k> View<'k> {
         self.fragment_like(element).map_err(|refusal| refusal.at("fragment_of", location))
     }
 
-    pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Refusal> {
+    pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Reason> {
         // The order of memory where it is known; otherwise that of the modes. Both have the values of an instruction first.
         let like = self.layout.fragment_like().ok().and_then(|layout| layout.numbers(&Values::new()).ok());
         let layout = match like {
@@ -332,7 +332,7 @@ impl<'k> View<'k> {
 }
 
 impl Build {
-    pub(crate) fn fragment_of(&self, element: Element, shape: &Tree<i64>) -> Result<Fragment<'_>, Refusal> {
+    pub(crate) fn fragment_of(&self, element: Element, shape: &Tree<i64>) -> Result<Fragment<'_>, Reason> {
         let layout = Layout::compact(shape)?;
         let cell = self.core().new_cell(element.bits(), layout.size() as usize);
         Ok(Fragment { build: self, cell, element, start: 0, layout })
@@ -348,6 +348,6 @@ impl Build {
             let shape: Tree<i64> = shape.parse()?;
             self.fragment_of(element, &shape)
         };
-        make().map_err(|refusal: Refusal| refusal.at("register", location))
+        make().map_err(|refusal: Reason| refusal.at("register", location))
     }
 }

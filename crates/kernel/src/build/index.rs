@@ -7,7 +7,7 @@ use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Rounding, Symbol
 use tilewright_layout::{Extent, Stride, Truth};
 
 use super::core::{Core, Variable};
-use crate::error::Refusal;
+use crate::error::Reason;
 use crate::program::operation::{Axis, Binary, Comparison, Format, Number, Operation, Rounding as Round, Special};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
@@ -18,8 +18,8 @@ fn fits(expr: &Expr) -> bool {
         if least >= i64::from(i32::MIN) && greatest <= i64::from(i32::MAX))
 }
 
-fn overflow() -> Refusal {
-    Refusal::TooMuch { what: "terms in an index", asked: 257, limit: 256 }
+fn overflow() -> Reason {
+    Reason::TooMuch { what: "terms in an index", asked: 257, limit: 256 }
 }
 
 /// The expression that a node is.
@@ -61,9 +61,9 @@ impl Core {
     }
 
     /// The number of the thread in its block.
-    pub(crate) fn thread(&mut self) -> Result<Expr, Refusal> {
+    pub(crate) fn thread(&mut self) -> Result<Expr, Reason> {
         let help = "say how many threads a block has: `k.threads(256)`, or use a tiled copy or product first";
-        let threads = self.threads.ok_or(Refusal::Unsaid { what: "the number of threads", help })?;
+        let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         if let Some(number) = self.thread {
             return Ok(Expr::from(self.variables[number].parameter.clone()));
         }
@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Says how many blocks there are along an axis.
-    pub(crate) fn say_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Refusal> {
+    pub(crate) fn say_blocks(&mut self, axis: Axis, count: &Expr) -> Result<(), Reason> {
         match &self.grid[axis as usize] {
             None => {
                 self.grid[axis as usize] = Some(count.clone());
@@ -101,7 +101,7 @@ impl Core {
                 Ok(())
             }
             Some(known) if known.same(count) == Truth::Proved => Ok(()),
-            Some(known) => Err(Refusal::Twice {
+            Some(known) => Err(Reason::Twice {
                 what: format!("the number of blocks along {axis:?}"),
                 first: known.to_string(),
                 second: count.to_string(),
@@ -110,7 +110,7 @@ impl Core {
     }
 
     /// The digit `(number / divisor) % modulus` of a number, as a variable; the number itself where it has no other digits.
-    pub(crate) fn digit(&mut self, number: &Expr, divisor: i64, modulus: i64) -> Result<Expr, Refusal> {
+    pub(crate) fn digit(&mut self, number: &Expr, divisor: i64, modulus: i64) -> Result<Expr, Reason> {
         if modulus == 1 {
             return Ok(Expr::from(0));
         }
@@ -136,16 +136,16 @@ impl Core {
     }
 
     /// `number / divisor`, as a variable.
-    pub(crate) fn rest(&mut self, number: &Expr, divisor: i64) -> Result<Expr, Refusal> {
+    pub(crate) fn rest(&mut self, number: &Expr, divisor: i64) -> Result<Expr, Reason> {
         if let Some(known) = number.known() {
             return Ok(Expr::from(known / divisor));
         }
         let (Some(0..), Some(greatest)) = number.range() else {
-            return Err(Refusal::Open { what: "the range", layout: number.to_string() });
+            return Err(Reason::Open { what: "the range", layout: number.to_string() });
         };
         if greatest > i64::from(i32::MAX) {
             let (asked, limit) = (greatest.unsigned_abs(), i32::MAX as u64);
-            return Err(Refusal::TooMuch { what: "values of an index", asked, limit });
+            return Err(Reason::TooMuch { what: "values of an index", asked, limit });
         }
         let key = (number.clone(), divisor, 0);
         if let Some(known) = self.digits.get(&key) {
@@ -188,11 +188,11 @@ impl Core {
     }
 
     /// The register that has the value of an expression; in 32 bits only if it fits.
-    pub(crate) fn lower(&mut self, expr: &Expr, width: Width) -> Result<Register, Refusal> {
+    pub(crate) fn lower(&mut self, expr: &Expr, width: Width) -> Result<Register, Reason> {
         self.lower_node(&expr.node(), width)
     }
 
-    fn lower_node(&mut self, node: &Node, width: Width) -> Result<Register, Refusal> {
+    fn lower_node(&mut self, node: &Node, width: Width) -> Result<Register, Reason> {
         let expr = expr_of(node).ok_or_else(overflow)?;
         if let Some(known) = expr.known() {
             let bits = if width == Width::Bits32 { u64::from(known as u32) } else { known as u64 };
@@ -220,7 +220,7 @@ impl Core {
         Ok(register)
     }
 
-    fn computed(&mut self, node: &Node, width: Width) -> Result<Register, Refusal> {
+    fn computed(&mut self, node: &Node, width: Width) -> Result<Register, Reason> {
         let signed = if width == Width::Bits32 { Number::I32 } else { Number::I64 };
         match node {
             Node::Integer(value) => Ok(self.constant(*value as u64, width)),
@@ -312,7 +312,7 @@ impl Core {
     }
 
     /// A product of what moves and what the launch knows.
-    fn multiplied(&mut self, node: &Node, moving: &Expr, launched: &Expr, width: Width) -> Result<Register, Refusal> {
+    fn multiplied(&mut self, node: &Node, moving: &Expr, launched: &Expr, width: Width) -> Result<Register, Reason> {
         if width == Width::Bits32 {
             let factor = self.lower_node(node, width)?;
             if let Some(by) = launched.known().filter(|by| *by > 0 && (*by as u64).is_power_of_two()) {
@@ -331,7 +331,7 @@ impl Core {
         Ok(self.pure(Operation::Binary(Binary::Multiply, Number::I64), [factor, by], width))
     }
 
-    fn quotient(&mut self, n: &Node, d: &Node, rounding: Rounding, width: Width) -> Result<Register, Refusal> {
+    fn quotient(&mut self, n: &Node, d: &Node, rounding: Rounding, width: Width) -> Result<Register, Reason> {
         let (n_expr, d_expr) = (expr_of(n).ok_or_else(overflow)?, expr_of(d).ok_or_else(overflow)?);
         let not_negative = matches!(n_expr.range().0, Some(0..));
         let up = rounding == Rounding::Up;
@@ -366,7 +366,7 @@ impl Core {
             n = self.pure(Operation::Binary(Binary::Add, number), [n, last], width);
         }
         if rounding == Rounding::Down && !not_negative {
-            return Err(Refusal::Instruction {
+            return Err(Reason::Instruction {
                 name: n_expr.to_string(),
                 because: "an index that may be negative is divided".to_string(),
             });
@@ -398,7 +398,7 @@ impl Core {
     }
 
     /// A predicate that is true where `a < b`.
-    pub(crate) fn less(&mut self, a: &Expr, b: &Expr) -> Result<Register, Refusal> {
+    pub(crate) fn less(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
         let narrow = fits(a) && fits(b);
         let (width, number) = if narrow { (Width::Bits32, Number::I32) } else { (Width::Bits64, Number::I64) };
         let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);

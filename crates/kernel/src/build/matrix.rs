@@ -11,7 +11,7 @@ use super::Build;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::arithmetic;
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::Source;
 use crate::program::operation::{Matrix, Operation};
 use crate::program::register::{Register, Width};
@@ -34,7 +34,7 @@ fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
 
 impl Core {
     /// Where this thread is among the threads of a tiled product: (ThrV, ThrM, ThrN, ThrK).
-    pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma) -> Result<Vec<Expr>, Refusal> {
+    pub(crate) fn mma_coordinate(&mut self, mma: &TiledMma) -> Result<Vec<Expr>, Reason> {
         let thread = self.thread()?;
         let coordinate = mma.thread_coordinate(&thread)?;
         let sizes = mma.thread_layout().shape();
@@ -52,7 +52,7 @@ impl Core {
     }
 
     /// An expression as a variable below a known number.
-    fn named(&mut self, expr: &Expr, size: i64) -> Result<Expr, Refusal> {
+    fn named(&mut self, expr: &Expr, size: i64) -> Result<Expr, Reason> {
         let key = (expr.clone(), 1, -size);
         if let Some(known) = self.digits.get(&key) {
             return Ok(known.clone());
@@ -64,7 +64,7 @@ impl Core {
     }
 
     /// The coordinate of a number in a shape, first mode fastest, each digit a variable.
-    pub(crate) fn digits_of(&mut self, number: &Expr, shape: &Tree<i64>) -> Result<Tree<Expr>, Refusal> {
+    pub(crate) fn digits_of(&mut self, number: &Expr, shape: &Tree<i64>) -> Result<Tree<Expr>, Reason> {
         let mut below = 1_i64;
         shape.try_map(|extent| {
             let digit = self.digit(number, below, *extent);
@@ -74,10 +74,10 @@ impl Core {
     }
 
     /// Says how many threads a block has.
-    pub(crate) fn say_threads(&mut self, threads: i64) -> Result<(), Refusal> {
+    pub(crate) fn say_threads(&mut self, threads: i64) -> Result<(), Reason> {
         let limit = 1024;
         if !(1..=limit).contains(&threads) {
-            return Err(Refusal::TooMuch { what: "threads", asked: threads.unsigned_abs(), limit: limit as u64 });
+            return Err(Reason::TooMuch { what: "threads", asked: threads.unsigned_abs(), limit: limit as u64 });
         }
         match self.threads {
             None => {
@@ -85,7 +85,7 @@ impl Core {
                 Ok(())
             }
             Some(known) if i64::from(known) == threads => Ok(()),
-            Some(known) => Err(Refusal::Twice {
+            Some(known) => Err(Reason::Twice {
                 what: "the number of threads".to_string(),
                 first: known.to_string(),
                 second: threads.to_string(),
@@ -102,7 +102,7 @@ impl<'k> Fragment<'k> {
     pub fn retile(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Fragment<'k>, KernelError> {
         let location = std::panic::Location::caller();
         let layout: Layout =
-            copy.retile(end, &self.layout).map_err(|error| Refusal::from(error).at("retile", location))?;
+            copy.retile(end, &self.layout).map_err(|error| Reason::from(error).at("retile", location))?;
         Ok(Fragment { layout, ..self.clone() })
     }
 }
@@ -134,12 +134,12 @@ impl Build {
         a: &Fragment<'k>,
         b: &Fragment<'k>,
         c: &Fragment<'k>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         let mode = |fragment: &Fragment<'k>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
         let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
         for (what, fragment, shape) in [("B", b, [n, k]), ("C", c, [m, n]), ("D", d, [m, n])] {
             if [mode(fragment, 1), mode(fragment, 2)] != shape {
-                return Err(Refusal::Sizes {
+                return Err(Reason::Sizes {
                     left: format!("{what}, {}", fragment.layout),
                     left_size: format!("({},{})", mode(fragment, 1), mode(fragment, 2)),
                     right: "the product of the other operands".to_string(),
@@ -187,15 +187,15 @@ impl Build {
         b: &Fragment<'k>,
         c: &Fragment<'k>,
         [m, n, k]: [i64; 3],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Reason> {
         let because =
-            |because: &str| Refusal::Instruction { name: atom.name().to_string(), because: because.to_string() };
+            |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
         if atom.threads().size() != 1 || atom.shape() != [1, 1, 1] {
             return Err(because("kernels have mma.sync and UniversalFMA"));
         }
         let number = arithmetic(d.element).ok_or(because("numbers of this type are stored, not computed with"))?;
         if [a.element, b.element, c.element].iter().any(|element| *element != d.element) {
-            return Err(Refusal::Elements { wanted: d.element, given: a.element });
+            return Err(Reason::Elements { wanted: d.element, given: a.element });
         }
         let (a_slots, b_slots, c_slots, d_slots) = (a.slots()?, b.slots()?, c.slots()?, d.slots()?);
         let mut core = self.core();
@@ -216,17 +216,17 @@ impl Build {
 
 impl Core {
     /// The slots of the values of one instruction.
-    fn values_of(&self, fragment: &Fragment<'_>, at: [usize; 2]) -> Result<Vec<usize>, Refusal> {
+    fn values_of(&self, fragment: &Fragment<'_>, at: [usize; 2]) -> Result<Vec<usize>, Reason> {
         let values = fragment.layout.mode(0).map_or(1, |mode| mode.size());
         let rows = fragment.layout.mode(1).map_or(1, |mode| mode.size());
         let from = values * (at[0] as i64 + rows * at[1] as i64);
         (from..from + values).map(|index| Ok(fragment.start + fragment.layout.eval(&index)? as usize)).collect()
     }
 
-    fn words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], count: usize) -> Result<Vec<Register>, Refusal> {
+    fn words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], count: usize) -> Result<Vec<Register>, Reason> {
         let values = self.values_of(fragment, at)?;
         if values.len() % count != 0 || values.len() / count * fragment.element.bits() as usize % 32 != 0 {
-            return Err(Refusal::Sizes {
+            return Err(Reason::Sizes {
                 left: fragment.layout.to_string(),
                 left_size: format!("{} values of {}", values.len(), fragment.element),
                 right: "the instruction".to_string(),
@@ -242,7 +242,7 @@ impl Core {
             .collect()
     }
 
-    fn set_words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], words: &[Register]) -> Result<(), Refusal> {
+    fn set_words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], words: &[Register]) -> Result<(), Reason> {
         let values = self.values_of(fragment, at)?;
         for (part, word) in values.chunks(values.len() / words.len()).zip(words) {
             match part {

@@ -9,7 +9,7 @@ use std::panic::Location;
 use super::Build;
 use super::core::Core;
 use crate::element::{Element, ElementType};
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::Source;
 use crate::program::operation::{Binary, Comparison, Format, Number, Operation, Rounding, Unary};
 use crate::program::register::{Register, Width};
@@ -137,7 +137,7 @@ impl<'k> Num<'k> {
         core.begin(Source { statement: name, location });
         let Some(number) = arithmetic(self.element) else {
             drop(core);
-            self.build.complain(Refusal::Arithmetic { operation: name, element: self.element }.at(name, location));
+            self.build.complain(Reason::Arithmetic { operation: name, element: self.element }.at(name, location));
             return self;
         };
         let register = core.pure(Operation::Unary(operation, number), [self.register], width_of(self.element));
@@ -150,9 +150,9 @@ impl<'k> Num<'k> {
         let mut core = self.build.core();
         core.begin(Source { statement: name, location });
         let refusal = match arithmetic(self.element) {
-            None => Refusal::Arithmetic { operation: name, element: self.element },
+            None => Reason::Arithmetic { operation: name, element: self.element },
             Some(_) if self.element != other.element => {
-                Refusal::Elements { wanted: self.element, given: other.element }
+                Reason::Elements { wanted: self.element, given: other.element }
             }
             Some(number) => {
                 let inputs = [self.register, other.register];
@@ -173,7 +173,7 @@ impl<'k> Num<'k> {
         let number = arithmetic(self.element).filter(|_| self.element == other.element);
         let Some(number) = number else {
             drop(core);
-            let refusal = Refusal::Elements { wanted: self.element, given: other.element };
+            let refusal = Reason::Elements { wanted: self.element, given: other.element };
             self.build.complain(refusal.at("compare", location));
             return self.build.flag(false);
         };
@@ -203,7 +203,7 @@ impl<'k> Num<'k> {
         let agree = self.element == b.element && self.element == c.element;
         let Some(number) = arithmetic(self.element).filter(|_| agree) else {
             drop(core);
-            let refusal = Refusal::Elements { wanted: self.element, given: b.element };
+            let refusal = Reason::Elements { wanted: self.element, given: b.element };
             self.build.complain(refusal.at("multiply_add", location));
             return self;
         };
@@ -310,7 +310,7 @@ impl<'k> Flag<'k> {
     pub fn select(self, yes: Num<'k>, no: Num<'k>) -> Num<'k> {
         let location = Location::caller();
         if yes.element != no.element {
-            let refusal = Refusal::Elements { wanted: yes.element, given: no.element };
+            let refusal = Reason::Elements { wanted: yes.element, given: no.element };
             self.build.complain(refusal.at("select", location));
             return yes;
         }

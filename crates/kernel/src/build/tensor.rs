@@ -14,12 +14,12 @@ use tilewright_layout::{
 
 use super::Build;
 use crate::element::Element;
-use crate::error::{KernelError, Refusal};
+use crate::error::{KernelError, Reason};
 use crate::program::memory::BufferId;
 
 /// Something that is done to a layout, whatever its strides are: the layout of the part, and where the part begins.
 pub(crate) trait Cut {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal>;
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason>;
 }
 
 /// Where the elements of a view are in the whole tensor.
@@ -57,7 +57,7 @@ struct ByTile<'a> {
 }
 
 impl Cut for ByTile<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.zipped_divide(self.tiler)?, D::zero()))
     }
 }
@@ -65,7 +65,7 @@ impl Cut for ByTile<'_> {
 struct ByTiler<'a>(&'a Tiler<Expr>);
 
 impl Cut for ByTiler<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.compose_tiler(self.0)?, D::zero()))
     }
 }
@@ -73,7 +73,7 @@ impl Cut for ByTiler<'_> {
 struct ByLayout<'a>(&'a Layout<Expr>);
 
 impl Cut for ByLayout<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.compose(self.0)?, D::zero()))
     }
 }
@@ -81,7 +81,7 @@ impl Cut for ByLayout<'_> {
 struct BySlice<'a>(&'a Coord<Expr>);
 
 impl Cut for BySlice<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok(layout.slice_and_offset(self.0)?)
     }
 }
@@ -89,7 +89,7 @@ impl Cut for BySlice<'_> {
 struct ByModes<'a>(&'a [usize]);
 
 impl Cut for ByModes<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.select(self.0)?, D::zero()))
     }
 }
@@ -97,7 +97,7 @@ impl Cut for ByModes<'_> {
 struct ByGroup(std::ops::Range<usize>);
 
 impl Cut for ByGroup {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         Ok((layout.group(self.0.clone())?, D::zero()))
     }
 }
@@ -105,11 +105,11 @@ impl Cut for ByGroup {
 struct ByCopy<'a> {
     copy: &'a TiledCopy,
     end: CopyEnd,
-    thread: &'a dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Refusal>,
+    thread: &'a dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Reason>,
 }
 
 impl Cut for ByCopy<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         let partition = self.copy.tidfrg(self.end, layout)?;
         let threads = partition.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
         let at = (self.thread)(&known_shape(&threads, || "the threads of a copy".to_string())?)?
@@ -123,11 +123,11 @@ impl Cut for ByCopy<'_> {
 struct ByMma<'a> {
     mma: &'a TiledMma,
     operand: Operand,
-    thread: &'a dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Refusal>,
+    thread: &'a dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Reason>,
 }
 
 impl Cut for ByMma<'_> {
-    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Refusal> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
         let partition = self.mma.thrfrg(self.operand, layout)?;
         // ((ThrV,(ThrX,ThrY)),(FrgV,(RestX,RestY,..)))
         let [x, y] = self.operand.modes();
@@ -146,9 +146,9 @@ impl Cut for ByMma<'_> {
 }
 
 /// A shape whose extents are known.
-pub(crate) fn known_shape(shape: &Tree<Expr>, layout: impl Fn() -> String) -> Result<Tree<i64>, Refusal> {
+pub(crate) fn known_shape(shape: &Tree<Expr>, layout: impl Fn() -> String) -> Result<Tree<i64>, Reason> {
     use tilewright_layout::Extent;
-    shape.try_map(|extent| extent.known().ok_or_else(|| Refusal::Open { what: "an extent", layout: layout() }))
+    shape.try_map(|extent| extent.known().ok_or_else(|| Reason::Open { what: "an extent", layout: layout() }))
 }
 
 impl<'k> View<'k> {
@@ -176,10 +176,10 @@ impl<'k> View<'k> {
         &self.layout
     }
 
-    pub(crate) fn cut(&self, by: &impl Cut) -> Result<View<'k>, Refusal> {
+    pub(crate) fn cut(&self, by: &impl Cut) -> Result<View<'k>, Reason> {
         let (layout, offset) = by.cut(&self.layout)?;
         let (place, start) = by.cut(&self.place.layout)?;
-        let sum = |error| Refusal::Layout(LayoutError::Overflow { op: error });
+        let sum = |error| Reason::Layout(LayoutError::Overflow { op: error });
         let offset = Stride::plus(&self.offset, &offset).ok_or_else(|| sum("offset"))?;
         let start = self.place.start.plus(&start).ok_or_else(|| sum("coordinate"))?;
         Ok(View { layout, offset, place: Place { start, layout: place }, ..self.clone() })
@@ -203,7 +203,7 @@ impl<'k> View<'k> {
         self.tile_at(tile, at.into()).map_err(|refusal| refusal.at("local_tile", location))
     }
 
-    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Refusal> {
+    fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Reason> {
         let tiler = self.build.core().names.tiler(tile)?;
         let divided = self.cut(&ByTile { tiler: &tiler })?;
         let open = match divided.layout.mode(0).map(|tile| tile.rank()) {
@@ -214,7 +214,7 @@ impl<'k> View<'k> {
     }
 
     /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode has indices.
-    fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Refusal> {
+    fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
         let mut counts = Vec::new();
         indices(&self.layout.shape(), at, &mut counts)?;
         for (index, count) in counts {
@@ -251,7 +251,7 @@ impl<'k> View<'k> {
                 tiler => self.cut(&ByTiler(&tiler)),
             }
         };
-        cut().map_err(|refusal: Refusal| refusal.at("compose", location))
+        cut().map_err(|refusal: Reason| refusal.at("compose", location))
     }
 
     /// The part at a coordinate, of which `_` leaves a mode.
@@ -304,7 +304,7 @@ impl<'k> View<'k> {
         self.partition_copy(copy, end).map_err(|refusal| refusal.at("partition", location))
     }
 
-    pub(crate) fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, Refusal> {
+    pub(crate) fn partition_copy(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, Reason> {
         self.build.core().say_threads(copy.threads())?;
         let thread = |shape: &Tree<i64>| {
             let mut core = self.build.core();
@@ -331,7 +331,7 @@ impl<'k> View<'k> {
             };
             self.cut(&ByMma { mma, operand, thread: &thread })
         };
-        cut().map_err(|refusal: Refusal| refusal.at("partition_mma", location))
+        cut().map_err(|refusal: Reason| refusal.at("partition_mma", location))
     }
 
     /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the others left
@@ -355,12 +355,12 @@ impl<'k> View<'k> {
             let open: Vec<Coord<Expr>> = (1..self.layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
             self.cut(&BySlice(&Tree::tuple(std::iter::once(&at).chain(&open))?))
         };
-        cut().map_err(|refusal: Refusal| refusal.at("thread_part", location))
+        cut().map_err(|refusal: Reason| refusal.at("thread_part", location))
     }
 }
 
 /// Parts of the text of a tensor's layout: a swizzle or none, and the layout.
-pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<Swizzle>, Expr, Layout<Expr>), Refusal> {
+pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<Swizzle>, Expr, Layout<Expr>), Reason> {
     core.names.gather(text)?;
     if !text.contains(" o ") {
         return Ok((None, Expr::from(0), core.names.layout(text)?));
@@ -368,7 +368,7 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
     let composed: Composed<Expr> = text.parse()?;
     match composed.outer() {
         OuterMap::Swizzle(swizzle) => Ok((Some(*swizzle), composed.offset().clone(), composed.inner().clone())),
-        _ => Err(Refusal::Instruction {
+        _ => Err(Reason::Instruction {
             name: text.to_string(),
             because: "tensors of kernels are layouts, or layouts behind a swizzle".to_string(),
         }),
@@ -376,7 +376,7 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
 }
 
 /// The numbers in a coordinate that stand for whole modes, and how many indices each mode has.
-fn indices(shape: &Tree<Expr>, at: &Coord<Expr>, found: &mut Vec<(Expr, Expr)>) -> Result<(), Refusal> {
+fn indices(shape: &Tree<Expr>, at: &Coord<Expr>, found: &mut Vec<(Expr, Expr)>) -> Result<(), Reason> {
     // A leaf is its only mode.
     if at.is_leaf() {
         if let [Slot::At(index)] = at.leaves() {
@@ -393,7 +393,7 @@ fn indices(shape: &Tree<Expr>, at: &Coord<Expr>, found: &mut Vec<(Expr, Expr)>) 
 }
 
 /// The coordinates of a whole tensor.
-pub(crate) fn whole(shape: &Tree<Expr>) -> Result<Place, Refusal> {
+pub(crate) fn whole(shape: &Tree<Expr>) -> Result<Place, Reason> {
     Ok(Place { start: Coordinate::zero(), layout: Layout::<Coordinate<Expr>>::identity(shape)? })
 }
 

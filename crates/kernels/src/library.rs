@@ -1,0 +1,169 @@
+//! The kernels by name.
+//!
+//! Law: every kernel of this crate has an entry, whose sizes make a kernel that the interpreter finds nothing wrong with.
+//! What lists, shows, checks and times kernels reads this table.
+
+use tilewright_kernel::Element;
+use tilewright_layout::Layout;
+
+use crate::error::PlanError;
+use crate::planned::Planned;
+use crate::{product, relayout, tiled_add};
+
+/// A kernel of the library.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in a sentence without a full stop.
+    pub summary: &'static str,
+    /// Its sizes, and those with which it is checked where none are given.
+    pub sizes: &'static [(&'static str, i64)],
+    /// The sizes with which it is timed where none are given, in the same order.
+    pub large: &'static [i64],
+    /// The types of elements that it takes, the first where none is given.
+    pub types: &'static [Element],
+    plan: fn(&[i64], Element) -> Result<Planned, PlanError>,
+}
+
+const STORED: &[Element] = &[
+    Element::F32,
+    Element::U8,
+    Element::I8,
+    Element::E4M3,
+    Element::E5M2,
+    Element::U16,
+    Element::I16,
+    Element::F16,
+    Element::Bf16,
+    Element::U32,
+    Element::I32,
+    Element::U64,
+    Element::I64,
+    Element::F64,
+];
+
+const LIBRARY: &[Entry] = &[
+    Entry {
+        name: "copy",
+        summary: "a contiguous tensor of N elements to another",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: STORED,
+        plan: |sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            relayout(&layout, element, &layout, element)
+        },
+    },
+    Entry {
+        name: "transpose",
+        summary: "a row-major matrix (M,N) to a column-major one",
+        sizes: &[("M", 300), ("N", 200)],
+        large: &[16_384, 16_384],
+        types: STORED,
+        plan: |sizes, element| {
+            let [m, n] = [sizes[0], sizes[1]];
+            let (from, to): (Layout, Layout) = (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n})").parse()?);
+            relayout(&from, element, &to, element)
+        },
+    },
+    Entry {
+        name: "tiled_add",
+        summary: "the sum of two row-major matrices (M,N), N a multiple of 4",
+        sizes: &[("M", 50), ("N", 260)],
+        large: &[16_384, 16_384],
+        types: &[Element::F32, Element::F16, Element::Bf16, Element::F64, Element::I32],
+        plan: |sizes, element| {
+            let elements = sizes[0].saturating_mul(sizes[1]);
+            let bytes = elements.saturating_mul(3 * i64::from(element.bytes()));
+            Ok(tiled_add(element)?.moving(bytes).computing(elements).sized(&[("M", sizes[0]), ("N", sizes[1])]))
+        },
+    },
+    Entry {
+        name: "product",
+        summary: "A (M,K) times the transposed B (N,K), K contiguous and a multiple of 8, sums in f32",
+        sizes: &[("M", 150), ("N", 140), ("K", 88)],
+        large: &[4096, 4096, 4096],
+        types: &[Element::Bf16, Element::F16],
+        plan: |sizes, element| {
+            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
+            let bytes = 2_i64.saturating_mul(m.saturating_mul(k).saturating_add(n.saturating_mul(k)));
+            let bytes = bytes.saturating_add(4_i64.saturating_mul(m.saturating_mul(n)));
+            let operations = 2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+            let planned = product(element, Element::F32)?.moving(bytes).computing(operations);
+            Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
+        },
+    },
+];
+
+/// All kernels.
+///
+/// ```
+/// use tilewright_kernels::library;
+///
+/// let transpose = library().iter().find(|entry| entry.name == "transpose").unwrap();
+/// let planned = transpose.plan(&[("M", 1024)], None).unwrap();
+/// assert_eq!(planned.kernel().program().threads, 256);
+/// ```
+pub fn library() -> &'static [Entry] {
+    LIBRARY
+}
+
+/// The kernel of this name.
+///
+/// Errors: there is none ([`PlanError::Unknown`]).
+pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
+    LIBRARY.iter().find(|entry| entry.name == name).ok_or_else(|| PlanError::Unknown {
+        what: "kernel",
+        given: name.to_string(),
+        known: LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+impl Entry {
+    /// The kernel for these sizes and this type; those that are not given are the entry's own.
+    ///
+    /// Errors: a size or a type that it does not have; a size that is not positive; as the planner.
+    pub fn plan(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
+        self.plan_with(self.sizes.iter().map(|(_, size)| *size).collect(), sizes, element)
+    }
+
+    /// As [`Entry::plan`], with the large sizes where none are given.
+    ///
+    /// Errors: as there.
+    pub fn plan_large(&self, sizes: &[(&str, i64)], element: Option<Element>) -> Result<Planned, PlanError> {
+        self.plan_with(self.large.to_vec(), sizes, element)
+    }
+
+    fn plan_with(
+        &self,
+        mut values: Vec<i64>,
+        sizes: &[(&str, i64)],
+        element: Option<Element>,
+    ) -> Result<Planned, PlanError> {
+        for (name, size) in sizes {
+            let at = self.sizes.iter().position(|(known, _)| known == name).ok_or_else(|| PlanError::Unknown {
+                what: "size",
+                given: (*name).to_string(),
+                known: self.sizes.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
+            })?;
+            if *size < 1 {
+                return Err(PlanError::Unknown {
+                    what: "size",
+                    given: format!("{name}={size}"),
+                    known: "sizes from 1 on".to_string(),
+                });
+            }
+            values[at] = *size;
+        }
+        let element = element.unwrap_or(self.types[0]);
+        if !self.types.contains(&element) {
+            return Err(PlanError::Unknown {
+                what: "type",
+                given: element.to_string(),
+                known: self.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+            });
+        }
+        (self.plan)(&values, element)
+    }
+}
