@@ -281,7 +281,8 @@ impl Build {
     /// Errors: it was said to be another number; there are 1 to 1024.
     #[track_caller]
     pub fn threads(&self, count: i64) -> Result<(), KernelError> {
-        self.core().say_threads(count).map_err(|refusal| refusal.at("threads", Location::caller()))
+        let location = Location::caller();
+        self.core().say_threads(count).map_err(|refusal| refusal.at("threads", location))
     }
 
     /// The number of this thread in its block.
@@ -289,7 +290,8 @@ impl Build {
     /// Errors: nobody said how many there are.
     #[track_caller]
     pub fn thread(&self) -> Result<Expr, KernelError> {
-        self.core().thread().map_err(|refusal| refusal.at("thread", Location::caller()))
+        let location = Location::caller();
+        self.core().thread().map_err(|refusal| refusal.at("thread", location))
     }
 
     /// An expression over the sizes: `k.size("ceil(K/64)")?`.
@@ -297,8 +299,9 @@ impl Build {
     /// Errors: the text is no expression.
     #[track_caller]
     pub fn size(&self, text: &str) -> Result<Expr, KernelError> {
+        let location = Location::caller();
         let read = self.core().names.expr(text);
-        read.map_err(|error| Reason::Layout(error).at("size", Location::caller()))
+        read.map_err(|error| Reason::Layout(error).at("size", location))
     }
 
     /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is at least the extent of

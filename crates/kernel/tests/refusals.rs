@@ -1,0 +1,205 @@
+//! What is refused while a kernel is written: why, at which statement, and on which line.
+
+use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View};
+
+type Outcome = Result<(), KernelError>;
+
+fn copy(atom: &str, bits: i64, threads: &str, values: &str) -> TiledCopy {
+    TiledCopy::new(CopyAtom::named(atom).unwrap(), bits, &threads.parse().unwrap(), &values.parse().unwrap()).unwrap()
+}
+
+/// Row `thread` of the tile of this block.
+fn row<'k>(k: &'k Build, tensor: &View<'k>) -> Result<View<'k>, KernelError> {
+    tensor.local_tile("(16,4)", k.block("(x,y)")?)?.thread_part()
+}
+
+/// The refusal of a kernel, which stands in this file.
+fn refused(write: impl FnOnce(&Build) -> Outcome) -> KernelError {
+    let error = Kernel::build("refused", write).expect_err("it is refused");
+    assert!(error.source().location.file().ends_with("refusals.rs"), "{error}");
+    assert!(error.to_string().contains("refusals.rs:"), "{error}");
+    assert!(error.help().is_none_or(|help| !help.is_empty()));
+    assert!(tilewright_kernel::explanation(error.code()).is_some(), "{}", error.code());
+    error
+}
+
+#[test]
+fn the_line_is_that_of_the_statement() {
+    let mut line = 0;
+    let error = refused(|k| {
+        let x = k.input::<f32>("x", "(M,N):(N,1)")?;
+        k.threads(64)?;
+        let tile = x.local_tile("(8,8)", k.block("(x,y)")?)?;
+        line = line!() + 1;
+        tile.load()?;
+        Ok(())
+    });
+    assert_eq!((error.source().location.line(), error.source().statement, error.code()), (line, "load", "E0903"));
+}
+
+#[test]
+fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
+    let write = |layout: &'static str, predicated: bool| {
+        move |k: &Build| -> Outcome {
+            let x = k.input::<f32>("x", layout)?;
+            let y = k.output::<f32>("y", layout)?;
+            k.threads(16)?;
+            let (x, y) = (row(k, &x)?, row(k, &y)?);
+            if predicated { y.store_predicated(&x.load_predicated()?) } else { y.store(&x.load()?) }
+        }
+    };
+    for layout in ["(M,N{div=4}):(N,1)", "(M{div=16},N):(N,1)", "(M{div=8},N{div=4}):(N,1)", "(40,N{div=4}):(N,1)"] {
+        let error = refused(write(layout, false));
+        assert!(matches!(error.reason(), Reason::Outside { .. }), "{layout}: {error}");
+        assert!(Kernel::build("k", write(layout, true)).is_ok());
+    }
+    for layout in ["(M{div=16},N{div=4}):(N,1)", "(32,N{div=8}):(N,1)", "(M{div=48},64):(64,1)"] {
+        assert!(Kernel::build("k", write(layout, false)).is_ok(), "{layout}");
+    }
+}
+
+#[test]
+fn vectors_are_as_wide_as_every_size_admits() {
+    // Bytes of the only load of a thread that takes four elements along N.
+    let widest = |layout: &str| {
+        let kernel = Kernel::build("k", |k| {
+            let x = k.input::<f32>("x", layout)?;
+            let y = k.output::<f32>("y", layout)?;
+            k.threads(16)?;
+            row(k, &y)?.store_predicated(&row(k, &x)?.load_predicated()?)
+        })
+        .unwrap();
+        let text = tilewright_kernel::ptx::write(kernel.program(), tilewright_kernel::ptx::Target::Sm80).unwrap();
+        ["v4.b32", "v2.b32", "global.b32"].into_iter().find(|form| text.contains(form)).unwrap_or("").to_string()
+    };
+    assert_eq!(widest("(M,N{div=4}):(N,1)"), "v4.b32");
+    assert_eq!(widest("(M,N{div=2}):(N,1)"), "v2.b32");
+    assert_eq!(widest("(M,N):(N,1)"), "global.b32");
+    assert_eq!(widest("(M,N{div=4}):(K,1)"), "global.b32");
+    assert_eq!(widest("(M,N{div=4}):(K{div=4},1)"), "v4.b32");
+    assert_eq!(widest("(M,N{div=4}):(1,M)"), "global.b32");
+}
+
+#[test]
+fn each_reason_is_found() {
+    let cases: Vec<(&str, KernelError)> = vec![
+        ("E0901", refused(|k| k.input::<f32>("x", "(M,N):(N)").map(drop))),
+        (
+            "E0902",
+            refused(|k| {
+                CopyAtom::named("UniversalCopy<uint9_t>")?;
+                k.threads(1)
+            }),
+        ),
+        (
+            "E0904",
+            refused(|k| {
+                let (x, tile) = (k.input::<f32>("x", "(64,64):(64,1)")?, k.shared::<f32>("(64,32)")?);
+                k.copy(&copy("UniversalCopy<uint128_t>", 32, "(16,8):(8,1)", "(1,4)"), &x, &tile)
+            }),
+        ),
+        (
+            "E0905",
+            refused(|k| {
+                k.threads(32)?;
+                let (x, y) = (k.number(1.0_f32), k.number(1_i32));
+                let _ = x + y;
+                Ok(())
+            }),
+        ),
+        ("E0906", refused(|k| k.shared::<f32>("(M,8)").map(drop))),
+        (
+            "E0907",
+            refused(|k| {
+                let (x, tile) = (k.input::<half::f16>("x", "(64,64):(1,64)")?, k.shared::<half::f16>("(64,64):(64,1)")?);
+                let copy = copy("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 16, "(32,8):(8,1)", "(1,8)");
+                k.copy(&copy, &x, &tile)
+            }),
+        ),
+        (
+            "E0908",
+            refused(|k| {
+                k.threads(128)?;
+                k.threads(256)
+            }),
+        ),
+        ("E0909", refused(|k| k.thread().map(drop))),
+        (
+            "E0910",
+            refused(|k| {
+                let (x, tile) = (k.shared::<f32>("(64,64):(64,1)")?, k.shared::<f32>("(64,64):(64,1)")?);
+                k.copy(&copy("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 32, "(16,16):(16,1)", "(1,4)"), &x, &tile)
+            }),
+        ),
+        ("E0911", refused(|k| k.threads(2048))),
+        ("E0911", refused(|k| k.shared::<f32>("(256,256)").map(drop))),
+        (
+            "E0912",
+            refused(|k| {
+                k.threads(1)?;
+                let (x, y) = (k.input::<f32>("x", "4:1")?, k.output::<f32>("y", "4:1")?);
+                let values = x.load()?;
+                y.store(&values)?;
+                x.store(&values)
+            }),
+        ),
+        (
+            "E0912",
+            refused(|k| {
+                k.threads(1)?;
+                k.output::<f32>("y", "4:1")?.load().map(drop)
+            }),
+        ),
+        (
+            "E0913",
+            refused(|k| {
+                k.threads(1)?;
+                let y = k.output::<f32>("y", "4:1")?;
+                y.store(&y.fragment()?)
+            }),
+        ),
+        (
+            "E0914",
+            refused(|k| {
+                k.threads(1)?;
+                let x = k.number(1_u8);
+                let _ = x + x;
+                Ok(())
+            }),
+        ),
+    ];
+    for (code, error) in cases {
+        assert_eq!(error.code(), code, "{error}");
+    }
+}
+
+#[test]
+fn products_take_fragments_of_their_own_shapes() {
+    let atom = MmaAtom::named("SM80_16x8x16_F32BF16BF16F32_TN").unwrap();
+    let mma = TiledMma::new(atom, &"(1,1,1)".parse().unwrap(), &"[16:1;8:1;16:1]".parse().unwrap()).unwrap();
+    let error = refused(|k| {
+        let tile = |shape: &str| k.shared::<half::bf16>(shape);
+        let (a, b) = (tile("(32,16):(16,1)")?, tile("(8,16):(16,1)")?);
+        let (a, b) = (a.partition_mma(&mma, Operand::A)?, b.partition_mma(&mma, Operand::B)?);
+        let c = k.shared::<f32>("(16,8)")?.partition_mma(&mma, Operand::C)?.fragment()?;
+        c.clear();
+        k.mma(&mma, &c, &a.load()?, &b.load()?, &c)
+    });
+    assert_eq!(error.code(), "E0904", "{error}");
+}
+
+#[test]
+fn the_target_must_have_the_instructions() {
+    use tilewright_kernel::ptx::{Target, write};
+    let kernel = Kernel::build("k", |k| {
+        k.threads(1)?;
+        let (x, y) = (k.input::<f32>("x", "4:1")?, k.tensor_of(Element::E4M3, "y", "4:1", Role::Output)?);
+        y.store(&x.load()?.map(|x| Ok(x.to(Element::E4M3)))?)
+    })
+    .unwrap();
+    let error = write(kernel.program(), Target::Sm80).unwrap_err();
+    assert_eq!(error.code(), "E0921", "{error}");
+    assert!(write(kernel.program(), Target::Sm89).is_ok());
+}
