@@ -1,6 +1,8 @@
-//! What elements of C can do.
+//! The arithmetic of elements of C.
+//!
+//! Law: floats round as IEEE 754 says; integers are taken modulo `2^32`.
 
-/// A number that products are added up in. Integers are taken modulo a power of two.
+/// A number that products are added up in.
 pub trait Element: Copy + PartialEq + Default + Send + Sync {
     /// The factor that changes nothing.
     const ONE: Self;
