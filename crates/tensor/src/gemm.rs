@@ -37,6 +37,7 @@ use tilewright_layout::{Layout, Tiler};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+pub use element::Element;
 use line::Line;
 use product::{Factor, Places, Product, Target};
 pub use route::Numbers;

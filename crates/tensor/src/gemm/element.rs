@@ -47,3 +47,16 @@ impl Element for i32 {
         self.wrapping_mul(alpha)
     }
 }
+
+impl Element for half::f16 {
+    const ONE: half::f16 = half::f16::ONE;
+    /// In single precision, rounded to 16 bits once.
+    #[inline(always)]
+    fn plus(self, beta: half::f16, old: half::f16) -> half::f16 {
+        half::f16::from_f32(self.to_f32() + beta.to_f32() * old.to_f32())
+    }
+    #[inline(always)]
+    fn times(self, alpha: half::f16) -> half::f16 {
+        half::f16::from_f32(self.to_f32() * alpha.to_f32())
+    }
+}
