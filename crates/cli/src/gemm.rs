@@ -3,6 +3,7 @@
 //! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the library's B is the transpose, under a layout.
 
 mod number;
+mod verify;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 use crate::progress::Progress;
 use crate::terminal::{Failure, Terminal};
 pub use number::{Number, Random, Sum};
+use verify::{Tally, Terms};
 
 /// The most threads that are started.
 const MAX_THREADS: i64 = 1024;
@@ -25,19 +27,19 @@ const MAX_THREADS: i64 = 1024;
 #[derive(Debug, Args)]
 pub struct Options {
     /// Rows of A and of C.
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "ROWS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     m: Option<u32>,
     /// Columns of B and of C.
-    #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COLUMNS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     n: Option<u32>,
     /// Columns of A and rows of B.
-    #[arg(long, value_name = "TERMS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "TERMS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
     /// The type of the numbers: that of the files, or f32 where there are none. Halves are added up in f32, bytes in i32.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
     /// How many threads may take part; 0 for one a core.
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(0..=MAX_THREADS))]
     threads: u16,
     /// The factor of the product.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
@@ -58,7 +60,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     atom: Option<String>,
     /// How often the product is computed; the best time counts.
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
 }
 
@@ -205,11 +207,9 @@ where
     let [m, k] = extents(&a).unwrap_or([1, 1]);
     let b: Tensor<S> = matrix('B', options.b.as_deref(), [u32::try_from(k).ok(), options.n], &mut random)?;
     let n = extents(&b).map_or(1, |[_, n]| n);
-    let (Some(alpha), Some(beta)) = (S::Sum::factor(options.alpha), S::Sum::factor(options.beta)) else {
-        return Err(Failure::Usage("alpha and beta are numbers of the type of the sums".into()));
-    };
+    let (alpha, beta) = (factor::<S>("--alpha", options.alpha)?, factor::<S>("--beta", options.beta)?);
     let old = Tensor::from_fn(layout(&format!("({m},{n}):({n},1)"))?, |_| {
-        S::Sum::factor(if S::Sum::UNIT > 0.0 { random.real() } else { f64::from(random.next() as i16) }).unwrap_or(beta)
+        S::Sum::factor(if S::Sum::IS_EXACT { f64::from(random.next() as i16) } else { random.real() }).unwrap_or(beta)
     });
     let old = old.map_err(refused)?;
     let mut c = old.try_clone().map_err(refused)?;
@@ -270,13 +270,13 @@ where
 /// The most multiplications that are spent on checking a product.
 const CHECKED: i64 = 1 << 27;
 
-/// Compares C, at all places or at evenly spaced ones, with sums in double precision, within the bound that every order of summation keeps.
+/// Compares C, at all places or at evenly spaced ones, with sums in double precision.
 fn verified<S: Number>(
     a: &Tensor<S>,
     b: &Tensor<S>,
     c: &Tensor<S::Sum>,
     old: &Tensor<S::Sum>,
-    [alpha, beta]: [S::Sum; 2],
+    factors: [S::Sum; 2],
 ) -> Result<String, Failure>
 where
     S::Sum: Sum,
@@ -286,38 +286,34 @@ where
     };
     let places = (CHECKED / k).clamp(1, m * n);
     let step = m * n / places;
-    let terms = (k + 3) as f64 * S::Sum::UNIT;
-    let (alpha, beta) = (alpha.number(), beta.number());
-    let mut worst: f64 = 0.0;
+    let (mut tally, mut products) = (Tally::default(), Vec::with_capacity(k as usize));
     let mut progress = Progress::new("verifying", places as u64);
     for place in (0..m * n).step_by(step as usize) {
         let (i, j) = (place % m, place / m);
-        let (mut sum, mut size) = (0.0, 0.0);
+        products.clear();
         for t in 0..k {
-            let product = a.get([i, t]).map_err(refused)?.value() * b.get([t, j]).map_err(refused)?.value();
-            sum += product;
-            size += product.abs();
+            products.push((a.get([i, t]).map_err(refused)?.value(), b.get([t, j]).map_err(refused)?.value()));
         }
-        let before = if beta == 0.0 { 0.0 } else { beta * old.get([i, j]).map_err(refused)?.number() };
-        let (sum, size) = (alpha * sum + before, alpha.abs() * size + before.abs());
+        let terms = Terms::of_products(products.iter().copied());
         let found = *c.get([i, j]).map_err(refused)?;
-        let (off, bound) = (found.off(sum), 1.5 * terms / (1.0 - terms) * size);
-        // What is no number, or infinite, or may have become so on the way, has no distance from the sum.
-        let overflows = size + bound > S::Sum::GREATEST && !found.number().is_finite();
-        if sum.is_nan() && found.number().is_nan() || found.number() == sum || overflows {
-            progress.step(1);
-            continue;
-        }
-        if off.is_nan() || off > bound {
+        let outcome = found.judge(&terms, factors, *old.get([i, j]).map_err(refused)?);
+        if let Err(wrong) = tally.count(outcome) {
             progress.end();
-            let message = format!("C({i},{j}) is {}, but should be {sum}, give or take {bound}", found.number());
-            return Err(Failure::Usage(message));
+            return Err(Failure::Usage(format!("C({i},{j}) is {}, but {wrong}", found.number())));
         }
-        worst = worst.max(if off == 0.0 { 0.0 } else { off / bound });
         progress.step(1);
     }
     progress.end();
-    let checked = (m * n - 1) / step + 1;
-    let how = if S::Sum::UNIT > 0.0 { format!("off by {worst:.3} of the bound at the most") } else { "exact".into() };
-    Ok(format!("verified {checked} of {} places, {how}", m * n))
+    Ok(tally.verdict::<S::Sum>(m * n))
+}
+
+/// A factor of the type of the sums.
+fn factor<S: Number>(option: &str, value: f64) -> Result<S::Sum, Failure>
+where
+    S::Sum: Sum,
+{
+    S::Sum::factor(value).ok_or_else(|| {
+        let (sums, range) = (S::Sum::NAME, S::Sum::RANGE);
+        Failure::Usage(format!("{option} {value}: sums are added up in {sums}, so it must be {range}"))
+    })
 }

@@ -1,7 +1,9 @@
-//! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product, predicates at the edges. Run on the CPU, thread after thread.
+//! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product, and
+//! predicates at the edges. Run on the CPU, thread after thread.
 //!
-//! Nothing here knows of rows and columns: `local_tile` cuts the block out, the partitions of a `TiledCopy` and a `TiledMma` say what each thread moves and multiplies, and a tensor of
-//! coordinates, partitioned alike, says what of it lies inside. So the extents need not be multiples of the block.
+//! Nothing here knows of rows and columns. `local_tile` cuts the block out. The partitions of a `TiledCopy`
+//! and a `TiledMma` say what each thread moves and multiplies, and a tensor of coordinates, partitioned
+//! alike, says what of it lies inside. So the extents need not be multiples of the block.
 //!
 //! ```text
 //! cargo run --release --example block_product
@@ -11,7 +13,7 @@ use std::error::Error;
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coord, Layout, Tiler, coord};
-use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorView, Tiling};
+use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorView, Tiling, gemm_partitions};
 
 /// The block of a product, and the threads that compute it.
 struct Kernel {
@@ -63,23 +65,22 @@ impl Kernel {
         let (of_a, of_b, of_c) = (of_a?, of_b?, of_c?);
         let mut shared_a = Tensor::filled(self.shared[0].clone(), 0.0)?;
         let mut shared_b = Tensor::filled(self.shared[1].clone(), 0.0)?;
-        // The sums of each thread, in registers.
-        let threads = self.mma.threads();
-        let parts = (0..threads).map(|thread| of_c.partition_for(&self.mma.get_slice(&thread)?, Operand::C));
+        let threads = (0..self.mma.threads()).map(|thread| self.mma.get_slice(&thread));
+        let threads = threads.collect::<Result<Vec<_>, _>>()?;
+        let parts = threads.iter().map(|thread| of_c.partition_for(thread, Operand::C));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        let mut sums = parts
-            .iter()
-            .map(|part| Tensor::filled(Layout::compact(&part.shape())?, 0.0_f32))
-            .collect::<Result<Vec<_>, _>>()?;
+        // The sums of each thread, in registers.
+        let sums = parts.iter().map(|part| Tensor::filled(Layout::compact(&part.shape())?, 0.0_f32));
+        let mut sums = sums.collect::<Result<Vec<_>, _>>()?;
 
         let steps = of_a.shape().mode(2).map_or(Ok(1), |steps| steps.product())?;
         for step in 0..steps {
-            for thread in 0..threads {
-                for (copy, view, tiles, shared) in
-                    [(&self.copies[0], a, &of_a, &mut shared_a), (&self.copies[1], b, &of_b, &mut shared_b)]
-                {
-                    let slice = copy.get_slice(&thread)?;
-                    let tile = tiles.slice(&coord!(_, _, step)?)?;
+            for (copy, view, tiles, shared) in
+                [(&self.copies[0], a, &of_a, &mut shared_a), (&self.copies[1], b, &of_b, &mut shared_b)]
+            {
+                let tile = tiles.slice(&coord!(_, _, step)?)?;
+                for number in 0..copy.threads() {
+                    let slice = copy.get_slice(&number)?;
                     let from = tile.partition_at(&slice, CopyEnd::Source)?;
                     let mut to = shared.view_mut().partition_at(&slice, CopyEnd::Destination)?;
                     // Past the edges there are zeros.
@@ -87,34 +88,17 @@ impl Kernel {
                 }
             }
             // Here a GPU would wait for all threads.
-            for (thread, sums) in (0..threads).zip(&mut sums) {
-                let slice = self.mma.get_slice(&thread)?;
-                let part_a = shared_a.view().partition_for(&slice, Operand::A)?;
-                let part_b = shared_b.view().partition_for(&slice, Operand::B)?;
-                product(&part_a, &part_b, sums)?;
-            }
+            let of_a = threads.iter().map(|thread| shared_a.view().partition_for(thread, Operand::A));
+            let of_b = threads.iter().map(|thread| shared_b.view().partition_for(thread, Operand::B));
+            let (of_a, of_b) = (of_a.collect::<Result<Vec<_>, _>>()?, of_b.collect::<Result<Vec<_>, _>>()?);
+            let mut of_c: Vec<_> = sums.iter_mut().map(|sums| sums.view_mut()).collect();
+            gemm_partitions(&self.mma, &of_a, &of_b, &mut of_c)?;
         }
         for (part, sums) in parts.iter().zip(&sums) {
             c.view_mut().scatter(part, &sums.view())?;
         }
         Ok(())
     }
-}
-
-/// What the instructions of one thread compute: `C(v,m,n) += sum over k of A(v,m,k) * B(v,n,k)`.
-fn product(a: &TensorView<'_, f32>, b: &TensorView<'_, f32>, c: &mut Tensor<f32>) -> Result<(), Box<dyn Error>> {
-    let extent = |view: &TensorView<'_, f32>, mode| view.shape().mode(mode).map_or(Ok(1), |mode| mode.product());
-    let (m, n, k) = (extent(a, 1)?, extent(b, 1)?, extent(a, 2)?);
-    for j in 0..n {
-        for i in 0..m {
-            let mut sum = *c.get([0, i, j])?;
-            for l in 0..k {
-                sum += a.get([0, i, l])? * b.get([0, j, l])?;
-            }
-            c.set([0, i, j], sum)?;
-        }
-    }
-    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -114,6 +114,31 @@ pub enum TensorError {
         /// The size of the mode of the result that stands for it; none where there is none.
         found: Option<i64>,
     },
+    /// E0423: a copy of one thread's partition by an instruction that moves values between threads.
+    Exchange {
+        /// The name of the atom.
+        atom: Box<str>,
+    },
+    /// E0424: elements of another type or width than the values of an instruction.
+    Values {
+        /// Which operand, or that it is a copy.
+        what: &'static str,
+        /// The name of the atom.
+        atom: Box<str>,
+        /// The values that it takes, in words.
+        expected: Box<str>,
+        /// The elements.
+        found: Box<str>,
+    },
+    /// E0425: partitions that are not those of the threads of an instruction.
+    Partition {
+        /// What is partitioned.
+        what: Box<str>,
+        /// What is expected, in words.
+        expected: Box<str>,
+        /// What is there.
+        found: Box<str>,
+    },
     /// An instruction does not take it.
     Atom(Box<AtomError>),
     /// E0440: an atom that stands for no micro-kernel for the types of a product.
@@ -149,6 +174,13 @@ pub enum TensorError {
         /// Those of C, M and N.
         c: [usize; 2],
     },
+    /// E0445: an instruction that is not computed on the CPU.
+    NotComputed {
+        /// The name of the atom.
+        atom: Box<str>,
+        /// Why, in words.
+        why: &'static str,
+    },
     /// An operation of the algebra refused.
     Layout(LayoutError),
 }
@@ -170,12 +202,16 @@ impl TensorError {
             TensorError::Sizes { .. } => "E0420",
             TensorError::Plan { .. } => "E0421",
             TensorError::Reduction { .. } => "E0422",
+            TensorError::Exchange { .. } => "E0423",
+            TensorError::Values { .. } => "E0424",
+            TensorError::Partition { .. } => "E0425",
             TensorError::Atom(error) => error.code(),
             TensorError::NoKernel { .. } => "E0440",
             TensorError::Instructions { .. } => "E0441",
             TensorError::ThreadsAlongK { .. } => "E0442",
             TensorError::NoMatrix { .. } => "E0443",
             TensorError::Product { .. } => "E0444",
+            TensorError::NotComputed { .. } => "E0445",
             TensorError::Layout(error) => error.code(),
         }
     }
@@ -195,6 +231,10 @@ impl TensorError {
             ),
             TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
             TensorError::Plan { .. } => Some("make a plan of these layouts: Plan::new".into()),
+            TensorError::Exchange { .. } => Some("copy the partitions of all threads at once: copy_threads".into()),
+            TensorError::Partition { .. } => {
+                Some("partition each operand for every thread: partition_for, partition_at".into())
+            }
             TensorError::Atom(error) => error.help(),
             TensorError::NoKernel { known, .. } if !known.is_empty() => {
                 Some(format!("take one of {}", known.join(", ")))
@@ -290,6 +330,11 @@ impl fmt::Display for TensorError {
             TensorError::Reduction { size: None, found: Some(found), .. } => {
                 write!(f, "the result has a mode of size {found} for which no mode is kept")
             }
+            TensorError::Exchange { atom } => write!(f, "{atom} moves values from one thread to another"),
+            TensorError::Values { what, atom, expected, found } => {
+                write!(f, "{what} of {atom} has values of {expected}, but the elements are {found}")
+            }
+            TensorError::Partition { what, expected, found } => write!(f, "{what}: expected {expected}, found {found}"),
             TensorError::Atom(error) => error.fmt(f),
             TensorError::NoKernel { atom, .. } => write!(f, "no micro-kernel for these types is called {atom}"),
             TensorError::Instructions { atom } => write!(f, "this machine does not have the instructions of {atom}"),
@@ -303,6 +348,7 @@ impl fmt::Display for TensorError {
                 f,
                 "extents do not agree: A is (M,K) = ({m},{k}), B is (N,K) = ({n},{b_k}), and C is (M,N) = ({c_m},{c_n})"
             ),
+            TensorError::NotComputed { atom, why } => write!(f, "{atom} is not computed on the CPU: {why}"),
             TensorError::Layout(error) => error.fmt(f),
         }
     }

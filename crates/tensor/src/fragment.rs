@@ -1,14 +1,17 @@
 //! Fragments: a thread's own copy of what a view shows.
 //!
-//! Law: a fragment has the shape of the view, and memory of its own, compact: [`Layout::fragment_like`] says in which order.
+//! Law: a fragment has the shape of the view, and memory of its own, compact: [`Layout::fragment_like`] says
+//! in which order. `load` copies the elements of the view to one, and `store` copies them back: element `i`
+//! of either is element `i` of the other.
 
-use bytemuck::Zeroable;
+use bytemuck::{NoUninit, Zeroable};
 use tilewright_layout::{Composed, Layout, LayoutError};
 
+use crate::copy::copy;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::tensor::Tensor;
-use crate::view::TensorView;
+use crate::view::{TensorView, TensorViewMut};
 
 /// A map that says how the elements of a fragment are ordered.
 pub trait Fragmented: sealed::Sealed {
@@ -85,5 +88,43 @@ where
     #[doc(alias = "make_tensor_like")]
     pub fn tensor_like<U: Zeroable>(&self) -> Result<Tensor<U>, TensorError> {
         Tensor::zeroed(self.layout().derived()?.compact_like()?)
+    }
+
+    /// A fragment with the elements of this view (CuTe DSL `tensor.load()`).
+    ///
+    /// Errors: as [`TensorView::fragment_like`].
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    /// use tilewright_tensor::{Tensor, Tiling, update};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tensor = Tensor::from_fn("(4,4):(4,1)".parse::<Layout>()?, |index| index)?;
+    /// // Thread 3 of 2 x 2 has every other element of every other row. It doubles them in registers.
+    /// let threads: Layout = "(2,2):(1,2)".parse()?;
+    /// let mut own = tensor.view().local_partition(&threads, 3)?.load()?;
+    /// update(&mut own.view_mut(), |element| *element *= 2)?;
+    /// tensor.view_mut().local_partition(&threads, 3)?.store(&own.view())?;
+    /// assert_eq!((tensor.get([1, 1])?, tensor.get([1, 2])?), (&10, &9));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn load(&self) -> Result<Tensor<T>, TensorError>
+    where
+        T: NoUninit + Zeroable,
+    {
+        let mut fragment = self.fragment_like::<T>()?;
+        copy(self, &mut fragment.view_mut())?;
+        Ok(fragment)
+    }
+}
+
+impl<T: NoUninit, L: Offsets> TensorViewMut<'_, T, L> {
+    /// Writes the elements of a fragment, or of any view of this size, to this view (CuTe DSL
+    /// `tensor.store(value)`).
+    ///
+    /// Errors: the sizes differ (E0420).
+    pub fn store<S: Offsets>(&mut self, fragment: &TensorView<'_, T, S>) -> Result<(), TensorError> {
+        copy(fragment, self)
     }
 }

@@ -1,39 +1,31 @@
 //! Products of matrices.
 //!
-//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what `alpha * (sum over k of A(i,k) * B(j,k)) + beta * C(i,j)` was, for all `i < M`
-//! and `j < N`; nothing else changes. As with all matrix instructions, B has modes `(N,K)`. With `beta = 0` the old C is not looked at: what is no number
-//! there does not survive. With `alpha = 0` A and B are still multiplied.
+//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what
+//! `alpha * (sum over k of A(i,k) * B(j,k)) + beta * C(i,j)` was, for all `i < M` and `j < N`; nothing
+//! else changes. The bounds on the error and the memory are those of [`gemm`].
 //!
-//! Sums of floating-point numbers are taken in an order of our own, so they differ from the exact ones by rounding: of a product of `k`
-//! terms by at most `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)` at each place, where `gamma(n) = n*u / (1 - n*u)` and `u` is half of the distance from 1 to the next number
-//! (Higham, "Accuracy and Stability of Numerical Algorithms", 3.5), overflow and underflow apart; the dot
-//! products of AVX-512-BF16 take subnormal numbers for zero. Integers are exact modulo `2^32`: what fits into 32 bits is right.
-//!
-//! The numbers may lie anywhere: each matrix is a view of two modes, nested or not, under any layout. See `blocking` for the tilings, `kernel` for what computes, `route` for
-//! which atom stands for which micro-kernel.
-//!
-//! # Memory
-//!
-//! Each thread that takes part keeps one workspace: room for a panel of B (at most 4 MiB and a slice), a block of A (at most half of a second-level cache, or 2 MiB, and a slice), the offsets of their rows,
-//! columns and steps, and, for a factor whose layout is not additive, one slice of its numbers. Threads that each compute some columns of C with all rows share the blocks of A where all of
-//! them, at all depths, take no more than half of a second-level cache a thread, and 8 MiB (and a slice for each block): each block is packed once, in memory that the calling thread keeps. Products of up to eight million multiplications (a million, on several
-//! threads) whose operands can be read where they lie need none.
+//! The rooms, from the outside in: `route` (which micro-kernels an atom stands for), `product` (what is
+//! multiplied), `plan` with `blocking` and `tasks` (how it is divided), `small` and `task` (the loops),
+//! `source` with `pack` (factors, packed or in place), `tile` (tiles of C), `kernel` (micro-kernels).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod blocking;
-mod caches;
 mod element;
 mod kernel;
 mod line;
 mod pack;
+mod plan;
 mod portable;
+mod prefetch;
 mod product;
 mod route;
 mod shared;
+mod small;
 mod source;
+mod task;
 mod tasks;
 mod tile;
 mod tilings;
@@ -45,21 +37,49 @@ use tilewright_layout::{Layout, Tiler};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
+pub use element::Element;
 use line::Line;
-use product::{Factor, Places, Target};
+use product::{Factor, Places, Product, Target};
 pub use route::Numbers;
-use route::{Request, Route};
+use route::Route;
 pub use tilings::{Tilings, tilings};
 
-/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of `(M,N)` (the last modes of A and B are summed over).
+/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of `(M,N)`.
+/// The last modes of A and B are summed over, as in all matrix instructions.
 ///
-/// The atom of `mma` says which micro-kernel computes, see [`cpu_atoms`], and its threads how many threads may take part, besides which there must be a `rayon` pool that has them.
-/// What is computed depends on neither, but for the order in which sums are rounded. A permutation of `mma` changes nothing.
-/// See the top of this module's source for the bound on the error and the memory that is used.
+/// Each matrix is a view of two modes, nested or not, under any layout. The atom of `mma` says which
+/// micro-kernel computes ([`cpu_atoms`]), and its threads how many threads may take part; there must be
+/// a `rayon` pool that has them. What is computed depends on neither, but for the order in which sums are
+/// rounded. A permutation of `mma` changes nothing.
 ///
-/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or for one whose instructions this machine does not have
-/// ([`TensorError::Instructions`]); threads along K ([`TensorError::ThreadsAlongK`]); an operand that has not two modes ([`TensorError::NoMatrix`]); extents that do not agree
-/// ([`TensorError::Product`]).
+/// With `beta = 0` the old C is not read, so a NaN there is overwritten. With `alpha = 0` A and B are
+/// still multiplied, so a NaN in them remains.
+///
+/// # Accuracy
+///
+/// Floats are added up in an order of our own. Each place differs from the exact result by at most
+/// `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)`, where `gamma(n) = n*u / (1 - n*u)` and `u` is half of
+/// the distance from 1 to the next number (Higham, "Accuracy and Stability of Numerical Algorithms",
+/// 3.5). That leaves out overflow and underflow: where `|A| |B|` exceeds the greatest number, a partial
+/// sum may become infinite although the sum does not. The dot products of AVX-512-BF16 take subnormal
+/// numbers for zero.
+///
+/// Sums of `i8` are exact modulo `2^32`: the result is right where it fits into an `i32`, and wraps
+/// where it does not.
+///
+/// # Memory
+///
+/// Each thread keeps one workspace: a panel of B (at most 4 MiB and a slice), a block of A (at most half
+/// of an L2 cache, or 2 MiB, and a slice), the offsets of their rows, columns and steps, and one slice of
+/// numbers for a factor whose layout is not additive. Threads that each compute some columns of C with
+/// all rows share the packed blocks of A, where all of them take no more than half of an L2 cache a
+/// thread, and 8 MiB. Products of up to eight million multiplications (a million, on several threads)
+/// whose operands can be read in place need none.
+///
+/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or for
+/// one whose instructions this machine does not have ([`TensorError::Instructions`]); threads along K
+/// ([`TensorError::ThreadsAlongK`]); an operand that has not two modes ([`TensorError::NoMatrix`]);
+/// extents that do not agree ([`TensorError::Product`]).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -85,38 +105,39 @@ pub fn gemm<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     beta: S::Sum,
     c: &mut TensorViewMut<'_, S::Sum, LC>,
 ) -> Result<(), TensorError> {
-    requested(mma, [alpha, beta], a, b, c, |route, request| {
+    with_product(mma, [alpha, beta], a, b, c, |route, product| {
         #[allow(unsafe_code)]
-        // SAFETY: `requested` has asked whether the instructions are there.
+        // SAFETY: `with_product` refuses a route whose instructions are not available.
         unsafe {
-            (route.run)(request);
+            (route.run)(product);
         }
     })
 }
 
-/// Makes a request of the operands of a product, if they fit each other, and gives it to the route that the atom names.
+/// Calls `compute` with the route that the atom names and the product of these operands, if they fit
+/// each other and the instructions are available.
 #[inline]
-fn requested<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
+fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
     mma: &TiledMma,
     [alpha, beta]: [S::Sum; 2],
     a: &TensorView<'_, S, LA>,
     b: &TensorView<'_, S, LB>,
     c: &mut TensorViewMut<'_, S::Sum, LC>,
-    use_it: impl FnOnce(&'static Route<S>, Request<'_, S, S::Sum>) -> R,
+    compute: impl FnOnce(&'static Route<S>, &Product<'_, S, S::Sum>) -> R,
 ) -> Result<R, TensorError> {
     let route = route::<S>(mma.atom())?;
     if mma.atom_layout().size() > 1 && mma.atom_layout().mode(2).is_some_and(|along| along.size() > 1) {
         return Err(TensorError::ThreadsAlongK { atoms: mma.atom_layout().to_string().into() });
     }
     let to = c.as_mut_ptr();
-    let (a_at, b_at, c_at) = (function(a.layout(), 'A')?, function(b.layout(), 'B')?, function(c.layout(), 'C')?);
+    let (a_at, b_at, c_at) = (offset_of(a.layout(), 'A')?, offset_of(b.layout(), 'B')?, offset_of(c.layout(), 'C')?);
     let (a_places, [m, k]) = places(a.layout(), &a_at)?;
     let (b_places, [n, b_k]) = places(b.layout(), &b_at)?;
     let (c_places, [c_m, c_n]) = places(c.layout(), &c_at)?;
     if b_k != k || c_m != m || c_n != n {
         return Err(TensorError::Product { a: [m, k], b: [n, b_k], c: [c_m, c_n] });
     }
-    let mut request = Request {
+    let mut product = Product {
         extents: [m, n, k],
         alpha,
         beta,
@@ -124,13 +145,13 @@ fn requested<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
         b: Factor { from: b.as_ptr(), places: b_places },
         c: Target { to, places: c_places },
         threads: usize::try_from(mma.threads()).unwrap_or(usize::MAX),
-        turned: false,
+        transposed: false,
     };
-    request.turn();
-    Ok(use_it(route, request))
+    product.transpose_to_columns();
+    Ok(compute(route, &product))
 }
 
-/// The route that an atom names, if its instructions are there.
+/// The route that an atom names, if its instructions are available.
 fn route<S: Numbers>(atom: &MmaAtom) -> Result<&'static Route<S>, TensorError> {
     let Some(route) = S::ROUTES.iter().find(|route| route.name == atom.name()) else {
         let known = S::ROUTES.iter().map(|route| route.name).collect();
@@ -143,7 +164,7 @@ fn route<S: Numbers>(atom: &MmaAtom) -> Result<&'static Route<S>, TensorError> {
 }
 
 /// The offset at a row and a column of a layout of two modes.
-fn function<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usize) -> isize + Sync, TensorError> {
+fn offset_of<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usize) -> isize + Sync, TensorError> {
     if layout.rank() != 2 {
         return Err(TensorError::NoMatrix { operand, layout: layout.to_string().into() });
     }
@@ -151,7 +172,8 @@ fn function<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usiz
         Some(_) => 0,
         None => layout.shape().mode(0).map_or(1, |rows| rows.leaves().iter().product()),
     };
-    // Every index of the layout has an offset; what the first one has stands for those that do not occur.
+    // Every index of the layout has an offset; that of the first one stands in for indices that do not
+    // occur.
     let first = layout.offset(0)?;
     Ok(move |row: usize, column: usize| layout.offset(row as i64 + rows * column as i64).unwrap_or(first) as isize)
 }
@@ -160,7 +182,7 @@ fn function<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usiz
 #[inline]
 fn places<'a>(
     layout: &impl Offsets,
-    function: &'a (impl Fn(usize, usize) -> isize + Sync),
+    offset: &'a (impl Fn(usize, usize) -> isize + Sync),
 ) -> Result<(Places<'a>, [usize; 2]), TensorError> {
     if let Some((rows, columns)) = Line::pair(layout) {
         let extents = [rows.extent(), columns.extent()];
@@ -168,10 +190,11 @@ fn places<'a>(
     }
     let shape = layout.shape();
     let extent = |mode: usize| shape.mode(mode).map_or(1, |mode| mode.leaves().iter().product::<i64>()) as usize;
-    Ok((Places::Each(function), [extent(0), extent(1)]))
+    Ok((Places::Each(offset), [extent(0), extent(1)]))
 }
 
-/// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The last one is there on every machine.
+/// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The last one is
+/// available on every machine.
 ///
 /// ```
 /// use tilewright_tensor::cpu_atoms;
@@ -187,7 +210,8 @@ pub fn cpu_atoms<S: Numbers>() -> Result<Vec<MmaAtom>, TensorError> {
     routes.map(|route| Ok(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?)).collect()
 }
 
-/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as many as the `rayon` pool has.
+/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as many as
+/// the `rayon` pool has.
 ///
 /// ```
 /// use tilewright_tensor::cpu_mma;
@@ -216,8 +240,9 @@ pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError
     Ok(TiledMma::new(atom, &layout, &whole)?)
 }
 
-/// Multiplies and adds in registers alone, with the instructions of an atom, and says how many multiplications that were: `steps` one after another in each of a number of chains.
-/// Divided by the time that it takes this is what the atom could do at the most.
+/// Multiplies and adds in registers alone, with the instructions of an atom: `steps` steps in each of a
+/// number of chains. Returns how many multiplications that were. Divided by the time that it takes, this
+/// is the most that the atom can do.
 ///
 /// Errors: as [`gemm`], of the atom.
 ///
@@ -231,6 +256,6 @@ pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError
 pub fn multiply_adds<S: Numbers>(atom: &MmaAtom, steps: usize) -> Result<u64, TensorError> {
     let route = route::<S>(atom)?;
     #[allow(unsafe_code)]
-    // SAFETY: the instructions are there.
-    Ok(unsafe { (route.busy)(steps) })
+    // SAFETY: `route` refuses one whose instructions are not available.
+    Ok(unsafe { (route.multiply_adds)(steps) })
 }

@@ -1,11 +1,13 @@
 //! Memory that a tensor owns.
 //!
-//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of 64 or comes from a `Vec`, and drops and frees
-//! them once. It is a boxed slice, but for the alignment, which vector registers and cache lines like, and for its pages: from [`LARGE`] bytes on
-//! the system is asked for huge ones. A transpose touches a page for every row, and the processor knows by heart where some thousand
-//! pages lie: with pages of 4 KiB that is less than a matrix of 64 MiB has.
+//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of
+//! 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two things. It is
+//! aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge pages: a transpose
+//! touches a page for every row, and the TLB holds some thousand pages. A matrix of 64 MiB has more than
+//! that of 4 KiB.
 //!
-//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are. Huge pages make transposes of 64 MiB one and a half times as fast.
+//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are.
+//! Huge pages make transposes of 64 MiB one and a half times as fast.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
@@ -16,8 +18,13 @@ use bytemuck::Zeroable;
 
 use crate::error::TensorError;
 
+/// The bytes of a cache line, and of the widest vector.
+pub(crate) const LINE: usize = 64;
+/// The bytes of a page, after which the sets of a first-level cache repeat.
+pub(crate) const PAGE: usize = 4096;
+
 /// The alignment of memory that is allocated here: a cache line, and the widest vector.
-pub const ALIGNMENT: usize = 64;
+pub const ALIGNMENT: usize = LINE;
 
 /// The bytes of a huge page of most processors, and the alignment of memory that is to lie in such.
 const HUGE_PAGE: usize = 2 << 20;

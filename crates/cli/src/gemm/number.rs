@@ -1,4 +1,6 @@
-//! The numbers that the command multiplies: where they come from, and how far a sum may be off.
+//! The numbers that the command multiplies: where they come from, and how their sums are judged.
+//!
+//! Law: a factor is exactly the number that was typed, rounded to its type, or refused.
 
 use std::path::Path;
 
@@ -7,6 +9,7 @@ use tilewright::tensor::npy;
 use tilewright::tensor::{Numbers, Tensor};
 
 use super::about;
+use super::verify::{Limits, Outcome, Terms, judge_float, judge_integer};
 use crate::terminal::Failure;
 
 /// A type of numbers as the command sees it.
@@ -21,16 +24,17 @@ pub trait Number: Numbers<Sum: Sum> {
 
 /// A type of sums as the command sees it.
 pub trait Sum: npy::Element {
-    /// Half of the distance from 1 to the next number; 0 where arithmetic is exact.
-    const UNIT: f64;
-    /// The greatest number; sums past it are infinite.
-    const GREATEST: f64;
-    /// A factor that was typed; none where it is no number of this type.
+    /// Whether arithmetic is exact, modulo `2^32`.
+    const IS_EXACT: bool;
+    /// Its name, and what its numbers are, in words.
+    const NAME: &'static str;
+    const RANGE: &'static str;
+    /// A factor that was typed; none where it is no finite number of this type.
     fn factor(value: f64) -> Option<Self>;
     /// Its value.
     fn number(self) -> f64;
-    /// How far it is from a value.
-    fn off(self, value: f64) -> f64;
+    /// What is known of a place of `alpha * (sum of terms) + beta * old`.
+    fn judge(self, terms: &Terms, factors: [Self; 2], old: Self) -> Outcome;
 }
 
 macro_rules! numbers {
@@ -66,37 +70,55 @@ fn no_file(path: &Path) -> Result<Tensor<bf16>, Failure> {
 }
 
 impl Sum for f32 {
-    const UNIT: f64 = f32::EPSILON as f64 / 2.0;
-    const GREATEST: f64 = f32::MAX as f64;
+    const IS_EXACT: bool = false;
+    const NAME: &'static str = "f32";
+    const RANGE: &'static str = "a finite number of magnitude up to 3.4028235e38";
     fn factor(value: f64) -> Option<f32> {
-        Some(value as f32)
+        Some(value as f32).filter(|factor| factor.is_finite())
     }
     fn number(self) -> f64 {
         f64::from(self)
     }
-    fn off(self, value: f64) -> f64 {
-        (f64::from(self) - value).abs()
+    fn judge(self, terms: &Terms, [alpha, beta]: [f32; 2], old: f32) -> Outcome {
+        const LIMITS: Limits = Limits {
+            unit: f32::EPSILON as f64 / 2.0,
+            greatest: f32::MAX as f64,
+            least: f32::MIN_POSITIVE as f64 * f32::EPSILON as f64,
+            // Double precision is so much more precise that its own errors are a small part of the bound.
+            slack: 1.001,
+        };
+        let before = if beta == 0.0 { 0.0 } else { f64::from(beta) * f64::from(old) };
+        judge_float(&LIMITS, f64::from(self), terms, f64::from(alpha), before)
     }
 }
 
 impl Sum for f64 {
-    const UNIT: f64 = f64::EPSILON / 2.0;
-    const GREATEST: f64 = f64::MAX;
+    const IS_EXACT: bool = false;
+    const NAME: &'static str = "f64";
+    const RANGE: &'static str = "a finite number";
     fn factor(value: f64) -> Option<f64> {
-        Some(value)
+        Some(value).filter(|factor| factor.is_finite())
     }
     fn number(self) -> f64 {
         self
     }
-    fn off(self, value: f64) -> f64 {
-        (self - value).abs()
+    fn judge(self, terms: &Terms, [alpha, beta]: [f64; 2], old: f64) -> Outcome {
+        const LIMITS: Limits = Limits {
+            unit: f64::EPSILON / 2.0,
+            greatest: f64::MAX,
+            least: f64::MIN_POSITIVE * f64::EPSILON,
+            // The reference has the same precision.
+            slack: 2.001,
+        };
+        let before = if beta == 0.0 { 0.0 } else { beta * old };
+        judge_float(&LIMITS, self, terms, alpha, before)
     }
 }
 
 impl Sum for i32 {
-    const UNIT: f64 = 0.0;
-    // Sums wrap.
-    const GREATEST: f64 = f64::INFINITY;
+    const IS_EXACT: bool = true;
+    const NAME: &'static str = "i32";
+    const RANGE: &'static str = "a whole number from -2147483648 to 2147483647";
     fn factor(value: f64) -> Option<i32> {
         let factor = value as i32;
         (f64::from(factor) == value).then_some(factor)
@@ -104,9 +126,8 @@ impl Sum for i32 {
     fn number(self) -> f64 {
         f64::from(self)
     }
-    fn off(self, value: f64) -> f64 {
-        // Integers are taken modulo 2^32.
-        f64::from(self.wrapping_sub((value % 4_294_967_296.0) as i64 as i32)).abs()
+    fn judge(self, terms: &Terms, factors: [i32; 2], old: i32) -> Outcome {
+        judge_integer(self, terms, factors, old)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Plan;
 use super::plan::{Body, Loops, Move, Part, STAGED_ROW};
-use crate::simd::LINE;
+use crate::memory::LINE;
 
 impl fmt::Display for Plan {
     /// A line for the whole, for each loop, for the tile, the stores and the threads.

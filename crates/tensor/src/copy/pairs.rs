@@ -2,20 +2,19 @@
 //!
 //! Law: the table has the places of all axes that are not additive, and of parts of others; with the loops around it, every element is visited once.
 
-use super::plan::{Move, Step, Table, Tile};
-use crate::domain::Space;
-use crate::simd::LINE;
+use super::plan::{DST, Move, SRC, Table, Tile};
+use crate::domain::{Space, Step};
+use crate::memory::{LINE, PAGE};
 
 /// The most places of a table that has additive axes too, and the most bytes at them.
 const PLACES: usize = 1 << 10;
 const PAIRED: usize = 1 << 15;
 
 /// Pages of so many bytes, that are read at once; of more of them, lines push each other out of the caches.
-const PAGE: isize = 4096;
 const PAGES: usize = 5;
 
 /// The table of the places of axes that are not additive, in the order of the destination, and of as many others as make whole lines of it.
-pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step>, unit: usize) -> Tile {
+pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: usize) -> Tile {
     let line = (LINE / unit.min(LINE)).max(1);
     loop {
         lines.sort_unstable_by_key(|[src, dst]| (*dst, *src));
@@ -29,7 +28,7 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step>, unit: usi
         let rows = lines.iter().enumerate().all(goes_on) || lines.chunks(line).all(whole);
         // The axis that is nearest in the destination, or what divides it.
         let room = PLACES.min(PAIRED / unit) / lines.len();
-        let next = (0..steps.len()).min_by_key(|at| steps[*at].dst.unsigned_abs()).filter(|_| !rows && room > 1);
+        let next = (0..steps.len()).min_by_key(|at| steps[*at].by[DST].unsigned_abs()).filter(|_| !rows && room > 1);
         let parts =
             next.map(|at| (2..=room.min(steps[at].extent)).rev().find(|part| steps[at].extent.is_multiple_of(*part)));
         let (Some(at), Some(Some(part))) = (next, parts) else {
@@ -44,20 +43,19 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step>, unit: usi
             };
         };
         let step = steps.remove(at);
-        let times = |k: usize| [step.src.wrapping_mul(k as isize), step.dst.wrapping_mul(k as isize)];
+        let times = |k: usize| [step.by[SRC].wrapping_mul(k as isize), step.by[DST].wrapping_mul(k as isize)];
         let moved = |[src, dst]: [isize; 2], k| [src.wrapping_add(times(k)[0]), dst.wrapping_add(times(k)[1])];
         lines = (0..part).flat_map(|k| lines.iter().map(move |line| moved(*line, k))).collect();
         if part < step.extent {
-            let [src, dst] = times(part);
-            steps.push(Step { extent: step.extent / part, src, dst });
+            steps.push(Step { extent: step.extent / part, by: times(part) });
         }
     }
 }
 
 /// Whether the table of runs has whole lines of the destination, from few pages of the source.
-pub(super) fn near(space: &Space<2>, steps: &[Step], unit: usize) -> bool {
+pub(super) fn near(space: &Space<2>, steps: &[Step<2>], unit: usize) -> bool {
     let tile = pairs(space.table.clone(), &mut steps.to_vec(), unit);
-    let mut pages: Vec<isize> = tile.along.src.iter().map(|place| place.div_euclid(PAGE)).collect();
+    let mut pages: Vec<isize> = tile.along.src.iter().map(|place| place.div_euclid(PAGE as isize)).collect();
     pages.sort_unstable();
     pages.dedup();
     tile.rows && pages.len() <= PAGES

@@ -13,14 +13,12 @@
 //!
 //! An axis that flips bits and is needed by neither side is a loop of two iterations, the second of which flips its bits in all rows.
 
-use super::plan::{COLUMNS, Loop, Move, Part, Step, TRANSPOSED_ROW, Table, Tile, Turns};
-use crate::domain::Space;
-use crate::simd::LINE;
+use super::plan::{COLUMNS, DST, Loop, Move, Part, SRC, TRANSPOSED_ROW, Table, Tile, Turns};
+use crate::domain::{Space, Step};
+use crate::memory::LINE;
 
 /// Rows of a side are transposed if they have so many bytes; shorter ones are not worth it.
 const LEAST_ROW: usize = 16;
-const SRC: usize = 0;
-const DST: usize = 1;
 
 /// A tile, the loops around it, and what they add to the origin on each side.
 pub(super) struct Turned {
@@ -58,7 +56,7 @@ struct Chain {
 }
 
 /// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the others of the space; none where rows are short, or the map does not flip bits.
-pub(super) fn tile(space: &Space<2>, steps: &[Step], unit: usize) -> Option<Turned> {
+pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<Turned> {
     if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
         return None;
     }
@@ -73,7 +71,8 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step], unit: usize) -> Option<Turn
     if used.iter().any(|used| used % unit != 0) {
         return None;
     }
-    let plain = steps.iter().map(|step| Axis { extent: step.extent, by: [By::Add(step.src), By::Add(step.dst)] });
+    let plain =
+        steps.iter().map(|step| Axis { extent: step.extent, by: [By::Add(step.by[SRC]), By::Add(step.by[DST])] });
     let mut axes: Vec<Axis> = tangled.into_iter().chain(plain).collect();
     let mut outer = Vec::new();
     let (mut across, mut along) = (Chain::new(SRC, unit), Chain::new(DST, unit));

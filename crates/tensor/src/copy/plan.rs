@@ -16,13 +16,16 @@
 //! Axes that are not additive flip bits of places, and then tiles are transposed as if there were none ([`super::permuted`]); or they are enumerated: a table of pairs of places, the tile, which the
 //! loops move about ([`super::pairs`]).
 
-use std::fmt;
-
 use super::joined::{self, Batch, batches};
 use super::pairs::{near, pairs};
 use super::permuted;
-use crate::domain::{self, Addressing, Space};
-use crate::simd::{Instructions, LINE, TURNED};
+use crate::domain::{Addressing, Space, Step};
+use crate::memory::{LINE, PAGE};
+use crate::simd::{Instructions, TURNED};
+
+/// The two sides of a copy, in the steps of its domain.
+pub(super) const SRC: usize = 0;
+pub(super) const DST: usize = 1;
 
 /// Bytes of a row of either side in a tile.
 const ROW: usize = 1024;
@@ -148,14 +151,6 @@ pub(super) enum Body {
     Walk(&'static str),
 }
 
-/// An axis in bytes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
-    pub(super) extent: usize,
-    pub(super) src: isize,
-    pub(super) dst: isize,
-}
-
 /// What is done for two sides of one size, with elements of `element` bytes.
 pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: &CopyOptions) -> Body {
     if element == 0 {
@@ -175,13 +170,8 @@ pub(super) fn body(src: &Addressing, dst: &Addressing, element: usize, options: 
 /// The loops over the common domain, of `total` bytes.
 fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -> Option<Loops> {
     let [mut from, mut to] = space.origin;
-    let steps = space.steps.iter().map(|domain::Step { extent, by: [src, dst] }| Step {
-        extent: *extent,
-        src: *src,
-        dst: *dst,
-    });
-    let mut steps: Vec<Step> = steps.collect();
-    let run = steps.iter().position(|step| step.dst == element as isize && step.src == element as isize);
+    let mut steps = space.steps.clone();
+    let run = steps.iter().position(|step| step.by[DST] == element as isize && step.by[SRC] == element as isize);
     let unit = match run {
         Some(run) => steps.remove(run).extent.checked_mul(element)?,
         None => element,
@@ -201,7 +191,12 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     } else {
         pairs(space.table, &mut steps, unit)
     };
-    outer.extend(steps.iter().map(|step| Loop { count: step.extent, src: step.src, dst: step.dst, part: Part::Whole }));
+    outer.extend(steps.iter().map(|step| Loop {
+        count: step.extent,
+        src: step.by[SRC],
+        dst: step.by[DST],
+        part: Part::Whole,
+    }));
     // Long steps outermost: what comes next is near on one side at least.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
     outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
@@ -287,12 +282,12 @@ impl Table {
     }
 
     /// Every place there is, at `count` steps more of an axis.
-    fn times(&self, count: usize, step: &Step) -> Table {
+    fn times(&self, count: usize, step: &Step<2>) -> Table {
         let over = |places: &[isize], by: isize| {
             let starts = (0..count as isize).map(move |k| k.wrapping_mul(by));
             starts.flat_map(|start| places.iter().map(move |place| place.wrapping_add(start))).collect()
         };
-        Table { src: over(&self.src, step.src), dst: over(&self.dst, step.dst) }
+        Table { src: over(&self.src, step.by[SRC]), dst: over(&self.dst, step.by[DST]) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -318,7 +313,7 @@ impl Side {
     }
 
     /// Takes an axis, or what is wanted of it; the rest becomes a loop.
-    fn take(&mut self, step: Step, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
+    fn take(&mut self, step: Step<2>, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
         let len = self.offsets.len();
         let wanted = (self.wanted / len).max(1);
         if step.extent.saturating_mul(len) <= self.wanted + self.wanted / 4 {
@@ -337,18 +332,20 @@ impl Side {
         self.offsets = self.offsets.times(chunk, &step);
         self.full = true;
         let by = chunk as isize;
-        let (src, dst) = (step.src.wrapping_mul(by), step.dst.wrapping_mul(by));
+        let (src, dst) = (step.by[SRC].wrapping_mul(by), step.by[DST].wrapping_mul(by));
         outer.push(Loop { count, src, dst, part: part(rest * len) });
     }
 }
 
 /// The tile of additive axes; those that it takes are removed, and what is left of them goes to the loops.
-fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
+fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
     let unit_step = unit as isize;
-    let contiguous = steps.iter().any(|step| step.src == unit_step);
-    let transposes =
-        matches!(unit, 1 | 2 | 4 | 8) && contiguous && steps.iter().any(|step| step.dst == unit_step && step.src != 0);
-    let splat = !transposes && unit == element && steps.iter().any(|step| step.dst == unit_step && step.src == 0);
+    let contiguous = steps.iter().any(|step| step.by[SRC] == unit_step);
+    let transposes = matches!(unit, 1 | 2 | 4 | 8)
+        && contiguous
+        && steps.iter().any(|step| step.by[DST] == unit_step && step.by[SRC] != 0);
+    let splat =
+        !transposes && unit == element && steps.iter().any(|step| step.by[DST] == unit_step && step.by[SRC] == 0);
     if splat {
         return splatted(steps, unit, outer);
     }
@@ -358,39 +355,39 @@ fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOpti
     let line = (LINE / unit.min(LINE)).max(1);
     // In turn, so that neither takes what the other needs.
     let mut rows = true;
-    let find = |steps: &[Step], wanted: Option<isize>, of: fn(&Step) -> isize| {
+    let find = |steps: &[Step<2>], wanted: Option<isize>, of: fn(&Step<2>) -> isize| {
         steps.iter().position(|step| Some(of(step)) == wanted)
     };
     along.open = transposes;
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
-        let (at_along, at_across) = (next(&along, |step| step.dst), next(&across, |step| step.src));
+        let (at_along, at_across) = (next(&along, |step| step.by[DST]), next(&across, |step| step.by[SRC]));
         // An axis that both want is the source's while its rows are shorter than a line and those of the destination are not, or these are as long as wanted: those then follow one another.
         let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= LINE;
         let yields = at_along == at_across && (short || along.offsets.len() >= along.wanted);
         if let Some(at) = at_along.filter(|_| !yields) {
             let step = steps.remove(at);
-            along.onward = step.dst.checked_mul(step.extent as isize);
+            along.onward = step.by[DST].checked_mul(step.extent as isize);
             along.take(step, line, Part::Along, outer);
         } else if at_across.is_none() {
             break;
         }
-        if let Some(at) = if across.full { None } else { find(steps, across.onward, |step| step.src) } {
+        if let Some(at) = if across.full { None } else { find(steps, across.onward, |step| step.by[SRC]) } {
             let step = steps.remove(at);
-            across.onward = step.src.checked_mul(step.extent as isize);
+            across.onward = step.by[SRC].checked_mul(step.extent as isize);
             across.take(step, line, Part::Across, outer);
         }
     }
     if !transposes {
         // Neither side need be contiguous: near places will do.
         while !along.full && !steps.is_empty() {
-            rows = rows && steps.first().map(|step| step.dst) == along.onward;
+            rows = rows && steps.first().map(|step| step.by[DST]) == along.onward;
             let step = steps.remove(0);
-            along.onward = step.dst.checked_mul(step.extent as isize);
+            along.onward = step.by[DST].checked_mul(step.extent as isize);
             along.take(step, 1, Part::Along, outer);
         }
         while !across.full {
-            let Some(at) = (0..steps.len()).min_by_key(|at| steps[*at].src.unsigned_abs()) else { break };
+            let Some(at) = (0..steps.len()).min_by_key(|at| steps[*at].by[SRC].unsigned_abs()) else { break };
             across.take(steps.remove(at), 1, Part::Across, outer);
         }
     }
@@ -400,7 +397,7 @@ fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOpti
         let alone = steps.is_empty() && across.offsets.len() == 1 && along.offsets.len() == 1;
         let threads = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
         let count = if alone { threads } else { unit.div_ceil(RUN) };
-        let chunk = unit.div_ceil(count).next_multiple_of(4096);
+        let chunk = unit.div_ceil(count).next_multiple_of(PAGE);
         let count = unit.div_ceil(chunk);
         let by = chunk as isize;
         outer.push(Loop { count, src: by, dst: by, part: Part::Run(unit - (count - 1) * chunk) });
@@ -411,20 +408,10 @@ fn around(steps: &mut Vec<Step>, [unit, element]: [usize; 2], options: &CopyOpti
 }
 
 /// The tile of an axis along which the destination goes on and the source repeats.
-fn splatted(steps: &mut Vec<Step>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
+fn splatted(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
     let mut along = Side::new(unit, RUN);
-    if let Some(at) = steps.iter().position(|step| step.dst == unit as isize && step.src == 0) {
+    if let Some(at) = steps.iter().position(|step| step.by[DST] == unit as isize && step.by[SRC] == 0) {
         along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);
     }
     Tile { how: Move::Splat, unit, across: Table::one(), along: along.offsets, rows: true, ..Tile::default() }
-}
-
-impl fmt::Display for Instructions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Instructions::Portable => "portable",
-            Instructions::Avx2 => "AVX2",
-            Instructions::Avx512 => "AVX-512",
-        })
-    }
 }

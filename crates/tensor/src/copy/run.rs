@@ -14,7 +14,8 @@ use rayon::prelude::*;
 use super::joined::Batch;
 use super::plan::{Body, Loops, Move, Part, STAGED_ROW, Turns};
 use crate::domain::{self, Addressing};
-use crate::simd::{self, Edge, Instructions, LINE, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
+use crate::memory::LINE;
+use crate::simd::{self, Edge, Instructions, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
 
 /// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
 #[derive(Clone, Copy)]

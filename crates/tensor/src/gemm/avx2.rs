@@ -1,7 +1,7 @@
-//! Micro-kernels in AVX2 with fused multiply-add: two vectors of rows by six columns, so that 12 sums, the vectors of A and a broadcast
-//! word of B take 15 of the 16 registers.
+//! Micro-kernels in AVX2 with fused multiply-add: register tiles of two vectors of rows by six
+//! columns, so that 12 sums, the vectors of A and a broadcast word of B take 15 of 16 registers.
 //!
-//! Reason for unsafe code: the instructions have no safe form that the compiler keeps in registers.
+//! Law: that of [`super::kernel`]. Reason for unsafe code: vector instructions.
 #![allow(unsafe_code)]
 
 use super::kernel::float_kernels;
@@ -15,54 +15,68 @@ macro_rules! shapes {
 
 float_kernels! {
     /// Single precision: 16x6.
-    single: "avx2,fma", f32, 8 lanes of __m256, __m256i, 16 ahead, shapes,
-    some(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-    load_some(from, mask) _mm256_maskload_ps(from.cast(), mask),
+    single: "avx2,fma", f32, 8 lanes of __m256, __m256i, prefetch 16, shapes,
+    mask(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+    load_some(from, mask) _mm256_maskload_ps(from, mask),
     store_some(to, value, mask) _mm256_maskstore_ps(to, mask, value),
     _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_mul_ps, _mm256_fmadd_ps,
 }
 
 float_kernels! {
     /// Double precision: 8x6.
-    double: "avx2,fma", f64, 4 lanes of __m256d, __m256i, 16 ahead, shapes,
-    some(count) _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
-    load_some(from, mask) _mm256_maskload_pd(from.cast(), mask),
+    double: "avx2,fma", f64, 4 lanes of __m256d, __m256i, prefetch 16, shapes,
+    mask(count) _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),
+    load_some(from, mask) _mm256_maskload_pd(from, mask),
     store_some(to, value, mask) _mm256_maskstore_pd(to, mask, value),
     _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_mul_pd, _mm256_fmadd_pd,
 }
 
-/// Bytes as numbers of 16 bits, two to a word, multiplied and added in pairs: 16x6.
+/// Bytes, widened to 16 bits, two to a word, multiplied and added in pairs: 16x6.
 pub(in crate::gemm) mod byte_pairs {
     use core::arch::x86_64::*;
 
-    use crate::gemm::kernel::{CHAINS, Kernels, kernel_table, micro_kernel, nothing, registers};
+    use crate::gemm::kernel::{KernelSet, MicroKernel, Tile, kernel_set, kernel_table, word_moves, write_nothing};
 
-    /// The kernels.
-    pub(in crate::gemm) static KERNELS: Kernels<u32, i32> = Kernels {
-        lanes: 8,
-        group: 2,
-        spread: 0,
-        extra: 0,
-        below: nothing,
-        busy,
+    pub(in crate::gemm) struct Kernel;
+
+    // The blocks below run inside `kernel_set`, which enables the instructions.
+    impl MicroKernel for Kernel {
+        const LANES: usize = 8;
+        const PREFETCH_STEPS: isize = 16;
+
+        word_moves! {
+            __m256i, __m256i, i32,
+            mask(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+            load_some(from, mask) _mm256_maskload_epi32(from, mask),
+            store_some(to, value, mask) _mm256_maskstore_epi32(to, mask, value),
+            _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256,
+        }
+        #[inline(always)]
+        unsafe fn broadcast(word: u32) -> __m256i {
+            // SAFETY: the processor has the instructions.
+            unsafe { _mm256_set1_epi32(word as i32) }
+        }
+        #[inline(always)]
+        unsafe fn multiply_add(a: __m256i, b: __m256i, sum: __m256i) -> __m256i {
+            // SAFETY: the processor has the instructions.
+            unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn scale(alpha: i32, sum: __m256i) -> __m256i {
+            // SAFETY: the processor has the instructions.
+            unsafe { _mm256_mullo_epi32(_mm256_set1_epi32(alpha), sum) }
+        }
+        #[inline(always)]
+        unsafe fn scale_add(alpha: i32, sum: __m256i, beta: i32, old: __m256i) -> __m256i {
+            // SAFETY: the processor has the instructions.
+            unsafe { _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32(beta), old), Self::scale(alpha, sum)) }
+        }
+    }
+
+    kernel_set! {
+        Kernel, features: "avx2,fma", group: 2, extra: 0, write_nothing,
         packed: shapes!(kernel_table, false, false),
         strided: &[],
         edge: &[],
-    };
-
-    registers! {
-        features: "avx2,fma", word: u32, element: i32, vector: __m256i, mask: __m256i,
-        some(count) _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-        zero _mm256_setzero_si256(),
-        load(from) _mm256_loadu_si256(from.cast()),
-        load_some(from, mask) _mm256_maskload_epi32(from.cast(), mask),
-        store(to, value) _mm256_storeu_si256(to.cast(), value),
-        store_some(to, value, mask) _mm256_maskstore_epi32(to, mask, value),
-        broadcast(word) _mm256_set1_epi32(word as i32),
-        multiply_add(a, b, sum) _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)),
-        scale(alpha, sum) _mm256_mullo_epi32(_mm256_set1_epi32(alpha), sum),
-        scale_add(alpha, sum, beta, old) _mm256_add_epi32(_mm256_mullo_epi32(_mm256_set1_epi32(beta), old), scale(alpha, sum)),
-        correct(sum, _below, _column) sum,
     }
-    micro_kernel!(features: "avx2,fma", word: u32, element: i32, lanes: 8, ahead: 16);
 }

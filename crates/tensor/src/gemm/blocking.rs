@@ -1,64 +1,75 @@
-//! The tilings of a product: how much of each operand is at work at once.
+//! The blocking of a product: how much of each operand is at work at once.
 //!
-//! The loops around the micro-kernel (Van Zee and van de Geijn, "BLIS: a framework for rapidly instantiating BLAS functionality",
-//! 2015) divide C and the sum by four tilers, from the outside in:
+//! **Law.** MR and NR are the extents of a register tile; MC is a multiple of MR and NC of NR, or they
+//! cover the whole dimension; KC is at most the words of the sum. So the loops cover C and K.
+//!
+//! The loops around the micro-kernel (Van Zee and van de Geijn, "BLIS: a framework for rapidly
+//! instantiating BLAS functionality", 2015) divide C and the sum by four tilers, from the outside in:
 //!
 //! | tiler | divides | so that |
 //! |---|---|---|
 //! | task | `(M,N)` | each thread has parts of C of its own |
-//! | panel | `(N,K)` | a packed panel of B stays in the last cache while all of A passes |
-//! | block | `(M,K)` | a packed block of A stays in the second cache while the panel of B passes |
-//! | tile | `(M,N)` | a tile of C stays in registers, while a slice of B stays in the first cache |
+//! | panel, NC by KC | `(N,K)` | a packed panel of B stays in the last-level cache while all of A passes |
+//! | block, MC by KC | `(M,K)` | a packed block of A stays in the L2 cache while the panel of B passes |
+//! | tile, MR by NR | `(M,N)` | a tile of C stays in registers, and a slice of B in the L1 cache |
 //!
-//! Extents are balanced: where a dimension takes two tiles of at most 512, 600 is divided into two of about 300.
+//! Extents are balanced: 600 by tiles of at most 512 is two of about 300.
 
-use super::caches;
-use super::kernel::Kernels;
+use super::kernel::KernelSet;
+use crate::simd::l2_bytes;
 
-/// The most bytes of a packed block of A, which is to take half of a second-level cache, or a quarter.
-const BLOCK_BYTES: usize = 2 << 20;
-/// The bytes of a packed panel of B.
-const PANEL_BYTES: usize = 4 << 20;
-/// The words of a sum that are added up at once: a slice of B of eight columns then takes a sixth of a first-level cache, or a third in double precision.
-const DEPTH: usize = 256;
+/// The words of a sum that are added up at once. A slice of B of eight columns then takes a sixth of the
+/// L1 cache, or a third in double precision.
+const KC: usize = 256;
+/// The most bytes of a packed block of A, MC by KC. It takes half of the L2 cache, or a quarter.
+const MC_BYTES: usize = 2 << 20;
+/// The bytes of a packed panel of B, NC by KC.
+const NC_BYTES: usize = 4 << 20;
 
-/// The most columns of a product that fetches the next block of A while one is multiplied.
+/// The most columns of a product that prefetches the next block of A while one is multiplied.
 const FEW_COLUMNS: usize = 768;
 
-/// Whether the next block of A is fetched while one is multiplied by so many columns. Packing takes the longer, beside multiplying, the fewer they are; but then there is room for two
-/// smaller blocks in the second cache only, and the panel of B passes more often.
-pub(super) fn fetches_blocks(columns: usize) -> bool {
+/// Whether the next block of A is prefetched while one is multiplied by so many columns.
+///
+/// The fewer columns there are, the longer packing takes beside multiplying. But prefetching needs room
+/// for two smaller blocks in the L2 cache, and then the panel of B passes more often.
+pub(super) fn prefetches_blocks(columns: usize) -> bool {
     columns <= FEW_COLUMNS
 }
 
 /// The most bytes of all blocks of A that threads share.
 const SHARED_BYTES: usize = 8 << 20;
 
-/// The most bytes of blocks of A, at all depths, that so many threads share: what half of their second caches hold. More would come from memory for each product anew, where a thread's
-/// own block, which takes the place of the one before, stays near.
-pub(super) fn shared_blocks(threads: usize) -> usize {
-    (caches::second() / 2).saturating_mul(threads).min(SHARED_BYTES)
+/// The most bytes of the blocks of A, over all of K, that so many threads share: what half of their L2
+/// caches hold. A larger A would come from memory for each panel anew, where a thread's own block is
+/// overwritten by the next and stays in its L2 cache.
+pub(super) fn shared_bytes(threads: usize) -> usize {
+    (l2_bytes() / 2).saturating_mul(threads).min(SHARED_BYTES)
 }
 
-/// The bytes of a block of A from which on its vectors come late.
-const NEAR: usize = 512 << 10;
+/// The bytes of a block of A from which on its vectors are loaded late: it takes much of the L2 cache.
+const LATE_BLOCK_BYTES: usize = 512 << 10;
 
-/// What the beginning and the end of a tile take, in quarters of a cycle.
-const BEGINNING: usize = 200;
+/// What the beginning and the end of a tile cost, in quarters of a cycle.
+const TILE_COST: usize = 200;
 
-/// The blocking constants of one product, in rows, columns and numbers.
+/// The blocking of one product, in rows, columns and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocking {
-    /// Rows and columns of a tile.
+    /// Rows of a register tile.
     pub mr: usize,
+    /// Columns of a register tile.
     pub nr: usize,
-    /// Rows of a block, columns of a panel, and terms of a sum in both.
+    /// Rows of a block of A.
     pub mc: usize,
+    /// Columns of a panel of B.
     pub nc: usize,
+    /// Terms of the sum in both.
     pub kc: usize,
 }
 
-/// The extent of the parts of a dimension that is divided into the least number of parts of at most `most`, each but the last a multiple of `of`. All three are positive.
+/// The extent of the parts of a dimension that is divided into the fewest parts of at most `most`, each
+/// but the last a multiple of `of`. All three are positive.
 #[inline]
 pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     if extent <= most {
@@ -68,48 +79,56 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     extent.div_ceil(parts).next_multiple_of(of)
 }
 
-/// The vectors and columns of the tiles of a matrix of `vectors` by `columns`, each the sum of `steps` products.
+/// The vectors and columns of the register tiles of a matrix of `vectors` by `columns`, each the sum of
+/// `steps` products.
 ///
-/// Of the highest tiles of each width those that take the least time: a step of a tile takes half a cycle for each multiplication, some time for each word and each
-/// vector that is loaded, and for putting a word into all lanes where that is an instruction of its own, and four cycles at least, until its sums can be added to again;
-/// and every tile begins and ends with work of its own. Where a block of A is small, loads are alike, half a cycle each; where it takes much of the second cache, vectors
-/// come late, three quarters of a cycle each, and words a quarter.
+/// Of the highest tiles of each width, those that cost the least. A step of a tile takes half a cycle
+/// for each multiplication, some time for each word and each vector that is loaded, and for broadcasting
+/// a word where that is an instruction of its own. It takes four cycles at least, until its sums can be
+/// added to again. Every tile begins and ends with work of its own. Where a block of A is small, a load
+/// of either takes half a cycle. Where it takes much of the L2 cache, vectors take three quarters of a
+/// cycle each, and words a quarter.
 #[inline]
-pub(super) fn tile<W, C>(kernels: &Kernels<W, C>, vectors: usize, columns: usize, steps: usize) -> [usize; 2] {
+pub(super) fn register_tile<W, C>(
+    kernels: &KernelSet<W, C>,
+    vectors: usize,
+    columns: usize,
+    steps: usize,
+) -> [usize; 2] {
     let highest = kernels.packed.len();
     if vectors <= highest {
         let width = kernels.packed.get(vectors - 1).map_or(1, |columns| columns.len());
         return [vectors, balanced(columns, width, 1)];
     }
-    let near = vectors.saturating_mul(kernels.lanes * steps * size_of::<W>()) <= NEAR;
-    let [vector, word] = if near { [2, 2] } else { [3, 1] };
-    let time = |height: usize, width: usize| {
-        (2 * height * width + vector * height + (word + kernels.spread) * width).max(16) * steps + BEGINNING
+    let late = vectors.saturating_mul(kernels.lanes * steps * size_of::<W>()) > LATE_BLOCK_BYTES;
+    let [vector, word] = if late { [3, 1] } else { [2, 2] };
+    let cost = |height: usize, width: usize| {
+        (2 * height * width + vector * height + (word + kernels.broadcast_cost) * width).max(16) * steps + TILE_COST
     };
-    let all = |height: usize, width: usize| {
+    let total = |height: usize, width: usize| {
         let row = |height: usize| {
             let (whole, rest) = (columns / width, columns % width);
-            whole.saturating_mul(time(height, width)).saturating_add(if rest > 0 { time(height, rest) } else { 0 })
+            whole.saturating_mul(cost(height, width)).saturating_add(if rest > 0 { cost(height, rest) } else { 0 })
         };
         let (whole, rest) = (vectors / height, vectors % height);
         whole.saturating_mul(row(height)).saturating_add(if rest > 0 { row(rest) } else { 0 })
     };
     let shapes = (1..).zip(kernels.packed.iter().map(|columns| columns.len()));
-    shapes.min_by_key(|(height, width)| all(*height, *width)).map_or([1, 1], |(height, width)| [height, width])
+    shapes.min_by_key(|(height, width)| total(*height, *width)).map_or([1, 1], |(height, width)| [height, width])
 }
 
 impl Blocking {
     /// The blocking of a product of `m` by `n` by `k`.
-    pub(super) fn new<W, C>(kernels: &Kernels<W, C>, [m, n, k]: [usize; 3]) -> Blocking {
-        let Kernels { lanes, group, .. } = *kernels;
+    pub(super) fn new<W, C>(kernels: &KernelSet<W, C>, [m, n, k]: [usize; 3]) -> Blocking {
+        let KernelSet { lanes, group, .. } = *kernels;
         let bytes = size_of::<W>();
-        let kc = balanced(k, DEPTH * group, 4 * group);
-        let [vectors, nr] = tile(kernels, m.div_ceil(lanes), n, kc / group);
+        let kc = balanced(k, KC * group, 4 * group);
+        let [vectors, nr] = register_tile(kernels, m.div_ceil(lanes), n, kc / group);
         let mr = lanes * vectors;
-        let deep = kc.div_ceil(group) * bytes;
-        let parts = if fetches_blocks(n) { 4 } else { 2 };
-        let mc = balanced(m, (BLOCK_BYTES.min(caches::second() / parts) / deep).max(mr), mr);
-        let nc = balanced(n, (PANEL_BYTES / deep).max(nr), nr);
+        let row = kc.div_ceil(group) * bytes;
+        let parts = if prefetches_blocks(n) { 4 } else { 2 };
+        let mc = balanced(m, (MC_BYTES.min(l2_bytes() / parts) / row).max(mr), mr);
+        let nc = balanced(n, (NC_BYTES / row).max(nr), nr);
         Blocking { mr, nr, mc, nc, kc }
     }
 }

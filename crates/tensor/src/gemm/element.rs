@@ -1,6 +1,8 @@
-//! What elements of C can do.
+//! The arithmetic of elements of C.
+//!
+//! Law: floats round as IEEE 754 says; integers are taken modulo `2^32`.
 
-/// A number that products are added up in. Integers are taken modulo a power of two.
+/// A number that products are added up in.
 pub trait Element: Copy + PartialEq + Default + Send + Sync {
     /// The factor that changes nothing.
     const ONE: Self;
@@ -43,5 +45,18 @@ impl Element for i32 {
     #[inline(always)]
     fn times(self, alpha: i32) -> i32 {
         self.wrapping_mul(alpha)
+    }
+}
+
+impl Element for half::f16 {
+    const ONE: half::f16 = half::f16::ONE;
+    /// In single precision, rounded to 16 bits once.
+    #[inline(always)]
+    fn plus(self, beta: half::f16, old: half::f16) -> half::f16 {
+        half::f16::from_f32(self.to_f32() + beta.to_f32() * old.to_f32())
+    }
+    #[inline(always)]
+    fn times(self, alpha: half::f16) -> half::f16 {
+        half::f16::from_f32(self.to_f32() * alpha.to_f32())
     }
 }

@@ -1,7 +1,8 @@
 //! Offsets along one dimension of an operand.
 //!
-//! **Law.** An integer layout of `(rows, columns)` is additive over its modes: `offset(i, j) = rows(i) + columns(j)`. A [`Line`] is one of the two
-//! functions, coalesced. A map that is not additive, such as a swizzled layout, is asked for every offset instead.
+//! **Law.** An integer layout of `(rows, columns)` is additive over its modes:
+//! `offset(i, j) = rows(i) + columns(j)`. A [`Line`] is one of the two functions, coalesced. A map that
+//! is not additive, such as a swizzled layout, is evaluated at every place instead.
 
 use tilewright_layout::Leaf;
 
@@ -26,7 +27,7 @@ impl Line {
         Some(Line { extent, inner: extent, stride, outer: Vec::new() })
     }
 
-    /// The offsets of the leaves of a mode. None where an extent or a stride is no size of this machine.
+    /// The offsets of the leaves of a mode; none where an extent or a stride does not fit into a `usize`.
     fn new(mode: &[Leaf]) -> Option<Line> {
         let mut line = Line { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
         for leaf in mode.iter().filter(|leaf| leaf.extent > 1) {
@@ -45,7 +46,7 @@ impl Line {
         Some(line)
     }
 
-    /// The lines of the two modes of a layout. None where its offsets are not the sums of two lines.
+    /// The lines of the two modes of a layout; none where its offsets are not the sums of two lines.
     #[inline]
     pub fn pair(layout: &impl Offsets) -> Option<(Line, Line)> {
         if let Some([row, column]) = layout.flat_leaves() {
@@ -65,11 +66,11 @@ impl Line {
         self.extent
     }
 
-    /// The one stride of all steps, if there is one; `unmoved` along a dimension of one position.
+    /// The stride of all steps, if there is one; `default` along a dimension of one position.
     #[inline]
-    pub fn stride(&self, unmoved: isize) -> Option<isize> {
+    pub fn stride(&self, default: isize) -> Option<isize> {
         if self.extent == 1 {
-            return Some(unmoved);
+            return Some(default);
         }
         self.outer.is_empty().then_some(self.stride)
     }
@@ -78,7 +79,7 @@ impl Line {
     pub fn fill(&self, first: usize, offsets: &mut [isize]) {
         let (mut at, mut rest) = (first, offsets);
         while !rest.is_empty() {
-            // A run within the first leaf; what lies above it is counted once for each run.
+            // A run within the first leaf. The digits above it are computed once a run.
             let (digit, mut above) = (at % self.inner, at / self.inner);
             let mut offset = self.stride * digit as isize;
             for (extent, stride) in &self.outer {

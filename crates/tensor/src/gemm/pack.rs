@@ -1,17 +1,26 @@
 //! Packing: a copy of a block of an operand to where the micro-kernels read it, side by side.
 //!
-//! **Law.** A panel of `width` rows and `k` numbers a row becomes words. With `g` numbers to a word, word `r + width * t` holds the numbers
-//! `g * t .. g * (t + 1)` of row `r`: the layout `(width,(g,k/g)):(g,(1,g*width))` in numbers. What lies beyond the rows and beyond `k` is zero.
+//! **Law.** A panel of `width` rows and `k` numbers a row becomes words. With `g` numbers to a word, word
+//! `r + width * t` holds the numbers `g * t .. g * (t + 1)` of row `r`: the layout
+//! `(width,(g,k/g)):(g,(1,g*width))` in numbers. Beyond the rows and beyond `k` there are zeros.
 //!
-//! A block is given by the offsets of its rows and those of its steps along K, whose sums are where its numbers lie: any integer layout is
-//! of that kind, however its modes are nested. Where rows are neighbours in memory they are copied as vectors, of narrow panels those of several at once, so that lines are
-//! read as a whole; where steps are, squares of eight by eight words, or of four or two by eight, are transposed in registers; elsewhere numbers are gathered.
+//! A block is given by the offsets of its rows and those of its steps along K; its numbers lie at their
+//! sums. Any integer layout is of that kind, however its modes are nested. There are three ways:
+//!
+//! * rows contiguous in memory are copied as vectors, for narrow panels those of several panels at once,
+//!   so that whole lines are read;
+//! * steps contiguous in memory are transposed in registers, by squares of eight by eight words, or of
+//!   four or two by eight;
+//! * otherwise numbers are gathered one by one.
+//!
+//! Reason for unsafe code: numbers and words lie where offsets say, and bounds checks on each would cost
+//! more than the copy.
 #![allow(unsafe_code)]
 
 mod words;
 
-use crate::simd::square::{self, HALF, PAIR, SQUARE, Turn};
-pub(super) use words::{Packing, Pairs, Raised, Same, Signed, Widened, WidenedPairs, corrections};
+use crate::simd::square::{self, HALF, PAIR, SQUARE, Transpose};
+pub(super) use words::{Offset, Packing, Pairs, Same, Signed, Widened, WidenedPairs, write_corrections};
 
 /// The width of panels in words, and the words from one panel to the next.
 #[derive(Debug, Clone, Copy)]
@@ -20,10 +29,12 @@ pub(super) struct Panels {
     pub apart: usize,
 }
 
-/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of the steps, to the first word of the first panel.
+/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of the
+/// steps, to the first word of the first panel.
 ///
-/// *Invariant*, which the caller upholds: every sum of an offset of a row and one of a step is that of a number that may be read, and there is room for
-/// `width * ceil(steps / GROUP)` words from the beginning of each panel on, which no other panel begins in.
+/// *Invariant*, upheld by the caller: every sum of an offset of a row and one of a step leads to a number
+/// that may be read; there is room for `width * ceil(steps / GROUP)` words from the beginning of each
+/// panel on, in which no other panel begins; and the processor has the instructions.
 pub(super) type Pack<S, W> = unsafe fn(*const S, &[isize], &[isize], Panels, *mut W);
 
 /// Packs with what every machine has.
@@ -34,7 +45,7 @@ pub(super) unsafe fn portable<P: Packing>(
     by: Panels,
     to: *mut P::Word,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for the offsets, the room and the instructions.
     unsafe { panels::<P>(from, rows, steps, by, to, square::portable) }
 }
 
@@ -48,7 +59,7 @@ pub(super) unsafe fn avx2<P: Packing>(
     by: Panels,
     to: *mut P::Word,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for the offsets, the room and the instructions.
     unsafe { panels::<P>(from, rows, steps, by, to, square::vector::<P::Word>) }
 }
 
@@ -62,7 +73,7 @@ pub(super) unsafe fn avx512<P: Packing>(
     by: Panels,
     to: *mut P::Word,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for the offsets, the room and the instructions.
     unsafe { panels::<P>(from, rows, steps, by, to, square::vector::<P::Word>) }
 }
 
@@ -85,9 +96,9 @@ unsafe fn panels<P: Packing>(
     steps: &[isize],
     Panels { width, apart }: Panels,
     to: *mut P::Word,
-    turn: Turn<P::Word>,
+    transpose: Transpose<P::Word>,
 ) {
-    // SAFETY: the caller's: these are the panels, one after another.
+    // SAFETY: the caller vouches for the offsets and the room; panels follow one another.
     unsafe {
         if let [first, _, ..] = rows
             && P::SAME
@@ -99,26 +110,33 @@ unsafe fn panels<P: Packing>(
             let from = from.offset(*first).cast();
             let number = rows.len() / width;
             match width {
-                2 => return several::<P::Word, 2>(from, number, steps, apart, to),
-                4 => return several::<P::Word, 4>(from, number, steps, apart, to),
-                6 => return several::<P::Word, 6>(from, number, steps, apart, to),
-                8 => return several::<P::Word, 8>(from, number, steps, apart, to),
-                16 => return several::<P::Word, 16>(from, number, steps, apart, to),
+                2 => return pack_contiguous::<P::Word, 2>(from, number, steps, apart, to),
+                4 => return pack_contiguous::<P::Word, 4>(from, number, steps, apart, to),
+                6 => return pack_contiguous::<P::Word, 6>(from, number, steps, apart, to),
+                8 => return pack_contiguous::<P::Word, 8>(from, number, steps, apart, to),
+                16 => return pack_contiguous::<P::Word, 16>(from, number, steps, apart, to),
                 _ => {}
             }
         }
         for (number, rows) in rows.chunks(width).enumerate() {
-            panel::<P>(from, rows, steps, width, to.add(number * apart), turn);
+            panel::<P>(from, rows, steps, width, to.add(number * apart), transpose);
         }
     }
 }
 
-/// The words of several panels of neighbouring rows, each `L` wide: all that lie side by side, step by step.
+/// Packs several panels of contiguous rows, each `L` wide, step by step.
 #[inline(always)]
-unsafe fn several<W: Copy, const L: usize>(from: *const W, number: usize, steps: &[isize], apart: usize, to: *mut W) {
+unsafe fn pack_contiguous<W: Copy, const L: usize>(
+    from: *const W,
+    number: usize,
+    steps: &[isize],
+    apart: usize,
+    to: *mut W,
+) {
     for (t, step) in steps.iter().enumerate() {
         for panel in 0..number {
-            // SAFETY: as for the panels; words are copied as they are.
+            // SAFETY: these rows are contiguous from the first offset on, and the room is that of the panels;
+            // a word is the number itself.
             unsafe {
                 let place = to.add(panel * apart + t * L).cast::<[W; L]>();
                 place.copy_from_nonoverlapping(from.offset(*step).add(panel * L).cast(), 1);
@@ -134,25 +152,26 @@ unsafe fn panel<P: Packing>(
     steps: &[isize],
     width: usize,
     to: *mut P::Word,
-    turn: Turn<P::Word>,
+    transpose: Transpose<P::Word>,
 ) {
     let along = is_run(steps);
     let mut done = 0;
-    // SAFETY: rows and steps are those of the panel, and words go to places `row + width * step`, for rows below the width.
+    // SAFETY: rows and steps are those of the panel, and words go to `row + width * step`, for rows below
+    // the width.
     unsafe {
         while let Some(rest @ [first, ..]) = rows.get(done..) {
             let length = if is_run(rest) { rest.len() } else { run(rest) };
             let place = to.add(done);
             if length >= SQUARE || length == rows.len() {
-                copied::<P>(from.offset(*first), length, steps, width, place);
+                copy_rows::<P>(from.offset(*first), length, steps, width, place);
                 done += length;
                 continue;
             }
-            // Eight rows, or four, or those that are left.
-            let several = height(rest.len());
-            let some = rest.get(..several).unwrap_or(rest);
-            let turned = if along { turned::<P>(from, some, steps, width, place, turn) } else { 0 };
-            gathered::<P>(from, some, steps.get(turned..).unwrap_or(&[]), width, place.add(turned / P::GROUP * width));
+            let some = rest.get(..square_height(rest.len())).unwrap_or(rest);
+            let done_steps = if along { pack_squares::<P>(from, some, steps, width, place, transpose) } else { 0 };
+            let (rest_of_steps, place) =
+                (steps.get(done_steps..).unwrap_or(&[]), place.add(done_steps / P::GROUP * width));
+            gather::<P>(from, some, rest_of_steps, width, place);
             done += some.len();
         }
         let words = steps.len().div_ceil(P::GROUP);
@@ -166,9 +185,9 @@ unsafe fn panel<P: Packing>(
     }
 }
 
-/// The rows that are turned at once of so many: eight, or four, or two.
+/// The rows of a square where so many are left: eight, four, or two.
 #[inline(always)]
-fn height(rows: usize) -> usize {
+fn square_height(rows: usize) -> usize {
     match rows {
         0..=PAIR => PAIR,
         3..SQUARE => HALF,
@@ -176,33 +195,33 @@ fn height(rows: usize) -> usize {
     }
 }
 
-/// The words of neighbouring rows.
+/// Packs contiguous rows.
 #[inline(always)]
-unsafe fn copied<P: Packing>(from: *const P::Source, rows: usize, steps: &[isize], width: usize, to: *mut P::Word) {
-    // SAFETY: as for the panel; pieces of rows are as long as they divide the rows.
+unsafe fn copy_rows<P: Packing>(from: *const P::Source, rows: usize, steps: &[isize], width: usize, to: *mut P::Word) {
+    // SAFETY: the rows are contiguous from the first offset on, and pieces divide them.
     unsafe {
         match rows {
-            // What is copied byte for byte moves as vectors when its length is known to the compiler.
-            64 => pieces::<P, 64>(from, rows, steps, width, to),
-            48 => pieces::<P, 48>(from, rows, steps, width, to),
-            32 => pieces::<P, 32>(from, rows, steps, width, to),
-            24 => pieces::<P, 24>(from, rows, steps, width, to),
-            16 => pieces::<P, 16>(from, rows, steps, width, to),
-            12 => pieces::<P, 12>(from, rows, steps, width, to),
-            8 => pieces::<P, 8>(from, rows, steps, width, to),
-            6 => pieces::<P, 6>(from, rows, steps, width, to),
-            4 => pieces::<P, 4>(from, rows, steps, width, to),
-            2 => pieces::<P, 2>(from, rows, steps, width, to),
-            _ if rows.is_multiple_of(16) => pieces::<P, 16>(from, rows, steps, width, to),
-            _ if rows.is_multiple_of(8) => pieces::<P, 8>(from, rows, steps, width, to),
-            _ => pieces::<P, 1>(from, rows, steps, width, to),
+            // Of a length that is known at compile time, a copy becomes vectors.
+            64 => copy_pieces::<P, 64>(from, rows, steps, width, to),
+            48 => copy_pieces::<P, 48>(from, rows, steps, width, to),
+            32 => copy_pieces::<P, 32>(from, rows, steps, width, to),
+            24 => copy_pieces::<P, 24>(from, rows, steps, width, to),
+            16 => copy_pieces::<P, 16>(from, rows, steps, width, to),
+            12 => copy_pieces::<P, 12>(from, rows, steps, width, to),
+            8 => copy_pieces::<P, 8>(from, rows, steps, width, to),
+            6 => copy_pieces::<P, 6>(from, rows, steps, width, to),
+            4 => copy_pieces::<P, 4>(from, rows, steps, width, to),
+            2 => copy_pieces::<P, 2>(from, rows, steps, width, to),
+            _ if rows.is_multiple_of(16) => copy_pieces::<P, 16>(from, rows, steps, width, to),
+            _ if rows.is_multiple_of(8) => copy_pieces::<P, 8>(from, rows, steps, width, to),
+            _ => copy_pieces::<P, 1>(from, rows, steps, width, to),
         }
     }
 }
 
-/// The words of neighbouring rows, in pieces of `L`, which divides their number.
+/// Packs contiguous rows in pieces of `L`, which divides their number.
 #[inline(always)]
-unsafe fn pieces<P: Packing, const L: usize>(
+unsafe fn copy_pieces<P: Packing, const L: usize>(
     from: *const P::Source,
     rows: usize,
     steps: &[isize],
@@ -211,7 +230,7 @@ unsafe fn pieces<P: Packing, const L: usize>(
 ) {
     for (t, group) in steps.chunks(P::GROUP).enumerate() {
         for row in (0..rows).step_by(L) {
-            // SAFETY: as for the panel.
+            // SAFETY: `L` contiguous rows at a step of the panel, and their place in its words.
             unsafe {
                 let place = to.add(t * width + row).cast::<[P::Word; L]>();
                 let piece = |g: usize| {
@@ -238,21 +257,22 @@ unsafe fn pieces<P: Packing, const L: usize>(
     }
 }
 
-/// The words of up to eight rows whose numbers are side by side along K, square by square; says how many steps there were whole squares for.
+/// Packs up to eight rows whose numbers are contiguous along K, square by square. Returns the number of
+/// steps in whole squares.
 #[inline(always)]
-unsafe fn turned<P: Packing>(
+unsafe fn pack_squares<P: Packing>(
     from: *const P::Source,
     rows: &[isize],
     steps: &[isize],
     width: usize,
     to: *mut P::Word,
-    turn: Turn<P::Word>,
+    transpose: Transpose<P::Word>,
 ) -> usize {
     let (Some(last), Some(first)) = (rows.last(), steps.first()) else { return 0 };
     let squares = steps.len() / (SQUARE * P::GROUP);
-    // SAFETY: as for the panel: the numbers of whole squares are there, side by side along K.
+    // SAFETY: the numbers of whole squares are contiguous along K, and their words lie in the panel.
     unsafe {
-        // Where there are fewer rows than are turned at once, the last one stands for those that are missing.
+        // Where a square has fewer rows, the last one stands for those that are missing.
         let mut lines: [*const P::Source; SQUARE] =
             std::array::from_fn(|r| from.offset(first + rows.get(r).unwrap_or(last)));
         let several = if rows.len() > HALF { SQUARE } else { rows.len().next_power_of_two().max(PAIR) };
@@ -273,12 +293,12 @@ unsafe fn turned<P: Packing>(
                 }
             }
             if rows.len() == several {
-                turn(&words, several, place, width);
+                transpose(&words, several, place, width);
             } else {
-                let mut apart = [[P::Word::default(); SQUARE]; SQUARE];
-                turn(&words, several, apart.as_mut_ptr().cast(), SQUARE);
-                for (t, apart) in apart.iter().enumerate() {
-                    for (r, word) in apart.iter().take(rows.len()).enumerate() {
+                let mut square = [[P::Word::default(); SQUARE]; SQUARE];
+                transpose(&words, several, square.as_mut_ptr().cast(), SQUARE);
+                for (t, step) in square.iter().enumerate() {
+                    for (r, word) in step.iter().take(rows.len()).enumerate() {
                         place.add(t * width + r).write(*word);
                     }
                 }
@@ -289,19 +309,13 @@ unsafe fn turned<P: Packing>(
     squares * SQUARE * P::GROUP
 }
 
-/// The words of some rows, number by number.
+/// Packs rows number by number.
 #[inline(always)]
-unsafe fn gathered<P: Packing>(
-    from: *const P::Source,
-    rows: &[isize],
-    steps: &[isize],
-    width: usize,
-    to: *mut P::Word,
-) {
+unsafe fn gather<P: Packing>(from: *const P::Source, rows: &[isize], steps: &[isize], width: usize, to: *mut P::Word) {
     for (t, group) in steps.chunks(P::GROUP).enumerate() {
         for (r, row) in rows.iter().enumerate() {
             let mut numbers = [P::Source::default(); 4];
-            // SAFETY: as for the panel.
+            // SAFETY: the sum of an offset of a row and one of a step, and its place in the words of the panel.
             unsafe {
                 for (number, step) in numbers.iter_mut().zip(group) {
                     *number = *from.offset(row + step);

@@ -1,22 +1,24 @@
-//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a kind has.
+//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a kind
+//! has.
 //!
-//! Reason for unsafe code: they read and write where the others do.
+//! Law: that of [`super::kernel`]. Reason for unsafe code: they read and write where the others do.
 #![allow(unsafe_code)]
 
 use super::element::Element;
-use super::kernel::{CHAINS, Kernels, Tile, nothing};
+use super::kernel::{CHAINS, KernelSet, Tile, write_nothing};
 
-/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their sums take half of sixteen registers of 16 bytes.
+/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their sums
+/// take half of sixteen registers of 16 bytes.
 macro_rules! kernels {
     ($(#[$doc:meta])* $name:ident, $element:ty, $lanes:literal, $($rows:literal: [$($n:literal)*]),*) => {
         $(#[$doc])*
-        pub(super) static $name: Kernels<$element, $element> = Kernels {
+        pub(super) static $name: KernelSet<$element, $element> = KernelSet {
             lanes: $lanes,
             group: 1,
-            spread: 2,
+            broadcast_cost: 2,
             extra: 0,
-            below: nothing,
-            busy: busy::<$element, $lanes>,
+            write_extra: write_nothing,
+            multiply_adds: multiply_adds::<$element, $lanes>,
             packed: &[$(&[$(kernel::<$element, $rows, $n, false, false>),*]),*],
             strided: &[$(&[$(kernel::<$element, $rows, $n, true, false>),*]),*],
             edge: &[$(&[$(kernel::<$element, $rows, $n, true, true>),*]),*],
@@ -25,7 +27,8 @@ macro_rules! kernels {
 }
 
 kernels!(
-    /// Single precision: 16x2. Each word of B takes an instruction to be put into all lanes, so that few columns are better than few rows.
+    /// Single precision: 16x2. A broadcast of a word of B is an instruction of its own, so that few
+    /// columns are better than few rows.
     SINGLE, f32, 8, 8: [1 2 3 4], 16: [1 2]
 );
 kernels!(
@@ -33,10 +36,13 @@ kernels!(
     DOUBLE, f64, 4, 4: [1 2 3 4], 8: [1 2]
 );
 kernels!(
-    /// Numbers of 32 bits: 8x4.
+    /// Integers of 32 bits: 8x4.
     INTEGERS, i32, 8, 8: [1 2 3 4]
 );
 
+/// # Safety
+///
+/// The invariant of the tile.
 #[allow(clippy::needless_range_loop)]
 unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: bool, const EDGE: bool>(
     tile: &Tile<T, T>,
@@ -46,7 +52,7 @@ unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: b
     let b_column = if STRIDED { tile.b_column } else { 1 };
     for _ in 0..tile.k {
         let mut rows = [T::default(); ROWS];
-        // SAFETY: these are the words that the law of the micro-kernel names.
+        // SAFETY: the invariant of the tile names these words.
         unsafe {
             if EDGE {
                 for i in 0..tile.rows.min(ROWS) {
@@ -67,7 +73,7 @@ unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: b
     }
     for j in 0..N {
         for i in 0..tile.rows.min(ROWS) {
-            // SAFETY: as above.
+            // SAFETY: the invariant of the tile names these elements of C.
             unsafe {
                 let place = tile.c.offset(j as isize * tile.c_column).add(i);
                 let value = sums[j][i].times(tile.alpha);
@@ -78,7 +84,11 @@ unsafe fn kernel<T: Element, const ROWS: usize, const N: usize, const STRIDED: b
 }
 
 /// As for the other micro-kernels, in chains of `ROWS` numbers each.
-unsafe fn busy<T: Element, const ROWS: usize>(steps: usize) -> usize {
+///
+/// # Safety
+///
+/// None: no memory is used.
+unsafe fn multiply_adds<T: Element, const ROWS: usize>(steps: usize) -> usize {
     let factor = std::hint::black_box([T::default(); ROWS]);
     let mut sums = [[T::default(); ROWS]; CHAINS / 2];
     for _ in 0..steps {

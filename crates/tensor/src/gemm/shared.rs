@@ -1,20 +1,21 @@
 //! Packed blocks that threads share.
 //!
-//! **Law.** Each block is packed once, by the thread that asks for it first; whoever is given a block finds all of it written. A thread waits only for one that is packing
-//! at the time, never for one that has yet to come.
+//! **Law.** Each block is packed once, by the thread that asks for it first. Whoever is given a block
+//! finds all of it written. A thread waits only for one that is packing at the time, never for one that
+//! has yet to come. If packing panics, the block is free again, and the next thread that asks packs it.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::workspace::Workspace;
 
-/// A block that nobody has asked for, that is being packed, and that is there.
-const NONE: u8 = 0;
-const BUSY: u8 = 1;
-const THERE: u8 = 2;
+/// The states of a block: nobody has asked for it, a thread is packing it, it is packed.
+const FREE: u8 = 0;
+const PACKING: u8 = 1;
+const PACKED: u8 = 2;
 
-/// How often a thread looks again before it gives its place to others.
-const LOOKS: usize = 1 << 10;
+/// How often a waiting thread spins before it yields.
+const SPINS: usize = 1 << 10;
 
 /// Room for all blocks of a factor.
 pub(super) struct Shared {
@@ -24,43 +25,55 @@ pub(super) struct Shared {
     block: usize,
 }
 
-// SAFETY: the memory of a block is written by the one thread that found it in nobody's hands, and read by others only after that thread has said that it is there.
+// SAFETY: the memory of a block is written by the one thread that took it from FREE to PACKING, and read
+// by others only after that thread stored PACKED with release ordering.
 unsafe impl Sync for Shared {}
+
+/// What the state of a block becomes when its packing ends, also by a panic.
+struct Outcome<'a> {
+    state: &'a AtomicU8,
+    end: u8,
+}
+
+impl Drop for Outcome<'_> {
+    fn drop(&mut self) {
+        self.state.store(self.end, Ordering::Release);
+    }
+}
 
 impl Shared {
     /// Room for so many blocks of so many bytes.
     pub fn new(blocks: usize, block: usize) -> Shared {
-        let states = std::iter::repeat_with(|| AtomicU8::new(NONE)).take(blocks).collect();
+        let states = std::iter::repeat_with(|| AtomicU8::new(FREE)).take(blocks).collect();
         Shared { workspace: Workspace::take_shared(blocks.saturating_mul(block)), states, block }
     }
 
-    /// Whether a block is there, or about to be.
-    pub fn asked_for(&self, number: usize) -> bool {
-        self.states.get(number).is_some_and(|state| state.load(Ordering::Relaxed) != NONE)
+    /// Whether a block is packed, or being packed.
+    pub fn is_taken(&self, number: usize) -> bool {
+        self.states.get(number).is_some_and(|state| state.load(Ordering::Relaxed) != FREE)
     }
 
     /// The beginning of a block, which `pack` writes if nobody has; none where there is no such block.
     pub fn get(&self, number: usize, pack: impl FnOnce(*mut u8)) -> Option<*mut u8> {
         let state = self.states.get(number)?;
         let place = self.workspace.start().wrapping_add(number * self.block);
-        match state.compare_exchange(NONE, BUSY, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                pack(place);
-                state.store(THERE, Ordering::Release);
-            }
-            Err(_) => {
-                let mut looks = 0;
-                while state.load(Ordering::Acquire) != THERE {
-                    looks += 1;
-                    if looks < LOOKS {
-                        std::hint::spin_loop();
-                    } else {
-                        std::thread::yield_now();
-                    }
+        let mut spins = 0;
+        loop {
+            match state.compare_exchange(FREE, PACKING, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => {
+                    let mut outcome = Outcome { state, end: FREE };
+                    pack(place);
+                    outcome.end = PACKED;
+                    return Some(place);
                 }
+                Err(PACKED) => return Some(place),
+                Err(_) if spins < SPINS => {
+                    spins += 1;
+                    std::hint::spin_loop();
+                }
+                Err(_) => std::thread::yield_now(),
             }
         }
-        Some(place)
     }
 
     /// Leaves the memory to the next product of this thread.
@@ -88,13 +101,13 @@ mod tests {
                         for number in (0..7).map(|turn| (turn + 2 * thread) % 7) {
                             let from = shared.get(number, |to| {
                                 packed.fetch_add(1, Ordering::Relaxed);
-                                // SAFETY: the room of a block.
+                                // SAFETY: a block has room for so many words.
                                 (0..WORDS).for_each(|at| unsafe { to.cast::<usize>().add(at).write(number * at) });
                             });
                             let from = from.unwrap().cast::<usize>();
-                            // SAFETY: the block was written.
+                            // SAFETY: the block was written by the closure above.
                             assert!((0..WORDS).all(|at| unsafe { *from.add(at) } == number * at));
-                            assert!(shared.asked_for(number));
+                            assert!(shared.is_taken(number));
                         }
                     })
                 })
@@ -103,5 +116,31 @@ mod tests {
         });
         assert_eq!(packed.into_inner(), 7);
         assert_eq!(shared.get(7, |_| ()), None);
+    }
+
+    #[test]
+    fn a_panic_leaves_the_block_to_the_next() {
+        let shared = Shared::new(1, 64);
+        let (begun, packed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let failed = std::thread::scope(|scope| {
+            let failing = scope.spawn(|| {
+                shared.get(0, |_| {
+                    begun.store(1, Ordering::SeqCst);
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    panic!("packing failed");
+                });
+            });
+            // This thread finds the block being packed, and waits.
+            while begun.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            let place = shared.get(0, |_| {
+                packed.fetch_add(1, Ordering::SeqCst);
+            });
+            assert!(place.is_some());
+            failing.join().is_err()
+        });
+        assert!(failed);
+        assert_eq!(packed.into_inner(), 1);
     }
 }

@@ -1,32 +1,34 @@
 //! How the threads divide C.
 //!
-//! **Law.** Tasks are the tiles of C under one tiler; each is computed by one thread, from the factors, without a word to the others but about the blocks of A that they share.
+//! **Law.** Tasks are the tiles of C under one tiler. Each is computed by one thread, from the factors;
+//! tasks share nothing but the packed blocks of A.
 
 use super::blocking::Blocking;
 
-/// Below this many products a second thread costs more than it brings.
-const LEAST: usize = 1 << 20;
-/// From this many elements of C a thread, tasks are smaller than a thread's share, so that a thread that was held up leaves work to others. Smaller
-/// ones would spend their time on packing.
-const AMPLE: usize = 1 << 22;
-/// What packing a number costs, in products.
-const PACKING: usize = 16;
+/// The least multiplications that are worth another thread.
+const MIN_WORK: usize = 1 << 20;
+/// From this many elements of C a thread, tasks are a quarter of a thread's share, so that a thread that
+/// was held up leaves work to others. Of smaller products such tasks would mostly pack.
+const DIVIDED_SHARE: usize = 1 << 22;
+/// What packing a number costs, in multiplications.
+const PACKING_COST: usize = 16;
 
-/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most; `shares` says whether tasks that have all rows share the packed A.
-pub(super) fn tasks([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
+/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most.
+/// `shares` says whether tasks that have all rows share the packed A.
+pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
     let work = m.saturating_mul(n).saturating_mul(k);
-    let wanted = threads.min(work / LEAST);
+    let wanted = threads.min(work / MIN_WORK);
     if wanted <= 1 {
         return [m, n];
     }
-    let wanted = if m.saturating_mul(n) / wanted >= AMPLE { wanted.saturating_mul(4) } else { wanted };
+    let wanted = if m.saturating_mul(n) / wanted >= DIVIDED_SHARE { wanted.saturating_mul(4) } else { wanted };
     let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
     let cost = |rows: usize, columns: usize| {
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
         // Every thread takes as many tasks as the busiest, and packs a part of both factors for each.
         let turns = tasks.div_ceil(threads);
         let packed = if shares && rows >= m { rows / tasks } else { rows };
-        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING * (packed + columns)))
+        turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING_COST * (packed + columns)))
     };
     let divisions = (1..=wanted.min(tall)).map(|down| {
         let rows = blocking.mr * tall.div_ceil(down);

@@ -1,13 +1,15 @@
-//! One tile of C: its product, and the ways to where its elements lie.
+//! The tiles of a part of C: one micro-kernel each, and the ways to where their elements lie.
 //!
-//! A micro-kernel writes columns whose rows are side by side. A tile that lies otherwise is computed apart and then put where it belongs.
+//! **Law.** [`each_tile`] gives every element of the part to exactly one tile. A micro-kernel writes
+//! columns whose rows are contiguous; a tile that lies otherwise is computed in a buffer, and then added
+//! to its elements one by one.
 #![allow(unsafe_code)]
 
 use super::element::Element;
-use super::kernel::{Run, Tile};
-use super::workspace::LINE;
+use super::kernel::{KernelSet, Run, Tile};
+use super::prefetch::Prefetch;
 
-/// A factor as micro-kernels read it: slices of a certain width, each with a step along K.
+/// A factor as micro-kernels read it: slices of MR rows of A, or of NR columns of B.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slices<W> {
     /// The first word.
@@ -20,104 +22,108 @@ pub(super) struct Slices<W> {
     pub row: isize,
 }
 
-/// Lines of memory that will be needed soon: some of each of several rows.
+/// A part of C, and how it is divided into tiles.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ahead {
-    /// The first line of the first row. Nothing is read, so that it may be no memory at all.
-    pub from: *const u8,
-    /// From row to row, in bytes.
-    pub row: isize,
-    /// The number of rows; of those of a tile, for each of its columns.
-    pub rows: usize,
-    /// The lines of each row.
-    pub lines: usize,
-}
-
-impl Ahead {
-    /// Nothing.
-    pub const NOTHING: Ahead = Ahead { from: std::ptr::null(), row: 0, rows: 0, lines: 0 };
-
-    /// The rows that fall to each column of one of several tiles of so many columns.
-    #[inline]
-    pub fn share(self, number: usize, of: usize, columns: usize) -> Ahead {
-        let rows = self.rows.div_ceil((of * columns).max(1));
-        let first = rows * columns * number;
-        if first >= self.rows {
-            return Ahead::NOTHING;
-        }
-        Ahead { from: self.from.wrapping_offset(self.row.wrapping_mul(first as isize)), rows, ..self }
-    }
-
-    /// The lines of each row that fall to one of several tiles.
-    #[inline]
-    pub fn part(self, number: usize, of: usize) -> Ahead {
-        let lines = self.lines.div_ceil(of);
-        let first = (lines * number).min(self.lines);
-        Ahead { from: self.from.wrapping_add(first * LINE), lines: lines.min(self.lines - first), ..self }
-    }
-}
-
-/// The most rows and columns of a tile.
-const ROWS: usize = 64;
-const COLUMNS: usize = 12;
-
-/// A tile that lies apart, column after column.
-#[repr(align(64))]
-struct Apart<C>([C; ROWS * COLUMNS]);
-
-/// The product of a slice of A and one of B.
-///
-/// *Invariant*: the kernel may read the slices, `words` steps deep ([`Tile`]).
-pub(super) struct TileProduct<W, C> {
-    /// The micro-kernel for these rows and columns.
-    pub run: Run<W, C>,
-    /// The slice of A.
-    pub a: Slices<W>,
-    /// The slice of B.
-    pub b: Slices<W>,
-    /// The rows.
-    pub rows: usize,
-    /// The columns.
-    pub columns: usize,
-    /// The steps along K.
+pub(super) struct Part {
+    /// MR and NR.
+    pub tile: [usize; 2],
+    /// The rows and columns of the part.
+    pub extents: [usize; 2],
+    /// The steps of each tile along K, in words.
     pub words: usize,
-    /// What is fetched meanwhile.
-    pub ahead: Ahead,
+    /// Whether A is read no further than its rows.
+    pub edge: bool,
 }
 
-impl<W: Copy, C: Element> TileProduct<W, C> {
-    /// Adds the product to a tile whose columns lie `column` apart.
+/// The most rows and columns of a register tile.
+const MAX_ROWS: usize = 64;
+const MAX_COLUMNS: usize = 12;
+
+/// A tile that is computed apart from C, column after column.
+#[repr(align(64))]
+struct Buffer<C>([C; MAX_ROWS * MAX_COLUMNS]);
+
+/// Gives each tile of a part of C to `write`, with its first row and column and its micro-kernel. The
+/// tile has no place in C yet.
+///
+/// `ready` is called with the first column of a slice of B before the slice is read for the first time,
+/// and returns what is to be prefetched meanwhile. Where that is nothing, a share of `upcoming` is.
+#[inline]
+pub(super) fn each_tile<W: Copy, C: Element>(
+    kernels: &KernelSet<W, C>,
+    part: Part,
+    [a, b]: [Slices<W>; 2],
+    [alpha, beta]: [C; 2],
+    upcoming: Prefetch,
+    mut ready: impl FnMut(usize) -> Prefetch,
+    mut write: impl FnMut(usize, usize, Run<W, C>, usize, Tile<W, C>),
+) {
+    let lanes = kernels.lanes;
+    let Part { tile: [mr, nr], extents: [rows, columns], words, edge } = part;
+    let (total, mut count) = (rows.div_ceil(mr) * columns.div_ceil(nr), 0);
+    let mut one = |i: usize, j: usize, a_from: *const W, b_from: *const W, prefetch: Prefetch| {
+        let prefetch = if prefetch.lines == 0 { upcoming.share(count, total, nr) } else { prefetch };
+        count += 1;
+        let (rows, columns) = (mr.min(rows - i), nr.min(columns - j));
+        let table = if edge && rows & (lanes - 1) != 0 {
+            kernels.edge
+        } else if b.row == 1 {
+            kernels.packed
+        } else {
+            kernels.strided
+        };
+        let run = table.get((rows - 1) / lanes).and_then(|table| table.get(columns - 1));
+        debug_assert!(run.is_some(), "the invariant of the kernels");
+        if let Some(run) = run {
+            let tile = Tile {
+                k: words,
+                a: a_from,
+                a_step: a.step,
+                b: b_from,
+                b_step: b.step,
+                b_column: b.row,
+                c: std::ptr::null_mut(),
+                c_column: 0,
+                rows,
+                prefetch,
+                alpha,
+                beta,
+            };
+            write(i, j, *run, columns, tile);
+        }
+    };
+    let mut b_from = b.from;
+    for j in (0..columns).step_by(nr) {
+        let prefetch = ready(j);
+        let mut a_from = a.from;
+        for i in (0..rows).step_by(mr) {
+            one(i, j, a_from, b_from, prefetch.part(i / mr, rows.div_ceil(mr)));
+            a_from = a_from.wrapping_offset(a.slice);
+        }
+        b_from = b_from.wrapping_offset(b.slice);
+    }
+}
+
+impl<W: Copy, C: Element> Tile<W, C> {
+    /// Adds the product to elements whose rows are contiguous and whose columns lie `column` apart.
     ///
     /// # Safety
     ///
-    /// The tile is memory that may be written.
+    /// The invariant of the tile at this place, and a processor with the instructions of `run`.
     #[inline(always)]
-    pub unsafe fn write(&self, c: *mut C, column: isize, alpha: C, beta: C) {
-        let tile = Tile {
-            k: self.words,
-            a: self.a.from,
-            a_step: self.a.step,
-            b: self.b.from,
-            b_step: self.b.step,
-            b_column: self.b.row,
-            c,
-            c_column: column,
-            rows: self.rows,
-            ahead: self.ahead,
-            alpha,
-            beta,
-        };
-        // SAFETY: the invariant, and the caller's.
-        unsafe { (self.run)(&tile) }
+    pub unsafe fn write(mut self, run: Run<W, C>, c: *mut C, column: isize) {
+        (self.c, self.c_column) = (c, column);
+        // SAFETY: the caller vouches for the place, the factors and the instructions.
+        unsafe { run(&self) }
     }
 
     /// Adds the product to a tile given by the offsets of its rows and columns.
     ///
     /// # Safety
     ///
-    /// As [`TileProduct::write`], for every sum of an offset of a row and one of a column.
+    /// As [`Tile::write`], for every sum of an offset of a row and one of a column.
     #[inline]
-    pub unsafe fn write_along(&self, to: *mut C, rows: &[isize], columns: &[isize], alpha: C, beta: C) {
+    pub unsafe fn write_along(self, run: Run<W, C>, to: *mut C, rows: &[isize], columns: &[isize]) {
         let step = |offsets: &[isize], by: isize| offsets.windows(2).all(|pair| matches!(pair, [a, b] if b - a == by));
         let stride = match columns {
             [first, second, ..] => second - first,
@@ -127,28 +133,28 @@ impl<W: Copy, C: Element> TileProduct<W, C> {
             && step(rows, 1)
             && step(columns, stride)
         {
-            // SAFETY: the caller's.
-            return unsafe { self.write(to.wrapping_offset(row + column), stride, alpha, beta) };
+            // SAFETY: rows are contiguous and columns have one stride, so these are the caller's elements.
+            return unsafe { self.write(run, to.wrapping_offset(row + column), stride) };
         }
         let offset = |r: usize, c: usize| rows.get(r).zip(columns.get(c)).map_or(0, |(row, column)| row + column);
-        // SAFETY: the caller's.
-        unsafe { self.scatter(to, offset, alpha, beta) }
+        // SAFETY: each offset is the sum of one of a row and one of a column, which the caller vouches for.
+        unsafe { self.scatter(run, to, columns.len(), offset) }
     }
 
     /// Adds the product to elements that lie anywhere.
     ///
     /// # Safety
     ///
-    /// As [`TileProduct::write`], for every offset of a row and column of the tile.
+    /// As [`Tile::write`], for every offset of a row and a column of the tile.
     #[inline]
-    pub unsafe fn scatter(&self, to: *mut C, offset: impl Fn(usize, usize) -> isize, alpha: C, beta: C) {
-        let mut apart = Apart([C::default(); ROWS * COLUMNS]);
-        // SAFETY: no kernel has a larger tile; its columns lie side by side.
-        unsafe { self.write(apart.0.as_mut_ptr(), ROWS as isize, alpha, C::default()) };
-        for (j, column) in apart.0.chunks(ROWS).take(self.columns).enumerate() {
+    pub unsafe fn scatter(self, run: Run<W, C>, to: *mut C, columns: usize, offset: impl Fn(usize, usize) -> isize) {
+        let (mut buffer, beta) = (Buffer([C::default(); MAX_ROWS * MAX_COLUMNS]), self.beta);
+        // SAFETY: no kernel has a larger tile than the buffer, in which columns lie side by side.
+        unsafe { Tile { beta: C::default(), ..self }.write(run, buffer.0.as_mut_ptr(), MAX_ROWS as isize) };
+        for (j, column) in buffer.0.chunks(MAX_ROWS).take(columns).enumerate() {
             for (i, value) in column.iter().take(self.rows).enumerate() {
                 let place = to.wrapping_offset(offset(i, j));
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for the offset of every row and column of the tile.
                 unsafe {
                     let old = if beta == C::default() { C::default() } else { *place };
                     *place = value.plus(beta, old);

@@ -1,4 +1,7 @@
 //! The tilings that a product runs under, to be looked at.
+//!
+//! Law: the tilers cover the product that is computed, from the outside in, and the packed layouts are
+//! those that packing writes.
 
 use std::fmt;
 
@@ -6,19 +9,20 @@ use tilewright_atoms::TiledMma;
 use tilewright_layout::{Layout, Tiler, Tree};
 
 use super::blocking::Blocking;
-use super::{Numbers, requested};
+use super::{Numbers, with_product};
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
 
 /// The tilers by which a product is divided, from the outside in, and how packed factors lie.
 ///
-/// Where C lies row after row, the product is turned: A and B are exchanged, and M and N with them. The tilers are those of the turned product.
+/// Where the rows of C are contiguous, the product is computed as `C^T = B^T * A^T`: the tilers are those
+/// of that product, whose M is the N of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tilings {
-    /// Whether A and B are exchanged.
-    pub turned: bool,
-    /// M, N and K.
+    /// Whether `C^T = B^T * A^T` is computed.
+    pub transposed: bool,
+    /// M, N and K of the product that was asked for.
     pub extents: [i64; 3],
     /// Of C, `(M,N)`: what a thread computes at a time.
     pub task: Tiler,
@@ -28,9 +32,9 @@ pub struct Tilings {
     pub block: Tiler,
     /// Of C, `(M,N)`: what the micro-kernel computes at a time.
     pub tile: Tiler,
-    /// Where the numbers of a packed block of A lie, slice after slice; none if A is read where it lies.
+    /// Where the numbers of a packed block of A lie, slice after slice; none if A is read in place.
     pub packed_a: Option<Layout>,
-    /// As for A.
+    /// The same of a packed panel of B.
     pub packed_b: Option<Layout>,
     /// The bytes of the workspace of each thread.
     pub workspace: usize,
@@ -38,7 +42,8 @@ pub struct Tilings {
     pub shared: usize,
 }
 
-/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands, unless it is so small that it is not divided among threads and blocks at all: then only the tile counts.
+/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands. A product that is
+/// so small that it is not divided among threads and blocks has only the tile.
 ///
 /// Errors: as [`gemm`](crate::gemm).
 ///
@@ -64,11 +69,11 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     b: &TensorView<'_, S, LB>,
     c: &mut TensorViewMut<'_, S::Sum, LC>,
 ) -> Result<Tilings, TensorError> {
-    requested(mma, [S::Sum::default(); 2], a, b, c, |route, request| {
-        let (extents, turned) = (request.extents, request.turned);
-        let plan = (route.plan)(request);
+    with_product(mma, [S::Sum::default(); 2], a, b, c, |route, product| {
+        let ([m, n, k], transposed) = (product.extents, product.transposed);
+        let plan = (route.plan)(product);
         let Blocking { mr, nr, mc, nc, kc } = plan.blocking;
-        let depth = kc.min(extents[2]);
+        let depth = kc.min(k);
         let tiler = |extents: [usize; 2]| -> Result<Tiler, TensorError> {
             Ok(Tiler::from_shape(&Tree::flat(extents.map(number))?)?)
         };
@@ -81,8 +86,8 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
             Ok(format!("{shape}:{stride}").parse::<Layout>()?)
         };
         Ok(Tilings {
-            turned,
-            extents: extents.map(number),
+            transposed,
+            extents: (if transposed { [n, m, k] } else { [m, n, k] }).map(number),
             task: tiler(plan.task)?,
             panel: tiler([nc, depth])?,
             block: tiler([mc, depth])?,
@@ -95,7 +100,7 @@ pub fn tilings<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     })?
 }
 
-/// An extent. It was an `i64` before.
+/// An extent, which was an `i64` in the layout.
 fn number(extent: usize) -> i64 {
     i64::try_from(extent).unwrap_or(i64::MAX)
 }
@@ -103,19 +108,18 @@ fn number(extent: usize) -> i64 {
 impl fmt::Display for Tilings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [m, n, k] = self.extents;
-        let factors = if self.turned { ["B", "A"] } else { ["A", "B"] };
-        let lies = |packed: &Option<Layout>| {
-            packed.as_ref().map_or("read where it lies".into(), |layout| format!("packed {layout}"))
+        let [a, b, c] = if self.transposed { ["B^T", "A^T", "C^T"] } else { ["A", "B", "C"] };
+        let place = |packed: &Option<Layout>| {
+            packed.as_ref().map_or("read in place".into(), |layout| format!("packed {layout}"))
         };
-        writeln!(
-            f,
-            "product  M={m} N={n} K={k}{}",
-            if self.turned { ", computed as C^T = B^T A^T, because rows of C are contiguous" } else { "" }
-        )?;
-        writeln!(f, "task     C by {}", self.task)?;
-        writeln!(f, "panel    {} by {}, {}", factors[1], self.panel, lies(&self.packed_b))?;
-        writeln!(f, "block    {} by {}, {}", factors[0], self.block, lies(&self.packed_a))?;
-        writeln!(f, "tile     C by {}", self.tile)?;
+        write!(f, "product  M={m} N={n} K={k}")?;
+        if self.transposed {
+            write!(f, ", computed as C^T = B^T A^T, because rows of C are contiguous")?;
+        }
+        writeln!(f, "\ntask     {c} by {}", self.task)?;
+        writeln!(f, "panel    {b} by {}, {}", self.panel, place(&self.packed_b))?;
+        writeln!(f, "block    {a} by {}, {}", self.block, place(&self.packed_a))?;
+        writeln!(f, "tile     {c} by {}", self.tile)?;
         write!(f, "memory   {} bytes a thread", self.workspace)?;
         if self.shared > 0 {
             write!(f, ", and {} that they share", self.shared)?;

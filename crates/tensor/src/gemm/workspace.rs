@@ -1,14 +1,16 @@
-//! The memory that a product needs beside its operands.
+//! The memory that a product needs besides its operands.
 //!
-//! One allocation a thread, aligned to a cache line, which grows to what the largest product of the thread needed and is kept for the next.
+//! Law: a workspace has at least as many bytes as were asked for, aligned to a cache line, and one owner.
+//! Each thread keeps one, as large as its largest product needed, and one more that it shares.
+//!
+//! Reason for unsafe code: an allocation that is aligned, without a type, and not initialised.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// The bytes of a cache line, and of the widest vector.
-pub(super) const LINE: usize = 64;
+use crate::memory::LINE;
 
 /// Memory without a type.
 ///
@@ -28,17 +30,17 @@ impl Workspace {
         Layout::from_size_align(bytes, LINE).ok()
     }
 
-    /// At least so many bytes: what the thread kept, if it is large enough.
+    /// At least so many bytes: what the thread kept, if that is enough.
     pub fn take(bytes: usize) -> Workspace {
         Workspace::of(KEPT.take(), bytes)
     }
 
-    /// The same, of what this thread shares with others.
+    /// The same for memory that this thread shares with others.
     pub fn take_shared(bytes: usize) -> Workspace {
         Workspace::of(SHARED.take(), bytes)
     }
 
-    /// What was kept, if it has so many bytes, or else new memory.
+    /// What was kept, if that has so many bytes, and otherwise new memory.
     fn of(kept: Option<Workspace>, bytes: usize) -> Workspace {
         if let Some(kept) = kept
             && kept.bytes >= bytes
@@ -59,7 +61,7 @@ impl Workspace {
         KEPT.set(Some(self));
     }
 
-    /// The same, of what it shares.
+    /// The same for memory that it shares.
     pub fn keep_shared(self) {
         SHARED.set(Some(self));
     }
@@ -73,13 +75,13 @@ impl Workspace {
 impl Drop for Workspace {
     fn drop(&mut self) {
         if let Some(layout) = Workspace::layout(self.bytes) {
-            // SAFETY: the invariant.
+            // SAFETY: by the invariant this is what was allocated, and it is freed once.
             unsafe { dealloc(self.start.as_ptr(), layout) };
         }
     }
 }
 
-/// How a workspace is divided: parts one after another, each from the beginning of a cache line.
+/// How a workspace is divided: parts one after another, each aligned to a cache line.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// The bytes of all parts.
@@ -90,7 +92,7 @@ impl Room {
     /// Room for so many elements: the byte at which they begin.
     pub fn of<T>(&mut self, elements: usize) -> usize {
         let start = self.bytes;
-        // More than there are addresses is refused when it is taken.
+        // More bytes than there are addresses are refused by `Workspace::take`.
         let bytes = elements.saturating_mul(size_of::<T>()).min(isize::MAX as usize);
         self.bytes = start.saturating_add(bytes.div_ceil(LINE) * LINE);
         start

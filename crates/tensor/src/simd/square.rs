@@ -1,11 +1,12 @@
-//! Transposing squares of words: of several rows, eight words of each, to eight steps, at each of which the words of the rows lie side by side.
+//! Transposes of squares of words in registers: eight words of each of several rows.
 //!
-//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and nothing else is written. There are two rows, four, or eight.
+//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and nothing else
+//! is written. There are two rows, four, or eight.
 //!
-//! Reason for unsafe code: instructions that move words between lanes have no safe form that works on memory which Rust knows only by its address.
+//! Reason for unsafe code: vector instructions on memory that Rust knows only by its address.
 #![allow(unsafe_code)]
 
-/// The rows of a square, at the most, and the words of each.
+/// The most rows of a square, and the words of each.
 pub(crate) const SQUARE: usize = 8;
 /// The rows of half a square, and of a quarter.
 pub(crate) const HALF: usize = 4;
@@ -13,14 +14,15 @@ pub(crate) const PAIR: usize = 2;
 
 /// Transposes a square of so many rows.
 ///
-/// *Invariant*, which the caller upholds: eight words of each of these rows may be read, and the words that the law names may be written.
-pub(crate) type Turn<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
+/// *Invariant*, upheld by the caller: eight words of each of these rows may be read, the words that the
+/// law names may be written, and the processor has the instructions.
+pub(crate) type Transpose<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
 
-/// With what every machine has.
+/// With the instructions that every machine has.
 pub(crate) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
     for (r, line) in lines.iter().take(rows).enumerate() {
         for t in 0..SQUARE {
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for eight words of each row, and for their places.
             unsafe { to.add(t * width + r).write(line.add(t).read_unaligned()) };
         }
     }
@@ -31,7 +33,7 @@ pub(crate) unsafe fn portable<W: Copy>(lines: &[*const W; SQUARE], rows: usize, 
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn vector<W: Copy>(lines: &[*const W; SQUARE], rows: usize, to: *mut W, width: usize) {
-    // SAFETY: words are moved, whatever they mean, from and to where the caller says.
+    // SAFETY: words are moved whatever they mean; the caller vouches for the rows and their places.
     unsafe {
         match (size_of::<W>(), rows) {
             (4, SQUARE) => registers::eight_rows(&lines.map(|line| line.cast()), to.cast(), width),
@@ -73,7 +75,7 @@ mod registers {
                     let low = _mm256_castps128_ps256(_mm_loadu_ps(lines[r].add(half)));
                     _mm256_insertf128_ps::<1>(low, _mm_loadu_ps(lines[r + HALF].add(half)))
                 };
-                let steps = turned([quarter(0), quarter(1), quarter(2), quarter(3)]);
+                let steps = transposed([quarter(0), quarter(1), quarter(2), quarter(3)]);
                 for (t, step) in steps.into_iter().enumerate() {
                     _mm256_storeu_ps(to.add((half + t) * width), step);
                 }
@@ -88,7 +90,7 @@ mod registers {
         unsafe {
             // Steps t and t+4 share a register.
             let line = |r: usize| _mm256_loadu_ps(lines[r]);
-            let steps = turned([line(0), line(1), line(2), line(3)]);
+            let steps = transposed([line(0), line(1), line(2), line(3)]);
             for (t, step) in steps.into_iter().enumerate() {
                 _mm_storeu_ps(to.add(t * width), _mm256_castps256_ps128(step));
                 _mm_storeu_ps(to.add((t + HALF) * width), _mm256_extractf128_ps::<1>(step));
@@ -128,7 +130,7 @@ mod registers {
     /// Transposes the four by four words in each half of four registers.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn turned([a, b, c, d]: [__m256; HALF]) -> [__m256; HALF] {
+    fn transposed([a, b, c, d]: [__m256; HALF]) -> [__m256; HALF] {
         let (ab_low, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
         let (cd_low, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
         [

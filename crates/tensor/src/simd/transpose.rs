@@ -10,9 +10,10 @@ mod permuted;
 mod portable;
 mod stripe;
 
+use super::has_avx512_vbmi;
 use super::instructions::Instructions;
 pub(crate) use permuted::{Pieces, TURNED, transpose_turned};
-pub(crate) use stripe::{Edge, LINE, Line, Rows, Scratch, Stores, Stripe, fetch, stripes_ahead};
+pub(crate) use stripe::{Edge, Line, Rows, Scratch, Stores, Stripe, fetch, stripes_ahead};
 
 /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///
@@ -23,9 +24,7 @@ pub(crate) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: 
     unsafe {
         match instructions {
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 if bytes == 1 && is_x86_feature_detected!("avx512vbmi") => {
-                avx512::bytes::stripe(stripe, bytes, scratch)
-            }
+            Instructions::Avx512 if bytes == 1 && has_avx512_vbmi() => avx512::bytes::stripe(stripe, bytes, scratch),
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => avx512::stripe(stripe, bytes, scratch),
             #[cfg(target_arch = "x86_64")]

@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 
 use super::staged::{NEAR_ROW, NEAR_TABLE, Near, in_registers};
 use crate::domain::{Addressing, Space, Step};
+use crate::memory::LINE;
 
 /// Elements of a patch that are worth a call.
 const PATCH: usize = 1 << 10;
@@ -23,8 +24,6 @@ const PATCH: usize = 1 << 10;
 const ROW: usize = 1 << 12;
 /// The side of a block.
 const BLOCK: usize = 64;
-/// Bytes of a line of the caches.
-const LINE: usize = 64;
 /// Elements of a short row.
 const FEW: usize = 8;
 /// Rows that are reduced to an element each, at a time.

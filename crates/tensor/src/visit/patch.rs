@@ -13,7 +13,8 @@ use tilewright_layout::Leaf;
 
 use super::nest::{Loop, Nest, Part, moved, times};
 use crate::domain::{Addressing, runs_of};
-use crate::simd::{Instructions, LINE, fetch};
+use crate::memory::LINE;
+use crate::simd::{Instructions, fetch};
 
 /// An operand: its first element, the size of its elements, and where they lie.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@
 #![allow(unsafe_code)]
 
 use super::nest::Nest;
-use crate::simd::{self, Instructions, LINE, Rows, Scratch, Stores, Stripe};
+use crate::memory::LINE;
+use crate::simd::{self, Instructions, Rows, Scratch, Stores, Stripe};
 
 /// Rows of a block that is transposed, and elements of such a row: as many as make a line of each operand at the least, and read on for a while.
 pub(super) const NEAR_TABLE: usize = 256;

@@ -491,7 +491,7 @@ fn tilings_say_where_each_number_is_packed() {
         let mut c = Tensor::filled(layout("(300,500):(500,1)"), 0).expect("a tensor");
         let found = tilings(&mma, &a.view(), &b.view(), &mut c.view_mut()).expect("tilings");
         // C lies by rows, so that M and N are exchanged.
-        assert_eq!((found.turned, found.extents), (true, [500, 300, 700]));
+        assert_eq!((found.transposed, found.extents), (true, [300, 500, 700]));
         for packed in [found.packed_a, found.packed_b] {
             let packed = packed.expect("bytes are packed");
             assert_eq!((packed.is_injective(), packed.rank()), (Ok(true), 2));

@@ -4,6 +4,7 @@ mod elements;
 mod instruction;
 mod npy;
 mod numpy;
+mod partitions;
 mod tilings;
 mod views;
 mod walks;

@@ -1,7 +1,11 @@
 //! How numbers become the words that lanes of an instruction multiply.
 //!
-//! **Law.** A word stands for [`Packing::GROUP`] numbers, side by side along K; what is missing at the end of a row is zero. The product of a word
-//! of A and one of B, as the instruction has it, is the sum of the products of their numbers, but for [`Raised`], for which [`corrections`] make up.
+//! **Law.** A word stands for [`Packing::GROUP`] numbers that follow one another along K; what is missing
+//! at the end of a row is zero. The product of a word of A and one of B, as the instruction computes it,
+//! is the sum of the products of their numbers. With [`Offset`] it is more, and [`write_corrections`]
+//! says by how much.
+//!
+//! Reason for unsafe code: corrections are written to packed memory, which Rust knows by its address.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -36,7 +40,8 @@ impl<T: Copy + Default> Packing for Same<T> {
     }
 }
 
-/// Numbers as wider ones, which hold them exactly: those of 16 bits in single precision, bytes in 32 bits.
+/// Numbers as wider ones, which hold them exactly: those of 16 bits in single precision, bytes in 32
+/// bits.
 pub(in crate::gemm) struct Widened<T>(PhantomData<T>);
 
 impl Packing for Widened<bf16> {
@@ -55,13 +60,14 @@ impl Packing for Widened<f16> {
     type Word = f32;
     const GROUP: usize = 1;
     const SAME: bool = false;
-    /// Without a branch, so that a loop over it is a loop over vectors. The magnitude, moved to where single precision has it, is too
-    /// small by the difference of the exponents' biases, 2^112; so are subnormal numbers, for which the product is as exact.
+    /// Without a branch, so that a loop over it becomes a loop over vectors. The magnitude, shifted to
+    /// where single precision has it, is too small by the difference of the exponents' biases, 2^112.
+    /// Multiplying by that is exact, also for subnormal numbers.
     #[inline(always)]
     fn word([number, ..]: [f16; 4]) -> f32 {
         let bits = u32::from(number.to_bits());
         let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
-        // Infinities and what is no number have the largest exponent, here as there.
+        // Infinities and NaN have the largest exponent in both formats.
         let special = if magnitude >= 65536.0 { 0xff << 23 } else { 0 };
         f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
     }
@@ -106,10 +112,11 @@ impl Packing for WidenedPairs {
     }
 }
 
-/// Four bytes in a word, each 128 more than it was and so without a sign, as one side of the dot product of bytes wants them.
-pub(in crate::gemm) struct Raised;
+/// Four bytes in a word, each with 128 added, and so unsigned: the form that one operand of the dot
+/// product of bytes has.
+pub(in crate::gemm) struct Offset;
 
-impl Packing for Raised {
+impl Packing for Offset {
     type Source = i8;
     type Word = u32;
     const GROUP: usize = 4;
@@ -134,21 +141,21 @@ impl Packing for Signed {
     }
 }
 
-/// Writes below a slice of words of four signed bytes -128 times the sum of the bytes of each column: what is missing from, or rather too much
-/// in, their products with bytes that are [`Raised`].
+/// Writes below a slice of words of four signed bytes -128 times the sum of the bytes of each column,
+/// which corrects their products with bytes that are [`Offset`] by 128.
 ///
 /// # Safety
 ///
 /// The slice has `words` rows of `width` words, and room for one more.
-pub(in crate::gemm) unsafe fn corrections(to: *mut u32, width: usize, words: usize) {
+pub(in crate::gemm) unsafe fn write_corrections(to: *mut u32, width: usize, words: usize) {
     for r in 0..width {
         let mut sum = 0_i32;
         for t in 0..words {
-            // SAFETY: a word of the panel, which was written.
+            // SAFETY: the slice has been packed, so that this word is written.
             let bytes = unsafe { *to.add(t * width + r) }.to_le_bytes();
             sum = bytes.iter().fold(sum, |sum, byte| sum.wrapping_add(i32::from(*byte as i8)));
         }
-        // SAFETY: the row below the panel.
+        // SAFETY: the caller has room for one more row below the slice.
         unsafe { to.add(words * width + r).write(sum.wrapping_mul(-128) as u32) };
     }
 }

@@ -8,9 +8,10 @@ use core::arch::x86_64::*;
 
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    Both, From, KEPT, LINE, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring,
-    brings, fetch, stripes, write_edge,
+    Both, From, KEPT, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, brings,
+    fetch, stripes, write_edge,
 };
+use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
 /// The bytes of half a line.

@@ -10,9 +10,10 @@ use core::arch::x86_64::*;
 
 use super::network::{registers, stage, transposed};
 use super::stripe::{
-    Both, From, KEPT, LINE, Line, NEAR, Near, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, brings,
+    Both, From, KEPT, Line, NEAR, Near, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, brings,
     fetch, stripes, write_edge,
 };
+use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
 /// The numbers of the elements of two lines, for permutations.

@@ -6,8 +6,9 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::stripe::{LINE, Line, Rows, Scratch, Stores, Stripe, UNIT, ahead_of, fetch};
+use super::stripe::{Line, Rows, Scratch, Stores, Stripe, UNIT, ahead_of, fetch};
 use super::transpose;
+use crate::memory::LINE;
 use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
 
 /// Columns that are transposed at a time: their lines, and the rows that they come from, stay in the nearest cache.

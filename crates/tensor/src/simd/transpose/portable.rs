@@ -1,9 +1,10 @@
 //! Transposes without vector instructions.
 
 use super::stripe::{
-    Both, From, KEPT, LINE, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring,
-    brings, fetch, stripes, write_edge,
+    Both, From, KEPT, Line, NEAR, ORDINARY, PARTS, STREAMING, Scratch, Stores, Stripe, UNIT, ahead, bring, brings,
+    fetch, stripes, write_edge,
 };
+use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run, stream_units};
 
 /// Transposes strips of elements of `$bytes` bytes: so many of each row as there are in `$width` bytes.

@@ -13,10 +13,9 @@
 //! Where lines of the destination do not begin with those of memory, the lines of a stripe are *kept* for the stripe that follows: what it writes is the end of those and the beginning
 //! of its own, which together are one line of memory. Only where a row of the destination begins and ends, less than a line is written.
 
+use crate::memory::LINE;
 use crate::simd::{Instructions, copy_run};
 
-/// The bytes of a line.
-pub(crate) const LINE: usize = 64;
 /// The bytes of a lane, within which registers are transposed, and those of a row in a strip.
 pub(super) const UNIT: usize = 16;
 /// The bytes of each row that are brought near at a time: some lines, so that each is read once although rows do not begin with lines.

@@ -3,9 +3,10 @@
 use core::arch::x86_64::*;
 
 use super::Pieces;
+use crate::memory::LINE;
 use crate::simd::Instructions;
 use crate::simd::transpose::network::{registers, stage, transposed};
-use crate::simd::transpose::stripe::{LINE, Rows, ahead_of, fetch};
+use crate::simd::transpose::stripe::{Rows, ahead_of, fetch};
 
 /// The bytes of the least parts that are put in order.
 pub(super) const LEAST: usize = 4;

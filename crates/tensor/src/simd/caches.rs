@@ -1,7 +1,7 @@
 //! The caches of this machine.
 //!
-//! **Law.** [`second`] is the size in bytes of the second-level cache that a core has, as the processor tells it, or what every processor of the last years has
-//! where it does not tell. It is asked once.
+//! **Law.** [`l2_bytes`] is the size of the second-level cache of a core, as the processor reports it,
+//! or a usual size where it reports none. It is asked once.
 //!
 //! Reason for unsafe code: older compilers take the instruction CPUID to be unsafe.
 #![allow(unsafe_code)]
@@ -12,24 +12,24 @@ use std::sync::OnceLock;
 const USUAL: usize = 512 << 10;
 
 /// The bytes of the second-level cache.
-pub(super) fn second() -> usize {
+pub(crate) fn l2_bytes() -> usize {
     static SIZE: OnceLock<usize> = OnceLock::new();
-    *SIZE.get_or_init(|| told().filter(|size| (128 << 10..=16 << 20).contains(size)).unwrap_or(USUAL))
+    *SIZE.get_or_init(|| reported_l2_bytes().filter(|size| (128 << 10..=16 << 20).contains(size)).unwrap_or(USUAL))
 }
 
-/// What the processor tells: leaf 4 of CPUID describes a cache in each of its parts (Intel, "Software developer's manual", volume 2), and so
-/// does leaf 0x8000001d of AMD, in the same form.
+/// What the processor reports: leaf 4 of CPUID describes a cache in each of its parts (Intel,
+/// "Software developer's manual", volume 2), and so does leaf 0x8000001d of AMD, in the same form.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe)]
-fn told() -> Option<usize> {
+fn reported_l2_bytes() -> Option<usize> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-    // SAFETY: every processor of this architecture has the instruction, and the leaves are asked for only up to the last one.
+    // SAFETY: every x86-64 processor has CPUID, and leaves are asked for only up to the last one.
     let (last, last_extended) = unsafe { (__cpuid(0).eax, __cpuid(0x8000_0000).eax) };
     let leaves = [(4, last), (0x8000_001d, last_extended)];
     leaves.into_iter().filter(|(leaf, last)| leaf <= last).find_map(|(leaf, _)| {
         (0..8).find_map(|part| {
-            // SAFETY: as above.
+            // SAFETY: the leaf is at most the last one.
             let cache = unsafe { __cpuid_count(leaf, part) };
             let (kind, level) = (cache.eax & 31, cache.eax >> 5 & 7);
             // 1 is a cache for data, 3 one for data and instructions.
@@ -44,7 +44,7 @@ fn told() -> Option<usize> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn told() -> Option<usize> {
+fn reported_l2_bytes() -> Option<usize> {
     None
 }
 
@@ -52,8 +52,8 @@ fn told() -> Option<usize> {
 mod tests {
     #[test]
     fn a_size_is_plausible_and_stays_the_same() {
-        let size = super::second();
+        let size = super::l2_bytes();
         assert!((128 << 10..=16 << 20).contains(&size), "{size}");
-        assert_eq!(size, super::second());
+        assert_eq!(size, super::l2_bytes());
     }
 }

@@ -1,0 +1,62 @@
+//! Products that are over before packing would pay.
+//!
+//! **Law.** That of a product, for operands that the micro-kernels can read and write where they lie.
+#![allow(unsafe_code)]
+
+use super::blocking::register_tile;
+use super::element::Element;
+use super::prefetch::Prefetch;
+use super::product::{Backend, Places, Product, SMALL_ON_THREADS};
+use super::tile::{Part, Slices, each_tile};
+
+/// How often B is read in such a product at the most, once for each slice of A. Products that threads
+/// would not share are exempt.
+const MAX_PASSES: usize = 10;
+
+/// Computes a product of at most so many multiplications. False, and nothing is done, if there are more,
+/// or an operand has to be packed.
+#[inline]
+pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
+    backend: &Backend<S, W, C>,
+    product: &Product<'_, S, C>,
+    most: usize,
+) -> bool {
+    let kernels = backend.kernels;
+    let [m, n, k] = product.extents;
+    let work = m.saturating_mul(n).saturating_mul(k);
+    let passes = m.div_ceil(kernels.lanes * kernels.packed.len());
+    if !backend.in_place || work > most || work > SMALL_ON_THREADS && passes > MAX_PASSES {
+        return false;
+    }
+    let (Places::Lines(a_rows, a_steps), Places::Lines(b_rows, b_steps), Places::Lines(down, across)) =
+        (&product.a.places, &product.b.places, &product.c.places)
+    else {
+        return false;
+    };
+    let (Some(1), Some(a_step), Some(b_row), Some(b_step), Some(1), Some(stride)) =
+        (a_rows.stride(1), a_steps.stride(0), b_rows.stride(1), b_steps.stride(0), down.stride(1), across.stride(0))
+    else {
+        return false;
+    };
+    let lanes = kernels.lanes;
+    let [vectors, nr] = register_tile(kernels, m.div_ceil(lanes), n, k);
+    let mr = lanes * vectors;
+    let a = Slices { from: product.a.from.cast(), slice: mr as isize, step: a_step, row: 1 };
+    let b = Slices { from: product.b.from.cast(), slice: b_row * nr as isize, step: b_step, row: b_row };
+    let part = Part { tile: [mr, nr], extents: [m, n], words: k, edge: true };
+    each_tile(
+        kernels,
+        part,
+        [a, b],
+        [product.alpha, product.beta],
+        Prefetch::NONE,
+        |_| Prefetch::NONE,
+        |i, j, run, _, tile| {
+            let to = product.c.to.wrapping_offset(i as isize + stride * j as isize);
+            // SAFETY: the tile is a part of C, whose invariant makes it ours, and its slices lie in the
+            // factors. The instructions are those that the caller of the product asked for.
+            unsafe { tile.write(run, to, stride) }
+        },
+    );
+    true
+}
