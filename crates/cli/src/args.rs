@@ -276,6 +276,23 @@ Examples:
   tilewright gemm --type bf16 --threads 1
   tilewright gemm --a a.npy --b b.npy -o c.npy
 
+    /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine.
+    #[command(after_help = "\
+Examples:
+  tilewright kernel list
+  tilewright kernel show transpose M=4096 N=4096 --type bf16
+  tilewright kernel emit product --arch sm_90a -o product.ptx
+  tilewright kernel check transpose M=300 N=200
+
+A check runs the whole grid on an interpreter, under several orders of the warps: every access of
+every thread stays inside its tensor, reads what was written, and meets no other thread's access
+unordered; every element of the output is written once and is what the definition says. It speaks
+of the sizes that were run. Exit status 1: something was found.")]
+    Kernel {
+        #[command(subcommand)]
+        action: crate::kernel::Action,
+    },
+
 A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
 C is compared with sums in double precision, within the bound that any order of adding up
 keeps: at all places, or at evenly spaced ones where that would take long.")]

@@ -17,6 +17,7 @@ mod eval;
 mod explain;
 mod gemm;
 mod json;
+mod kernel;
 mod launch;
 mod law;
 mod manual;
@@ -98,6 +99,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Emit { expression, options }) => emit::run(&expression, &options, terminal),
         Some(Command::Bench { table }) => bench::run(&table, terminal),
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
+        Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
         Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),

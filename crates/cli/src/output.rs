@@ -164,6 +164,8 @@ refusals!(
     tilewright::atoms::AtomError,
     tilewright::draw::DrawError,
     tilewright::emit::EmitError,
+    tilewright::kernel::ptx::PtxError,
+    tilewright::kernels::PlanError,
     tilewright::morphism::MorphismError,
     tilewright::tensor::TensorError,
 );

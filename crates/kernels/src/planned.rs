@@ -4,6 +4,8 @@ use std::fmt;
 
 use tilewright_kernel::Kernel;
 
+use crate::meaning::Meaning;
+
 /// A kernel, and what was chosen for it.
 #[derive(Debug, Clone)]
 pub struct Planned {
@@ -12,11 +14,12 @@ pub struct Planned {
     bytes: i64,
     operations: i64,
     sizes: Vec<(&'static str, i64)>,
+    meaning: Meaning,
 }
 
 impl Planned {
-    pub(crate) fn new(kernel: Kernel, plan: Vec<String>) -> Planned {
-        Planned { kernel, plan, bytes: 0, operations: 0, sizes: Vec::new() }
+    pub(crate) fn new(kernel: Kernel, plan: Vec<String>, meaning: Meaning) -> Planned {
+        Planned { kernel, plan, bytes: 0, operations: 0, sizes: Vec::new(), meaning }
     }
 
     pub(crate) fn moving(self, bytes: i64) -> Planned {
@@ -29,6 +32,10 @@ impl Planned {
 
     pub(crate) fn sized(self, sizes: &[(&'static str, i64)]) -> Planned {
         Planned { sizes: sizes.to_vec(), ..self }
+    }
+
+    pub(crate) fn meaning(&self) -> &Meaning {
+        &self.meaning
     }
 
     /// The sizes with which it is launched: those that the kernel does not know yet.

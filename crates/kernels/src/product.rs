@@ -13,6 +13,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 
 use crate::error::PlanError;
+use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 /// Rows and columns of C of a block.
@@ -105,7 +106,7 @@ pub fn product(factors: Element, result: Element) -> Result<Planned, PlanError> 
         let sums = if result == Element::F32 { sums } else { sums.map(|sum| Ok(sum.to(result)))? };
         part_c.store_predicated(&sums)
     })?;
-    Ok(Planned::new(kernel, plan))
+    Ok(Planned::new(kernel, plan, Meaning::Product))
 }
 
 /// `(_,_,index)`.

@@ -22,6 +22,7 @@ use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
+use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 /// How many bytes side by side a tile has on either side.
@@ -69,6 +70,7 @@ pub fn relayout(
     let mut plan = vec![format!("{source} {from} -> {destination} {to}")];
     let mut axes = common(from, to)?;
     let bytes = from.size() * i64::from(source.bytes() + destination.bytes());
+    let meaning = Meaning::Relayout { from: from.clone(), source, to: to.clone(), destination };
     let (mut source, mut destination) = (source, destination);
     if source == destination
         && let Some(word) = widened(&mut axes, source)
@@ -90,7 +92,7 @@ pub fn relayout(
             tiles(&axes, types, row, column, square)?
         }
     };
-    Ok(Planned::new(kernel, plan).moving(bytes))
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
 /// How a kernel goes through the axes.

@@ -11,6 +11,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree, make_layout_tv};
 
 use crate::error::PlanError;
+use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 /// A kernel that adds two row-major matrices `(M,N)` of any sizes.
@@ -40,7 +41,7 @@ pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
         let sum: Fragment<'_> = a.zip(&b, |a, b| Ok(a + b))?;
         part(k, &c, &tiler, &held)?.store_predicated(&sum)
     })?;
-    Ok(Planned::new(kernel, plan))
+    Ok(Planned::new(kernel, plan, Meaning::Sum))
 }
 
 /// What this thread has of the tile of this block.

@@ -71,6 +71,8 @@
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
+//! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a writer of PTX.
+//! * [`kernels`]: kernels planned from layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
@@ -87,6 +89,8 @@ pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
+pub use tilewright_kernel as kernel;
+pub use tilewright_kernels as kernels;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
@@ -150,4 +154,6 @@ mod book {
     pub struct Tensors;
     #[doc = include_str!("../../../docs/book/src/atoms.md")]
     pub struct Atoms;
+    #[doc = include_str!("../../../docs/book/src/kernels.md")]
+    pub struct Kernels;
 }

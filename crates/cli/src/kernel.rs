@@ -1,0 +1,249 @@
+//! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX and checked.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tilewright::kernel::interpret::{CheckError, Class};
+use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::{Element, Program};
+use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
+
+use crate::json::Json;
+use crate::output::{Failure, write_file};
+use crate::terminal::Terminal;
+
+/// What is done with a kernel.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// The kernels, with their sizes and types.
+    List,
+    /// The plan of a kernel: what was chosen, and what a launch takes.
+    Show {
+        #[command(flatten)]
+        kernel: Choice,
+    },
+    /// The kernel as PTX.
+    Emit {
+        #[command(flatten)]
+        kernel: Choice,
+        /// The processor to write for: sm_80, sm_89 or sm_90a.
+        #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
+        arch: Target,
+        /// The file that is written; else the text goes to standard output.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Runs a kernel on the interpreter: every access of every thread, and the result beside its definition.
+    Check {
+        #[command(flatten)]
+        kernel: Choice,
+    },
+}
+
+/// A kernel at sizes.
+#[derive(Debug, Args)]
+pub struct Choice {
+    /// The name, as `tilewright kernel list` has it.
+    name: String,
+    /// Sizes, as M=1024; those that are not given are the kernel's own.
+    #[arg(value_name = "SIZE=NUMBER", value_parser = size)]
+    sizes: Vec<(String, i64)>,
+    /// The type of the elements, as f32 or bf16; else the first that the kernel takes.
+    #[arg(long = "type", value_name = "TYPE")]
+    element: Option<String>,
+}
+
+fn target(name: &str) -> Result<Target, String> {
+    Target::named(name).ok_or_else(|| {
+        let known: Vec<&str> = Target::ALL.iter().map(|target| target.name()).collect();
+        format!("the targets are {}", known.join(", "))
+    })
+}
+
+fn size(text: &str) -> Result<(String, i64), String> {
+    let (name, number) = text.split_once('=').ok_or("a size is a name and a number, as M=1024")?;
+    let number = number.trim().parse().map_err(|_| format!("'{number}' is no number"))?;
+    Ok((name.trim().to_owned(), number))
+}
+
+impl Choice {
+    fn planned(&self) -> Result<(&'static Entry, Planned), Failure> {
+        let entry = kernels::named(&self.name)?;
+        let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let element = self.element.as_deref().map(|name| {
+            Element::named(name).ok_or_else(|| PlanError::Unknown {
+                what: "type",
+                given: name.to_owned(),
+                known: entry.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+            })
+        });
+        Ok((entry, entry.plan(&sizes, element.transpose()?)?))
+    }
+}
+
+pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
+    match action {
+        Action::List => list(terminal),
+        Action::Show { kernel } => show(kernel, terminal),
+        Action::Emit { kernel, arch, output } => emit(kernel, *arch, output.as_ref(), terminal),
+        Action::Check { kernel } => check(kernel, terminal),
+    }
+}
+
+fn list(terminal: &mut Terminal) -> Result<(), Failure> {
+    for entry in kernels::library() {
+        let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
+        if terminal.json {
+            let sizes: serde_json::Map<String, Json> =
+                entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
+            let object = json!({ "name": entry.name, "summary": entry.summary, "sizes": sizes, "types": types });
+            terminal.object(&object)?;
+        } else {
+            let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+            let text = format!(
+                "{:<10} {}\n           {}; {}\n",
+                entry.name,
+                entry.summary,
+                sizes.join(" "),
+                types.join(", ")
+            );
+            terminal.text(&text)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a launch takes.
+fn launch(program: &Program) -> Json {
+    let tensors: Vec<Json> = program
+        .tensors()
+        .map(|buffer| json!({ "name": buffer.name, "type": buffer.element.name(), "layout": buffer.layout }))
+        .collect();
+    let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
+    json!({ "tensors": tensors, "grid": grid, "threads": program.threads, "shared_bytes": program.shared_bytes })
+}
+
+fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (entry, planned) = kernel.planned()?;
+    let program = planned.kernel().program();
+    if terminal.json {
+        let mut object = json!({ "name": entry.name, "plan": planned.plan() });
+        crate::json::extend(&mut object, launch(program));
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    let _ = writeln!(text, "{}: {}", entry.name, entry.summary);
+    for line in planned.plan() {
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text);
+    for buffer in program.tensors() {
+        let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
+    }
+    let [x, y, z] = &program.grid;
+    let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
+    let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
+    Ok(terminal.text(&text)?)
+}
+
+fn emit(kernel: &Choice, arch: Target, output: Option<&PathBuf>, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (entry, planned) = kernel.planned()?;
+    let text = ptx::write(planned.kernel().program(), arch)?;
+    if let Some(file) = output {
+        return write_file(file, text.as_bytes(), terminal);
+    }
+    if terminal.json {
+        return Ok(terminal.object(&json!({ "name": entry.name, "arch": arch.name(), "ptx": text }))?);
+    }
+    Ok(terminal.text(&text)?)
+}
+
+fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (entry, planned) = kernel.planned()?;
+    match planned.check() {
+        Ok(report) => passed(entry, &planned, &report, terminal),
+        Err(Unchecked::Interpreter(CheckError::Findings(findings))) => {
+            for finding in &findings {
+                if terminal.json {
+                    terminal.object(&json!({ "finding": finding.code(), "message": finding.to_string() }))?;
+                } else {
+                    terminal.text(&format!("found[{}]: {finding}\n", finding.code()))?;
+                }
+            }
+            Err(Failure::No)
+        }
+        Err(Unchecked::Interpreter(CheckError::Setup(error))) => Err(Failure::refused(&error)),
+        Err(wrong) => Err(Failure::Value(wrong.to_string())),
+    }
+}
+
+fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Terminal) -> Result<(), Failure> {
+    let counts = &report.checked.run.counts;
+    let schedules = report.checked.schedules.len();
+    let accesses: Vec<Json> = counts
+        .accesses
+        .iter()
+        .map(|access| {
+            json!({
+                "statement": access.source.statement,
+                "tensor": access.buffer,
+                "requests": access.requests,
+                "bytes": access.bytes,
+                "wavefronts": access.wavefronts,
+                "least_wavefronts": access.least_wavefronts,
+                "sectors": access.sectors,
+            })
+        })
+        .collect();
+    if terminal.json {
+        let executed: serde_json::Map<String, Json> = Class::ALL
+            .iter()
+            .filter(|class| counts.executed(**class) > 0)
+            .map(|class| (class.name().to_owned(), Json::from(counts.executed(*class))))
+            .collect();
+        let object = json!({
+            "name": entry.name,
+            "plan": planned.plan(),
+            "schedules": schedules,
+            "instructions": counts.total(),
+            "executed": executed,
+            "accesses": accesses,
+            "compared": report.compared,
+            "worst": report.worst,
+        });
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    let _ = writeln!(text, "{}", entry.name);
+    for line in planned.plan() {
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text, "\n  statement          memory        requests       bytes  sectors  wavefronts (least)");
+    for access in &counts.accesses {
+        let place = match access.wavefronts {
+            0 => format!("{:>9}", access.sectors),
+            wavefronts => format!("{:>9}  {wavefronts} ({})", "", access.least_wavefronts),
+        };
+        let _ = writeln!(
+            text,
+            "  {:<18} {:<12} {:>9} {:>11}{place}",
+            access.source.statement, access.buffer, access.requests, access.bytes
+        );
+    }
+    let _ = writeln!(text, "\n  {} instructions of warps under each of {schedules} schedules:", counts.total());
+    let _ = writeln!(text, "  no access outside a tensor, no race, nothing unwritten read, each output written once");
+    let _ = writeln!(
+        text,
+        "  {} elements compared with the definition; {}",
+        report.compared,
+        if report.worst == 0.0 {
+            "all equal".to_owned()
+        } else {
+            format!("the farthest at {:.3} of the bound that rounding gives", report.worst)
+        }
+    );
+    let _ = writeln!(text, "  for these sizes and one set of numbers; other sizes were not run");
+    Ok(terminal.text(&text)?)
+}
