@@ -13,6 +13,7 @@ pub mod memory;
 pub mod operation;
 pub mod register;
 pub mod scalar;
+pub mod verify;
 
 use std::fmt;
 use std::panic::Location;

@@ -98,7 +98,9 @@ impl PtxError {
     /// What would help.
     pub fn help(&self) -> String {
         match self {
-            PtxError::Target { least, .. } => format!("write for {} or later, or use another instruction", least.name()),
+            PtxError::Target { least, .. } => {
+                format!("write for {} or later, or use another instruction", least.name())
+            }
             PtxError::Operation { .. } => "convert to f32 for it".to_string(),
         }
     }

@@ -113,7 +113,8 @@ fn each_reason_is_found() {
         (
             "E0907",
             refused(|k| {
-                let (x, tile) = (k.input::<half::f16>("x", "(64,64):(1,64)")?, k.shared::<half::f16>("(64,64):(64,1)")?);
+                let (x, tile) =
+                    (k.input::<half::f16>("x", "(64,64):(1,64)")?, k.shared::<half::f16>("(64,64):(64,1)")?);
                 let copy = copy("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 16, "(32,8):(8,1)", "(1,8)");
                 k.copy(&copy, &x, &tile)
             }),

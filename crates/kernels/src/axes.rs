@@ -96,9 +96,7 @@ mod tests {
             let mut found = vec![(0, 0)];
             for axis in &axes {
                 found = (0..axis.extent)
-                    .flat_map(|at| {
-                        found.iter().map(move |(s, d)| (s + at * axis.source, d + at * axis.destination))
-                    })
+                    .flat_map(|at| found.iter().map(move |(s, d)| (s + at * axis.source, d + at * axis.destination)))
                     .collect();
             }
             found.sort_unstable();

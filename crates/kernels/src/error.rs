@@ -123,7 +123,9 @@ impl fmt::Display for PlanError {
                 write!(f, "the source has {source} elements, the destination {destination}")
             }
             PlanError::Overlap { layout } => write!(f, "two elements of {layout} have one place"),
-            PlanError::Before { layout, least } => write!(f, "{layout} reaches offset {least}, before its tensor begins"),
+            PlanError::Before { layout, least } => {
+                write!(f, "{layout} reaches offset {least}, before its tensor begins")
+            }
             PlanError::Shapes { source, destination } => {
                 write!(f, "the shapes {source} and {destination} are not cut at the same places")
             }

@@ -52,12 +52,7 @@ const MAX_BLOCKS: i64 = (1 << 31) - 1;
 ///
 /// Errors: sizes or shapes do not go together; a layout begins before its tensor; the destination overlaps itself; there
 /// are more blocks than a launch takes.
-pub fn relayout(
-    from: &Layout,
-    source: Element,
-    to: &Layout,
-    destination: Element,
-) -> Result<Planned, PlanError> {
+pub fn relayout(from: &Layout, source: Element, to: &Layout, destination: Element) -> Result<Planned, PlanError> {
     for layout in [from, to] {
         let (least, _) = layout.range()?;
         if least < 0 {
@@ -75,7 +70,11 @@ pub fn relayout(
     if source == destination
         && let Some(word) = widened(&mut axes, source)
     {
-        plan.push(format!("{} {source} side by side on both sides are one word of {} bytes", word.bytes() / source.bytes(), word.bytes()));
+        plan.push(format!(
+            "{} {source} side by side on both sides are one word of {} bytes",
+            word.bytes() / source.bytes(),
+            word.bytes()
+        ));
         (source, destination) = (word, word);
     }
     let types = (source, destination);
@@ -97,9 +96,15 @@ pub fn relayout(
 
 /// How a kernel goes through the axes.
 enum Shape {
-    Rows { vector: i64 },
+    Rows {
+        vector: i64,
+    },
     /// `row` is contiguous in the source, `column` in the destination.
-    Tiles { row: usize, column: usize, square: i64 },
+    Tiles {
+        row: usize,
+        column: usize,
+        square: i64,
+    },
 }
 
 /// Takes elements that always stay together as one word; the type of such words.

@@ -5,8 +5,8 @@
 //! This is the kernel with which thread-value layouts are usually explained: a layout of threads and one of values make the
 //! tile of a block, each block takes a tile, and each thread composes it with the thread-value layout to see its own part.
 
-use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree, make_layout_tv};
 

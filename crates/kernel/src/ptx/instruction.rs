@@ -387,9 +387,11 @@ impl Writer<'_> {
                 format!("mov.b{} {result}, {a};", width.bits())
             }
             (Unary::Magnitude, _) => format!("abs.{name} {result}, {a};"),
-            (_, number) if is_half(number) => return self.by_way_of_f32(instruction, number, &[a], &|writer, parts| {
-                writer.approximated(operation, &parts[0]).map(|text| (text, "f32"))
-            }),
+            (_, number) if is_half(number) => {
+                return self.by_way_of_f32(instruction, number, &[a], &|writer, parts| {
+                    writer.approximated(operation, &parts[0]).map(|text| (text, "f32"))
+                });
+            }
             (Unary::SquareRoot, Number::F32 | Number::F64) => format!("sqrt.rn.{name} {result}, {a};"),
             (Unary::Reciprocal, Number::F64) => format!("rcp.rn.f64 {result}, {a};"),
             (_, Number::F32) => match self.approximated(operation, &a) {
@@ -485,7 +487,9 @@ impl Writer<'_> {
                         Some((format!("div.rn.f32 {{}}, {}, {};", parts[0], parts[1]), "f32"))
                     });
                 }
-                number if number.is_float() => return Err(self.none(format!("{operation:?} of {number:?}"), instruction)),
+                number if number.is_float() => {
+                    return Err(self.none(format!("{operation:?} of {number:?}"), instruction));
+                }
                 _ => format!("div.{name} {result}, {a}, {b};"),
             },
             Binary::Minimum => format!("min.{name} {result}, {a}, {b};"),
@@ -496,7 +500,8 @@ impl Writer<'_> {
             Binary::Add | Binary::Subtract | Binary::Multiply => {
                 // Before Hopper, bf16 has fused multiplications and additions alone: a*1+b, b*-1+a, a*b-0.
                 let one = |writer: &mut Self, bits: &str| {
-                    let register = writer.temporary(if number == Number::Bf16x2 { Width::Bits32 } else { Width::Bits16 });
+                    let register =
+                        writer.temporary(if number == Number::Bf16x2 { Width::Bits32 } else { Width::Bits16 });
                     let width = if number == Number::Bf16x2 { 32 } else { 16 };
                     writer.line(&format!("mov.b{width} {register}, {bits};"));
                     register
@@ -544,8 +549,7 @@ impl Writer<'_> {
             Matrix::E4M3F32 | Matrix::E5M2F32 => {
                 self.least(Target::Sm89, "a product of 8-bit floats", instruction.source)?;
                 self.needs(8, 4);
-                let types =
-                    if matrix == Matrix::E4M3F32 { "f32.e4m3.e4m3.f32" } else { "f32.e5m2.e5m2.f32" };
+                let types = if matrix == Matrix::E4M3F32 { "f32.e4m3.e4m3.f32" } else { "f32.e5m2.e5m2.f32" };
                 ("m16n8k32", types)
             }
         };

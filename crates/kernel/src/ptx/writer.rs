@@ -74,7 +74,10 @@ impl<'a> Writer<'a> {
         let _ = writeln!(out, ".visible .entry {}(", program.name);
         let mut parameters: Vec<String> = Vec::new();
         for (number, buffer) in program.tensors().enumerate() {
-            parameters.push(format!("    .param .u64 tensor{number}  // {}: {} {}", buffer.name, buffer.element, buffer.layout));
+            parameters.push(format!(
+                "    .param .u64 tensor{number}  // {}: {} {}",
+                buffer.name, buffer.element, buffer.layout
+            ));
         }
         for (number, scalar) in program.scalars.iter().enumerate() {
             parameters.push(format!("    .param .b{} scalar{number}", scalar.bits()));

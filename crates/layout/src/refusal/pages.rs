@@ -31,7 +31,7 @@ macro_rules! error_pages {
                 let known = BTreeSet::from([$($code),+]);
                 // The codes of a crate begin alike; a file may speak of those of another.
                 let own = &super::PAGES[0].0[..3];
-                let used = source.match_indices("\"E0").filter_map(|(at, _)| source.get(at + 1..at + 6));
+                let used = source.match_indices("\"E").filter_map(|(at, _)| source.get(at + 1..at + 6));
                 let used: BTreeSet<_> = used.filter(|code| code.starts_with(own)).collect();
                 assert_eq!(used, known);
                 for (code, page) in super::PAGES {

@@ -1,0 +1,379 @@
+//! An interpreter of kernels, which checks what it executes.
+//!
+//! Law: a run executes the instructions of a [`Program`], those that the PTX writer prints, for every thread of a grid; it
+//! ends with the contents of the tensors, or with findings. Two accesses to a byte of which one writes are ordered by
+//! barriers, or one of the findings says which two they are, whatever the schedule was. What is not executed is not checked: a
+//! run speaks of its sizes and of the values that it was given.
+//!
+//! The order that counts is that of barriers: of the block, of warps, of phases of barriers in memory, and of waiting for
+//! copies (`clock.rs`). Shuffles, ballots, fences and atomic operations order no other accesses. Blocks are not ordered.
+
+mod access;
+mod arithmetic;
+mod background;
+mod barriers;
+mod clock;
+mod code;
+mod convert;
+mod counts;
+mod execute;
+mod explanation;
+mod finding;
+mod lanes;
+mod machine;
+mod matrix;
+mod message;
+mod rounding;
+mod schedule;
+mod setup;
+mod shadow;
+#[cfg(test)]
+mod tests;
+mod warp;
+
+pub use counts::{AccessCount, Class, Counts};
+pub use explanation::explanation;
+pub use finding::{Defect, Finding, Party, Place, SetupError, Thread, Waiting};
+pub use machine::MAX_FINDINGS;
+pub use schedule::{Completion, Order, Schedule};
+pub use setup::MAX_MEMORY;
+
+use crate::element::{Element, ElementType};
+use crate::program::Program;
+use crate::program::memory::{Buffer, BufferId, Role, Space};
+use crate::program::operation::{AtomicOperation, Number, Operation};
+use crate::program::scalar::Scalar;
+use code::Code;
+use machine::Machine;
+use schedule::Random;
+use setup::Setup;
+
+/// The most instructions of warps that a run executes, where no other limit is set.
+pub const MAX_STEPS: u64 = 1 << 30;
+
+/// A program with sizes and tensors, ready to run.
+///
+/// ```
+/// use tilewright_kernel::Kernel;
+/// use tilewright_kernel::interpret::{Class, Interpreter, Schedule};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // 64 threads, four elements each.
+/// let held = "(64,4):(4,1)".parse()?;
+/// let double = Kernel::build("double", |k| {
+///     let x = k.input::<f32>("x", "M{div=256}:1")?.local_tile("256", k.block("x")?)?;
+///     let y = k.output::<f32>("y", "M:1")?.local_tile("256", k.block("x")?)?;
+///     k.threads(64)?;
+///     let values = x.compose_layout(&held)?.thread_part()?.load()?;
+///     y.compose_layout(&held)?.thread_part()?.store(&values.map(|x| Ok(x + x))?)
+/// })?;
+///
+/// let mut interpreter = Interpreter::new(double.program(), &[("M", 512)])?;
+/// let x: Vec<f32> = (0..512).map(|at| at as f32).collect();
+/// interpreter.tensor(0, &x)?;
+/// let run = interpreter.run(Schedule::ALL[0]).map_err(|findings| findings[0].clone())?;
+/// assert_eq!(run.tensor::<f32>(1)?[..4], [0.0, 2.0, 4.0, 6.0]);
+/// // Two blocks of two warps; a warp loads 512 bytes at once: 16 sectors.
+/// assert_eq!(run.counts.executed(Class::Load), 4);
+/// assert_eq!(run.counts.accesses[0].sectors, 64);
+///
+/// // Every schedule, and what they leave compared.
+/// interpreter.check().map_err(|findings| findings[0].clone())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Interpreter<'p> {
+    program: &'p Program,
+    code: Code<'p>,
+    setup: Setup,
+    /// Of each tensor in global memory; empty where nothing was given.
+    contents: Vec<Vec<u8>>,
+    scalars: Vec<Option<u64>>,
+    limit: u64,
+}
+
+/// What a run left, and what it executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    elements: Vec<Element>,
+    contents: Vec<Vec<u8>>,
+    /// What was executed.
+    pub counts: Counts,
+}
+
+/// What a check found in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// The run under the first schedule.
+    pub run: Run,
+    /// Under which schedules the kernel was run.
+    pub schedules: Vec<Schedule>,
+    /// The tensors to which floating-point numbers are added atomically: the order of additions is open, so these were not
+    /// compared between schedules.
+    pub uncompared: Vec<String>,
+}
+
+fn argument(what: String) -> SetupError {
+    SetupError::Argument { what }
+}
+
+impl<'p> Interpreter<'p> {
+    /// A program at sizes, each by its name.
+    ///
+    /// Errors: the program is malformed; a size is missing, unknown or not admitted by its facts; the tensors are too large.
+    pub fn new(program: &'p Program, sizes: &[(&str, i64)]) -> Result<Interpreter<'p>, SetupError> {
+        program.verify().map_err(|malformed| {
+            let source = malformed.source.and_then(|source| program.sources.get(source.index())).copied();
+            SetupError::Malformed { what: malformed.what, source }
+        })?;
+        let code = Code::new(program);
+        let setup = Setup::new(program, &code, sizes)?;
+        let scalars = setup.scalars.clone();
+        let contents = vec![Vec::new(); program.tensors().count()];
+        Ok(Interpreter { program, code, setup, contents, scalars, limit: MAX_STEPS })
+    }
+
+    fn buffer(&self, index: usize) -> Result<(&'p Buffer, u64), SetupError> {
+        let buffer = self.program.buffers.get(index).filter(|buffer| buffer.space == Space::Global);
+        let buffer = buffer.ok_or_else(|| {
+            argument(format!("there is no tensor {index}; the kernel has {} tensors", self.contents.len()))
+        })?;
+        Ok((buffer, self.setup.extents[index].bytes))
+    }
+
+    /// Gives a tensor its contents: the elements from the first to the last that its layout reaches. Tensors are numbered in
+    /// the order in which a launch passes them.
+    ///
+    /// Errors: there is no such tensor; its elements are of another type, or there is another number of them.
+    pub fn tensor<T: ElementType>(&mut self, index: usize, elements: &[T]) -> Result<&mut Self, SetupError> {
+        let (buffer, bytes) = self.buffer(index)?;
+        if buffer.element != T::ELEMENT {
+            let name = &buffer.name;
+            return Err(argument(format!("`{name}` has elements of {}, and {} are given", buffer.element, T::ELEMENT)));
+        }
+        let wanted = bytes / u64::from(buffer.element.bytes());
+        if wanted != elements.len() as u64 {
+            let name = &buffer.name;
+            return Err(argument(format!("`{name}` has {wanted} elements, and {} are given", elements.len())));
+        }
+        let size = buffer.element.bytes() as usize;
+        let bytes =
+            elements.iter().flat_map(|element| element.to_bits().to_le_bytes().into_iter().take(size)).collect();
+        self.contents[index] = bytes;
+        Ok(self)
+    }
+
+    /// Gives a tensor its contents as bytes, little-endian.
+    ///
+    /// Errors: there is no such tensor, or it has another number of bytes.
+    pub fn bytes(&mut self, index: usize, bytes: &[u8]) -> Result<&mut Self, SetupError> {
+        let (buffer, wanted) = self.buffer(index)?;
+        if wanted != bytes.len() as u64 {
+            return Err(argument(format!("`{}` has {wanted} bytes, and {} are given", buffer.name, bytes.len())));
+        }
+        self.contents[index] = bytes.to_vec();
+        Ok(self)
+    }
+
+    /// Gives every tensor that is read, and has no contents yet, numbers by chance: floating-point numbers in [-1,1], and
+    /// integers from -8 to 7, or from 0 to 15 without a sign.
+    pub fn fill(&mut self, seed: u64) -> &mut Self {
+        let mut random = Random::new(seed);
+        for (index, buffer) in self.program.tensors().enumerate() {
+            if buffer.role == Role::Output || !self.contents[index].is_empty() {
+                continue;
+            }
+            let count = self.setup.extents[index].bytes / u64::from(buffer.element.bytes());
+            let mut bytes = Vec::with_capacity(self.setup.extents[index].bytes as usize);
+            for _ in 0..count {
+                let bits = any_number(buffer.element, random.bits());
+                bytes.extend(bits.to_le_bytes().into_iter().take(buffer.element.bytes() as usize));
+            }
+            self.contents[index] = bytes;
+        }
+        self
+    }
+
+    /// Gives a number that the launch passes, by its name.
+    ///
+    /// Errors: the kernel has no number of this name, or it is of another type.
+    pub fn number<T: ElementType>(&mut self, name: &str, value: T) -> Result<&mut Self, SetupError> {
+        let mut found = false;
+        for (given, scalar) in self.scalars.iter_mut().zip(&self.program.scalars) {
+            let Scalar::Given { name: own, element } = scalar else { continue };
+            if own != name {
+                continue;
+            }
+            if *element != T::ELEMENT {
+                return Err(argument(format!("the number `{name}` is of type {element}, and {} is given", T::ELEMENT)));
+            }
+            *given = Some(value.to_bits());
+            found = true;
+        }
+        if found { Ok(self) } else { Err(argument(format!("the kernel has no number `{name}`"))) }
+    }
+
+    /// How many instructions of warps a run may execute; [`MAX_STEPS`] if nothing is said.
+    pub fn limit(&mut self, steps: u64) -> &mut Self {
+        self.limit = steps;
+        self
+    }
+
+    /// Whether everything that a run needs was given.
+    ///
+    /// Errors: a tensor that is read has no contents, or a number none.
+    pub fn is_complete(&self) -> Result<(), SetupError> {
+        for (index, buffer) in self.program.tensors().enumerate() {
+            let empty = self.contents[index].is_empty() && self.setup.extents[index].bytes > 0;
+            if buffer.role != Role::Output && empty {
+                return Err(argument(format!("the tensor `{}` has no contents", buffer.name)));
+            }
+        }
+        for (given, scalar) in self.scalars.iter().zip(&self.program.scalars) {
+            if let (None, Scalar::Given { name, .. }) = (given, scalar) {
+                return Err(argument(format!("the number `{name}` is not given")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the grid. Tensors without contents are zeros, as are numbers.
+    ///
+    /// Errors: what was found, at most [`MAX_FINDINGS`].
+    pub fn run(&self, schedule: Schedule) -> Result<Run, Vec<Finding>> {
+        let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
+        let machine =
+            Machine::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
+        let (contents, counts) = machine.run()?;
+        let elements = self.program.tensors().map(|buffer| buffer.element).collect();
+        Ok(Run { elements, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
+    }
+
+    /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit by bit.
+    ///
+    /// Errors: what was found under the first schedule that finds something; a tensor that depends on the schedule.
+    pub fn check(&self) -> Result<Checked, Vec<Finding>> {
+        let [first, others @ ..] = Schedule::ALL;
+        let run = self.run(first)?;
+        let uncompared = self.added_atomically();
+        for schedule in others {
+            let other = self.run(schedule)?;
+            for (index, buffer) in self.program.tensors().enumerate() {
+                if uncompared.contains(&index) {
+                    continue;
+                }
+                let both = run.contents[index].iter().zip(&other.contents[index]);
+                let Some(byte) = both.into_iter().position(|(one, other)| one != other) else { continue };
+                let size = buffer.element.bytes() as usize;
+                let place = Place {
+                    buffer: buffer.name.clone(),
+                    layout: buffer.layout.clone(),
+                    element: buffer.element,
+                    byte: (byte / size * size) as i64,
+                    bytes: size as u64,
+                };
+                let defect = Defect::OrderDependent { place, other: first };
+                return Err(vec![Finding { defect, source: None, thread: None, schedule }]);
+            }
+        }
+        let name = |index: &usize| self.program.buffer(BufferId(*index as u32)).name.clone();
+        let uncompared = uncompared.iter().map(name).collect();
+        Ok(Checked { run, schedules: Schedule::ALL.to_vec(), uncompared })
+    }
+
+    /// The tensors to which floating-point numbers are added atomically.
+    fn added_atomically(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        for instruction in self.code.instructions() {
+            if let Operation::Atomic(AtomicOperation::Add, number, access)
+            | Operation::Reduce(AtomicOperation::Add, number, access) = &instruction.operation
+            {
+                let index = access.buffer.index();
+                if Number::is_float(*number) && index < self.contents.len() && !found.contains(&index) {
+                    found.push(index);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Run {
+    /// The contents of a tensor after the run.
+    ///
+    /// Errors: there is no such tensor, or its elements are of another type.
+    pub fn tensor<T: ElementType>(&self, index: usize) -> Result<Vec<T>, SetupError> {
+        let bytes = self.bytes(index)?;
+        let element = self.elements[index];
+        if element != T::ELEMENT {
+            return Err(argument(format!(
+                "tensor {index} has elements of {element}, and {} are asked for",
+                T::ELEMENT
+            )));
+        }
+        let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        Ok(bytes.chunks_exact(element.bytes() as usize).map(|bytes| T::from_bits(bits(bytes))).collect())
+    }
+
+    /// The same as bytes, little-endian.
+    ///
+    /// Errors: there is no such tensor.
+    pub fn bytes(&self, index: usize) -> Result<&[u8], SetupError> {
+        let missing =
+            || argument(format!("there is no tensor {index}; the kernel has {} tensors", self.contents.len()));
+        self.contents.get(index).map(Vec::as_slice).ok_or_else(missing)
+    }
+}
+
+/// A small number of a type, from bits by chance.
+fn any_number(element: Element, bits: u64) -> u64 {
+    // From -8 to 7, and in [-1,1) in steps of 2^-20.
+    let (small, fraction) = ((bits % 16) as i64, (bits >> 43) as f64 / f64::from(1 << 20) - 1.0);
+    let rounding = crate::program::operation::Rounding::Nearest;
+    match element {
+        Element::U8 | Element::U16 | Element::U32 | Element::U64 => small as u64,
+        Element::I8 | Element::I16 | Element::I32 | Element::I64 => (small - 8) as u64,
+        Element::E4M3 => rounding::E4M3.of_f64(fraction, rounding),
+        Element::E5M2 => rounding::E5M2.of_f64(fraction, rounding),
+        Element::F16 => rounding::F16.of_f64(fraction, rounding),
+        Element::Bf16 => rounding::BF16.of_f64(fraction, rounding),
+        Element::F32 => rounding::F32.of_f64(fraction, rounding),
+        Element::F64 => rounding::F64.of_f64(fraction, rounding),
+    }
+}
+
+/// Checks a program at sizes, with contents by chance: see [`Interpreter::check`].
+///
+/// Errors: the program or the sizes are refused; what was found.
+pub fn check(program: &Program, sizes: &[(&str, i64)]) -> Result<Checked, CheckError> {
+    let mut interpreter = Interpreter::new(program, sizes).map_err(CheckError::Setup)?;
+    interpreter.fill(1);
+    interpreter.is_complete().map_err(CheckError::Setup)?;
+    interpreter.check().map_err(CheckError::Findings)
+}
+
+/// Why a check did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckError {
+    /// It could not begin.
+    Setup(SetupError),
+    /// The kernel has defects.
+    Findings(Vec<Finding>),
+}
+
+impl std::fmt::Display for CheckError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CheckError::Setup(error) => write!(f, "{error}"),
+            CheckError::Findings(findings) => {
+                for (at, finding) in findings.iter().enumerate() {
+                    write!(f, "{}{finding}", if at == 0 { "" } else { "\n" })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckError {}

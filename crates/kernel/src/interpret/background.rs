@@ -1,0 +1,418 @@
+//! Copies that go on behind a thread's back.
+//!
+//! Law: from where it is set off until somebody has waited for it, an asynchronous copy may read its source and write its
+//! destination at any moment. So it must be ordered after what touched either before, and whatever touches either afterwards
+//! must be ordered after the waiting. The history of memory says so with agents of its own (`clock.rs`); when the bytes are
+//! moved, early or late, is left to the schedule.
+
+use std::collections::VecDeque;
+
+use super::access::addresses;
+use super::clock::{Event, MAX_COUNT, Work};
+use super::finding::Defect;
+use super::lanes::{LANES, lanes, signed};
+use super::machine::{Machine, Stop};
+use super::schedule::Order;
+use super::setup::Boxes;
+use super::shadow::Touch;
+use super::warp::Warp;
+use crate::program::Instruction;
+use crate::program::memory::{Access, BufferId, MapId};
+
+/// An asynchronous copy that was set off.
+#[derive(Debug, Clone)]
+struct Copy {
+    group: u32,
+    to: (BufferId, i64),
+    /// Zeros where there is none.
+    from: Option<(BufferId, i64)>,
+    bytes: u64,
+}
+
+/// The asynchronous copies of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Copies {
+    /// How many groups there are.
+    committed: u32,
+    /// The last group with a copy, and where that was set off.
+    last: (u32, usize),
+    pending: VecDeque<Copy>,
+}
+
+/// A bulk store that was set off.
+#[derive(Debug, Clone)]
+struct Store {
+    group: u32,
+    map: MapId,
+    from: (BufferId, i64),
+    coordinates: [i64; 5],
+}
+
+/// The bulk stores of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stores {
+    committed: u32,
+    last: (u32, usize),
+    pending: VecDeque<Store>,
+}
+
+/// A bulk load that was set off.
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    map: MapId,
+    to: (BufferId, i64),
+    coordinates: [i64; 5],
+    object: usize,
+    /// The phase of its barrier when it was set off.
+    phase: u32,
+    place: usize,
+    thread: usize,
+}
+
+/// A row of a box.
+struct Row {
+    /// Where it begins in the box, in bytes.
+    boxed: i64,
+    /// What of it exists: bytes from its beginning, bytes from the beginning of the tensor, and how many.
+    real: Option<(i64, i64, u64)>,
+}
+
+impl Boxes {
+    /// The rows of the box at some coordinates.
+    fn rows(&self, coordinates: &[i64; 5]) -> Vec<Row> {
+        let element = i64::from(self.element);
+        let length = i64::from(self.boxed[0]);
+        let count: i64 = self.boxed[1..].iter().map(|extent| i64::from(*extent)).product();
+        let low = coordinates[0].max(0);
+        let high = (coordinates[0] + length).min(self.extents[0]);
+        (0..count)
+            .map(|row| {
+                let (mut rest, mut at, mut exists) = (row, low * element, low < high);
+                let others = self.boxed.iter().zip(&self.extents).zip(&self.strides).zip(coordinates).skip(1);
+                for (((boxed, extent), stride), corner) in others {
+                    let coordinate = corner + rest % i64::from(*boxed);
+                    rest /= i64::from(*boxed);
+                    exists &= (0..*extent).contains(&coordinate);
+                    at = at.saturating_add(coordinate.saturating_mul(*stride));
+                }
+                let bytes = ((high - low).max(0) * element).unsigned_abs();
+                let skipped = (low - coordinates[0]) * element;
+                Row { boxed: row * length * element, real: exists.then_some((skipped, at, bytes)) }
+            })
+            .collect()
+    }
+
+    /// Where a byte of a box lies: an address in the shared memory of the block.
+    fn swizzled(&self, address: i64) -> i64 {
+        address ^ (address >> 3 & self.flips)
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn copy_async(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        to: &Access,
+        from: &Access,
+        or_zeros: bool,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let targets = addresses(warp, instruction, to, false, &mut input);
+        let sources = addresses(warp, instruction, from, true, &mut input);
+        let bytes = to.bytes();
+        let copied = if or_zeros { warp.holds(instruction.inputs[input].index()) } else { u32::MAX };
+        let (mut written, mut read) = (0, 0);
+        for lane in lanes(self.active(warp, instruction)) {
+            let thread = warp.thread(lane);
+            let group = self.block.copies[thread].committed + 1;
+            let event = self.block.clocks.background(thread, Work::Copy, group, place);
+            let own = (place, thread);
+            let mut source = None;
+            if copied >> lane & 1 == 1 {
+                // What is outside is found, and taken for zeros.
+                if self.inside(place, thread, from.buffer, sources[lane], bytes.into(), bytes)? {
+                    self.touch(own, from.buffer, sources[lane], bytes.into(), Touch::Read, event)?;
+                    source = Some((from.buffer, sources[lane]));
+                    read |= 1 << lane;
+                }
+            }
+            if !self.inside(place, thread, to.buffer, targets[lane], bytes.into(), bytes)? {
+                continue;
+            }
+            self.touch(own, to.buffer, targets[lane], bytes.into(), Touch::Write, event)?;
+            written |= 1 << lane;
+            self.block.copies[thread].last = (group, place);
+            let copy = Copy { group, to: (to.buffer, targets[lane]), from: source, bytes: bytes.into() };
+            if self.at_once() {
+                self.carry_out(&copy);
+            } else {
+                self.block.copies[thread].pending.push_back(copy);
+            }
+        }
+        self.tally((place, 0), to.buffer, written, &targets, bytes);
+        self.tally((place, 1), from.buffer, read, &sources, bytes);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, copy: &Copy) {
+        let mut bytes = [0; 16];
+        let bytes = &mut bytes[..copy.bytes as usize];
+        if let Some((buffer, address)) = copy.from {
+            bytes.copy_from_slice(self.bytes_of(buffer, address, copy.bytes));
+        }
+        self.bytes_of(copy.to.0, copy.to.1, copy.bytes).copy_from_slice(bytes);
+    }
+
+    pub(super) fn commit_copies(&mut self, warp: &Warp) {
+        for thread in warp.threads(warp.mask) {
+            if let Some(copies) = self.block.copies.get_mut(thread) {
+                // The count of steps is less than that of groups could be.
+                copies.committed = (copies.committed + 1).min(MAX_COUNT - 1);
+            }
+        }
+    }
+
+    pub(super) fn wait_copies(&mut self, warp: &Warp, groups: u32) {
+        for thread in warp.threads(warp.mask) {
+            let Some(copies) = self.block.copies.get_mut(thread) else { continue };
+            let done = copies.committed.saturating_sub(groups);
+            let count = copies.pending.iter().take_while(|copy| copy.group <= done).count();
+            let ready: Vec<Copy> = copies.pending.drain(..count).collect();
+            for copy in &ready {
+                self.carry_out(copy);
+            }
+            self.block.clocks.finish(thread, Work::Copy, done);
+        }
+    }
+
+    /// The coordinates of the corner of a box, from an input on.
+    fn corner(&self, warp: &Warp, instruction: &Instruction, input: usize, lane: usize) -> [i64; 5] {
+        let mut coordinates = [0; 5];
+        for (coordinate, register) in coordinates.iter_mut().zip(&instruction.inputs[input..]) {
+            *coordinate = signed(warp.registers[register.index()][lane], 32);
+        }
+        coordinates
+    }
+
+    /// Stops where a box may not be copied: by its place in shared memory, and by the address of its first row.
+    fn box_inside(
+        &mut self,
+        (place, thread): (usize, usize),
+        map: MapId,
+        shared: (BufferId, i64),
+        coordinates: &[i64; 5],
+    ) -> Result<(), Stop> {
+        let boxes = &self.setup.maps[map.index()];
+        if !self.inside(place, thread, shared.0, shared.1, boxes.bytes.into(), boxes.alignment)? {
+            return Err(Stop);
+        }
+        let first = coordinates[0] * i64::from(boxes.element);
+        if first % 16 != 0 {
+            let of = self.place(boxes.buffer, first, boxes.element.into());
+            self.report(Defect::Misaligned { place: of, alignment: 16 }, place, Some(thread))?;
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    /// Records what a bulk copy does to the tensor.
+    fn touch_rows(
+        &mut self,
+        (place, thread): (usize, usize),
+        map: MapId,
+        coordinates: &[i64; 5],
+        touch: Touch,
+        event: Event,
+    ) -> Result<(), Stop> {
+        let boxes = &self.setup.maps[map.index()];
+        for row in boxes.rows(coordinates) {
+            let Some((_, address, bytes)) = row.real else { continue };
+            let inside = self.inside(place, thread, boxes.buffer, address, bytes, boxes.element)?;
+            if !inside || !self.touch((place, thread), boxes.buffer, address, bytes, touch, event)? {
+                return Err(Stop);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or replace.
+    fn fenced(&mut self, (place, thread): (usize, usize), shared: (BufferId, i64), bytes: u64) -> Result<(), Stop> {
+        let shift = self.setup.shared_shift;
+        let first = shared.1 as u64 + u64::from(self.program.buffer(shared.0).start);
+        let cells = (first >> shift) as usize..=((first + bytes - 1) >> shift) as usize;
+        let block = &self.block;
+        let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, thread, &block.clocks));
+        if let Some(before) = found {
+            let (of, before) = (self.place(shared.0, shared.1, bytes), self.party(before));
+            self.report(Defect::Unfenced { place: of, before }, place, Some(thread))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bulk_load(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        map: MapId,
+        to: &Access,
+        barrier: &Access,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let targets = addresses(warp, instruction, to, false, &mut input);
+        let objects = addresses(warp, instruction, barrier, false, &mut input);
+        let bytes = u64::from(self.setup.maps[map.index()].bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let coordinates = self.corner(warp, instruction, input, lane);
+            let target = (to.buffer, targets[lane]);
+            let object = self.object(own, barrier.buffer, objects[lane], true)?;
+            self.box_inside(own, map, target, &coordinates)?;
+            let phase = self.block.objects[object].phase;
+            let event = Event::new(self.block.clocks.load_agent(object), phase + 1, place);
+            self.touch_rows(own, map, &coordinates, Touch::Read, event)?;
+            self.fenced(own, target, bytes)?;
+            self.touch(own, target.0, target.1, bytes, Touch::Write, event)?;
+            self.block.objects[object].last_load = Some((phase + 1, place, own.1));
+            let load = Load { map, to: target, coordinates, object, phase, place, thread: own.1 };
+            self.block.loads.push_back(load);
+            if self.at_once() {
+                let last = self.block.loads.len() - 1;
+                self.complete(last)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the bulk loads under way is done.
+    pub(super) fn complete_load(&mut self) -> Result<(), Stop> {
+        let at = match self.schedule.order {
+            Order::Random(_) => self.random.below(self.block.loads.len() as u64) as usize,
+            _ => 0,
+        };
+        self.complete(at)
+    }
+
+    fn complete(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(load) = self.block.loads.remove(at) else { return Ok(()) };
+        self.move_box(load.map, load.to, &load.coordinates, true);
+        let bytes = i64::from(self.setup.maps[load.map.index()].bytes);
+        let object = &mut self.block.objects[load.object];
+        object.expects -= bytes;
+        if object.phase != load.phase {
+            let of = self.object_place(load.object);
+            let defect = Defect::TransactionBytes { place: of, expects: -bytes };
+            self.report(defect, load.place, Some(load.thread))?;
+        }
+        self.end_phase(load.object);
+        Ok(())
+    }
+
+    /// Moves a box, to shared memory or from it.
+    fn move_box(&mut self, map: MapId, shared: (BufferId, i64), coordinates: &[i64; 5], to_shared: bool) {
+        let boxes = &self.setup.maps[map.index()];
+        let start = shared.1 + i64::from(self.program.buffer(shared.0).start);
+        let length = i64::from(boxes.boxed[0] * boxes.element);
+        let tensor = &mut self.globals[boxes.buffer.index()].data;
+        for row in boxes.rows(coordinates) {
+            let (skipped, address, bytes) = row.real.unwrap_or((0, 0, 0));
+            for at in 0..length {
+                let inner = boxes.swizzled(start + row.boxed + at) as usize;
+                let real = at >= skipped && ((at - skipped) as u64) < bytes;
+                let outer = (address + at - skipped) as usize;
+                match (to_shared, real) {
+                    (true, true) => self.block.shared[inner] = tensor[outer],
+                    (true, false) => self.block.shared[inner] = 0,
+                    (false, true) => tensor[outer] = self.block.shared[inner],
+                    (false, false) => {}
+                }
+            }
+        }
+    }
+
+    pub(super) fn bulk_store(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        map: MapId,
+        from: &Access,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let sources = addresses(warp, instruction, from, false, &mut input);
+        let bytes = u64::from(self.setup.maps[map.index()].bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let coordinates = self.corner(warp, instruction, input, lane);
+            let source = (from.buffer, sources[lane]);
+            self.box_inside(own, map, source, &coordinates)?;
+            let group = self.block.stores[own.1].committed + 1;
+            let reading = self.block.clocks.background(own.1, Work::StoreRead, group, place);
+            let writing = self.block.clocks.background(own.1, Work::StoreWrite, group, place);
+            self.fenced(own, source, bytes)?;
+            self.touch(own, source.0, source.1, bytes, Touch::Read, reading)?;
+            self.touch_rows(own, map, &coordinates, Touch::Write, writing)?;
+            self.block.stores[own.1].last = (group, place);
+            if self.at_once() {
+                self.move_box(map, source, &coordinates, false);
+            } else {
+                self.block.stores[own.1].pending.push_back(Store { group, map, from: source, coordinates });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit_stores(&mut self, warp: &Warp) {
+        for thread in warp.threads(warp.mask) {
+            if let Some(stores) = self.block.stores.get_mut(thread) {
+                stores.committed = (stores.committed + 1).min(MAX_COUNT - 1);
+            }
+        }
+    }
+
+    pub(super) fn wait_stores(&mut self, warp: &Warp, groups: u32, read: bool) {
+        for thread in warp.threads(warp.mask) {
+            let Some(stores) = self.block.stores.get(thread) else { continue };
+            let done = stores.committed.saturating_sub(groups);
+            self.finish_stores(thread, done);
+            self.block.clocks.finish(thread, Work::StoreRead, done);
+            if !read {
+                self.block.clocks.finish(thread, Work::StoreWrite, done);
+            }
+        }
+    }
+
+    /// Moves what the bulk stores of a thread are to move, up to a group.
+    fn finish_stores(&mut self, thread: usize, done: u32) {
+        let stores = &mut self.block.stores[thread];
+        let count = stores.pending.iter().take_while(|store| store.group <= done).count();
+        let ready: Vec<Store> = stores.pending.drain(..count).collect();
+        for store in &ready {
+            self.move_box(store.map, store.from, &store.coordinates, false);
+        }
+    }
+
+    /// What a warp may not leave behind when it ends.
+    pub(super) fn end_of_warp(&mut self, warp: &Warp) -> Result<(), Stop> {
+        if self.block.copies.is_empty() {
+            return Ok(());
+        }
+        for lane in (0..LANES).filter(|lane| warp.exists >> lane & 1 == 1) {
+            let thread = warp.thread(lane);
+            let (group, place) = self.block.copies[thread].last;
+            if group > self.block.clocks.done(thread, Work::Copy) {
+                let what = "asynchronous copies of it are under way";
+                self.report(Defect::PendingAtExit { what }, place, Some(thread))?;
+            }
+            let (group, place) = self.block.stores[thread].last;
+            if group > self.block.clocks.done(thread, Work::StoreRead) {
+                let what = "bulk stores of it still read shared memory";
+                self.report(Defect::PendingAtExit { what }, place, Some(thread))?;
+            }
+            self.finish_stores(thread, u32::MAX);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,356 @@
+//! Barriers: of the block, of the warp, and those that lie in shared memory.
+//!
+//! Law: whoever leaves a barrier knows what all who arrived at it had done and knew. A barrier in memory (`mbarrier`) ends a
+//! phase when as many threads have arrived as it counts and no more bytes are expected; bytes may come before they are
+//! expected. A wait for parity `p` goes on when the current phase has the other parity.
+
+use super::access::addresses;
+use super::clock::{Clock, Event, MAX_AGENTS, joined, with};
+use super::code::Node;
+use super::finding::{Defect, Place};
+use super::lanes::{LANES, lanes};
+use super::machine::{Machine, Stop};
+use super::shadow::Touch;
+use super::warp::{State, Warp};
+use crate::program::Instruction;
+use crate::program::memory::{Access, BufferId};
+use crate::program::operation::Fence;
+
+/// Bytes of a barrier in memory.
+const OBJECT: u64 = 8;
+
+/// The bytes that a barrier may expect have less than this absolute value.
+const MAX_EXPECTED: i64 = 1 << 20;
+
+/// Who has arrived at one of the barriers of the block.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rendezvous {
+    arrived: Vec<usize>,
+    came: u32,
+    expected: u32,
+}
+
+/// A barrier in shared memory.
+#[derive(Debug)]
+pub(super) struct Object {
+    buffer: BufferId,
+    address: i64,
+    /// Where it begins in the shared memory of the block.
+    first: u64,
+    /// Arrivals of a phase.
+    count: u32,
+    /// Those that are still to come.
+    pending: u32,
+    /// Bytes that are still to come.
+    pub(super) expects: i64,
+    /// How many phases are over.
+    pub(super) phase: u32,
+    init: Event,
+    /// What those know who have arrived in this phase.
+    arriving: Clock,
+    /// What those knew who arrived in the last one.
+    released: Clock,
+    /// The last bulk load: the count of its event, where and by whom it was set off.
+    pub(super) last_load: Option<(u32, usize, usize)>,
+    /// Where it was initialised.
+    place: usize,
+}
+
+impl Object {
+    /// Whether it has one of these bytes.
+    pub(super) fn meets(&self, first: u64, bytes: u64) -> bool {
+        first < self.first + OBJECT && self.first < first + bytes
+    }
+}
+
+impl Machine<'_> {
+    /// A warp comes to a barrier of the block.
+    pub(super) fn arrive(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<State, Stop> {
+        let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+        if warp.mask != warp.exists {
+            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| thread as u32).collect();
+            self.report(Defect::BarrierNotReached { missing, expected: threads }, place, Some(first))?;
+            return Err(Stop);
+        }
+        let rendezvous = &mut self.block.rendezvous[number];
+        if !rendezvous.arrived.is_empty() && rendezvous.expected != threads {
+            let expected = rendezvous.expected;
+            let missing = warp.threads(warp.exists).map(|thread| thread as u32).collect();
+            self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
+            return Err(Stop);
+        }
+        rendezvous.expected = threads;
+        rendezvous.arrived.push(warp.number);
+        // The hardware counts whole warps at the barriers with a number of threads.
+        rendezvous.came += if number == 0 { warp.exists.count_ones() } else { 32 };
+        Ok(State::Barrier { number, place })
+    }
+
+    /// After a warp has come to a barrier: if it was the last one, all go on.
+    pub(super) fn meet(&mut self, warps: &mut [Warp], at: usize) -> Result<(), Stop> {
+        let State::Barrier { number, .. } = warps[at].state else { return Ok(()) };
+        let rendezvous = &mut self.block.rendezvous[number];
+        if rendezvous.came < rendezvous.expected {
+            return Ok(());
+        }
+        let arrived = std::mem::take(rendezvous).arrived;
+        let threads = arrived.iter().flat_map(|warp| warps[*warp].threads(warps[*warp].exists));
+        let clock = self.block.clocks.release(threads.clone());
+        let clock = self.counted(clock)?;
+        self.block.clocks.acquire(threads, &clock);
+        for warp in arrived {
+            warps[warp].state = State::Ready;
+        }
+        Ok(())
+    }
+
+    /// Who is at a barrier with a number, in words.
+    pub(super) fn rendezvous_text(&self, number: usize) -> String {
+        let rendezvous = &self.block.rendezvous[number];
+        format!("at barrier {number}, to which {} of {} threads have come", rendezvous.came, rendezvous.expected)
+    }
+
+    pub(super) fn warp_barrier(&mut self, warp: &Warp, place: usize) -> Result<(), Stop> {
+        if warp.mask != warp.exists {
+            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| thread as u32).collect();
+            let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+            let expected = warp.exists.count_ones();
+            self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
+            return Err(Stop);
+        }
+        let clock = self.block.clocks.release(warp.threads(warp.mask));
+        let clock = self.counted(clock)?;
+        self.block.clocks.acquire(warp.threads(warp.mask), &clock);
+        Ok(())
+    }
+
+    pub(super) fn fence(&mut self, warp: &Warp, fence: Fence) -> Result<(), Stop> {
+        for thread in warp.threads(warp.mask) {
+            let advanced = match fence {
+                Fence::AsyncShared => self.block.clocks.fence(thread),
+                Fence::BarrierInit => self.block.clocks.publish(thread),
+                // Without a barrier, a fence by itself tells nobody anything.
+                Fence::Block | Fence::Device => Some(()),
+            };
+            self.counted(advanced)?;
+        }
+        Ok(())
+    }
+
+    /// The barrier in memory at an address, which a thread uses, or the copy engine for it.
+    pub(super) fn object(
+        &mut self,
+        (place, thread): (usize, usize),
+        buffer: BufferId,
+        address: i64,
+        engine: bool,
+    ) -> Result<usize, Stop> {
+        if !self.inside(place, thread, buffer, address, OBJECT, OBJECT as u32)? {
+            return Err(Stop);
+        }
+        let first = address as u64 + u64::from(self.program.buffer(buffer).start);
+        let of = self.place(buffer, address, OBJECT);
+        let Some(at) = self.block.objects.iter().position(|object| object.first == first) else {
+            self.report(Defect::Uninitialised { place: of, unpublished: false }, place, Some(thread))?;
+            return Err(Stop);
+        };
+        let init = self.block.objects[at].init;
+        let clocks = &self.block.clocks;
+        if !clocks.ordered(init, thread) || (engine && !clocks.is_published(init, thread)) {
+            self.report(Defect::Uninitialised { place: of, unpublished: true }, place, Some(thread))?;
+        }
+        Ok(at)
+    }
+
+    /// Where a barrier in memory lies.
+    pub(super) fn object_place(&self, object: usize) -> Place {
+        let object = &self.block.objects[object];
+        self.place(object.buffer, object.address, OBJECT)
+    }
+
+    pub(super) fn init_object(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        access: &Access,
+        count: u32,
+    ) -> Result<(), Stop> {
+        let addresses = addresses(warp, instruction, access, false, &mut 0);
+        for lane in lanes(warp.mask) {
+            let (thread, address) = (warp.thread(lane), addresses[lane]);
+            if !self.inside(place, thread, access.buffer, address, OBJECT, OBJECT as u32)? {
+                return Err(Stop);
+            }
+            let first = address as u64 + u64::from(self.program.buffer(access.buffer).start);
+            let event = self.block.clocks.now(thread, place);
+            let before = self.block.objects.iter().any(|object| object.meets(first, OBJECT));
+            // What meets another barrier is reported by this.
+            self.touch((place, thread), access.buffer, address, OBJECT, Touch::Write, event)?;
+            if before {
+                return Err(Stop);
+            }
+            let agent = self.block.clocks.load_agent(self.block.objects.len());
+            self.counted((agent < MAX_AGENTS).then_some(()))?;
+            let nothing: Clock = Clock::from([]);
+            self.block.objects.push(Object {
+                buffer: access.buffer,
+                address,
+                first,
+                count,
+                pending: count,
+                expects: 0,
+                phase: 0,
+                init: event,
+                arriving: Clock::clone(&nothing),
+                released: nothing,
+                last_load: None,
+                place,
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn arrive_at_object(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        access: &Access,
+        expect: u32,
+    ) -> Result<(), Stop> {
+        let addresses = addresses(warp, instruction, access, false, &mut 0);
+        for lane in lanes(self.active(warp, instruction)) {
+            let thread = warp.thread(lane);
+            let at = self.object((place, thread), access.buffer, addresses[lane], false)?;
+            let object = &self.block.objects[at];
+            if object.pending == 0 {
+                let (count, of) = (object.count, self.object_place(at));
+                self.report(Defect::Arrivals { place: of, count, came: count + 1 }, place, Some(thread))?;
+                return Err(Stop);
+            }
+            let clock = self.block.clocks.release(std::iter::once(thread));
+            let clock = self.counted(clock)?;
+            let object = &mut self.block.objects[at];
+            object.arriving = joined(&object.arriving, &clock);
+            object.pending -= 1;
+            object.expects += i64::from(expect);
+            let expects = object.expects;
+            if expects.abs() >= MAX_EXPECTED {
+                let of = self.object_place(at);
+                self.report(Defect::TransactionBytes { place: of, expects }, place, Some(thread))?;
+                return Err(Stop);
+            }
+            self.end_phase(at);
+        }
+        Ok(())
+    }
+
+    /// Ends the phase of a barrier in memory if everything has come.
+    pub(super) fn end_phase(&mut self, at: usize) {
+        let agent = self.block.clocks.load_agent(at);
+        let object = &mut self.block.objects[at];
+        if object.pending > 0 || object.expects != 0 {
+            return;
+        }
+        object.phase += 1;
+        object.pending = object.count;
+        let arrived = std::mem::replace(&mut object.arriving, Clock::from([]));
+        object.released = with(&arrived, agent, object.phase);
+    }
+
+    /// Lanes that wait for a phase go on if it is over.
+    pub(super) fn poll(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        let State::Phase { place, lanes: waiting } = warp.state else { return Ok(()) };
+        let code = self.code;
+        let Some((instruction, access)) = wait_at(&code.nodes[place]) else { return Ok(()) };
+        let mut input = 0;
+        let addresses = addresses(warp, instruction, access, false, &mut input);
+        let parities = warp.registers[instruction.inputs[input].index()];
+        let mut left = waiting;
+        // Lanes that wait for the same barrier learn the same, at once.
+        let mut learned: Option<(usize, u32)> = None;
+        for lane in lanes(waiting) {
+            let thread = warp.thread(lane);
+            let at = self.object((place, thread), access.buffer, addresses[lane], false)?;
+            let object = &self.block.objects[at];
+            if u64::from(object.phase) & 1 == parities[lane] & 1 {
+                continue;
+            }
+            left &= !(1 << lane);
+            match &mut learned {
+                Some((known, mask)) if *known == at => *mask |= 1 << lane,
+                _ => {
+                    if let Some((at, mask)) = learned.replace((at, 1 << lane)) {
+                        self.learn(warp, at, mask);
+                    }
+                }
+            }
+        }
+        if let Some((at, mask)) = learned {
+            self.learn(warp, at, mask);
+        }
+        warp.state = if left == 0 { State::Ready } else { State::Phase { place, lanes: left } };
+        Ok(())
+    }
+
+    /// Lanes learn what those knew who arrived at a barrier in memory.
+    fn learn(&mut self, warp: &Warp, object: usize, mask: u32) {
+        let released = Clock::clone(&self.block.objects[object].released);
+        self.block.clocks.acquire(warp.threads(mask), &released);
+    }
+
+    /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where they alone are missing.
+    pub(super) fn phase_text(&self, warp: &Warp, place: usize, waiting: u32) -> (String, Option<(usize, i64)>) {
+        let lane = waiting.trailing_zeros() as usize % LANES;
+        let found = wait_at(&self.code.nodes[place]).and_then(|(instruction, access)| {
+            let address = addresses(warp, instruction, access, false, &mut 0)[lane];
+            let first = address as u64 + u64::from(self.program.buffer(access.buffer).start);
+            self.block.objects.iter().position(|object| object.first == first)
+        });
+        let Some(at) = found else { return ("for a barrier in memory".to_string(), None) };
+        let object = &self.block.objects[at];
+        let came = object.count - object.pending;
+        let text = format!(
+            "for phase {} of the barrier in {}, which has {came} of {} arrivals and expects {} more bytes",
+            object.phase,
+            self.object_place(at),
+            object.count,
+            object.expects
+        );
+        (text, (object.pending == 0).then_some((at, object.expects)))
+    }
+
+    /// What a block may not leave behind.
+    pub(super) fn end_of_block(&mut self) -> Result<(), Stop> {
+        for at in 0..self.block.objects.len() {
+            let object = &self.block.objects[at];
+            let (count, pending, expects, place) = (object.count, object.pending, object.expects, object.place);
+            let agent = self.block.clocks.load_agent(at);
+            let unknown = object.last_load.filter(|(event, ..)| self.block.clocks.known_to_any(agent) < *event);
+            if expects != 0 {
+                let of = self.object_place(at);
+                self.report(Defect::TransactionBytes { place: of, expects }, place, None)?;
+            } else if pending != count {
+                let of = self.object_place(at);
+                self.report(Defect::Arrivals { place: of, count, came: count - pending }, place, None)?;
+            } else if let Some((_, place, thread)) = unknown {
+                let what = "nobody has waited for a bulk load";
+                self.report(Defect::PendingAtExit { what }, place, Some(thread))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A wait for a barrier in memory.
+fn wait_at<'p>(node: &Node<'p>) -> Option<(&'p Instruction, &'p Access)> {
+    use crate::program::operation::Operation;
+    match node {
+        Node::Instruction(instruction) => match &instruction.operation {
+            Operation::BarrierWait { access } => Some((instruction, access)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,305 @@
+//! What each thread of a block knows to have happened.
+//!
+//! Law: an access is ordered before what a thread does next exactly when the thread did it itself, or when a chain of
+//! barriers leads from the one to the other. Each *agent* counts; a thread's clock holds, for each agent, up to which count
+//! it knows. Agents are the threads; for each thread its asynchronous copies, the reading of its bulk stores and their
+//! writing; and the objects at which bulk loads arrive. What an agent does in the background is known to a thread that waits
+//! for it, and to those that this thread tells.
+//!
+//! Threads that left a barrier together share one clock; each has its own counts besides, so a barrier costs one pass over
+//! the agents.
+
+use std::rc::Rc;
+
+/// An access in the history of a block: by which agent, at which count, by which instruction.
+///
+/// Zero is no access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Event(u64);
+
+const COUNT_BITS: u32 = 28;
+const PLACE_BITS: u32 = 22;
+const AGENT_BITS: u32 = 13;
+
+/// The greatest count of an agent.
+pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
+/// How many instructions a program may have.
+pub(super) const MAX_PLACES: usize = 1 << PLACE_BITS;
+/// How many agents a block may have.
+pub(super) const MAX_AGENTS: usize = 1 << AGENT_BITS;
+
+impl Event {
+    pub(super) const NONE: Event = Event(0);
+
+    /// The event of an agent at a count, from 1 to [`MAX_COUNT`], by the instruction at a place.
+    pub(super) fn new(agent: usize, count: u32, place: usize) -> Event {
+        Event((agent as u64) << (COUNT_BITS + PLACE_BITS) | (place as u64) << COUNT_BITS | u64::from(count))
+    }
+
+    pub(super) fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(super) fn agent(self) -> usize {
+        (self.0 >> (COUNT_BITS + PLACE_BITS)) as usize
+    }
+
+    pub(super) fn place(self) -> usize {
+        (self.0 >> COUNT_BITS) as usize & (MAX_PLACES - 1)
+    }
+
+    pub(super) fn count(self) -> u32 {
+        self.0 as u32 & MAX_COUNT
+    }
+
+    /// The bits, of which the highest is never set.
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Event {
+        Event(bits)
+    }
+}
+
+/// What a thread does in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Asynchronous copies; the count is that of the group.
+    Copy = 1,
+    /// Bulk stores, reading shared memory.
+    StoreRead = 2,
+    /// Bulk stores, writing global memory.
+    StoreWrite = 3,
+}
+
+/// Who did something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Agent {
+    /// A thread itself.
+    Thread(usize),
+    /// Something that a thread has set off.
+    Work(usize, Work),
+    /// A bulk load that arrives at the object of this number.
+    Load(usize),
+}
+
+/// A clock: for each agent the count up to which its events are known; 0 beyond its end.
+pub(super) type Clock = Rc<[u32]>;
+
+/// The clocks of all threads of a block.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    threads: usize,
+    /// What each thread has been told.
+    told: Vec<Clock>,
+    /// The current count of each thread, from 1.
+    counts: Vec<u32>,
+    /// Up to which count each thread's own background work is over, by [`Work`]; empty where a program has none.
+    done: [Vec<u32>; 3],
+    /// The counts that fences of each thread end, and up to which group its copies were over then; rising.
+    fences: Vec<Vec<(u32, u32)>>,
+    /// The same of fences that publish barriers.
+    published: Vec<Vec<(u32, u32)>>,
+}
+
+impl Clocks {
+    /// The clocks at the beginning of a block.
+    pub(super) fn new(threads: usize, background: bool) -> Clocks {
+        let nothing: Clock = Rc::from([]);
+        let done = || vec![0; if background { threads } else { 0 }];
+        Clocks {
+            threads,
+            told: vec![nothing; threads],
+            counts: vec![1; threads],
+            done: [done(), done(), done()],
+            fences: vec![Vec::new(); threads],
+            published: vec![Vec::new(); threads],
+        }
+    }
+
+    /// What an event's agent is.
+    pub(super) fn agent(&self, agent: usize) -> Agent {
+        let thread = agent % self.threads;
+        match agent / self.threads {
+            0 => Agent::Thread(thread),
+            1 => Agent::Work(thread, Work::Copy),
+            2 => Agent::Work(thread, Work::StoreRead),
+            3 => Agent::Work(thread, Work::StoreWrite),
+            _ => Agent::Load(agent - 4 * self.threads),
+        }
+    }
+
+    /// The number of the agent that stands for bulk loads at the object of a number.
+    pub(super) fn load_agent(&self, object: usize) -> usize {
+        4 * self.threads + object
+    }
+
+    /// What a thread does now, at a place.
+    pub(super) fn now(&self, thread: usize, place: usize) -> Event {
+        Event::new(thread, self.counts[thread], place)
+    }
+
+    /// What a thread's background work of a count does.
+    pub(super) fn background(&self, thread: usize, work: Work, count: u32, place: usize) -> Event {
+        Event::new(work as usize * self.threads + thread, count, place)
+    }
+
+    /// Whether an event is ordered before what a thread does now.
+    #[inline]
+    pub(super) fn ordered(&self, event: Event, thread: usize) -> bool {
+        let agent = event.agent();
+        if agent == thread {
+            return true;
+        }
+        let known = self.told[thread].get(agent).copied().unwrap_or(0);
+        known >= event.count() || (agent >= self.threads && self.own(agent, thread) >= event.count())
+    }
+
+    /// Up to which count a thread knows its own background work to be over; 0 for another's.
+    fn own(&self, agent: usize, thread: usize) -> u32 {
+        let (work, owner) = (agent / self.threads, agent % self.threads);
+        if owner != thread || !(1..=3).contains(&work) {
+            return 0;
+        }
+        self.done[work - 1].get(thread).copied().unwrap_or(0)
+    }
+
+    /// Up to which count a thread's background work is over.
+    pub(super) fn done(&self, thread: usize, work: Work) -> u32 {
+        self.done[work as usize - 1][thread]
+    }
+
+    /// A thread has waited for its background work up to a count.
+    pub(super) fn finish(&mut self, thread: usize, work: Work, count: u32) {
+        let done = &mut self.done[work as usize - 1][thread];
+        *done = (*done).max(count);
+    }
+
+    /// Up to which count any thread knows of an agent.
+    pub(super) fn known_to_any(&self, agent: usize) -> u32 {
+        self.told.iter().filter_map(|clock| clock.get(agent)).copied().max().unwrap_or(0)
+    }
+
+    /// What the given threads know together, themselves included; what they do from now on is not in it. None where a count
+    /// has reached its end.
+    pub(super) fn release(&mut self, threads: impl Iterator<Item = usize> + Clone) -> Option<Clock> {
+        let agents = if self.done[0].is_empty() { self.threads } else { 4 * self.threads };
+        let mut clock = vec![0; agents];
+        let mut last: Option<&Clock> = None;
+        for thread in threads.clone() {
+            let told = &self.told[thread];
+            if last.is_some_and(|last| Rc::ptr_eq(last, told)) {
+                continue;
+            }
+            join(&mut clock, told);
+            last = Some(told);
+        }
+        for thread in threads {
+            clock[thread] = self.counts[thread];
+            for (work, done) in self.done.iter().enumerate() {
+                if let Some(done) = done.get(thread) {
+                    let entry = &mut clock[(work + 1) * self.threads + thread];
+                    *entry = (*entry).max(*done);
+                }
+            }
+            self.advance(thread)?;
+        }
+        Some(clock.into())
+    }
+
+    /// The given threads learn what a clock says.
+    pub(super) fn acquire(&mut self, threads: impl Iterator<Item = usize>, clock: &Clock) {
+        // Threads that knew the same know the same afterwards.
+        let mut last: Option<(Clock, Clock)> = None;
+        for thread in threads {
+            let before = Rc::clone(&self.told[thread]);
+            let after = match &last {
+                Some((known, after)) if Rc::ptr_eq(known, &before) => Rc::clone(after),
+                _ => joined(&before, clock),
+            };
+            self.told[thread] = Rc::clone(&after);
+            last = Some((before, after));
+        }
+    }
+
+    /// What a thread has done is ordered before asynchronous accesses of those that it tells from now on.
+    pub(super) fn fence(&mut self, thread: usize) -> Option<()> {
+        let copies = self.done[0].get(thread).copied().unwrap_or(0);
+        self.fences[thread].push((self.counts[thread], copies));
+        self.advance(thread)
+    }
+
+    /// Barriers that a thread has initialised are published to those that it tells from now on.
+    pub(super) fn publish(&mut self, thread: usize) -> Option<()> {
+        self.published[thread].push((self.counts[thread], 0));
+        self.advance(thread)
+    }
+
+    fn advance(&mut self, thread: usize) -> Option<()> {
+        let count = &mut self.counts[thread];
+        *count = Some(*count + 1).filter(|count| *count < MAX_COUNT)?;
+        Some(())
+    }
+
+    /// Whether what an event wrote was followed by a fence of its thread that the given thread knows of. What bulk copies
+    /// write needs none.
+    pub(super) fn fenced(&self, event: Event, thread: usize) -> bool {
+        match self.agent(event.agent()) {
+            Agent::Thread(writer) => {
+                let next = self.fences[writer].partition_point(|(count, _)| *count < event.count());
+                self.knows(&self.fences[writer], next, writer, thread)
+            }
+            Agent::Work(writer, Work::Copy) => {
+                let next = self.fences[writer].partition_point(|(_, copies)| *copies < event.count());
+                self.knows(&self.fences[writer], next, writer, thread)
+            }
+            Agent::Work(..) | Agent::Load(_) => true,
+        }
+    }
+
+    /// Whether the initialisation of a barrier was followed by its publication, of which the given thread knows.
+    pub(super) fn is_published(&self, event: Event, thread: usize) -> bool {
+        let writer = event.agent();
+        let Some(published) = self.published.get(writer) else { return true };
+        let next = published.partition_point(|(count, _)| *count < event.count());
+        self.knows(published, next, writer, thread)
+    }
+
+    /// Whether a thread knows of a fence of another.
+    fn knows(&self, fences: &[(u32, u32)], at: usize, writer: usize, thread: usize) -> bool {
+        fences.get(at).is_some_and(|(fence, _)| {
+            writer == thread || self.told[thread].get(writer).is_some_and(|known| known >= fence)
+        })
+    }
+}
+
+/// Adds what another clock says.
+fn join(clock: &mut Vec<u32>, other: &[u32]) {
+    if clock.len() < other.len() {
+        clock.resize(other.len(), 0);
+    }
+    for (entry, other) in clock.iter_mut().zip(other) {
+        *entry = (*entry).max(*other);
+    }
+}
+
+/// What either clock says.
+pub(super) fn joined(first: &Clock, second: &Clock) -> Clock {
+    if Rc::ptr_eq(first, second) {
+        return Rc::clone(first);
+    }
+    let mut clock = first.to_vec();
+    join(&mut clock, second);
+    clock.into()
+}
+
+/// A clock that also knows an agent up to a count.
+pub(super) fn with(clock: &Clock, agent: usize, count: u32) -> Clock {
+    let mut clock = clock.to_vec();
+    if clock.len() <= agent {
+        clock.resize(agent + 1, 0);
+    }
+    clock[agent] = clock[agent].max(count);
+    clock.into()
+}

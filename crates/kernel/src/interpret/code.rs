@@ -1,0 +1,97 @@
+//! A program as a list: loops and conditions are places to go on from.
+//!
+//! Law: executing the list from its first node to its end does what the nested steps say.
+
+use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
+
+/// One node of the list.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Node<'p> {
+    /// An instruction.
+    Instruction(&'p Instruction),
+    /// Before the first turn of a loop, by its number.
+    LoopStart(usize),
+    /// After a turn.
+    LoopEnd(usize),
+    /// Before a condition, by its number.
+    BranchStart(usize),
+    /// Between its two bodies.
+    BranchMiddle(usize),
+    /// After them.
+    BranchEnd(usize),
+}
+
+/// A loop, and where it begins and ends.
+#[derive(Debug)]
+pub(super) struct Turns<'p> {
+    pub(super) step: &'p Loop,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// A condition, and where it begins, changes over and ends.
+#[derive(Debug)]
+pub(super) struct Choice<'p> {
+    pub(super) step: &'p Branch,
+    pub(super) start: usize,
+    pub(super) middle: usize,
+    pub(super) end: usize,
+}
+
+/// The list.
+#[derive(Debug, Default)]
+pub(super) struct Code<'p> {
+    pub(super) nodes: Vec<Node<'p>>,
+    /// The statement of each node.
+    pub(super) sources: Vec<SourceId>,
+    pub(super) loops: Vec<Turns<'p>>,
+    pub(super) choices: Vec<Choice<'p>>,
+}
+
+impl<'p> Code<'p> {
+    pub(super) fn new(program: &'p Program) -> Code<'p> {
+        let mut code = Code::default();
+        code.append(&program.body);
+        code
+    }
+
+    /// The instructions, in order.
+    pub(super) fn instructions(&self) -> impl Iterator<Item = &'p Instruction> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Instruction(instruction) => Some(*instruction),
+            _ => None,
+        })
+    }
+
+    fn push(&mut self, node: Node<'p>, source: SourceId) -> usize {
+        self.nodes.push(node);
+        self.sources.push(source);
+        self.nodes.len() - 1
+    }
+
+    fn append(&mut self, steps: &'p [Step]) {
+        for step in steps {
+            match step {
+                Step::Instruction(instruction) => {
+                    self.push(Node::Instruction(instruction), instruction.source);
+                }
+                Step::Loop(step) => {
+                    let number = self.loops.len();
+                    let start = self.push(Node::LoopStart(number), step.source);
+                    self.loops.push(Turns { step, start, end: 0 });
+                    self.append(&step.body);
+                    self.loops[number].end = self.push(Node::LoopEnd(number), step.source);
+                }
+                Step::Branch(step) => {
+                    let number = self.choices.len();
+                    let start = self.push(Node::BranchStart(number), step.source);
+                    self.choices.push(Choice { step, start, middle: 0, end: 0 });
+                    self.append(&step.then);
+                    self.choices[number].middle = self.push(Node::BranchMiddle(number), step.source);
+                    self.append(&step.otherwise);
+                    self.choices[number].end = self.push(Node::BranchEnd(number), step.source);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Conversions of one warp.
+//!
+//! Law: a conversion takes the exact value of what it reads and rounds it once to the format that it gives. Integers that are
+//! too large for an integer format are cut; floating-point numbers that are, become its ends, and NaN becomes 0.
+
+use super::lanes::{Lanes, has_sign, low, one, signed};
+use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};
+use crate::program::operation::{Format, Number, Rounding};
+
+/// What a format is.
+enum Kind {
+    /// An integer: the bits of its value, and whether it has a sign.
+    Integer(u32, bool),
+    /// A floating-point number.
+    Float(Narrow),
+}
+
+fn kind(format: Format) -> Kind {
+    match format {
+        Format::I8 => Kind::Integer(8, true),
+        Format::U8 => Kind::Integer(8, false),
+        Format::E4M3 => Kind::Float(E4M3),
+        Format::E5M2 => Kind::Float(E5M2),
+        Format::Number(Number::F16 | Number::F16x2) => Kind::Float(F16),
+        Format::Number(Number::Bf16 | Number::Bf16x2) => Kind::Float(BF16),
+        Format::Number(Number::F32) => Kind::Float(F32),
+        Format::Number(Number::F64) => Kind::Float(F64),
+        Format::Number(number) => Kind::Integer(number.bits(), has_sign(number)),
+    }
+}
+
+/// How many bits the register of a format has.
+pub(crate) fn register_bits(format: Format) -> u32 {
+    match format {
+        Format::Number(number) => number.bits(),
+        Format::I8 | Format::U8 | Format::E4M3 | Format::E5M2 => 16,
+    }
+}
+
+fn float(narrow: Narrow, bits: u64) -> f64 {
+    // The two formats of which the host has arithmetic need no taking apart.
+    match narrow.bits() {
+        64 => f64::from_bits(bits),
+        32 => f64::from(f32::from_bits(bits as u32)),
+        _ => narrow.to_f64(bits),
+    }
+}
+
+/// a -> value
+pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, out: &mut Lanes) {
+    if from == to && !matches!(from, Format::I8 | Format::U8) {
+        *out = *a;
+        return;
+    }
+    let register = low(register_bits(to));
+    match (from, to, rounding) {
+        (Format::Number(Number::F32), Format::Number(Number::Bf16), Rounding::Nearest) => {
+            return one(a, out, |a| u64::from(to_bf16(f32::from_bits(a as u32))));
+        }
+        (Format::Number(Number::F32), Format::Number(Number::F16), Rounding::Nearest) => {
+            return one(a, out, |a| u64::from(to_f16(f32::from_bits(a as u32))));
+        }
+        (Format::Number(Number::Bf16), Format::Number(Number::F32), _) => {
+            return one(a, out, |a| (a & 0xffff) << 16);
+        }
+        (Format::Number(Number::F16), Format::Number(Number::F32), _) => {
+            return one(a, out, |a| u64::from(from_f16(a).to_bits()));
+        }
+        _ => {}
+    }
+    match (kind(from), kind(to)) {
+        (Kind::Integer(bits, sign), Kind::Integer(kept, with_sign)) => one(a, out, |a| {
+            let value = if sign { signed(a, bits) as u64 } else { a & low(bits) };
+            let value = if with_sign { signed(value, kept) as u64 } else { value & low(kept) };
+            value & register
+        }),
+        (Kind::Integer(bits, sign), Kind::Float(narrow)) => one(a, out, |a| {
+            let value = if sign { i128::from(signed(a, bits)) } else { i128::from(a & low(bits)) };
+            narrow.of_integer(value, rounding)
+        }),
+        (Kind::Float(narrow), Kind::Integer(bits, sign)) => {
+            one(a, out, |a| to_integer(float(narrow, a), bits, sign, rounding) & register);
+        }
+        (Kind::Float(narrow), Kind::Float(target)) => {
+            one(a, out, |a| target.of_f64(float(narrow, a), rounding));
+        }
+    }
+}
+
+/// The integer next to a number, or the end of the integers of this many bits.
+fn to_integer(value: f64, bits: u32, sign: bool, rounding: Rounding) -> u64 {
+    let whole = match rounding {
+        Rounding::Nearest => value.round_ties_even(),
+        Rounding::Zero => value.trunc(),
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
+    };
+    let (least, greatest) =
+        if sign { (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1) } else { (0, (1_i128 << bits) - 1) };
+    (whole as i128).clamp(least, greatest) as u64
+}
+
+/// low, high -> value
+pub(super) fn convert_pair(to: Format, a: &Lanes, b: &Lanes, out: &mut Lanes) {
+    let narrowed =
+        |value: u64, narrow: Narrow| narrow.of_f64(f64::from(f32::from_bits(value as u32)), Rounding::Nearest);
+    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+        *out = match to {
+            Format::E4M3 => narrowed(*a, E4M3) | narrowed(*b, E4M3) << 8,
+            Format::E5M2 => narrowed(*a, E5M2) | narrowed(*b, E5M2) << 8,
+            Format::Number(Number::Bf16) => {
+                let bits = |value: u64| u64::from(to_bf16(f32::from_bits(value as u32)));
+                bits(*a) | bits(*b) << 16
+            }
+            _ => narrowed(*a, F16) | narrowed(*b, F16) << 16,
+        };
+    }
+}
+
+/// pair -> value
+pub(super) fn widen_pair(from: Format, a: &Lanes, out: &mut Lanes) {
+    let narrow = if from == Format::E4M3 { E4M3 } else { E5M2 };
+    let wide = |bits: u64| F16.of_f64(narrow.to_f64(bits), Rounding::Nearest);
+    one(a, out, |a| wide(a & 0xff) | wide(a >> 8 & 0xff) << 16);
+}
+
+/// One number of 8 bits, exactly.
+pub(super) fn from_e4m3(bits: u8) -> f32 {
+    E4M3.to_f64(u64::from(bits)) as f32
+}
+
+/// One number of 8 bits, exactly.
+pub(super) fn from_e5m2(bits: u8) -> f32 {
+    E5M2.to_f64(u64::from(bits)) as f32
+}

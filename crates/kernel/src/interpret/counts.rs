@@ -1,0 +1,224 @@
+//! How often a run executed what, and what its accesses cost.
+//!
+//! Law: an access of a warp to shared memory is served in phases of 32 lanes of up to 4 bytes, 16 of 8 or 8 of 16; a phase
+//! takes as many wavefronts as words of 4 bytes are wanted from the bank that is wanted most. An access to global memory
+//! takes the sectors of 32 bytes and the lines of 128 that its lanes touch.
+
+use crate::interpret::lanes::lanes;
+use crate::program::Source;
+use crate::program::operation::Operation;
+
+/// Kinds of instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Arithmetic, comparisons, selection, conversions, and moves of bits.
+    Arithmetic,
+    /// Shuffles and ballots.
+    Shuffle,
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+    /// Atomic operations, and reductions in memory.
+    Atomic,
+    /// `ldmatrix` and `stmatrix`.
+    MatrixMove,
+    /// Matrix products.
+    Matrix,
+    /// `cp.async`, with its groups.
+    AsyncCopy,
+    /// Bulk copies, with their groups.
+    Bulk,
+    /// Barriers and fences.
+    Barrier,
+}
+
+impl Class {
+    /// All kinds.
+    pub const ALL: [Class; 10] = [
+        Class::Arithmetic,
+        Class::Shuffle,
+        Class::Load,
+        Class::Store,
+        Class::Atomic,
+        Class::MatrixMove,
+        Class::Matrix,
+        Class::AsyncCopy,
+        Class::Bulk,
+        Class::Barrier,
+    ];
+
+    /// The name: `load`, `matrix`, ...
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Arithmetic => "arithmetic",
+            Class::Shuffle => "shuffle",
+            Class::Load => "load",
+            Class::Store => "store",
+            Class::Atomic => "atomic",
+            Class::MatrixMove => "matrix move",
+            Class::Matrix => "matrix",
+            Class::AsyncCopy => "async copy",
+            Class::Bulk => "bulk copy",
+            Class::Barrier => "barrier",
+        }
+    }
+
+    /// The kind of an operation.
+    pub fn of(operation: &Operation) -> Class {
+        match operation {
+            Operation::Shuffle(_) | Operation::Ballot => Class::Shuffle,
+            Operation::Load(_) => Class::Load,
+            Operation::Store(_) => Class::Store,
+            Operation::Atomic(..) | Operation::Reduce(..) => Class::Atomic,
+            Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
+            Operation::Multiply(_) => Class::Matrix,
+            Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,
+            Operation::BulkLoad { .. }
+            | Operation::BulkStore { .. }
+            | Operation::CommitBulk
+            | Operation::WaitBulk { .. } => Class::Bulk,
+            Operation::Barrier
+            | Operation::NamedBarrier { .. }
+            | Operation::WarpBarrier
+            | Operation::Fence(_)
+            | Operation::BarrierInit { .. }
+            | Operation::BarrierArrive { .. }
+            | Operation::BarrierWait { .. }
+            | Operation::Trap => Class::Barrier,
+            _ => Class::Arithmetic,
+        }
+    }
+}
+
+/// What the executions of one instruction took of one memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessCount {
+    /// The statement.
+    pub source: Source,
+    /// The kind of the instruction.
+    pub class: Class,
+    /// The buffer.
+    pub buffer: String,
+    /// How often a warp executed it with some lane that took part.
+    pub requests: u64,
+    /// How many bytes the lanes wanted, each its own.
+    pub bytes: u64,
+    /// Wavefronts of shared memory; 0 for global memory.
+    pub wavefronts: u64,
+    /// What the wavefronts would be without bank conflicts: the words wanted in a phase by 32, rounded up, over all phases.
+    pub least_wavefronts: u64,
+    /// Sectors of 32 bytes of global memory; 0 for shared memory.
+    pub sectors: u64,
+    /// Lines of 128 bytes of global memory.
+    pub lines: u64,
+}
+
+/// What a run executed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    pub(super) classes: [u64; Class::ALL.len()],
+    /// What each instruction that touches memory took, in the order of the program.
+    pub accesses: Vec<AccessCount>,
+}
+
+impl Counts {
+    /// How many instructions of a kind were executed, counted once a warp.
+    pub fn executed(&self, class: Class) -> u64 {
+        self.classes[class as usize]
+    }
+
+    /// How many instructions were executed, counted once a warp.
+    pub fn total(&self) -> u64 {
+        self.classes.iter().sum()
+    }
+}
+
+/// The sums of one instruction and one memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    pub(super) wavefronts: u64,
+    pub(super) least: u64,
+    pub(super) sectors: u64,
+    pub(super) lines: u64,
+}
+
+const WORD: i64 = 4;
+const BANKS: usize = 32;
+
+impl Tally {
+    /// Counts an access of `bytes` by each lane of a mask to shared memory.
+    pub(super) fn shared(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
+        if mask == 0 {
+            return;
+        }
+        self.requests += 1;
+        self.bytes += u64::from(mask.count_ones() * bytes);
+        let width = match bytes {
+            16 => 8,
+            8 => 16,
+            _ => 32,
+        };
+        for first in (0..32).step_by(width) {
+            let part = mask & ((((1_u64 << width) - 1) << first) as u32);
+            if part != 0 {
+                let (most, all) = wavefronts(part, addresses, bytes);
+                self.wavefronts += most;
+                self.least += all.div_ceil(BANKS as u64);
+            }
+        }
+    }
+
+    /// Counts an access of `bytes` by each lane of a mask to global memory.
+    pub(super) fn global(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
+        if mask == 0 {
+            return;
+        }
+        self.requests += 1;
+        self.bytes += u64::from(mask.count_ones() * bytes);
+        self.sectors += blocks(mask, addresses, bytes, 32);
+        self.lines += blocks(mask, addresses, bytes, 128);
+    }
+}
+
+/// How many words the bank wants that is wanted most, and how many words are wanted.
+fn wavefronts(mask: u32, addresses: &[i64; 32], bytes: u32) -> (u64, u64) {
+    // At most 32 words are wanted in a phase.
+    let mut words = [0_i64; 32];
+    let mut count = 0;
+    for lane in lanes(mask) {
+        let first = addresses[lane].div_euclid(WORD);
+        let last = (addresses[lane] + i64::from(bytes) - 1).div_euclid(WORD);
+        for word in first..=last {
+            if count < words.len() && !words[..count].contains(&word) {
+                words[count] = word;
+                count += 1;
+            }
+        }
+    }
+    let mut banks = [0_u64; BANKS];
+    for word in &words[..count] {
+        banks[word.rem_euclid(BANKS as i64) as usize] += 1;
+    }
+    (banks.into_iter().max().unwrap_or(0), count as u64)
+}
+
+/// How many blocks of a size the lanes touch.
+fn blocks(mask: u32, addresses: &[i64; 32], bytes: u32, size: i64) -> u64 {
+    // An aligned access of at most 16 bytes lies in one block.
+    let mut found = [0_i64; 32];
+    let mut count = 0;
+    for lane in lanes(mask) {
+        let block = addresses[lane].div_euclid(size);
+        let last = (addresses[lane] + i64::from(bytes) - 1).div_euclid(size);
+        for block in [block, last].into_iter().take(if block == last { 1 } else { 2 }) {
+            if count < found.len() && (count == 0 || found[count - 1] != block) && !found[..count].contains(&block) {
+                found[count] = block;
+                count += 1;
+            }
+        }
+    }
+    count as u64
+}

@@ -1,0 +1,301 @@
+//! What the interpreter finds wrong with a kernel.
+//!
+//! A finding is data with a stable [code](Finding::code); its sentence is made when it is printed, in `message.rs`.
+
+use crate::element::Element;
+use crate::interpret::Schedule;
+use crate::program::Source;
+use crate::program::memory::Role;
+
+/// Why a program cannot be interpreted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// E1001: a program that breaks a rule of programs.
+    Malformed {
+        /// Which rule, and by what.
+        what: String,
+        /// The statement, where one did.
+        source: Option<Source>,
+    },
+    /// E1002: a size that is missing, that nothing has, or that its facts do not admit.
+    Size {
+        /// Which, and why.
+        what: String,
+    },
+    /// E1003: contents of a tensor, or a number, that do not fit the program.
+    Argument {
+        /// Which, and why.
+        what: String,
+    },
+    /// E1004: a grid or tensors larger than the interpreter takes.
+    TooLarge {
+        /// What.
+        what: &'static str,
+        /// How large.
+        size: u64,
+        /// The most.
+        limit: u64,
+    },
+}
+
+impl SetupError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SetupError::Malformed { .. } => "E1001",
+            SetupError::Size { .. } => "E1002",
+            SetupError::Argument { .. } => "E1003",
+            SetupError::TooLarge { .. } => "E1004",
+        }
+    }
+}
+
+/// A thread of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread {
+    /// Its block.
+    pub block: [u32; 3],
+    /// Its number in the block.
+    pub thread: u32,
+}
+
+/// Bytes of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the buffer.
+    pub buffer: String,
+    /// Its layout, as it was written.
+    pub layout: String,
+    /// The type of its elements.
+    pub element: Element,
+    /// The first byte, from where the buffer begins.
+    pub byte: i64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// How an access took part in a conflict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Party {
+    /// By which thread; of a bulk load, none.
+    pub thread: Option<Thread>,
+    /// By which statement.
+    pub source: Source,
+    /// Whether it went on behind the thread's back.
+    pub background: bool,
+}
+
+/// Threads that wait for something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The first and the last thread of a run of them.
+    pub threads: (u32, u32),
+    /// The statement at which they wait; none for threads that have ended.
+    pub source: Option<Source>,
+    /// What for.
+    pub what: String,
+}
+
+/// A kind of defect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Defect {
+    /// E1010: an access outside its buffer.
+    OutOfBounds {
+        /// What it would take.
+        place: Place,
+        /// How many bytes the buffer has.
+        size: u64,
+    },
+    /// E1011: an access that is not a multiple of what it has to be.
+    Misaligned {
+        /// What it would take.
+        place: Place,
+        /// What its address has to be a multiple of.
+        alignment: u32,
+    },
+    /// E1012: a read of bytes that nobody has written.
+    Unwritten {
+        /// What is read.
+        place: Place,
+    },
+    /// E1013: an element of an output that two threads write.
+    WrittenTwice {
+        /// What is written.
+        place: Place,
+        /// Who wrote it before.
+        before: Party,
+    },
+    /// E1014: elements of an output that nobody writes.
+    NeverWritten {
+        /// The first of them.
+        place: Place,
+        /// How many elements.
+        elements: u64,
+    },
+    /// E1015: an input that is written, or an output that is read.
+    Role {
+        /// What is touched.
+        place: Place,
+        /// What was said of it.
+        role: Role,
+    },
+    /// E1016: two accesses that nothing orders, by threads of one block.
+    Race {
+        /// The bytes.
+        place: Place,
+        /// The earlier access.
+        before: Party,
+    },
+    /// E1017: two accesses by threads of two blocks, which nothing can order.
+    RaceBetweenBlocks {
+        /// The bytes.
+        place: Place,
+        /// The earlier access.
+        before: Party,
+    },
+    /// E1018: bytes touched while an asynchronous copy may still be under way, or an asynchronous copy set off while they may
+    /// still be touched.
+    Unfinished {
+        /// The bytes.
+        place: Place,
+        /// The earlier of the two.
+        before: Party,
+    },
+    /// E1019: bytes written by ordinary stores that a bulk copy takes or replaces, without a fence after the stores.
+    Unfenced {
+        /// The bytes.
+        place: Place,
+        /// The store.
+        before: Party,
+    },
+    /// E1020: a thread that ends before its asynchronous work.
+    PendingAtExit {
+        /// What is pending.
+        what: &'static str,
+    },
+    /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
+    BarrierNotReached {
+        /// The threads that are missing, at least one.
+        missing: Vec<u32>,
+        /// How many threads had to come.
+        expected: u32,
+    },
+    /// E1022: threads that wait for each other.
+    Deadlock {
+        /// Who waits where.
+        waiting: Vec<Waiting>,
+    },
+    /// E1023: more arrivals at a barrier than it counts, or a phase left unfinished.
+    Arrivals {
+        /// The barrier.
+        place: Place,
+        /// How many arrivals complete a phase.
+        count: u32,
+        /// How many came.
+        came: u32,
+    },
+    /// E1024: bytes that a barrier expects and never get, or gets and did not expect.
+    TransactionBytes {
+        /// The barrier.
+        place: Place,
+        /// How many more bytes it expects; negative for those too many.
+        expects: i64,
+    },
+    /// E1025: a barrier in memory that is used before it is initialised, or before that is published.
+    Uninitialised {
+        /// The barrier.
+        place: Place,
+        /// Whether it is initialised, but not for this thread or for the copy engine yet.
+        unpublished: bool,
+    },
+    /// E1026: loop bounds that differ, or a loop variable that does not fit.
+    LoopBounds {
+        /// How many turns these threads take.
+        turns: u64,
+        /// How many others take; none where the variable would leave its range.
+        others: Option<u64>,
+    },
+    /// E1027: an instruction of a whole warp that part of it executes.
+    Divergence {
+        /// The lanes that do.
+        active: u32,
+    },
+    /// E1028: an output that depends on the schedule.
+    OrderDependent {
+        /// Its first element that differs.
+        place: Place,
+        /// The other schedule.
+        other: Schedule,
+    },
+    /// E1029: the limit of steps; what was checked so far is right.
+    StepLimit {
+        /// How many instructions of warps were executed.
+        steps: u64,
+        /// How many blocks were finished.
+        blocks: u64,
+        /// How many blocks there are.
+        of: u64,
+    },
+    /// E1030: the kernel ended itself.
+    Trap,
+    /// E1031: bytes of a barrier touched by an ordinary access, or a barrier initialised again.
+    BarrierBytes {
+        /// The bytes.
+        place: Place,
+    },
+    /// E1032: the check was stopped.
+    Interrupted,
+}
+
+/// Something wrong with a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub defect: Defect,
+    /// The statement; none where a whole run shows it.
+    pub source: Option<Source>,
+    /// The thread that came upon it.
+    pub thread: Option<Thread>,
+    /// The schedule under which it did.
+    pub schedule: Schedule,
+}
+
+impl Finding {
+    /// The stable code of this kind of finding.
+    pub fn code(&self) -> &'static str {
+        self.defect.code()
+    }
+}
+
+impl Defect {
+    /// The stable code of this kind of defect.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Defect::OutOfBounds { .. } => "E1010",
+            Defect::Misaligned { .. } => "E1011",
+            Defect::Unwritten { .. } => "E1012",
+            Defect::WrittenTwice { .. } => "E1013",
+            Defect::NeverWritten { .. } => "E1014",
+            Defect::Role { .. } => "E1015",
+            Defect::Race { .. } => "E1016",
+            Defect::RaceBetweenBlocks { .. } => "E1017",
+            Defect::Unfinished { .. } => "E1018",
+            Defect::Unfenced { .. } => "E1019",
+            Defect::PendingAtExit { .. } => "E1020",
+            Defect::BarrierNotReached { .. } => "E1021",
+            Defect::Deadlock { .. } => "E1022",
+            Defect::Arrivals { .. } => "E1023",
+            Defect::TransactionBytes { .. } => "E1024",
+            Defect::Uninitialised { .. } => "E1025",
+            Defect::LoopBounds { .. } => "E1026",
+            Defect::Divergence { .. } => "E1027",
+            Defect::OrderDependent { .. } => "E1028",
+            Defect::StepLimit { .. } => "E1029",
+            Defect::Trap => "E1030",
+            Defect::BarrierBytes { .. } => "E1031",
+            Defect::Interrupted => "E1032",
+        }
+    }
+}

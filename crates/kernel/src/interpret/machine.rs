@@ -1,0 +1,462 @@
+//! A run of a grid: its memory, its blocks one after another, and what was found.
+//!
+//! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or at once, so nothing that
+//! one does is ordered before what another does; running them one after another shows one order that the hardware may take.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use super::background::{Copies, Load, Stores};
+use super::barriers::{Object, Rendezvous};
+use super::clock::{Agent, Clocks, Event};
+use super::code::Code;
+use super::counts::{AccessCount, Class, Counts, Tally};
+use super::finding::{Defect, Finding, Party, Place, Thread, Waiting};
+use super::schedule::{Completion, Order, Random, Schedule};
+use super::setup::Setup;
+use super::shadow::{Cell, Foreign, GlobalCell, Groups};
+use super::warp::{State, Warp};
+use crate::program::memory::{BufferId, Role, Space};
+use crate::program::{Program, Source};
+
+/// After so many findings a run stops.
+pub const MAX_FINDINGS: usize = 16;
+
+/// After so many steps a run looks whether it was asked to stop.
+const ASKED_EVERY: u64 = 1 << 12;
+
+/// A run stops here; what it found is kept.
+#[derive(Debug)]
+pub(super) struct Stop;
+
+/// A tensor in global memory, and what was done to it.
+#[derive(Debug, Default)]
+pub(super) struct Global {
+    pub(super) data: Vec<u8>,
+    /// Of an output, who wrote each cell.
+    pub(super) writers: Vec<Foreign>,
+    /// Of a tensor that is read and written, the history of each cell.
+    pub(super) cells: Vec<GlobalCell>,
+}
+
+/// What a block has while it runs.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) index: [u32; 3],
+    /// From 1, in the order in which they run.
+    pub(super) number: u64,
+    pub(super) shared: Vec<u8>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) groups: Groups,
+    pub(super) clocks: Clocks,
+    pub(super) rendezvous: [Rendezvous; 16],
+    pub(super) objects: Vec<Object>,
+    pub(super) copies: Vec<Copies>,
+    pub(super) stores: Vec<Stores>,
+    pub(super) loads: VecDeque<Load>,
+    /// Reads of what nobody had written, by their nodes: the first cell, the thread and the finding.
+    pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
+    /// Cells of shared memory that were written in a race.
+    pub(super) raced: HashSet<u64>,
+    /// How many turns a loop took, by its number and the turns of the loops around it.
+    pub(super) turns: HashMap<(usize, Box<[u32]>), u64>,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Machine<'a> {
+    pub(super) program: &'a Program,
+    pub(super) code: &'a Code<'a>,
+    pub(super) setup: &'a Setup,
+    pub(super) scalars: Vec<u64>,
+    pub(super) schedule: Schedule,
+    pub(super) random: Random,
+    pub(super) globals: Vec<Global>,
+    pub(super) groups: Groups,
+    pub(super) block: Block,
+    pub(super) tallies: Vec<[Tally; 2]>,
+    pub(super) classes: [u64; Class::ALL.len()],
+    /// The coordinates of the blocks that have run, by their numbers.
+    order: Vec<u64>,
+    findings: Vec<Finding>,
+    seen: HashSet<(&'static str, usize)>,
+    steps: u64,
+    limit: u64,
+    finished: u64,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        code: &'a Code<'a>,
+        setup: &'a Setup,
+        scalars: Vec<u64>,
+        contents: &[Vec<u8>],
+        schedule: Schedule,
+        limit: u64,
+    ) -> Machine<'a> {
+        let mut globals = Vec::new();
+        for (buffer, extent) in program.buffers.iter().zip(&setup.extents) {
+            let mut global = Global::default();
+            if buffer.space == Space::Global {
+                let cells = (extent.bytes as usize).div_ceil(1 << extent.shift);
+                global.data = match contents.get(globals.len()) {
+                    Some(contents) if !contents.is_empty() => contents.clone(),
+                    _ => vec![0; extent.bytes as usize],
+                };
+                match buffer.role {
+                    Role::Input => {}
+                    Role::Output => global.writers = vec![Foreign::default(); cells],
+                    Role::Both => global.cells = vec![GlobalCell::default(); cells],
+                }
+            }
+            globals.push(global);
+        }
+        let threads = program.threads as usize;
+        let seed = if let Order::Random(seed) = schedule.order { seed } else { 0 };
+        Machine {
+            program,
+            code,
+            setup,
+            scalars,
+            schedule,
+            random: Random::new(seed),
+            globals,
+            groups: Groups::default(),
+            block: Block {
+                index: [0; 3],
+                number: 0,
+                shared: vec![0; setup.shared_bytes],
+                cells: vec![Cell::default(); setup.shared_bytes >> setup.shared_shift],
+                groups: Groups::default(),
+                clocks: Clocks::new(threads, setup.background),
+                rendezvous: Default::default(),
+                objects: Vec::new(),
+                copies: vec![Copies::default(); if setup.background { threads } else { 0 }],
+                stores: vec![Stores::default(); if setup.background { threads } else { 0 }],
+                loads: VecDeque::new(),
+                unwritten: BTreeMap::new(),
+                raced: HashSet::new(),
+                turns: HashMap::new(),
+            },
+            tallies: vec![Default::default(); code.nodes.len()],
+            classes: [0; Class::ALL.len()],
+            order: Vec::new(),
+            findings: Vec::new(),
+            seen: HashSet::new(),
+            steps: 0,
+            limit,
+            finished: 0,
+        }
+    }
+
+    /// Runs all blocks; the contents of the tensors and the counts, or what was found.
+    pub(super) fn run(mut self) -> Result<(Vec<Vec<u8>>, Counts), Vec<Finding>> {
+        let threads = self.program.threads;
+        let count = threads.div_ceil(32) as usize;
+        let registers = self.program.widths.len();
+        let mut warps: Vec<Warp> = (0..count).map(|number| Warp::new(number, threads, registers)).collect();
+        for turn in 0..self.setup.blocks {
+            let number = match self.schedule.order {
+                Order::Backward => self.setup.blocks - 1 - turn,
+                _ => turn,
+            };
+            let result = self.run_block(turn, number, &mut warps);
+            if self.report_unwritten().is_err() || result.is_err() {
+                break;
+            }
+            self.finished += 1;
+        }
+        if self.findings.is_empty() {
+            self.check_outputs();
+        }
+        if self.findings.is_empty() { Ok(self.results()) } else { Err(self.findings) }
+    }
+
+    fn results(self) -> (Vec<Vec<u8>>, Counts) {
+        let mut counts = Counts { classes: self.classes, accesses: Vec::new() };
+        for (node, tallies) in self.code.nodes.iter().zip(&self.tallies) {
+            let super::code::Node::Instruction(instruction) = node else { continue };
+            for (access, tally) in instruction.operation.accesses().zip(tallies) {
+                if tally.requests > 0 {
+                    counts.accesses.push(AccessCount {
+                        source: *self.program.source(instruction.source),
+                        class: Class::of(&instruction.operation),
+                        buffer: self.program.buffer(access.buffer).name.clone(),
+                        requests: tally.requests,
+                        bytes: tally.bytes,
+                        wavefronts: tally.wavefronts,
+                        least_wavefronts: tally.least,
+                        sectors: tally.sectors,
+                        lines: tally.lines,
+                    });
+                }
+            }
+        }
+        (self.globals.into_iter().map(|global| global.data).collect(), counts)
+    }
+
+    /// One more node; the limit of steps, and the count of findings, are looked at here.
+    pub(super) fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps > self.limit {
+            let (blocks, of) = (self.finished, self.setup.blocks);
+            self.report(Defect::StepLimit { steps: self.limit, blocks, of }, usize::MAX, None)?;
+            return Err(Stop);
+        }
+        if self.steps.is_multiple_of(ASKED_EVERY) && tilewright_layout::interrupt::is_requested() {
+            self.report(Defect::Interrupted, usize::MAX, None)?;
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    /// What a count that has reached its end means.
+    pub(super) fn counted<T>(&mut self, value: Option<T>) -> Result<T, Stop> {
+        match value {
+            Some(value) => Ok(value),
+            None => {
+                let (steps, blocks, of) = (self.steps, self.finished, self.setup.blocks);
+                self.report(Defect::StepLimit { steps, blocks, of }, usize::MAX, None)?;
+                Err(Stop)
+            }
+        }
+    }
+
+    /// Keeps a finding, one of a kind for each node.
+    pub(super) fn report(&mut self, defect: Defect, place: usize, thread: Option<usize>) -> Result<(), Stop> {
+        if !self.seen.insert((defect.code(), place)) {
+            return Ok(());
+        }
+        let source = self.code.sources.get(place).map(|source| *self.program.source(*source));
+        let thread = thread.map(|thread| Thread { block: self.block.index, thread: thread as u32 });
+        self.findings.push(Finding { defect, source, thread, schedule: self.schedule });
+        if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Bytes of a buffer, for a finding.
+    pub(super) fn place(&self, buffer: BufferId, byte: i64, bytes: u64) -> Place {
+        let buffer = self.program.buffer(buffer);
+        Place { buffer: buffer.name.clone(), layout: buffer.layout.clone(), element: buffer.element, byte, bytes }
+    }
+
+    pub(super) fn source_at(&self, place: usize) -> Source {
+        *self.program.source(self.code.sources[place])
+    }
+
+    /// Who an event of this block was.
+    pub(super) fn party(&self, event: Event) -> Party {
+        self.party_of(event, self.block.index)
+    }
+
+    fn party_of(&self, event: Event, block: [u32; 3]) -> Party {
+        let agent = self.block.clocks.agent(event.agent());
+        let thread = match agent {
+            Agent::Thread(thread) | Agent::Work(thread, _) => Some(Thread { block, thread: thread as u32 }),
+            Agent::Load(_) => None,
+        };
+        let background = !matches!(agent, Agent::Thread(_));
+        Party { thread, source: self.source_at(event.place()), background }
+    }
+
+    /// Who an event of some block was.
+    pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
+        let turn = foreign.block.saturating_sub(1) as usize;
+        let number = self.order.get(turn).copied().unwrap_or(0);
+        self.party_of(foreign.event, self.coordinates(number))
+    }
+
+    fn coordinates(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.setup.grid.map(|count| u64::from(count).max(1));
+        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+    }
+
+    fn run_block(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
+        self.order.push(number);
+        let index = self.coordinates(number);
+        let block = &mut self.block;
+        block.number = turn + 1;
+        block.cells.fill(Cell::default());
+        block.groups.reset();
+        block.clocks = Clocks::new(self.program.threads as usize, self.setup.background);
+        block.rendezvous = Default::default();
+        block.objects.clear();
+        block.copies.fill(Copies::default());
+        block.stores.fill(Stores::default());
+        block.loads.clear();
+        block.turns.clear();
+        block.raced.clear();
+        block.index = index;
+        for warp in warps.iter_mut() {
+            warp.restart();
+        }
+        let mut last = 0;
+        loop {
+            match self.next_warp(warps, last)? {
+                Some(at) => {
+                    let most = match self.schedule.order {
+                        Order::InTurn => 16,
+                        Order::Backward => u64::MAX,
+                        Order::Random(_) => 1 + self.random.below(32),
+                    };
+                    let mut warp = std::mem::take(&mut warps[at]);
+                    let result = self.advance(&mut warp, most);
+                    warps[at] = warp;
+                    result?;
+                    self.meet(warps, at)?;
+                    last = at;
+                }
+                None if warps.iter().all(|warp| warp.state == State::Done) => break,
+                None if !self.block.loads.is_empty() => self.complete_load()?,
+                None => return self.stuck(warps),
+            }
+            if matches!(self.schedule.order, Order::Random(_))
+                && !self.block.loads.is_empty()
+                && self.random.below(8) == 0
+            {
+                self.complete_load()?;
+            }
+        }
+        while !self.block.loads.is_empty() {
+            self.complete_load()?;
+        }
+        self.end_of_block()
+    }
+
+    /// The next warp that can go on.
+    fn next_warp(&mut self, warps: &mut [Warp], last: usize) -> Result<Option<usize>, Stop> {
+        let count = warps.len();
+        let random = match self.schedule.order {
+            Order::Random(_) => self.random.below(count as u64) as usize,
+            _ => 0,
+        };
+        for turn in 0..count {
+            let at = match self.schedule.order {
+                Order::InTurn => (last + 1 + turn) % count,
+                Order::Backward => count - 1 - turn,
+                Order::Random(_) => (random + turn) % count,
+            };
+            match warps[at].state {
+                State::Ready => return Ok(Some(at)),
+                State::Phase { .. } => {
+                    let mut warp = std::mem::take(&mut warps[at]);
+                    let result = self.poll(&mut warp);
+                    warps[at] = warp;
+                    result?;
+                    if warps[at].state == State::Ready {
+                        return Ok(Some(at));
+                    }
+                }
+                State::Barrier { .. } | State::Done => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reports what a block has read before it was written. Where the write is in a race with the read, that was reported: the
+    /// read came first by chance.
+    fn report_unwritten(&mut self) -> Result<(), Stop> {
+        for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
+            if !self.block.raced.contains(&cell) {
+                self.report(defect, place, Some(thread))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody can go on: says why.
+    fn stuck(&mut self, warps: &[Warp]) -> Result<(), Stop> {
+        let mut waiting: Vec<Waiting> = Vec::new();
+        let mut ended = Vec::new();
+        let mut barrier = None;
+        let mut others = false;
+        let mut missing_bytes = None;
+        for warp in warps {
+            let first = warp.thread(0) as u32;
+            let last = first + warp.exists.count_ones().max(1) - 1;
+            let (what, place) = match warp.state {
+                State::Barrier { number, place } => {
+                    let what = if number == 0 {
+                        barrier = barrier.or(Some((place, warp.thread(0))));
+                        "at the barrier of the block".to_string()
+                    } else {
+                        others = true;
+                        self.rendezvous_text(number)
+                    };
+                    (what, Some(place))
+                }
+                State::Phase { place, lanes } => {
+                    others = true;
+                    let (what, bytes) = self.phase_text(warp, place, lanes);
+                    missing_bytes =
+                        missing_bytes.or(bytes.map(|(object, expects)| (object, expects, place, warp.thread(0))));
+                    (what, Some(place))
+                }
+                State::Ready | State::Done => {
+                    ended.extend(first..=last);
+                    ("have ended".to_string(), None)
+                }
+            };
+            let source = place.map(|place| self.source_at(place));
+            match waiting.last_mut() {
+                Some(run) if run.source == source && run.what == what && run.threads.1 + 1 == first => {
+                    run.threads.1 = last;
+                }
+                _ => waiting.push(Waiting { threads: (first, last), source, what }),
+            }
+        }
+        let (defect, place, thread) = match (barrier, missing_bytes) {
+            (Some((place, thread)), _) if !others && !ended.is_empty() => {
+                let expected = self.program.threads;
+                (Defect::BarrierNotReached { missing: ended, expected }, place, Some(thread))
+            }
+            (_, Some((object, expects, place, thread))) => {
+                let place_of = self.object_place(object);
+                (Defect::TransactionBytes { place: place_of, expects }, place, Some(thread))
+            }
+            _ => (Defect::Deadlock { waiting }, usize::MAX, None),
+        };
+        self.report(defect, place, thread)?;
+        Err(Stop)
+    }
+
+    /// Whether asynchronous work is done at once.
+    pub(super) fn at_once(&self) -> bool {
+        self.schedule.completion == Completion::Early
+    }
+
+    /// Outputs of which something was not written.
+    fn check_outputs(&mut self) {
+        for (index, buffer) in self.program.buffers.iter().enumerate() {
+            if buffer.space != Space::Global || buffer.role != Role::Output {
+                continue;
+            }
+            let extent = &self.setup.extents[index];
+            let bytes = u64::from(buffer.element.bytes());
+            let written = |element: u64| {
+                let (first, last) = ((element * bytes) >> extent.shift, (element * bytes + bytes - 1) >> extent.shift);
+                (first..=last).all(|cell| self.globals[index].writers[cell as usize].event.is_some())
+            };
+            let (mut missing, mut first) = (0, None);
+            let mut look = |element: u64| {
+                if !written(element) {
+                    missing += 1;
+                    first = first.or(Some(element));
+                }
+            };
+            match &extent.elements {
+                Some(elements) => elements.iter().copied().for_each(&mut look),
+                None => (0..extent.bytes / bytes).for_each(&mut look),
+            }
+            if let Some(first) = first {
+                let place = self.place(BufferId(index as u32), (first * bytes) as i64, bytes);
+                // One for each output, so at no node.
+                self.findings.push(Finding {
+                    defect: Defect::NeverWritten { place, elements: missing },
+                    source: None,
+                    thread: None,
+                    schedule: self.schedule,
+                });
+            }
+        }
+    }
+}

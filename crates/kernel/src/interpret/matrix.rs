@@ -1,0 +1,120 @@
+//! Matrix instructions of one warp.
+//!
+//! Law: `D = A B + C`, where lane `4g + t` holds of A the rows `g` and `g + 8`, of B the column `g`, of C and D the columns
+//! `2t` and `2t + 1` (PTX ISA, "Matrix fragments for mma.m16n8k8, .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go
+//! through K in order; in f32 each product is exact but for its range. TF32 leaves the last 13 bits of f32 out.
+
+use super::convert::{from_e4m3, from_e5m2};
+use super::lanes::{LANES, Lanes};
+use super::rounding::{from_bf16, from_f16, to_f16};
+use crate::program::operation::Matrix;
+
+const ROWS: usize = 16;
+const COLUMNS: usize = 8;
+const DEPTH: usize = 32;
+
+/// D, a value for each of its registers.
+pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+    match matrix {
+        Matrix::F16F32 | Matrix::Bf16F32 | Matrix::Tf32F32 | Matrix::E4M3F32 | Matrix::E5M2F32 => {
+            let mut sums = [[0.0; COLUMNS]; ROWS];
+            each_sum(4, |register, lane, row, column| {
+                sums[row][column] = f32::from_bits(c[register][lane] as u32);
+            });
+            accumulate(matrix, a, b, &mut sums);
+            each_sum(4, |register, lane, row, column| {
+                d[register][lane] = u64::from(sums[row][column].to_bits());
+            });
+        }
+        Matrix::F16F16 => {
+            let mut sums = [[0.0; COLUMNS]; ROWS];
+            each_sum(4, |index, lane, row, column| {
+                sums[row][column] = from_f16(c[index / 2][lane] >> (16 * (index % 2)));
+            });
+            accumulate(matrix, a, b, &mut sums);
+            d.fill([0; LANES]);
+            each_sum(4, |index, lane, row, column| {
+                d[index / 2][lane] |= u64::from(to_f16(sums[row][column])) << (16 * (index % 2));
+            });
+        }
+        Matrix::I8I32 | Matrix::U8I32 => integers(matrix == Matrix::I8I32, a, b, c, d),
+        Matrix::F64 => doubles(a, b, c, d),
+    }
+}
+
+/// Hands over each place of C and D: which of the values of a lane it is, the lane, its row and its column.
+fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
+    for value in 0..values {
+        for lane in 0..LANES {
+            each(value, lane, lane / 4 + 8 * (value / 2), 2 * (lane % 4) + value % 2);
+        }
+    }
+}
+
+/// Hands over each place of A or B that a register of 32 bits holds `packed` to: register, lane, which of the packed values,
+/// the place along the rows of A or the columns of B, and the place along K.
+fn each_factor(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
+    for register in 0..registers {
+        // Four registers of A: two halves of the rows, then the second half of K. Two registers of B: the halves of K.
+        let (side, deep) = if registers == 4 { (8 * (register % 2), register / 2) } else { (0, register) };
+        for lane in 0..LANES {
+            for part in 0..packed {
+                let k = packed * (lane % 4) + part + 4 * packed * deep;
+                each(register, lane, part, lane / 4 + side, k);
+            }
+        }
+    }
+}
+
+fn accumulate(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], sums: &mut [[f32; COLUMNS]; ROWS]) {
+    let (packed, depth) = match matrix {
+        Matrix::Tf32F32 => (1, 8),
+        Matrix::E4M3F32 | Matrix::E5M2F32 => (4, 32),
+        _ => (2, 16),
+    };
+    let value = |bits: u64, part: usize| match matrix {
+        Matrix::Tf32F32 => f32::from_bits(bits as u32 & 0xffff_e000),
+        Matrix::E4M3F32 => from_e4m3((bits >> (8 * part)) as u8),
+        Matrix::E5M2F32 => from_e5m2((bits >> (8 * part)) as u8),
+        Matrix::Bf16F32 => from_bf16(bits >> (16 * part) & 0xffff),
+        _ => from_f16(bits >> (16 * part) & 0xffff),
+    };
+    let mut rows = [[0.0; DEPTH]; ROWS];
+    each_factor(4, packed, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
+    let mut columns = [[0.0; COLUMNS]; DEPTH];
+    each_factor(2, packed, |register, lane, part, column, k| columns[k][column] = value(b[register][lane], part));
+    for (sums, row) in sums.iter_mut().zip(&rows) {
+        for (factor, column) in row.iter().zip(&columns).take(depth) {
+            for (sum, other) in sums.iter_mut().zip(column) {
+                *sum += factor * other;
+            }
+        }
+    }
+}
+
+fn integers(sign: bool, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+    let value = |bits: u64, part: usize| {
+        let byte = (bits >> (8 * part)) as u8;
+        if sign { i32::from(byte as i8) } else { i32::from(byte) }
+    };
+    let mut rows = [[0; DEPTH]; ROWS];
+    each_factor(4, 4, |register, lane, part, row, k| rows[row][k] = value(a[register][lane], part));
+    let mut columns = [[0; DEPTH]; COLUMNS];
+    each_factor(2, 4, |register, lane, part, column, k| columns[column][k] = value(b[register][lane], part));
+    each_sum(4, |register, lane, row, column| {
+        let products = rows[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
+        let sum = products.fold(c[register][lane] as i32, i32::wrapping_add);
+        d[register][lane] = u64::from(sum as u32);
+    });
+}
+
+fn doubles(a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
+    each_sum(2, |register, lane, row, column| {
+        let mut sum = f64::from_bits(c[register][lane]);
+        for k in 0..4 {
+            let (left, right) = (a[0][4 * row + k], b[0][4 * column + k]);
+            sum = f64::from_bits(left).mul_add(f64::from_bits(right), sum);
+        }
+        d[register][lane] = sum.to_bits();
+    });
+}

@@ -1,0 +1,201 @@
+//! Findings in words: what, where and by whom, and what would help.
+
+use std::error::Error;
+use std::fmt;
+
+use super::finding::{Defect, Finding, Party, Place, SetupError, Thread, Waiting};
+use crate::program::memory::Role;
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Malformed { what, source: None } => write!(f, "the program is malformed: {what}"),
+            SetupError::Malformed { what, source: Some(source) } => {
+                write!(f, "the program is malformed: {what}, in {source}")
+            }
+            SetupError::Size { what } | SetupError::Argument { what } => f.write_str(what),
+            SetupError::TooLarge { what, size, limit } => {
+                write!(f, "{size} {what}, and at most {limit} can be checked")
+            }
+        }
+    }
+}
+
+impl Error for SetupError {}
+
+impl fmt::Display for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.block;
+        write!(f, "thread {} of block ({x},{y},{z})", self.thread)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (byte, bytes) = (i128::from(self.byte), i128::from(self.bytes));
+        if bytes == 1 {
+            write!(f, "byte {byte} of `{}`", self.buffer)?;
+        } else {
+            write!(f, "bytes {byte} to {} of `{}`", byte + bytes - 1, self.buffer)?;
+        }
+        write!(f, " (element {} of {})", byte.div_euclid(self.element.bytes().into()), self.layout)
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.thread {
+            Some(thread) => write!(f, "{thread}, {}", self.source),
+            None => write!(f, "{}", self.source),
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = self.threads;
+        write!(f, "threads {first} to {last} ")?;
+        match &self.source {
+            None => write!(f, "{}", self.what),
+            Some(source) => write!(f, "wait {}, {source}", self.what),
+        }
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Defect::OutOfBounds { place, size } => {
+                write!(f, "an access outside: {place}, which has {size} bytes; a predicate would keep it inside")
+            }
+            Defect::Misaligned { place, alignment } => {
+                write!(
+                    f,
+                    "a misaligned access: {place} do not begin at a multiple of {alignment} bytes that is known to be one"
+                )
+            }
+            Defect::Unwritten { place } => write!(f, "a read of what nobody wrote: {place}"),
+            Defect::WrittenTwice { place, before } => {
+                write!(f, "an output written by two threads: {place}, written before by {before}")
+            }
+            Defect::NeverWritten { place, elements } => {
+                write!(
+                    f,
+                    "an output that is not written: {elements} elements of `{}`, the first at {place}",
+                    place.buffer
+                )
+            }
+            Defect::Role { place, role: Role::Input } => write!(f, "a write to an input: {place}"),
+            Defect::Role { place, .. } => write!(f, "a read of an output: {place}; declare it as read and written"),
+            Defect::Race { place, before } => {
+                write!(
+                    f,
+                    "a race: nothing orders this access to {place} after that of {before}; a barrier between would"
+                )
+            }
+            Defect::RaceBetweenBlocks { place, before } => {
+                write!(
+                    f,
+                    "a race between blocks, which nothing orders: {place}, and before {before}; make both atomic, or launch twice"
+                )
+            }
+            Defect::Unfinished { place, before } if !before.background => {
+                write!(f, "an asynchronous copy of {place} that nothing orders after the access of {before}; ")?;
+                f.write_str("a barrier before the copy is set off would")
+            }
+            Defect::Unfinished { place, before } => {
+                write!(
+                    f,
+                    "{place} are touched while an asynchronous copy of them may be under way, that of {before}; "
+                )?;
+                f.write_str("wait for it, and let the thread that waited tell the others")
+            }
+            Defect::Unfenced { place, before } => {
+                write!(f, "a bulk copy meets {place} as stores left them, those of {before}; ")?;
+                f.write_str("the threads that store need a fence for asynchronous accesses before the barrier")
+            }
+            Defect::PendingAtExit { what } => write!(f, "the kernel ends while {what}; wait for it"),
+            Defect::BarrierNotReached { missing, expected } => {
+                write!(
+                    f,
+                    "a barrier of {expected} threads that not all reach: thread {}",
+                    missing.first().unwrap_or(&0)
+                )?;
+                match missing.len() {
+                    0 | 1 => f.write_str(" does not"),
+                    more => write!(f, " and {} others do not", more - 1),
+                }
+            }
+            Defect::Deadlock { waiting } => {
+                f.write_str("a deadlock")?;
+                for (at, waiting) in waiting.iter().enumerate() {
+                    write!(f, "{} {waiting}", if at == 0 { ":" } else { ";" })?;
+                }
+                Ok(())
+            }
+            Defect::Arrivals { place, count, came } if came > count => {
+                write!(f, "more arrivals than a phase of the barrier counts: {came} of {count}, at {place}")
+            }
+            Defect::Arrivals { place, count, came } => {
+                write!(
+                    f,
+                    "the kernel ends in the middle of a phase: {came} of {count} arrivals at the barrier in {place}"
+                )
+            }
+            Defect::TransactionBytes { place, expects } if *expects < 0 => {
+                write!(f, "{} bytes more than were expected arrive at the barrier in {place}", expects.unsigned_abs())
+            }
+            Defect::TransactionBytes { place, expects } => {
+                write!(f, "{expects} bytes never arrive that the barrier in {place} expects")
+            }
+            Defect::Uninitialised { place, unpublished: false } => {
+                write!(f, "a barrier that is not initialised: {place}")
+            }
+            Defect::Uninitialised { place, unpublished: true } => {
+                write!(f, "the initialisation of the barrier in {place} is not known here yet; ")?;
+                f.write_str(
+                    "a fence for barriers by the thread that initialises, then a barrier of the block, publish it",
+                )
+            }
+            Defect::LoopBounds { turns, others: Some(others) } => {
+                write!(f, "a loop of {turns} turns here and {others} turns in other threads")
+            }
+            Defect::LoopBounds { turns, others: None } => {
+                write!(f, "a loop of {turns} turns whose variable leaves 32 bits with a sign")
+            }
+            Defect::Divergence { active } => {
+                write!(f, "an instruction of the whole warp that {} of 32 lanes execute ", active.count_ones())?;
+                write!(f, "({active:#010x}); take it out of the condition")
+            }
+            Defect::OrderDependent { place, other } => {
+                write!(f, "the result depends on the schedule: {place} differ from those under {other}")
+            }
+            Defect::StepLimit { steps, blocks, of } => {
+                write!(
+                    f,
+                    "stopped after {steps} instructions of warps: {blocks} of {of} blocks were checked, and nothing wrong found in them"
+                )
+            }
+            Defect::Trap => f.write_str("the kernel ended itself with a trap"),
+            Defect::BarrierBytes { place } => {
+                write!(f, "the bytes of a barrier are taken for something else: {place}")
+            }
+            Defect::Interrupted => f.write_str("the check was interrupted"),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code(), self.defect)?;
+        if let Some(source) = &self.source {
+            write!(f, " [{source}]")?;
+        }
+        if let Some(thread) = &self.thread {
+            write!(f, " [{thread}]")?;
+        }
+        write!(f, " [{}]", self.schedule)
+    }
+}
+
+impl Error for Finding {}

@@ -1,0 +1,179 @@
+//! Numbers in narrow formats.
+//!
+//! Law: a number is rounded once, from its exact value, to the number of the format that the rounding names; where the
+//! format has none that large, to infinity, or to its greatest number where it saturates. NaN becomes the one NaN of the
+//! format whose bits but the sign are all set, as the hardware gives it.
+
+use crate::program::operation::Rounding;
+
+/// A binary floating-point format.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Narrow {
+    /// Bits of the exponent.
+    exponent: u32,
+    /// Bits after the point.
+    mantissa: u32,
+    /// The greatest number, without its sign.
+    greatest: u64,
+    /// Infinity; none where numbers saturate.
+    infinity: Option<u64>,
+}
+
+pub(super) const F16: Narrow = Narrow { exponent: 5, mantissa: 10, greatest: 0x7bff, infinity: Some(0x7c00) };
+pub(super) const BF16: Narrow = Narrow { exponent: 8, mantissa: 7, greatest: 0x7f7f, infinity: Some(0x7f80) };
+pub(super) const E4M3: Narrow = Narrow { exponent: 4, mantissa: 3, greatest: 0x7e, infinity: None };
+pub(super) const E5M2: Narrow = Narrow { exponent: 5, mantissa: 2, greatest: 0x7b, infinity: None };
+pub(super) const F32: Narrow = Narrow { exponent: 8, mantissa: 23, greatest: 0x7f7f_ffff, infinity: Some(0x7f80_0000) };
+pub(super) const F64: Narrow =
+    Narrow { exponent: 11, mantissa: 52, greatest: 0x7fef_ffff_ffff_ffff, infinity: Some(0x7ff0_0000_0000_0000) };
+
+impl Narrow {
+    fn bias(self) -> i32 {
+        (1 << (self.exponent - 1)) - 1
+    }
+
+    /// How many bits a number has.
+    pub(super) fn bits(self) -> u32 {
+        1 + self.exponent + self.mantissa
+    }
+
+    /// The bit of the sign.
+    fn sign(self, negative: bool) -> u64 {
+        u64::from(negative) << (self.exponent + self.mantissa)
+    }
+
+    fn not_a_number(self) -> u64 {
+        (1 << (self.exponent + self.mantissa)) - 1
+    }
+
+    /// The bits of `magnitude * 2^exponent` with a sign, rounded.
+    fn round(self, negative: bool, magnitude: u64, exponent: i32, rounding: Rounding) -> u64 {
+        let sign = self.sign(negative);
+        if magnitude == 0 {
+            return sign;
+        }
+        let top = exponent + 63 - magnitude.leading_zeros() as i32;
+        // The weight of the last bit that is kept: below the least normal number it stays.
+        let mut last = top.max(1 - self.bias()) - self.mantissa as i32;
+        let dropped = last - exponent;
+        let mut kept = if dropped <= 0 {
+            // All bits are kept, and fit: the highest is at the place of the leading one, or below.
+            magnitude << dropped.unsigned_abs()
+        } else {
+            let dropped = dropped.unsigned_abs().min(66);
+            let wide = u128::from(magnitude);
+            let (kept, rest, half) = (wide >> dropped, wide & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
+            let up = match rounding {
+                Rounding::Nearest => rest > half || (rest == half && kept & 1 == 1),
+                Rounding::Zero => false,
+                Rounding::Down => negative && rest > 0,
+                Rounding::Up => !negative && rest > 0,
+            };
+            kept as u64 + u64::from(up)
+        };
+        if kept == 1 << (self.mantissa + 1) {
+            kept >>= 1;
+            last += 1;
+        }
+        if kept < 1 << self.mantissa {
+            return sign | kept;
+        }
+        let field = u64::from((last + self.mantissa as i32 + self.bias()).unsigned_abs());
+        let bits = (field << self.mantissa) + (kept - (1 << self.mantissa));
+        if bits <= self.greatest { sign | bits } else { sign | self.beyond(negative, rounding) }
+    }
+
+    /// What stands for numbers that are too large.
+    fn beyond(self, negative: bool, rounding: Rounding) -> u64 {
+        let away = match rounding {
+            Rounding::Nearest => true,
+            Rounding::Zero => false,
+            Rounding::Down => negative,
+            Rounding::Up => !negative,
+        };
+        self.infinity.filter(|_| away).unwrap_or(self.greatest)
+    }
+
+    /// The bits of a number, rounded.
+    pub(super) fn of_f64(self, value: f64, rounding: Rounding) -> u64 {
+        if value.is_nan() {
+            return self.not_a_number();
+        }
+        if value.is_infinite() {
+            return self.sign(value < 0.0) | self.infinity.unwrap_or(self.greatest);
+        }
+        let bits = value.to_bits();
+        let field = (bits >> 52 & 0x7ff) as i32;
+        let fraction = bits & ((1 << 52) - 1);
+        let magnitude = if field == 0 { fraction } else { fraction | 1 << 52 };
+        self.round(value.is_sign_negative(), magnitude, field.max(1) - 1075, rounding)
+    }
+
+    /// The bits of an integer, rounded.
+    pub(super) fn of_integer(self, value: i128, rounding: Rounding) -> u64 {
+        let magnitude = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
+        self.round(value < 0, magnitude, 0, rounding)
+    }
+
+    /// The number with these bits, exactly.
+    pub(super) fn to_f64(self, bits: u64) -> f64 {
+        let sign = if bits & self.sign(true) == 0 { 1.0 } else { -1.0 };
+        let bits = bits & self.not_a_number();
+        // E4M3 has one NaN and no infinity; the others have both beyond their greatest number, E5M2 too.
+        if bits > self.greatest {
+            let infinite = bits == self.greatest + 1 && bits & ((1 << self.mantissa) - 1) == 0;
+            return if infinite { sign * f64::INFINITY } else { f64::NAN };
+        }
+        let (field, fraction) = (bits >> self.mantissa, bits & ((1 << self.mantissa) - 1));
+        let magnitude = if field == 0 { fraction } else { fraction | 1 << self.mantissa };
+        let exponent = field.max(1) as i32 - self.bias() - self.mantissa as i32;
+        sign * magnitude as f64 * power_of_two(exponent)
+    }
+}
+
+/// `2^exponent`, for exponents from -149 to 127.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023).unsigned_abs() as u64) << 52)
+}
+
+/// The nearest f16 with ties to even; an f32 is exact in f64.
+pub(super) fn to_f16(value: f32) -> u16 {
+    F16.of_f64(f64::from(value), Rounding::Nearest) as u16
+}
+
+/// The nearest bf16 with ties to even.
+pub(super) fn to_bf16(value: f32) -> u16 {
+    if value.is_nan() {
+        return 0x7fff;
+    }
+    let bits = value.to_bits();
+    // Half of the last kept bit, less one where that bit is 0: what is exactly between goes to the even one.
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+pub(super) fn from_f16(bits: u64) -> f32 {
+    half::f16::from_bits(bits as u16).to_f32()
+}
+
+pub(super) fn from_bf16(bits: u64) -> f32 {
+    f32::from_bits((bits as u32) << 16)
+}
+
+/// `a * b + c` for factors of at most 26 bits, rounded to the nearest odd where it is not exact, so that rounding it again to
+/// half as many bits rounds it once.
+pub(super) fn multiply_add_to_odd(a: f64, b: f64, c: f64) -> f64 {
+    let product = a * b;
+    let sum = product + c;
+    if !sum.is_finite() {
+        return sum;
+    }
+    // What the addition has lost, exactly (Knuth's two-sum).
+    let part = sum - product;
+    let lost = (product - (sum - part)) + (c - part);
+    if lost == 0.0 || sum.to_bits() & 1 == 1 {
+        return sum;
+    }
+    // An even sum that is not exact: its neighbour on the side of the exact value is odd.
+    let away = (lost > 0.0) == (sum > 0.0);
+    f64::from_bits(if away { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+}

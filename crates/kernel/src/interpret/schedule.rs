@@ -1,0 +1,84 @@
+//! In which order things happen that a kernel leaves open.
+//!
+//! Law: a schedule picks, among the warps that can go on, the one that does, and when asynchronous work is done. Each is an
+//! order that the hardware may take. Races are found by what orders accesses, so under every schedule; schedules differ in
+//! the values that a kernel with a defect computes, and in where it gets stuck.
+
+use std::fmt;
+
+/// Which warps go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// In turn, some instructions each.
+    InTurn,
+    /// The last one that can, as far as it can.
+    Backward,
+    /// By chance, from this seed.
+    Random(u64),
+}
+
+/// When asynchronous work is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Completion {
+    /// At once.
+    Early,
+    /// When somebody waits for it, and nothing else can go on.
+    Late,
+}
+
+/// An order in which a kernel may be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    /// Which warps go on, and which block is next.
+    pub order: Order,
+    /// When asynchronous work is done.
+    pub completion: Completion,
+}
+
+impl Schedule {
+    /// The schedules of a check.
+    pub const ALL: [Schedule; 4] = [
+        Schedule { order: Order::InTurn, completion: Completion::Late },
+        Schedule { order: Order::Backward, completion: Completion::Early },
+        Schedule { order: Order::Random(1), completion: Completion::Late },
+        Schedule { order: Order::Random(2), completion: Completion::Early },
+    ];
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.order {
+            Order::InTurn => f.write_str("warps in turn")?,
+            Order::Backward => f.write_str("last warp first")?,
+            Order::Random(seed) => write!(f, "warps at random, seed {seed}")?,
+        }
+        f.write_str(match self.completion {
+            Completion::Early => ", asynchronous work at once",
+            Completion::Late => ", asynchronous work late",
+        })
+    }
+}
+
+/// Numbers by chance (SplitMix64).
+#[derive(Debug, Clone)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next 64 bits.
+    pub(super) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below a positive one.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.bits() % end.max(1)
+    }
+}

@@ -1,0 +1,311 @@
+//! What a launch fixes: numbers in place of sizes.
+//!
+//! Law: every expression of a program has a value for the sizes that are given, each size is one that its facts admit, and
+//! what the interpreter keeps in memory has a bound.
+
+use std::collections::BTreeSet;
+
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+
+use super::clock::MAX_PLACES;
+use super::code::Code;
+use super::finding::SetupError;
+use crate::program::Program;
+use crate::program::memory::{BufferId, Role, Space};
+use crate::program::operation::Operation;
+use crate::program::scalar::{Scalar, reciprocal};
+
+/// The most bytes that the interpreter keeps for tensors and their history.
+pub const MAX_MEMORY: u64 = 4 << 30;
+
+/// The most blocks along the first axis of a grid, and along the others.
+const MAX_BLOCKS: [i64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+
+/// The most bytes of shared memory that a block may take.
+const MAX_SHARED: u64 = 232_448;
+
+/// A tensor map with numbers.
+#[derive(Debug)]
+pub(super) struct Boxes {
+    pub(super) buffer: BufferId,
+    pub(super) extents: Vec<i64>,
+    /// In bytes.
+    pub(super) strides: Vec<i64>,
+    pub(super) boxed: Vec<u32>,
+    /// How many bytes an element has.
+    pub(super) element: u32,
+    /// How many bytes a box has.
+    pub(super) bytes: u32,
+    /// The bits of an address, moved down by three, that flip bits of it.
+    pub(super) flips: i64,
+    /// What the address of a box in shared memory is a multiple of.
+    pub(super) alignment: u32,
+}
+
+/// A buffer with numbers.
+#[derive(Debug)]
+pub(super) struct Extent {
+    /// How many bytes it has.
+    pub(super) bytes: u64,
+    /// A cell of its history has `2^shift` bytes.
+    pub(super) shift: u32,
+    /// The elements that an output has to have written, where they are not all from the first to the last.
+    pub(super) elements: Option<Vec<u64>>,
+}
+
+/// A program with numbers.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) grid: [u32; 3],
+    pub(super) blocks: u64,
+    pub(super) extents: Vec<Extent>,
+    pub(super) maps: Vec<Boxes>,
+    /// What a launch passes; none for numbers that the caller has to give.
+    pub(super) scalars: Vec<Option<u64>>,
+    /// A cell of the history of shared memory has `2^shift` bytes.
+    pub(super) shared_shift: u32,
+    /// How many bytes of shared memory a block has, of whole cells.
+    pub(super) shared_bytes: usize,
+    /// Whether threads have work done in the background.
+    pub(super) background: bool,
+}
+
+fn size_error(what: String) -> SetupError {
+    SetupError::Size { what }
+}
+
+impl Setup {
+    pub(super) fn new(program: &Program, code: &Code<'_>, sizes: &[(&str, i64)]) -> Result<Setup, SetupError> {
+        let values = values_of(program, sizes)?;
+        let number = |expr: &Expr, what: &str| {
+            expr.numbers(&values).map_err(|error| size_error(format!("{what} has no value for these sizes: {error}")))
+        };
+        if code.nodes.len() > MAX_PLACES {
+            let (size, limit) = (code.nodes.len() as u64, MAX_PLACES as u64);
+            return Err(SetupError::TooLarge { what: "instructions", size, limit });
+        }
+        let mut grid = [0; 3];
+        for (axis, count) in grid.iter_mut().enumerate() {
+            let blocks = number(&program.grid[axis], "the grid")?;
+            if !(0..=MAX_BLOCKS[axis]).contains(&blocks) {
+                let (size, limit) = (blocks.unsigned_abs(), MAX_BLOCKS[axis].unsigned_abs());
+                if blocks < 0 {
+                    return Err(size_error(format!("the grid has {blocks} blocks along axis {axis} for these sizes")));
+                }
+                return Err(SetupError::TooLarge { what: "blocks along an axis of the grid", size, limit });
+            }
+            *count = u32::try_from(blocks).unwrap_or(u32::MAX);
+        }
+        let blocks = grid.iter().map(|count| u64::from(*count)).product();
+        if grid[0] % program.cluster != 0 {
+            let what =
+                format!("the grid has {} blocks along its first axis, in clusters of {}", grid[0], program.cluster);
+            return Err(size_error(what));
+        }
+        let (shifts, shared_shift) = shifts(program, code);
+        let mut extents = Vec::new();
+        let mut kept = 0_u64;
+        for (buffer, shift) in program.buffers.iter().zip(shifts) {
+            let elements = number(&buffer.elements, &format!("the size of `{}`", buffer.name))?;
+            let bytes =
+                u64::try_from(elements).ok().and_then(|elements| elements.checked_mul(buffer.element.bytes().into()));
+            let Some(bytes) = bytes else {
+                return Err(size_error(format!("`{}` has {elements} elements for these sizes", buffer.name)));
+            };
+            if buffer.space == Space::Shared {
+                let end = bytes.saturating_add(buffer.start.into());
+                if end > program.shared_bytes.into() || end > MAX_SHARED {
+                    let what =
+                        format!("`{}` ends at byte {end} of {} of shared memory", buffer.name, program.shared_bytes);
+                    return Err(SetupError::Malformed { what, source: None });
+                }
+            }
+            let history = match (buffer.space, buffer.role) {
+                (Space::Shared, _) | (_, Role::Input) => 0,
+                (_, Role::Output) => 24,
+                (_, Role::Both) => size_of::<super::shadow::GlobalCell>() as u64,
+            };
+            kept = kept.saturating_add(bytes).saturating_add((bytes >> shift).saturating_mul(history));
+            if kept > MAX_MEMORY {
+                let what = "bytes of tensors and of their history";
+                return Err(SetupError::TooLarge { what, size: kept, limit: MAX_MEMORY });
+            }
+            let elements = if buffer.space == Space::Global && buffer.role == Role::Output {
+                written_elements(&buffer.layout, bytes / u64::from(buffer.element.bytes()), &values)
+            } else {
+                None
+            };
+            extents.push(Extent { bytes, shift, elements });
+        }
+        let maps = maps_of(program, &number)?;
+        let scalars = scalars_of(program, &number)?;
+        let background = program_has_background(code);
+        let shared_bytes = (program.shared_bytes as usize).next_multiple_of(1 << shared_shift);
+        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background })
+    }
+}
+
+/// The values of the sizes of a program.
+fn values_of(program: &Program, sizes: &[(&str, i64)]) -> Result<Values, SetupError> {
+    let mut values = Values::new();
+    let names: BTreeSet<&str> = program.sizes.iter().filter_map(|size| size.name()).collect();
+    let mut seen = BTreeSet::new();
+    for (name, value) in sizes {
+        if !names.contains(name) {
+            let known = names.iter().copied().collect::<Vec<_>>().join(", ");
+            return Err(size_error(format!("the kernel has no size `{name}`; its sizes are {known}")));
+        }
+        if !seen.insert(*name) {
+            return Err(size_error(format!("the size `{name}` is given twice")));
+        }
+        values.set_named(name, *value);
+    }
+    for size in &program.sizes {
+        let Some(name) = size.name() else { continue };
+        let Some(value) = values.get(size) else {
+            return Err(size_error(format!("the size `{name}` is not given")));
+        };
+        let facts = size.facts();
+        if !facts.admits(value) {
+            let mut wanted = Vec::new();
+            if facts.divisor() != 1 {
+                wanted.push(format!("a multiple of {}", facts.divisor()));
+            }
+            wanted.extend(facts.least().map(|least| format!("at least {least}")));
+            wanted.extend(facts.greatest().map(|greatest| format!("at most {greatest}")));
+            return Err(size_error(format!(
+                "the size `{name}` is {value}, and the kernel needs {}",
+                wanted.join(", ")
+            )));
+        }
+    }
+    Ok(values)
+}
+
+fn maps_of(
+    program: &Program,
+    number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
+) -> Result<Vec<Boxes>, SetupError> {
+    let mut maps = Vec::new();
+    for map in &program.maps {
+        let buffer = program.buffer(map.buffer);
+        let mut boxes = Boxes {
+            buffer: map.buffer,
+            extents: Vec::new(),
+            strides: Vec::new(),
+            boxed: Vec::new(),
+            element: buffer.element.bytes(),
+            bytes: buffer.element.bytes(),
+            flips: 16 * (map.swizzle.units() - 1),
+            alignment: u32::try_from(map.swizzle.period()).unwrap_or(128).max(128),
+        };
+        for (mode, dimension) in map.dimensions.iter().enumerate() {
+            let extent = number(&dimension.extent, "the extent of a map")?;
+            let stride = number(&dimension.stride, "the stride of a map")?;
+            let contiguous = mode > 0 || stride == i64::from(boxes.element);
+            let aligned = mode == 0 || (stride % 16 == 0 && (0..1 << 40).contains(&stride));
+            if !(1..=1 << 32).contains(&extent) || !contiguous || !aligned {
+                let name = &buffer.name;
+                let what =
+                    format!("a map of `{name}` has extent {extent} and a stride of {stride} bytes in mode {mode}");
+                return Err(size_error(format!("{what}; strides are multiples of 16 bytes, the first is an element")));
+            }
+            boxes.extents.push(extent);
+            boxes.strides.push(stride);
+            boxes.boxed.push(dimension.boxed);
+            boxes.bytes = boxes.bytes.saturating_mul(dimension.boxed);
+        }
+        if u64::from(boxes.bytes) > MAX_SHARED {
+            return Err(size_error(format!("a map of `{}` has boxes of {} bytes", buffer.name, boxes.bytes)));
+        }
+        maps.push(boxes);
+    }
+    Ok(maps)
+}
+
+fn scalars_of(
+    program: &Program,
+    number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
+) -> Result<Vec<Option<u64>>, SetupError> {
+    let divisor = |expr: &Expr| {
+        let value = number(expr, "a divisor")?;
+        match u32::try_from(value) {
+            Ok(value @ 1..=0x7fff_ffff) => Ok(reciprocal(value)),
+            _ => Err(size_error(format!("a divisor is {value} for these sizes, and must be from 1 to 2^31 - 1"))),
+        }
+    };
+    let mut scalars = Vec::new();
+    for scalar in &program.scalars {
+        scalars.push(match scalar {
+            Scalar::Size { value, bits } => {
+                let value = number(value, "a number that the launch passes")?;
+                let fits = *bits == 64 || i32::try_from(value).is_ok() || u32::try_from(value).is_ok();
+                if !fits {
+                    return Err(size_error(format!(
+                        "{value} does not fit into the 32 bits in which the launch passes it"
+                    )));
+                }
+                Some(value as u64 & super::lanes::low(*bits))
+            }
+            Scalar::Multiplier { divisor: by } => Some(divisor(by)?.0.into()),
+            Scalar::Shift { divisor: by } => Some(divisor(by)?.1.into()),
+            Scalar::Given { .. } => None,
+        });
+    }
+    Ok(scalars)
+}
+
+/// For each buffer, and for shared memory, the logarithm of the bytes of a cell: the least that any access takes.
+fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
+    let mut shifts: Vec<u32> = vec![4; program.buffers.len()];
+    let mut shared = 4;
+    for instruction in code.instructions() {
+        for access in instruction.operation.accesses() {
+            let bytes = match instruction.operation {
+                Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => 16,
+                Operation::BulkLoad { .. } | Operation::BulkStore { .. } => 8,
+                Operation::BarrierInit { .. } | Operation::BarrierArrive { .. } | Operation::BarrierWait { .. } => 8,
+                _ => access.bytes().max(1),
+            };
+            let shift = bytes.ilog2();
+            shifts[access.buffer.index()] = shifts[access.buffer.index()].min(shift);
+            if program.buffer(access.buffer).space == Space::Shared {
+                shared = shared.min(shift);
+            }
+        }
+        if let Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } = &instruction.operation {
+            // What lies past the edges is left out, element by element.
+            let buffer = program.map(*map).buffer;
+            let shift = program.buffer(buffer).element.bytes().ilog2();
+            shifts[buffer.index()] = shifts[buffer.index()].min(shift);
+        }
+    }
+    (shifts, shared)
+}
+
+fn program_has_background(code: &Code<'_>) -> bool {
+    code.instructions().any(|instruction| {
+        matches!(
+            instruction.operation,
+            Operation::CopyAsync { .. }
+                | Operation::BulkLoad { .. }
+                | Operation::BulkStore { .. }
+                | Operation::BarrierInit { .. }
+        )
+    })
+}
+
+/// The elements of a layout with holes, in order; none where there are no holes.
+fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<u64>> {
+    let layout: Layout<Expr> = layout.parse().ok()?;
+    let layout = layout.numbers(values).ok()?;
+    let size = u64::try_from(layout.size()).ok()?;
+    if size >= elements {
+        return None;
+    }
+    let mut found: Vec<u64> = (0..layout.size()).filter_map(|at| u64::try_from(layout.eval(&at).ok()?).ok()).collect();
+    found.sort_unstable();
+    found.dedup();
+    Some(found)
+}

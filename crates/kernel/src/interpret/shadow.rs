@@ -1,0 +1,243 @@
+//! Who touched which bytes, and whether that was ordered.
+//!
+//! Law: two accesses to a byte, of which one writes and which are not both atomic, are ordered; otherwise the later one
+//! conflicts with the earlier one, and this is found whatever order they were executed in. A cell stands for as many bytes as
+//! the least access to its memory takes, and every access takes whole cells.
+//!
+//! A cell remembers its last write, and the reads and atomic operations since. What a later one is ordered after is
+//! forgotten, because whoever comes after the later one comes after both.
+
+use super::clock::{Clocks, Event};
+
+/// What is done to a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// Read.
+    Read,
+    /// Written.
+    Write,
+    /// Read and written indivisibly.
+    Atomic,
+}
+
+/// The history of a cell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    write: Event,
+    reads: Group,
+    atomics: Group,
+}
+
+impl Cell {
+    /// Whether it was ever written.
+    pub(super) fn is_written(&self) -> bool {
+        self.write.is_some() || !self.atomics.is_empty()
+    }
+}
+
+/// Several events: none, one, or those of a place in [`Groups`], which the highest bit marks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group(u64);
+
+const MARK: u64 = 1 << 63;
+
+impl Group {
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// Above this number of events a group is a table by agent.
+const MAX_LISTED: usize = 16;
+
+/// The events of cells that have several.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    lists: Vec<Vec<Event>>,
+    free: Vec<usize>,
+}
+
+impl Groups {
+    /// An event of the group that is not ordered before what a thread does now.
+    fn unordered(&self, group: Group, thread: usize, clocks: &Clocks) -> Option<Event> {
+        if group.0 & MARK == 0 {
+            let event = Event::from_bits(group.0);
+            return (event.is_some() && !clocks.ordered(event, thread)).then_some(event);
+        }
+        let list = &self.lists[(group.0 & !MARK) as usize];
+        list.iter().copied().find(|event| event.is_some() && !clocks.ordered(*event, thread))
+    }
+
+    /// Any event of the group.
+    fn any(&self, group: Group) -> Event {
+        if group.0 & MARK == 0 {
+            return Event::from_bits(group.0);
+        }
+        let list = &self.lists[(group.0 & !MARK) as usize];
+        list.iter().copied().find(|event| event.is_some()).unwrap_or_default()
+    }
+
+    /// Adds what a thread does now, and forgets what it is ordered after.
+    fn add(&mut self, group: &mut Group, event: Event, thread: usize, clocks: &Clocks) {
+        if group.0 & MARK == 0 {
+            let other = Event::from_bits(group.0);
+            // Background work is not ordered after what its thread goes on to do, but after what it has done.
+            if !other.is_some() || other == event || clocks.ordered(other, thread) {
+                *group = Group(event.bits());
+                return;
+            }
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.lists.push(Vec::new());
+                self.lists.len() - 1
+            });
+            self.lists[place].extend([other, event]);
+            *group = Group(place as u64 | MARK);
+            return;
+        }
+        let list = &mut self.lists[(group.0 & !MARK) as usize];
+        if list.len() <= MAX_LISTED {
+            list.retain(|other| *other != event && !clocks.ordered(*other, thread));
+            list.push(event);
+            if list.len() <= MAX_LISTED {
+                return;
+            }
+            let agents = list.iter().map(|event| event.agent()).max().unwrap_or(0);
+            let mut table = vec![Event::NONE; agents.max(MAX_LISTED) + 1];
+            for event in list.iter() {
+                table[event.agent()] = *event;
+            }
+            *list = table;
+            return;
+        }
+        // A table is as long as its greatest agent, and always longer than a list.
+        if list.len() <= event.agent() {
+            list.resize(event.agent() + 1, Event::NONE);
+        }
+        list[event.agent()] = event;
+    }
+
+    /// An ordinary store to a cell, known to the given thread, after which its thread has made no fence that is known as well.
+    pub(super) fn unfenced(&self, cell: &Cell, thread: usize, clocks: &Clocks) -> Option<Event> {
+        let open = |event: &Event| event.is_some() && clocks.ordered(*event, thread) && !clocks.fenced(*event, thread);
+        let listed = if cell.atomics.0 & MARK == 0 {
+            None
+        } else {
+            self.lists[(cell.atomics.0 & !MARK) as usize].iter().copied().find(open)
+        };
+        let single = Some(self.any(cell.atomics)).filter(open);
+        Some(cell.write).filter(open).or(single).or(listed)
+    }
+
+    fn clear(&mut self, group: &mut Group) {
+        if group.0 & MARK != 0 {
+            let place = (group.0 & !MARK) as usize;
+            self.lists[place].clear();
+            self.free.push(place);
+        }
+        *group = Group::default();
+    }
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        self.lists.clear();
+        self.free.clear();
+    }
+
+    /// Records what a thread does to a cell; the earlier event that it conflicts with. The event may be of work that the
+    /// thread sets off now.
+    #[inline]
+    pub(super) fn touch(
+        &mut self,
+        cell: &mut Cell,
+        touch: Touch,
+        event: Event,
+        thread: usize,
+        clocks: &Clocks,
+    ) -> Option<Event> {
+        let written = cell.write.is_some() && !clocks.ordered(cell.write, thread);
+        let mut conflict = written.then_some(cell.write);
+        if touch != Touch::Read && conflict.is_none() && !cell.reads.is_empty() {
+            conflict = self.unordered(cell.reads, thread, clocks);
+        }
+        if touch != Touch::Atomic && conflict.is_none() && !cell.atomics.is_empty() {
+            conflict = self.unordered(cell.atomics, thread, clocks);
+        }
+        match touch {
+            Touch::Read => self.add(&mut cell.reads, event, thread, clocks),
+            Touch::Atomic => self.add(&mut cell.atomics, event, thread, clocks),
+            Touch::Write => {
+                cell.write = event;
+                self.clear(&mut cell.reads);
+                self.clear(&mut cell.atomics);
+            }
+        }
+        conflict
+    }
+}
+
+/// An access by some block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Foreign {
+    /// The access; none for a block that did not.
+    pub(super) event: Event,
+    /// The number of the block.
+    pub(super) block: u64,
+}
+
+/// The history of a cell of global memory: of the block that touched it last, and one access of each kind by others.
+///
+/// Blocks of one launch are never ordered, so one access of each kind is enough to find every conflict with another block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GlobalCell {
+    block: u64,
+    own: Cell,
+    write: Foreign,
+    read: Foreign,
+    atomic: Foreign,
+}
+
+/// What an access conflicts with.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Conflict {
+    /// An access of the same block.
+    Block(Event),
+    /// An access of another block.
+    Grid(Foreign),
+}
+
+impl Groups {
+    /// As [`Groups::touch`], for a cell of global memory.
+    pub(super) fn touch_global(
+        &mut self,
+        cell: &mut GlobalCell,
+        touch: Touch,
+        event: Event,
+        (block, thread): (u64, usize),
+        clocks: &Clocks,
+    ) -> Option<Conflict> {
+        if cell.block != block {
+            let keep = |place: &mut Foreign, event: Event, block| {
+                if event.is_some() {
+                    *place = Foreign { event, block };
+                }
+            };
+            keep(&mut cell.write, cell.own.write, cell.block);
+            keep(&mut cell.read, self.any(cell.own.reads), cell.block);
+            keep(&mut cell.atomic, self.any(cell.own.atomics), cell.block);
+            self.clear(&mut cell.own.reads);
+            self.clear(&mut cell.own.atomics);
+            cell.own = Cell::default();
+            cell.block = block;
+        }
+        let mut others = [cell.write, Foreign::default(), Foreign::default()];
+        if touch != Touch::Read {
+            others[1] = cell.read;
+        }
+        if touch != Touch::Atomic {
+            others[2] = cell.atomic;
+        }
+        let foreign = others.into_iter().find(|other| other.event.is_some());
+        let own = self.touch(&mut cell.own, touch, event, thread, clocks);
+        own.map(Conflict::Block).or(foreign.map(Conflict::Grid))
+    }
+}

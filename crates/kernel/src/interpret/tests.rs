@@ -1,0 +1,8 @@
+//! Tests of the interpreter: each defect by programs that have just that one, and their twins without it.
+
+mod assembler;
+mod background;
+mod control;
+mod memory;
+mod objects;
+mod races;

@@ -1,0 +1,248 @@
+//! Asynchronous copies: when they may be read, what may be touched meanwhile, and how a kernel may end.
+
+use super::assembler::{Assembler, finds, is_right};
+use crate::element::Element;
+use crate::program::memory::{BufferId, Role};
+use crate::program::operation::{Binary, Comparison, Operation};
+use crate::program::register::Register;
+
+fn copy_async(k: &mut Assembler, to: (BufferId, Register), from: (BufferId, Register), copied: Option<Register>) {
+    let source = k.wide(from.1);
+    let operation =
+        Operation::CopyAsync { to: k.access(to.0, 32, 4), from: k.access(from.0, 32, 4), or_zeros: copied.is_some() };
+    let inputs: Vec<Register> = [to.1, source].into_iter().chain(copied).collect();
+    k.emit(operation, &inputs, &[]);
+}
+
+/// Each thread copies 16 bytes, waits as it is told, and loads the bytes that the thread `apart` further copied.
+fn exchange(apart: i64, between: &[Operation]) -> Assembler {
+    let mut k = Assembler::new(2, 64);
+    let source = k.global(Role::Input, Element::U32, 256);
+    let target = k.global(Role::Output, Element::U32, 512);
+    let shared = k.shared(Element::U32, 256);
+    let (thread, block) = (k.thread(), k.block());
+    let address = k.scaled(thread, 16, 0);
+    copy_async(&mut k, (shared, address), (source, address), None);
+    for operation in between {
+        k.plain(operation.clone());
+    }
+    let flip = k.constant(16 * apart);
+    let other = k.binary(Binary::Xor, address, flip);
+    let values = k.load_vector(shared, other, 32, 4);
+    let row = k.scaled(block, 1024, 0);
+    let to = k.binary(Binary::Add, row, address);
+    k.store_vector(target, to, 32, &values);
+    k
+}
+
+const WAIT: Operation = Operation::WaitAsync(0);
+
+#[test]
+fn copies_are_read_after_waiting() {
+    use Operation::{Barrier, CommitAsync, WarpBarrier};
+    let run = is_right(&exchange(33, &[CommitAsync, WAIT, Barrier]).program());
+    let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
+    for (at, value) in target.iter().enumerate() {
+        assert_eq!(*value, source[(at % 256) ^ (33 * 4)], "{at}");
+    }
+    is_right(&exchange(0, &[CommitAsync, WAIT]).program());
+    is_right(&exchange(1, &[CommitAsync, WAIT, WarpBarrier]).program());
+    // Waited for, but nobody was told; told before it was waited for; not committed, so not waited for.
+    finds(&exchange(1, &[CommitAsync, WAIT]).program(), "E1018");
+    finds(&exchange(33, &[CommitAsync, Barrier, WAIT]).program(), "E1018");
+}
+
+#[test]
+fn copies_that_are_not_waited_for_are_found() {
+    use Operation::{Barrier, CommitAsync};
+    // Read, and left behind at the end as well.
+    for between in
+        [vec![CommitAsync, Barrier], vec![WAIT, Barrier], vec![CommitAsync, Operation::WaitAsync(1), Barrier]]
+    {
+        for run in super::assembler::runs(&exchange(33, &between).program()) {
+            let mut codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
+            codes.sort_unstable();
+            assert_eq!(codes, ["E1018", "E1020"]);
+        }
+    }
+}
+
+/// Stages of a ring of `stages`: each turn waits for the oldest, reads it, and copies anew into the one read before.
+fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
+    let turns = 6;
+    let mut k = Assembler::new(1, 64);
+    let source = k.global(Role::Input, Element::U32, 256 * turns);
+    let target = k.global(Role::Output, Element::U32, 256 * turns);
+    let shared = k.shared(Element::U32, 256 * stages);
+    let thread = k.thread();
+    let (zero, count, last) = (k.constant(0), k.constant(turns), k.constant(stages));
+    let row = k.scaled(thread, 16, 0);
+    let fill = |k: &mut Assembler, turn: Register| {
+        let stage = k.binary(Binary::Remainder, turn, last);
+        let (to, from) = (k.scaled(stage, 1024, 0), k.scaled(turn, 1024, 0));
+        let (to, from) = (k.binary(Binary::Add, to, row), k.binary(Binary::Add, from, row));
+        let real = k.compare(Comparison::Less, turn, turns);
+        let source_address = k.wide(from);
+        k.guarded(real, |k| {
+            let operation =
+                Operation::CopyAsync { to: k.access(shared, 32, 4), from: k.access(source, 32, 4), or_zeros: false };
+            k.emit(operation, &[to, source_address], &[]);
+        });
+        k.plain(Operation::CommitAsync);
+    };
+    let first = k.constant(stages - 1);
+    k.turns(zero, first, |k, turn| fill(k, turn));
+    k.turns(zero, count, |k, turn| {
+        k.plain(Operation::WaitAsync(left));
+        if barriers[0] {
+            k.barrier();
+        }
+        let ahead = k.scaled(turn, 1, stages - 1);
+        let stage = k.binary(Binary::Remainder, turn, last);
+        let (from, to) = (k.scaled(stage, 1024, 0), k.scaled(turn, 1024, 0));
+        let flip = k.constant(16 * 33);
+        let other = k.binary(Binary::Xor, row, flip);
+        let (from, to) = (k.binary(Binary::Add, from, other), k.binary(Binary::Add, to, row));
+        let values = k.load_vector(shared, from, 32, 4);
+        k.store_vector(target, to, 32, &values);
+        if barriers[1] {
+            k.barrier();
+        }
+        fill(k, ahead);
+    });
+    k.plain(Operation::WaitAsync(0));
+    k
+}
+
+#[test]
+fn rings_of_stages_work() {
+    for stages in [2, 3, 4] {
+        is_right(&ring(stages, stages as u32 - 2, [true, true]).program());
+        // The barrier of the next turn comes before the next copy over what is read in this one.
+        let run = is_right(&ring(stages, stages as u32 - 2, [true, false]).program());
+        let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
+        for (at, value) in target.iter().enumerate() {
+            assert_eq!(*value, source[at ^ (33 * 4)], "{at}");
+        }
+    }
+}
+
+#[test]
+fn rings_with_a_defect_are_found() {
+    // One group too many may be under way: the stage that is read is.
+    finds(&ring(3, 2, [true, true]).program(), "E1018");
+    finds(&ring(2, 1, [true, true]).program(), "E1018");
+    finds(&ring(4, 3, [true, true]).program(), "E1018");
+    // Nobody is told that the others have waited.
+    finds(&ring(3, 1, [false, true]).program(), "E1018");
+}
+
+#[test]
+fn bytes_are_left_alone_while_they_are_copied() {
+    // A store over the destination, a store over the source, another copy to the same place.
+    let program = |what: usize, wait: bool| {
+        let mut k = Assembler::new(1, 32);
+        let memory = k.global(Role::Both, Element::U32, 128);
+        let shared = k.shared(Element::U32, 128);
+        let thread = k.thread();
+        let address = k.scaled(thread, 16, 0);
+        copy_async(&mut k, (shared, address), (memory, address), None);
+        k.plain(Operation::CommitAsync);
+        if wait {
+            k.plain(WAIT);
+        }
+        match what {
+            0 => k.store(shared, address, thread),
+            1 => k.store(memory, address, thread),
+            _ => copy_async(&mut k, (shared, address), (memory, address), None),
+        }
+        k.plain(Operation::CommitAsync);
+        k.plain(WAIT);
+        k.program()
+    };
+    for what in 0..3 {
+        is_right(&program(what, true));
+        finds(&program(what, false), "E1018");
+    }
+}
+
+#[test]
+fn a_copy_comes_after_what_was_done_before() {
+    // Another thread reads, or writes, the destination before.
+    let program = |barrier: bool, write: bool| {
+        let mut k = Assembler::new(1, 64);
+        let source = k.global(Role::Input, Element::U32, 256);
+        let shared = k.shared(Element::U32, 256);
+        let thread = k.thread();
+        let address = k.scaled(thread, 16, 0);
+        k.store_vector(shared, address, 32, &[thread; 4]);
+        k.barrier();
+        let flip = k.constant(512);
+        let other = k.binary(Binary::Xor, address, flip);
+        if write {
+            k.store_vector(shared, other, 32, &[thread; 4]);
+        } else {
+            k.load_vector(shared, other, 32, 4);
+        }
+        if barrier {
+            k.barrier();
+        }
+        copy_async(&mut k, (shared, address), (source, address), None);
+        k.plain(Operation::CommitAsync);
+        k.plain(WAIT);
+        k.program()
+    };
+    for write in [false, true] {
+        is_right(&program(true, write));
+        // Whichever of the two comes first.
+        finds(&program(false, write), "E1018");
+    }
+}
+
+#[test]
+fn zeros_where_nothing_is_copied() {
+    let program = |elements: i64, end: i64| {
+        let mut k = Assembler::new(1, 32);
+        let source = k.global(Role::Input, Element::U32, elements);
+        let target = k.global(Role::Output, Element::U32, 128);
+        let shared = k.shared(Element::U32, 128);
+        let thread = k.thread();
+        let address = k.scaled(thread, 16, 0);
+        let copied = k.compare(Comparison::Less, thread, end);
+        copy_async(&mut k, (shared, address), (source, address), Some(copied));
+        k.plain(Operation::CommitAsync);
+        k.plain(WAIT);
+        let values = k.load_vector(shared, address, 32, 4);
+        k.store_vector(target, address, 32, &values);
+        k.program()
+    };
+    let run = is_right(&program(80, 20));
+    let target = run.tensor::<u32>(1).unwrap();
+    assert_eq!(target[..80], run.tensor::<u32>(0).unwrap());
+    assert!(target[80..].iter().all(|value| *value == 0));
+    finds(&program(80, 21), "E1010");
+    is_right(&program(128, 32));
+}
+
+#[test]
+fn empty_groups_may_be_left_behind() {
+    let program = |copy: bool| {
+        let mut k = Assembler::new(1, 32);
+        let source = k.global(Role::Input, Element::U32, 128);
+        let shared = k.shared(Element::U32, 128);
+        let thread = k.thread();
+        let address = k.scaled(thread, 16, 0);
+        copy_async(&mut k, (shared, address), (source, address), None);
+        k.plain(Operation::CommitAsync);
+        k.plain(Operation::WaitAsync(0));
+        if copy {
+            copy_async(&mut k, (shared, address), (source, address), None);
+        }
+        k.plain(Operation::CommitAsync);
+        k.plain(Operation::CommitAsync);
+        k.plain(Operation::WaitAsync(2));
+        k.program()
+    };
+    is_right(&program(false));
+    finds(&program(true), "E1020");
+}

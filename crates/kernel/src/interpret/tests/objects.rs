@@ -1,0 +1,510 @@
+//! Barriers in memory, and the bulk copies that arrive at them.
+
+use tilewright_atoms::SwizzleMode;
+
+use super::assembler::{Assembler, finds, is_right, runs};
+use crate::element::Element;
+use crate::interpret::Defect;
+use crate::program::memory::{BufferId, MapId, Role};
+use crate::program::operation::{Binary, Comparison, Fence, Operation};
+use crate::program::register::{Register, Width};
+
+fn init(k: &mut Assembler, objects: BufferId, address: Register, count: u32) {
+    let access = k.access(objects, 64, 1);
+    k.emit(Operation::BarrierInit { access, count }, &[address], &[]);
+}
+
+fn arrive(k: &mut Assembler, objects: BufferId, address: Register, expect: u32) {
+    let access = k.access(objects, 64, 1);
+    k.emit(Operation::BarrierArrive { access, expect }, &[address], &[]);
+}
+
+fn wait(k: &mut Assembler, objects: BufferId, address: Register, parity: Register) {
+    let access = k.access(objects, 64, 1);
+    k.emit(Operation::BarrierWait { access }, &[address, parity], &[]);
+}
+
+/// How the threads of two warps tell each other what they wrote, by a barrier in memory.
+#[derive(Clone, Copy)]
+struct Exchange {
+    count: u32,
+    /// Threads below this one arrive.
+    arrivals: i64,
+    init: bool,
+    publish: bool,
+    wait: bool,
+    parity: i64,
+    turns: i64,
+}
+
+const EXCHANGE: Exchange =
+    Exchange { count: 64, arrivals: 64, init: true, publish: true, wait: true, parity: 0, turns: 1 };
+
+fn exchange(how: Exchange) -> crate::program::Program {
+    let mut k = Assembler::new(1, 64);
+    let shared = k.shared(Element::U32, 64 * how.turns);
+    let objects = k.shared(Element::U64, 1);
+    let thread = k.thread();
+    let zero = k.constant(0);
+    if how.init {
+        k.only(0, |k| init(k, objects, zero, how.count));
+    }
+    if how.publish {
+        k.barrier();
+    }
+    let (from, to) = (k.constant(0), k.constant(how.turns));
+    k.turns(from, to, |k, turn| {
+        let (row, stage) = (k.scaled(thread, 4, 0), k.scaled(turn, 256, 0));
+        let address = k.binary(Binary::Add, row, stage);
+        k.store(shared, address, thread);
+        let arrives = k.compare(Comparison::Less, thread, how.arrivals);
+        k.guarded(arrives, |k| arrive(k, objects, zero, 0));
+        if how.wait {
+            let one = k.constant(1);
+            let parity = k.scaled(turn, 1, how.parity);
+            let parity = k.binary(Binary::And, parity, one);
+            wait(k, objects, zero, parity);
+        }
+        let flip = k.constant(33 * 4);
+        let other = k.binary(Binary::Xor, address, flip);
+        k.load(shared, other);
+    });
+    k.program()
+}
+
+#[test]
+fn phases_order_those_who_arrive_before_those_who_wait() {
+    is_right(&exchange(EXCHANGE));
+    is_right(&exchange(Exchange { turns: 5, ..EXCHANGE }));
+    // Nobody waits.
+    finds(&exchange(Exchange { wait: false, ..EXCHANGE }), "E1016");
+    finds(&exchange(Exchange { wait: false, turns: 3, ..EXCHANGE }), "E1016");
+    // All wait for the phase before the first, which is over, until the first one is.
+    for run in runs(&exchange(Exchange { parity: 1, ..EXCHANGE })) {
+        let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
+        assert!(codes.iter().all(|code| ["E1016", "E1022"].contains(code)), "{codes:?}");
+    }
+    // Half of the threads arrive, and half are enough: what the others wrote is not known.
+    finds(&exchange(Exchange { arrivals: 32, count: 32, ..EXCHANGE }), "E1016");
+}
+
+#[test]
+fn too_few_arrivals_are_a_deadlock() {
+    let how = Exchange { arrivals: 63, ..EXCHANGE };
+    finds(&exchange(how), "E1022");
+    finds(&exchange(Exchange { count: 65, ..EXCHANGE }), "E1022");
+    finds(&exchange(Exchange { arrivals: 63, turns: 3, ..EXCHANGE }), "E1022");
+    let findings = runs(&exchange(how)).remove(0).unwrap_err();
+    let text = findings[0].to_string();
+    assert!(text.contains("63 of 64 arrivals") && text.contains("threads 0 to 63"), "{text}");
+}
+
+#[test]
+fn a_phase_that_is_left_unfinished_is_found() {
+    let alone = |count: u32, arrivals: i64| {
+        let mut k = Assembler::new(1, 64);
+        let objects = k.shared(Element::U64, 1);
+        let zero = k.constant(0);
+        k.only(0, |k| init(k, objects, zero, count));
+        k.barrier();
+        k.below(arrivals, |k| arrive(k, objects, zero, 0));
+        k.program()
+    };
+    is_right(&alone(16, 64));
+    is_right(&alone(64, 64));
+    is_right(&alone(64, 0));
+    finds(&alone(64, 63), "E1023");
+    finds(&alone(48, 64), "E1023");
+    finds(&alone(65, 64), "E1023");
+}
+
+#[test]
+fn more_arrivals_than_a_phase_counts_are_found() {
+    // The phase cannot end, for bytes are expected; a second thread arrives meanwhile.
+    let program = |second: bool, expect: u32| {
+        let mut k = Assembler::new(1, 32);
+        let objects = k.shared(Element::U64, 1);
+        let zero = k.constant(0);
+        k.only(0, |k| init(k, objects, zero, 1));
+        k.barrier();
+        k.only(0, |k| arrive(k, objects, zero, expect));
+        if second {
+            k.only(1, |k| arrive(k, objects, zero, 0));
+        }
+        k.program()
+    };
+    is_right(&program(false, 0));
+    is_right(&program(true, 0));
+    for expect in [1, 16, 4096] {
+        for run in runs(&program(true, expect)) {
+            let findings = run.unwrap_err();
+            assert_eq!(findings[0].code(), "E1023", "{}", findings[0]);
+        }
+        finds(&program(false, expect), "E1024");
+    }
+}
+
+#[test]
+fn barriers_have_to_be_initialised() {
+    finds(&exchange(Exchange { init: false, ..EXCHANGE }), "E1025");
+    // Another thread uses it before it can know: it may also come first, or write meanwhile.
+    for run in runs(&exchange(Exchange { publish: false, ..EXCHANGE })) {
+        let findings = run.unwrap_err();
+        assert!(findings.iter().any(|finding| finding.code() == "E1025"), "{}", findings[0]);
+    }
+    let program = |address: i64| {
+        let mut k = Assembler::new(1, 32);
+        let objects = k.shared(Element::U64, 4);
+        let (zero, other) = (k.constant(0), k.constant(address));
+        k.only(0, |k| {
+            init(k, objects, zero, 1);
+            arrive(k, objects, other, 0);
+        });
+        k.program()
+    };
+    is_right(&program(0));
+    finds(&program(8), "E1025");
+    finds(&program(24), "E1025");
+}
+
+#[test]
+fn bytes_of_a_barrier_are_no_ones_else() {
+    let program = |what: usize| {
+        let mut k = Assembler::new(1, 32);
+        let objects = k.shared(Element::U64, 4);
+        let zero = k.constant(0);
+        k.only(0, |k| {
+            init(k, objects, zero, 1);
+            let (first, next) = (k.constant(4), k.constant(8));
+            match what {
+                0 => k.store(objects, next, zero),
+                1 => k.store(objects, first, zero),
+                2 => {
+                    k.load(objects, zero);
+                }
+                _ => init(k, objects, zero, 1),
+            }
+        });
+        k.program()
+    };
+    is_right(&program(0));
+    for what in 1..4 {
+        finds(&program(what), "E1031");
+    }
+}
+
+/// A box is loaded, changed by all threads, and stored elsewhere.
+#[derive(Clone, Copy)]
+struct Boxed {
+    swizzle: SwizzleMode,
+    boxed: [u32; 2],
+    /// The corner that is loaded.
+    at: [i64; 2],
+    expect: i64,
+    publish: bool,
+    wait: bool,
+    fence: bool,
+    barrier: bool,
+    /// What the storing thread waits for, if anything, and writes then.
+    stored: Option<bool>,
+    reuse: bool,
+    offset: i64,
+}
+
+const BOXED: Boxed = Boxed {
+    swizzle: SwizzleMode::None,
+    boxed: [32, 4],
+    at: [32, 4],
+    expect: 0,
+    publish: true,
+    wait: true,
+    fence: true,
+    barrier: true,
+    stored: Some(true),
+    reuse: false,
+    offset: 0,
+};
+
+const COLUMNS: i64 = 80;
+const ROWS: i64 = 10;
+
+fn bulk_load(k: &mut Assembler, map: MapId, to: (BufferId, Register), object: (BufferId, Register), at: [Register; 2]) {
+    let operation = Operation::BulkLoad { map, to: k.access(to.0, 32, 1), barrier: k.access(object.0, 64, 1) };
+    k.emit(operation, &[to.1, object.1, at[0], at[1]], &[]);
+}
+
+fn boxed(how: Boxed) -> crate::program::Program {
+    let mut k = Assembler::new(1, 64);
+    let source = k.global(Role::Input, Element::U32, COLUMNS * ROWS);
+    let target = k.global(Role::Both, Element::U32, COLUMNS * ROWS);
+    let elements = i64::from(how.boxed[0] * how.boxed[1]);
+    let shared = k.shared(Element::U32, elements + how.offset / 4);
+    let objects = k.shared(Element::U64, 1);
+    let from = k.map(source, [COLUMNS, ROWS], how.boxed, how.swizzle);
+    let to = k.map(target, [COLUMNS, ROWS], how.boxed, how.swizzle);
+    let (zero, thread) = (k.constant(0), k.thread());
+    let place = k.constant(how.offset);
+    k.only(0, |k| {
+        init(k, objects, zero, 1);
+        if how.publish {
+            k.fence(Fence::BarrierInit);
+        }
+    });
+    k.barrier();
+    let corner = [k.constant(how.at[0]), k.constant(how.at[1])];
+    k.only(0, |k| {
+        arrive(k, objects, zero, (4 * elements + how.expect) as u32);
+        bulk_load(k, from, (shared, place), (objects, zero), corner);
+    });
+    if how.wait {
+        wait(&mut k, objects, zero, zero);
+    }
+    let (first, end) = (k.constant(0), k.constant(elements / 64));
+    k.turns(first, end, |k, turn| {
+        let (row, column) = (k.scaled(turn, 256, how.offset), k.scaled(thread, 4, 0));
+        let address = k.binary(Binary::Add, row, column);
+        let value = k.load(shared, address);
+        let value = k.scaled(value, 3, 1);
+        k.store(shared, address, value);
+    });
+    if how.fence {
+        k.fence(Fence::AsyncShared);
+    }
+    if how.barrier {
+        k.barrier();
+    }
+    k.only(0, |k| {
+        let access = k.access(shared, 32, 1);
+        k.emit(Operation::BulkStore { map: to, from: access }, &[place, corner[0], corner[1]], &[]);
+        k.plain(Operation::CommitBulk);
+        if let Some(read) = how.stored {
+            k.plain(Operation::WaitBulk { groups: 0, read });
+        }
+        if how.reuse {
+            k.store(shared, place, zero);
+        }
+    });
+    k.program()
+}
+
+#[test]
+fn boxes_are_loaded_and_stored() {
+    let corners = [[32, 4], [0, 0], [64, 8], [-16, -2], [80, 0], [0, -4], [76, 9]];
+    let shapes = [(SwizzleMode::None, [32, 4]), (SwizzleMode::Bytes128, [32, 8]), (SwizzleMode::Bytes64, [16, 16])];
+    for (at, (swizzle, boxed_by)) in corners.into_iter().flat_map(|at| shapes.map(|shape| (at, shape))) {
+        let program = boxed(Boxed { at, swizzle, boxed: boxed_by, ..BOXED });
+        let run = is_right(&program);
+        let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
+        // A program with the same tensors that does nothing.
+        let mut idle = program.clone();
+        idle.body.clear();
+        let before = is_right(&idle).tensor::<u32>(1).unwrap();
+        for row in 0..ROWS {
+            for column in 0..COLUMNS {
+                let index = (row * COLUMNS + column) as usize;
+                let inside = (at[0]..at[0] + i64::from(boxed_by[0])).contains(&column)
+                    && (at[1]..at[1] + i64::from(boxed_by[1])).contains(&row);
+                let expected = if inside { source[index].wrapping_mul(3).wrapping_add(1) } else { before[index] };
+                assert_eq!(target[index], expected, "{at:?} {row} {column}");
+            }
+        }
+    }
+}
+
+#[test]
+fn swizzled_boxes_lie_as_the_swizzle_says() {
+    // Thread `t` reads word `t` of the box as it lies in shared memory.
+    for (swizzle, span) in [(SwizzleMode::Bytes32, 8), (SwizzleMode::Bytes64, 16), (SwizzleMode::Bytes128, 32)] {
+        let words = 512;
+        let mut k = Assembler::new(1, words as u32);
+        let source = k.global(Role::Input, Element::U32, 512);
+        let target = k.global(Role::Output, Element::U32, 512);
+        let shared = k.shared(Element::U32, 512);
+        let objects = k.shared(Element::U64, 1);
+        let rows = (words / span) as u32;
+        let map = k.map(source, [span, words / span], [span as u32, rows], swizzle);
+        let (zero, thread) = (k.constant(0), k.thread());
+        k.only(0, |k| {
+            init(k, objects, zero, 1);
+            k.fence(Fence::BarrierInit);
+            arrive(k, objects, zero, 2048);
+            bulk_load(k, map, (shared, zero), (objects, zero), [zero, zero]);
+        });
+        k.barrier();
+        wait(&mut k, objects, zero, zero);
+        let address = k.scaled(thread, 4, 0);
+        let value = k.load(shared, address);
+        k.store(target, address, value);
+        let program = k.program();
+        let mut interpreter = crate::interpret::Interpreter::new(&program, &[]).unwrap();
+        let words: Vec<u32> = (0..512).collect();
+        interpreter.tensor(0, &words).unwrap();
+        let run = interpreter.run(crate::interpret::Schedule::ALL[0]).unwrap();
+        let bits = tilewright_layout::Swizzle::new(i64::from((span / 4).ilog2()), 4, 3).unwrap();
+        for (at, value) in run.tensor::<u32>(1).unwrap().into_iter().enumerate() {
+            assert_eq!(i64::from(value) * 4, bits.apply(4 * at as i64), "{swizzle:?}");
+        }
+    }
+}
+
+#[test]
+fn bulk_loads_are_waited_for() {
+    // Nobody waits, and the load is left behind as well.
+    for boxed_by in [[32, 4], [64, 4], [16, 8]] {
+        for run in runs(&boxed(Boxed { wait: false, boxed: boxed_by, ..BOXED })) {
+            let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
+            assert!(codes.contains(&"E1018"), "{codes:?}");
+            assert!(codes.iter().all(|code| ["E1018", "E1020"].contains(code)), "{codes:?}");
+        }
+    }
+}
+
+#[test]
+fn expected_bytes_are_those_that_come() {
+    for expect in [16, -16, -256, 1 << 16] {
+        finds(&boxed(Boxed { expect, ..BOXED }), "E1024");
+    }
+    let findings = runs(&boxed(Boxed { expect: 16, ..BOXED })).remove(0).unwrap_err();
+    assert!(matches!(findings[0].defect, Defect::TransactionBytes { expects: 16, .. }), "{}", findings[0]);
+}
+
+#[test]
+fn barriers_are_published_before_the_copy_engine_uses_them() {
+    finds(&boxed(Boxed { publish: false, ..BOXED }), "E1025");
+    finds(&boxed(Boxed { publish: false, at: [0, 0], ..BOXED }), "E1025");
+    finds(&boxed(Boxed { publish: false, swizzle: SwizzleMode::Bytes128, ..BOXED }), "E1025");
+}
+
+#[test]
+fn bulk_stores_need_a_fence_of_the_writers() {
+    for swizzle in [SwizzleMode::None, SwizzleMode::Bytes128] {
+        finds(&boxed(Boxed { fence: false, swizzle, ..BOXED }), "E1019");
+    }
+    // The fence of one thread does nothing for the stores of the others.
+    let mut k = Assembler::new(1, 64);
+    let target = k.global(Role::Output, Element::U32, 64);
+    let shared = k.shared(Element::U32, 64);
+    let map = k.map(target, [64, 1], [64, 1], SwizzleMode::None);
+    let (zero, thread) = (k.constant(0), k.thread());
+    let address = k.scaled(thread, 4, 0);
+    k.store(shared, address, thread);
+    k.barrier();
+    k.only(0, |k| {
+        k.fence(Fence::AsyncShared);
+        let access = k.access(shared, 32, 1);
+        k.emit(Operation::BulkStore { map, from: access }, &[zero, zero, zero], &[]);
+        k.plain(Operation::CommitBulk);
+        k.plain(Operation::WaitBulk { groups: 0, read: true });
+    });
+    finds(&k.program(), "E1019");
+}
+
+#[test]
+fn bulk_copies_race_as_others_do() {
+    // The store is set off before the others have written.
+    finds(&boxed(Boxed { barrier: false, ..BOXED }), "E1018");
+    // Its source is written again before it was read.
+    is_right(&boxed(Boxed { reuse: true, ..BOXED }));
+    for run in runs(&boxed(Boxed { reuse: true, stored: None, ..BOXED })) {
+        let codes: Vec<&str> = run.unwrap_err().iter().map(|finding| finding.code()).collect();
+        assert_eq!(codes, ["E1018", "E1020"]);
+    }
+}
+
+#[test]
+fn bulk_stores_are_waited_for_before_the_end() {
+    is_right(&boxed(Boxed { stored: Some(false), ..BOXED }));
+    finds(&boxed(Boxed { stored: None, ..BOXED }), "E1020");
+    finds(&boxed(Boxed { stored: None, at: [0, 0], ..BOXED }), "E1020");
+    finds(&boxed(Boxed { stored: None, swizzle: SwizzleMode::Bytes128, ..BOXED }), "E1020");
+}
+
+#[test]
+fn boxes_are_aligned() {
+    // In shared memory to 128 bytes, or to the period of the swizzle; in the tensor to 16 bytes.
+    is_right(&boxed(Boxed { offset: 128, ..BOXED }));
+    finds(&boxed(Boxed { offset: 64, ..BOXED }), "E1011");
+    finds(&boxed(Boxed { offset: 128, swizzle: SwizzleMode::Bytes128, ..BOXED }), "E1011");
+    finds(&boxed(Boxed { at: [2, 0], ..BOXED }), "E1011");
+}
+
+#[test]
+fn a_ring_of_full_and_empty_barriers_works() {
+    // One warp loads, two read; 8 turns through 2 stages.
+    let program = |released: bool, tells: bool| {
+        let (turns, stages) = (8, 2);
+        let mut k = Assembler::new(1, 96);
+        let source = k.global(Role::Input, Element::U32, 64 * turns);
+        let target = k.global(Role::Output, Element::U32, 64 * turns);
+        let shared = k.shared(Element::U32, 64 * stages);
+        let objects = k.shared(Element::U64, 2 * stages);
+        let map = k.map(source, [64, turns], [64, 1], SwizzleMode::None);
+        let (zero, thread, end) = (k.constant(0), k.thread(), k.constant(turns));
+        let two = k.constant(stages);
+        k.only(0, |k| {
+            for stage in 0..stages {
+                let (full, empty) = (k.constant(8 * stage), k.constant(8 * (stages + stage)));
+                init(k, objects, full, 1);
+                init(k, objects, empty, 2);
+            }
+            k.fence(Fence::BarrierInit);
+        });
+        k.barrier();
+        let consumer = k.compare(Comparison::GreaterEqual, thread, 32);
+        let stage_of = |k: &mut Assembler, turn: Register| {
+            let stage = k.binary(Binary::Remainder, turn, two);
+            let round = k.binary(Binary::Divide, turn, two);
+            let one = k.constant(1);
+            let parity = k.binary(Binary::And, round, one);
+            (stage, parity)
+        };
+        k.branch(
+            consumer,
+            |k| {
+                k.turns(zero, end, |k, turn| {
+                    let (stage, parity) = stage_of(k, turn);
+                    let full = k.scaled(stage, 8, 0);
+                    wait(k, objects, full, parity);
+                    let (row, column) = (k.scaled(stage, 256, 0), k.scaled(thread, 4, -128));
+                    let from = k.binary(Binary::Add, row, column);
+                    let value = k.load(shared, from);
+                    let out = k.scaled(turn, 256, 0);
+                    let to = k.binary(Binary::Add, out, column);
+                    k.store(target, to, value);
+                    if tells {
+                        k.plain(Operation::WarpBarrier);
+                    }
+                    let lane = k.one(Operation::Special(crate::program::operation::Special::Lane), &[], Width::Bits32);
+                    let first = k.compare(Comparison::Equal, lane, 0);
+                    let empty = k.scaled(stage, 8, 8 * stages);
+                    k.guarded(first, |k| arrive(k, objects, empty, 0));
+                });
+            },
+            |k| {
+                k.only(0, |k| {
+                    k.turns(zero, end, |k, turn| {
+                        let (stage, parity) = stage_of(k, turn);
+                        let (full, empty) = (k.scaled(stage, 8, 0), k.scaled(stage, 8, 8 * stages));
+                        let one = k.constant(1);
+                        let other = k.binary(Binary::Xor, parity, one);
+                        if released {
+                            wait(k, objects, empty, other);
+                        }
+                        arrive(k, objects, full, 256);
+                        let to = k.scaled(stage, 256, 0);
+                        bulk_load(k, map, (shared, to), (objects, full), [zero, turn]);
+                    });
+                });
+            },
+        );
+        k.program()
+    };
+    let run = is_right(&program(true, true));
+    assert_eq!(run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
+    // One lane arrives for its warp, and does not know that the others have read.
+    finds(&program(true, false), "E1018");
+    // The producer runs ahead.
+    for run in runs(&program(false, true)) {
+        assert!(run.is_err());
+    }
+}

@@ -1,0 +1,212 @@
+//! A warp: 32 threads that go through the program together, some of them at a time.
+//!
+//! Law: a condition splits the lanes that are active; those of one side go through its body, then those of the other through
+//! theirs, and then all go on together. Lanes of one side do not wait for the other side in between.
+
+use super::code::{Choice, Node, Turns};
+use super::finding::Defect;
+use super::lanes::{LANES, Lanes, lanes, signed};
+use super::machine::{Machine, Stop};
+use super::schedule::Order;
+
+/// What a warp is inside of.
+#[derive(Debug)]
+enum Frame {
+    /// A loop of so many turns, and those that are over.
+    Loop { turns: u64, done: u64 },
+    /// A condition: all lanes, those of either side, and those of the side that is still to come.
+    Branch { outer: u32, then: u32, left: u32 },
+}
+
+/// What a warp does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum State {
+    /// It can go on.
+    #[default]
+    Ready,
+    /// It waits at a barrier of the block.
+    Barrier { number: usize, place: usize },
+    /// Some of its lanes wait for a phase of a barrier in memory.
+    Phase { place: usize, lanes: u32 },
+    /// It has ended.
+    Done,
+}
+
+/// A warp of the block.
+#[derive(Debug, Default)]
+pub(super) struct Warp {
+    pub(super) number: usize,
+    /// The lanes that have a thread.
+    pub(super) exists: u32,
+    /// The lanes that are active.
+    pub(super) mask: u32,
+    /// The node that is next.
+    pub(super) place: usize,
+    pub(super) state: State,
+    pub(super) registers: Vec<Lanes>,
+    frames: Vec<Frame>,
+    /// The turns of the loops that it is inside of.
+    path: Vec<u32>,
+}
+
+impl Warp {
+    pub(super) fn new(number: usize, threads: u32, registers: usize) -> Warp {
+        let here = threads.saturating_sub(32 * number as u32).min(32);
+        let exists = ((1_u64 << here) - 1) as u32;
+        Warp { number, exists, registers: vec![[0; LANES]; registers], ..Warp::default() }
+    }
+
+    /// At the beginning of the program.
+    pub(super) fn restart(&mut self) {
+        self.mask = self.exists;
+        self.place = 0;
+        self.state = State::Ready;
+        self.frames.clear();
+        self.path.clear();
+    }
+
+    /// The number in the block of a lane's thread.
+    pub(super) fn thread(&self, lane: usize) -> usize {
+        self.number * LANES + lane
+    }
+
+    /// The numbers in the block of the threads of some lanes.
+    pub(super) fn threads(&self, mask: u32) -> impl Iterator<Item = usize> + Clone {
+        let first = self.number * LANES;
+        (0..LANES).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| first + lane)
+    }
+
+    /// The lanes in which a predicate is true.
+    pub(super) fn holds(&self, predicate: usize) -> u32 {
+        let bit = |(lane, value): (usize, &u64)| u32::from(*value & 1 == 1) << lane;
+        self.registers[predicate].iter().enumerate().map(bit).sum()
+    }
+}
+
+impl Machine<'_> {
+    /// Takes a warp on by at most so many nodes, or until it waits or ends.
+    pub(super) fn advance(&mut self, warp: &mut Warp, most: u64) -> Result<(), Stop> {
+        let code = self.code;
+        for _ in 0..most {
+            let Some(node) = code.nodes.get(warp.place) else {
+                warp.state = State::Done;
+                return self.end_of_warp(warp);
+            };
+            self.step()?;
+            let place = warp.place;
+            match node {
+                Node::Instruction(instruction) => {
+                    warp.state = self.execute(warp, place, instruction)?;
+                    warp.place += 1;
+                    if warp.state != State::Ready {
+                        return Ok(());
+                    }
+                }
+                Node::LoopStart(number) => self.enter_loop(warp, *number, &code.loops[*number])?,
+                Node::LoopEnd(number) => end_turn(warp, &code.loops[*number]),
+                Node::BranchStart(number) => self.split(warp, &code.choices[*number]),
+                Node::BranchMiddle(number) | Node::BranchEnd(number) => self.rejoin(warp, &code.choices[*number]),
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_loop(&mut self, warp: &mut Warp, number: usize, turns: &Turns<'_>) -> Result<(), Stop> {
+        let step = i64::from(turns.step.step);
+        let from = warp.registers[turns.step.from.index()];
+        let to = warp.registers[turns.step.to.index()];
+        let count = |lane: usize| {
+            let (from, to) = (signed(from[lane], 32), signed(to[lane], 32));
+            if from < to { (to - from + step - 1) / step } else { 0 }
+        };
+        let first = warp.mask.trailing_zeros() as usize % LANES;
+        let own = count(first);
+        let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
+        let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
+        // Other warps that have come here on the same turns of the loops around.
+        let before = self.block.turns.entry((number, warp.path.as_slice().into())).or_insert(own.unsigned_abs());
+        let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));
+        // After the last turn the variable is added to once more, and compared.
+        let leaves = |lane: usize| signed(from[lane], 32) + own * step > i64::from(i32::MAX);
+        let too_far = lanes(warp.mask).find(|lane| own > 0 && leaves(*lane)).map(|lane| (lane, None));
+        if let Some((lane, others)) = differing.or(others).or(too_far) {
+            let defect = Defect::LoopBounds { turns: own.unsigned_abs(), others };
+            self.report(defect, turns.start, Some(warp.thread(lane)))?;
+            return Err(Stop);
+        }
+        if own == 0 {
+            for carried in &turns.step.carried {
+                warp.registers[carried.result.index()] = warp.registers[carried.initial.index()];
+            }
+            warp.place = turns.end + 1;
+            return Ok(());
+        }
+        warp.registers[turns.step.index.index()] = from;
+        for carried in &turns.step.carried {
+            warp.registers[carried.current.index()] = warp.registers[carried.initial.index()];
+        }
+        warp.frames.push(Frame::Loop { turns: own.unsigned_abs(), done: 0 });
+        warp.path.push(0);
+        warp.place += 1;
+        Ok(())
+    }
+
+    fn split(&mut self, warp: &mut Warp, choice: &Choice<'_>) {
+        let then = warp.holds(choice.step.condition.index()) & warp.mask;
+        let otherwise = warp.mask & !then;
+        // Either side may be first.
+        let backward = self.schedule.order == Order::Backward;
+        let second = if backward || then == 0 { otherwise != 0 } else { false };
+        let (first, left) = if second { (otherwise, then) } else { (then, otherwise) };
+        warp.frames.push(Frame::Branch { outer: warp.mask, then, left });
+        warp.mask = first;
+        warp.place = if second { choice.middle } else { choice.start } + 1;
+    }
+
+    /// After one side of a condition: the other, or the end.
+    fn rejoin(&mut self, warp: &mut Warp, choice: &Choice<'_>) {
+        let Some(Frame::Branch { outer, then, left }) = warp.frames.last_mut() else { return };
+        if *left != 0 {
+            let side = std::mem::take(left);
+            warp.place = if side == *then { choice.start } else { choice.middle } + 1;
+            warp.mask = side;
+            return;
+        }
+        let then = *then;
+        warp.mask = *outer;
+        warp.frames.pop();
+        for chosen in &choice.step.chosen {
+            let (a, b) = (warp.registers[chosen.then.index()], warp.registers[chosen.otherwise.index()]);
+            let result = &mut warp.registers[chosen.result.index()];
+            for lane in 0..LANES {
+                result[lane] = if then >> lane & 1 == 1 { a[lane] } else { b[lane] };
+            }
+        }
+        warp.place = choice.end + 1;
+    }
+}
+
+fn end_turn(warp: &mut Warp, turns: &Turns<'_>) {
+    let Some(Frame::Loop { turns: all, done }) = warp.frames.last_mut() else { return };
+    *done += 1;
+    let over = *done == *all;
+    // All at once: what one value becomes may be what another one was.
+    let next: Vec<Lanes> = turns.step.carried.iter().map(|carried| warp.registers[carried.next.index()]).collect();
+    for (carried, next) in turns.step.carried.iter().zip(next) {
+        let target = if over { carried.result } else { carried.current };
+        warp.registers[target.index()] = next;
+    }
+    if over {
+        warp.frames.pop();
+        warp.path.pop();
+        warp.place = turns.end + 1;
+        return;
+    }
+    for value in &mut warp.registers[turns.step.index.index()] {
+        *value = (*value + u64::from(turns.step.step)) & 0xffff_ffff;
+    }
+    if let Some(turn) = warp.path.last_mut() {
+        *turn += 1;
+    }
+    warp.place = turns.start + 1;
+}
