@@ -29,6 +29,7 @@ use crate::value::Value;
 pub(crate) use algebra::{chained, compose, composed};
 pub(crate) use linear::of_linear;
 pub(crate) use morphisms::of_morphism;
+pub(crate) use numbers::{Unfit, quotient};
 pub(crate) use structure::get;
 
 /// No upper limit on the number of arguments.

@@ -3,5 +3,6 @@
 mod derivations;
 mod explanations;
 mod language;
+mod names;
 mod robustness;
 mod round_trip;
