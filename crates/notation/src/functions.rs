@@ -9,9 +9,11 @@ mod comparing;
 mod coordinates;
 mod linear;
 mod making;
+mod morphism_predicates;
 mod morphisms;
 mod numbers;
 mod predicates;
+mod spans;
 mod structure;
 mod threads;
 mod tiling;
@@ -86,6 +88,8 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         comparing::FUNCTIONS,
         predicates::FUNCTIONS,
         morphisms::FUNCTIONS,
+        morphism_predicates::FUNCTIONS,
+        spans::FUNCTIONS,
     ]
     .concat()
 });

@@ -227,7 +227,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
                 return nested!(a, a.get(0), x => x.group(range)?);
             }
             let modes = a.modes(1)?;
-            if let Some(twice) = modes.iter().enumerate().find(|(at, mode)| modes.iter().take(*at).any(|m| m == *mode)) {
+            if let Some(twice) = modes.iter().enumerate().find(|(at, mode)| modes.iter().take(*at).any(|m| m == *mode))
+            {
                 let value = i64::try_from(*twice.1).unwrap_or(i64::MAX);
                 let error = LayoutError::Argument { op: a.function, what: "the mode", value, wanted: "named once" };
                 return Err(Fault::At(1, error));

@@ -3,6 +3,7 @@
 mod derivations;
 mod explanations;
 mod language;
+mod morphisms;
 mod names;
 mod robustness;
 mod round_trip;

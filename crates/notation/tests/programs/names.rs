@@ -96,14 +96,16 @@ fn a_tuple_between_two_circles_is_an_offset() {
     }
     for source in ["(4,3):(1@0,1@1) o (1,1) o (4,3):(1,4)", "(4,3):(1@0,1@1) o 2 o 2:1"] {
         let error = evaluate(source, &mut Environment::new()).unwrap_err();
-        assert_eq!((error.code, &source[error.span.clone()]), ("E0208", source.split(" o ").nth(1).unwrap()), "{source}");
+        assert_eq!(
+            (error.code, &source[error.span.clone()]),
+            ("E0208", source.split(" o ").nth(1).unwrap()),
+            "{source}"
+        );
     }
     // Index by index, with maps of other kinds before the offset.
-    for (outer, inner) in [
-        ("(8,8):(^1,^9)", "4:2"),
-        ("S<2,0,3> o 0 o (8,8):(8,1)", "4:2"),
-        ("S<2,0,3> o 3 o (8,8):(8,1)", "(2,2):(1,9)"),
-    ] {
+    for (outer, inner) in
+        [("(8,8):(^1,^9)", "4:2"), ("S<2,0,3> o 0 o (8,8):(8,1)", "4:2"), ("S<2,0,3> o 3 o (8,8):(8,1)", "(2,2):(1,9)")]
+    {
         let source = format!("A = {outer}; B = {inner}; R = A o 5 o B");
         for index in 0..4 {
             let at = |program: &str| value(&format!("{source}; {program}"));
