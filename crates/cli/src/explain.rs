@@ -38,7 +38,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 8] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 9] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -47,6 +47,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 8] = [
     tilewright::tensor::explanation,
     tilewright::analysis::explanation,
     tilewright::morphism::explanation,
+    tilewright::gpu::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

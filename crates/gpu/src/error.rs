@@ -6,7 +6,7 @@
 use std::fmt;
 
 use tilewright_atoms::AtomError;
-use tilewright_layout::LayoutError;
+use tilewright_layout::{LayoutError, Refusal};
 use tilewright_tensor::TensorError;
 
 use crate::driver::{Driver, Refused, Status, code, version_text};
@@ -280,6 +280,16 @@ impl GpuError {
             _ => return None,
         };
         Some(help.into())
+    }
+}
+
+impl Refusal for GpuError {
+    fn code(&self) -> &'static str {
+        GpuError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        GpuError::help(self)
     }
 }
 

@@ -178,15 +178,18 @@ impl Function {
         parameters: &[Parameter],
     ) -> Result<Function, GpuError> {
         let context = loaded.context();
-        let resources = context.call(|driver| resources(driver, &entry))?;
+        let clusters = context.attributes().cluster_launch != 0;
+        let resources = context.call(|driver| resources(driver, &entry, clusters))?;
         let allowed = context.call(|driver| driver.function_attribute(&entry, attribute::DYNAMIC_SHARED))?;
+        // What is beyond 48 KiB, with what the kernel declares, must be allowed.
+        let usual = (48_u32 << 10).saturating_sub(resources.shared_bytes);
         let kernel = Kernel {
             loaded: loaded.clone(),
             name: name.into(),
             entry,
             parameters: parameters.into(),
             resources,
-            shared_bytes: AtomicU32::new(allowed.max(0) as u32),
+            shared_bytes: AtomicU32::new(usual.min(allowed.max(0) as u32)),
             large_clusters: AtomicBool::new(false),
         };
         if !kernel.entry.sizes().iter().copied().eq(kernel.parameters.iter().map(Parameter::bytes)) {
@@ -241,10 +244,11 @@ impl Function {
         Ok(blocks.max(0) as u32)
     }
 
-    /// How many clusters of a launch the device holds at once.
+    /// How many clusters of a launch the device holds at once; blocks, where the launch has no clusters.
     ///
     /// Errors: sizes that cannot be (E0816).
     pub fn resident_clusters(&self, launch: &Launch) -> Result<u32, GpuError> {
+        let launch = &launch.with_clusters(self.resources().cluster);
         self.kernel.check(launch)?;
         let clusters =
             self.kernel.context().call(|driver| driver.resident_clusters(&self.kernel.entry, launch.sizes()))?;
@@ -258,11 +262,11 @@ impl fmt::Debug for Function {
     }
 }
 
-fn resources(driver: &Driver, entry: &Entry) -> Result<Resources, Refused> {
+fn resources(driver: &Driver, entry: &Entry, clusters: bool) -> Result<Resources, Refused> {
     // None of these is negative.
     let number = |which| Ok::<u32, Refused>(driver.function_attribute(entry, which)?.max(0) as u32);
     let [x, y, z] = attribute::CLUSTER;
-    let cluster = [number(x)?, number(y)?, number(z)?];
+    let cluster = if clusters { [number(x)?, number(y)?, number(z)?] } else { [0; 3] };
     Ok(Resources {
         block_threads: number(attribute::BLOCK_THREADS)?,
         shared_bytes: number(attribute::SHARED)?,

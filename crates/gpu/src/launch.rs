@@ -116,6 +116,12 @@ impl Launch {
         self.0.cluster.is_some_and(|cluster| product(cluster) > PORTABLE_CLUSTER)
     }
 
+    /// With clusters: of one block, where neither the launch nor the kernel says how many.
+    pub(crate) fn with_clusters(&self, compiled: Option<[u32; 3]>) -> Launch {
+        let cluster = self.0.cluster.or(compiled).unwrap_or([1, 1, 1]);
+        self.cluster(cluster)
+    }
+
     /// Refuses sizes that the device or the kernel cannot have.
     pub(crate) fn check(&self, kernel: &str, device: &Attributes, resources: &Resources) -> Result<(), GpuError> {
         match self.flaw(device, resources) {

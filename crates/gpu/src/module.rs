@@ -162,10 +162,10 @@ impl Loader<'_> {
         let target = Target::of(words);
         target.map_or(Ok(()), |target| target.check(self.device))?;
         let text = CString::new(text).map_err(|_| flawed("it is no ELF file, and a text with a zero in it"))?;
-        if self.options.cache.folder().is_some() {
-            if let Some(module) = self.load_kept(&text)? {
-                return Ok(module);
-            }
+        if self.options.cache.folder().is_some()
+            && let Some(module) = self.load_kept(&text)?
+        {
+            return Ok(module);
         }
         let loaded = self.device.context().attempt(|driver| driver.load_text(&text))?;
         let Compiled { result, info, errors } = loaded;
@@ -188,13 +188,12 @@ impl Loader<'_> {
         let version = self.device.driver_version();
         let mut key = format!("{major}.{minor} {} {version}\n", self.device.name()).into_bytes();
         key.extend_from_slice(text.to_bytes());
-        if let Some(Entry { code, notes }) = cache.get(&key) {
-            if let Ok(code) = MachineCode::new(code) {
-                // What the driver refuses is compiled anew.
-                if let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))? {
-                    return Ok(Some(module));
-                }
-            }
+        // What the driver refuses is compiled anew.
+        if let Some(Entry { code, notes }) = cache.get(&key)
+            && let Ok(code) = MachineCode::new(code)
+            && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
+        {
+            return Ok(Some(module));
         }
         let Compiled { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
         let code = match result.map(MachineCode::new) {

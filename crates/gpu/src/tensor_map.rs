@@ -271,6 +271,9 @@ mod tests {
         made.map_err(|error| error.to_string())
     }
 
+    /// Extent, stride and box of each dimension, the address, the bytes there, the swizzle.
+    type Asked = (&'static [(i64, i64, i64)], u64, u64, SwizzleMode);
+
     #[test]
     fn what_keeps_the_rules_is_passed_on() {
         let made = map(&[(512, 2, 64), (1024, 1024, 128)], 256, 1 << 20, SwizzleMode::Bytes128).unwrap();
@@ -284,7 +287,7 @@ mod tests {
     fn each_rule_is_checked_at_its_bound() {
         use SwizzleMode::{Bytes32, Bytes64, Bytes128, None};
         const ROOM: u64 = u64::MAX >> 1;
-        let good: &[(&[(i64, i64, i64)], u64, u64, SwizzleMode)] = &[
+        let good: &[Asked] = &[
             (&[(8, 2, 8)], 16, 16, None),
             (&[(1 << 32, 2, 256)], 0, 1 << 33, None),
             (&[(8, 2, 8), (2, (1 << 40) - 16, 1)], 0, 1 << 40, None),
@@ -296,27 +299,27 @@ mod tests {
         for (dimensions, address, there, swizzle) in good {
             assert_eq!(map(dimensions, *address, *there, *swizzle).err(), Option::None, "{dimensions:?}");
         }
-        let bad: &[(&[(i64, i64, i64)], u64, u64, SwizzleMode, &str)] = &[
-            (&[(8, 2, 8)], 8, ROOM, None, "the address"),
-            (&[], 0, ROOM, None, "1 to 5 dimensions"),
-            (&[(8, 2, 8); 6], 0, ROOM, None, "1 to 5 dimensions"),
-            (&[(0, 2, 8)], 0, ROOM, None, "extents"),
-            (&[((1 << 32) + 1, 2, 8)], 0, ROOM, None, "extents"),
-            (&[(512, 2, 264)], 0, ROOM, None, "a box has 1 to 256"),
-            (&[(512, 2, 0)], 0, ROOM, None, "a box has 1 to 256"),
-            (&[(8, 4, 8)], 0, ROOM, None, "side by side"),
-            (&[(8, 2, 8), (2, 24, 1)], 0, ROOM, None, "strides"),
-            (&[(8, 2, 8), (2, 1 << 40, 1)], 0, ROOM, None, "strides"),
-            (&[(8, 2, 8), (2, -16, 1)], 0, ROOM, None, "strides"),
-            (&[(8, 2, 4)], 0, ROOM, None, "a row of the box must be a multiple"),
-            (&[(128, 2, 72)], 0, ROOM, Bytes128, "a row of the box must not be longer"),
-            (&[(128, 2, 40)], 0, ROOM, Bytes64, "a row of the box must not be longer"),
-            (&[(128, 2, 24)], 0, ROOM, Bytes32, "a row of the box must not be longer"),
-            (&[(8, 2, 8)], 16, 15, None, "lie in the memory"),
-            (&[(8, 2, 8), (2, 16, 1)], 16, 31, None, "lie in the memory"),
-            (&[(8, 2, 8), (1 << 32, (1 << 40) - 16, 1)], 0, ROOM, None, "past every memory"),
+        let bad: &[(Asked, &str)] = &[
+            ((&[(8, 2, 8)], 8, ROOM, None), "the address"),
+            ((&[], 0, ROOM, None), "1 to 5 dimensions"),
+            ((&[(8, 2, 8); 6], 0, ROOM, None), "1 to 5 dimensions"),
+            ((&[(0, 2, 8)], 0, ROOM, None), "extents"),
+            ((&[((1 << 32) + 1, 2, 8)], 0, ROOM, None), "extents"),
+            ((&[(512, 2, 264)], 0, ROOM, None), "a box has 1 to 256"),
+            ((&[(512, 2, 0)], 0, ROOM, None), "a box has 1 to 256"),
+            ((&[(8, 4, 8)], 0, ROOM, None), "side by side"),
+            ((&[(8, 2, 8), (2, 24, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 8), (2, 1 << 40, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 8), (2, -16, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 4)], 0, ROOM, None), "a row of the box must be a multiple"),
+            ((&[(128, 2, 72)], 0, ROOM, Bytes128), "a row of the box must not be longer"),
+            ((&[(128, 2, 40)], 0, ROOM, Bytes64), "a row of the box must not be longer"),
+            ((&[(128, 2, 24)], 0, ROOM, Bytes32), "a row of the box must not be longer"),
+            ((&[(8, 2, 8)], 16, 15, None), "lie in the memory"),
+            ((&[(8, 2, 8), (2, 16, 1)], 16, 31, None), "lie in the memory"),
+            ((&[(8, 2, 8), (1 << 32, (1 << 40) - 16, 1)], 0, ROOM, None), "past every memory"),
         ];
-        for (dimensions, address, there, swizzle, rule) in bad {
+        for ((dimensions, address, there, swizzle), rule) in bad {
             let error = map(dimensions, *address, *there, *swizzle).unwrap_err();
             assert!(error.contains(rule), "{dimensions:?}: {error}");
         }

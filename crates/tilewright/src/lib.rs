@@ -71,6 +71,7 @@
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
+//! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
@@ -87,6 +88,7 @@ pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
+pub use tilewright_gpu as gpu;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;

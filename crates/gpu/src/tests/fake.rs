@@ -52,13 +52,17 @@ pub(super) struct Books {
     /// What was launched last.
     pub(super) last: Option<Launched>,
     pub(super) launches: usize,
-    /// What was encoded last: extents, strides, box.
-    pub(super) encoded: Option<(u64, Vec<u64>, Vec<u64>, Vec<u32>)>,
+    /// The address, the extents, the strides and the box that were encoded last.
+    pub(super) encoded: Option<Encoded>,
+    /// What a link made.
+    image: Vec<u8>,
     /// How often a text was compiled.
     pub(super) compilations: usize,
     /// Contexts under the current one.
     stack: Vec<usize>,
 }
+
+pub(super) type Encoded = (u64, Vec<u64>, Vec<u64>, Vec<u32>);
 
 /// A launch, with the bytes of its arguments and the numbers of its attributes.
 #[derive(Debug, Clone, PartialEq)]
@@ -473,11 +477,14 @@ fakes! {
     }
     fn cuLinkComplete true (link: usize, image: *mut *mut c_void, length: *mut usize) |books| {
         books.compilations += 1;
-        let code = with_section(books.texts[&link].as_bytes()).leak();
-        (*image, *length) = (code.as_mut_ptr().cast(), code.len());
+        books.image = with_section(books.texts[&link].as_bytes());
+        (*image, *length) = (books.image.as_mut_ptr().cast(), books.image.len());
         Ok(())
     }
-    fn cuLinkDestroy true (link: usize) |books| { books.destroy(link, "link") }
+    fn cuLinkDestroy true (link: usize) |books| {
+        books.image = Vec::new();
+        books.destroy(link, "link")
+    }
     fn cuFuncGetAttribute true (value: *mut c_int, number: c_int, _function: usize) |_| {
         *value = match number { 0 => 512, 1 => 1024, 4 => 32, 6 => 90, 8 => 48 << 10, _ => 0 };
         Ok(())

@@ -130,7 +130,7 @@ fn kernels_have_the_parameters_that_are_said() {
     refuse("scale", &[], "scale has parameters of 8, 4, 4 bytes, but the list has no parameters");
     refuse("scale", &[x.clone(), f32.clone()], "but the list has parameters of 8, 4 bytes");
     refuse("scale", &[x.clone(), f32.clone(), u64.clone()], "8, 4, 8");
-    refuse("trap", &[u32.clone()], "trap has no parameters, but the list has parameters of 4 bytes");
+    refuse("trap", std::slice::from_ref(&u32), "trap has no parameters, but the list has parameters of 4 bytes");
     let scale = module.function("scale", &[x, f32, u32]).unwrap();
     // The kernel holds its module.
     drop(module);
