@@ -19,7 +19,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use foldhash::fast::RandomState;
 
-
 /// How many values the first segment holds, as a power of two.
 const FIRST: u32 = 6;
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{LayoutError, Operand, Path};
+use tilewright_layout::{LayoutError, Operand, Path, Refusal};
 
 use crate::arguments::{Fault, is_map};
 use crate::ast::{Node, NodeId, Program};
@@ -35,16 +35,20 @@ impl Operation<'_> {
     pub(crate) fn diagnose(&self, fault: Fault) -> Diagnostic {
         match fault {
             Fault::Refused(error) => self.refused(&error),
-            Fault::Morphism(error) => {
-                let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
-                let diagnostic = self.with_values(diagnostic, None);
-                match error.help() {
-                    Some(help) => diagnostic.help(help),
-                    None => diagnostic,
-                }
-            }
+            Fault::Morphism(error) => self.told(&error),
+            Fault::Atom(error) => self.told(&error),
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
+        }
+    }
+
+    /// A refusal that names no place in the operands.
+    fn told(&self, error: &dyn Refusal) -> Diagnostic {
+        let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
+        let diagnostic = self.with_values(diagnostic, None);
+        match error.help() {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
         }
     }
 

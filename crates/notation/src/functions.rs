@@ -12,6 +12,7 @@ mod making;
 mod morphism_predicates;
 mod morphisms;
 mod numbers;
+mod partitions;
 mod predicates;
 mod spans;
 mod structure;
@@ -82,6 +83,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         algebra::FUNCTIONS,
         tiling::FUNCTIONS,
         threads::FUNCTIONS,
+        partitions::FUNCTIONS,
         bits::FUNCTIONS,
         linear::FUNCTIONS,
         numbers::FUNCTIONS,

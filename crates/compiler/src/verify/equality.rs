@@ -142,7 +142,8 @@ pub enum Distinct {
 
 impl fmt::Display for Distinct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let through = |outer: &Option<OuterMap>| outer.as_ref().map_or_else(|| "no swizzle".into(), ToString::to_string);
+        let through =
+            |outer: &Option<OuterMap>| outer.as_ref().map_or_else(|| "no swizzle".into(), ToString::to_string);
         match self {
             Distinct::Function(difference) => difference.fmt(f),
             Distinct::Swizzle { first, second } => {

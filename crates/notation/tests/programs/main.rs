@@ -5,5 +5,6 @@ mod explanations;
 mod language;
 mod morphisms;
 mod names;
+mod partitions;
 mod robustness;
 mod round_trip;
