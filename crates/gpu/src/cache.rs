@@ -1,12 +1,13 @@
 //! Compiled kernels on disk.
 //!
-//! Law: what is found for a key is what was stored for that key, byte for byte, or nothing is found.
-//! An entry holds its whole key and a checksum; one that is damaged, cut off, or of another key that
-//! has the same name is as none. An entry is written beside its place and put there when it is
-//! complete. All entries together have at most [`Cache::limit`] bytes: those that were not used for
-//! the longest time go first.
+//! Law: what is found for a key is what was stored for that key, byte for byte, or nothing is
+//! found. An entry holds its whole key and a checksum; one that is damaged, cut off, or of another
+//! key that has the same name is as none. An entry is written beside its place and put there when
+//! it is complete. All entries together have at most [`Cache::limit`] bytes: those that were not
+//! used for the longest time go first.
 //!
-//! A cache never makes anything fail: what cannot be read is compiled, what cannot be written is not.
+//! A cache never makes anything fail: what cannot be read is compiled, what cannot be written is
+//! not.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -133,9 +134,9 @@ impl Cache {
     }
 }
 
-/// Removes entries, those first that were not used for the longest time, until the others have at most
-/// `left` bytes. The entry at `path` does not count, for it will be replaced. What a program left here
-/// that was killed while it wrote has the ending of an entry, and goes like one.
+/// Removes entries, those first that were not used for the longest time, until the others have at
+/// most `left` bytes. The entry at `path` does not count, for it will be replaced. What a program
+/// left here that was killed while it wrote has the ending of an entry, and goes like one.
 fn make_room(folder: &Path, path: &Path, left: u64) -> std::io::Result<()> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,9 +1,9 @@
 //! The context of a device.
 //!
 //! Law: a [`Context`] holds the primary context of its device, which libraries in the same process
-//! share, from when it is made until it is dropped. Every call of the driver that needs a context is
-//! made by [`Context::call`], with this one current: where the thread has none, it stays current;
-//! where it has another, that one is current again afterwards.
+//! share, from when it is made until it is dropped. Every call of the driver that needs a context
+//! is made by [`Context::call`], with this one current: where the thread has none, it stays
+//! current; where it has another, that one is current again afterwards.
 //!
 //! Law: once the driver has said that the context is lost, no further call is made but those that
 //! give something back, and each is refused with what was said first.
@@ -27,7 +27,8 @@ pub(crate) struct Context {
     lost: OnceLock<Lost>,
 }
 
-/// What the driver said when the context was lost, the function that said so, and what was launched.
+/// What the driver said when the context was lost, the function that said so, and what was
+/// launched.
 struct Lost {
     call: &'static str,
     status: Status,
@@ -136,8 +137,8 @@ impl Context {
         GpuError::DeviceLost { call: refused.symbol, status, unfinished }
     }
 
-    /// Gives something back to the driver. A lost context has nothing to give it back to, and the driver
-    /// says so: there is nobody left to tell.
+    /// Gives something back to the driver. A lost context has nothing to give it back to, and the
+    /// driver says so: there is nobody left to tell.
     pub(crate) fn give_back(&self, work: impl FnOnce(&Driver) -> Result<(), Refused>) {
         let _before = self.enter();
         let _ = work(&self.driver);

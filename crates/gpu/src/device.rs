@@ -1,7 +1,7 @@
 //! Devices.
 //!
-//! Law: a [`Device`] is one device of this machine, with its primary context, which stays as long as
-//! the device or anything that was made on it.
+//! Law: a [`Device`] is one device of this machine, with its primary context, which stays as long
+//! as the device or anything that was made on it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,7 +44,8 @@ impl Device {
 
     /// A device by its number, from 0.
     ///
-    /// Errors: there is no driver (E0801), it is too old (E0802), or there is no such device (E0803).
+    /// Errors: there is no driver (E0801), it is too old (E0802), or there is no such device
+    /// (E0803).
     pub fn open(ordinal: usize) -> Result<Device, GpuError> {
         Device::of(Driver::open()?, ordinal)
     }

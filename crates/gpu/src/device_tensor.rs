@@ -1,9 +1,9 @@
 //! Tensors in device memory.
 //!
-//! Law: as of a [`Tensor`]: the memory is the tensor's own, it reaches from offset 0 or the least offset
-//! to the greatest, and the layout reaches every element once. What is copied to and from the host is
-//! all of that memory, so that both sides have the same layout: elements that no coordinate reaches are
-//! copied too.
+//! Law: as of a [`Tensor`]: the memory is the tensor's own, it reaches from offset 0 or the least
+//! offset to the greatest, and the layout reaches every element once. What is copied to and from
+//! the host is all of that memory, so that both sides have the same layout: elements that no
+//! coordinate reaches are copied too.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -66,8 +66,8 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
 
     /// A tensor of copies of a value, as [`Tensor::filled`].
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to (E0402); there is not so much
-    /// memory (E0805).
+    /// Errors: the layout reaches an element twice, or is not known not to (E0402); there is not so
+    /// much memory (E0805).
     pub fn filled(stream: &Stream, layout: L, value: T) -> Result<DeviceTensor<T, L>, GpuError> {
         let mut tensor = DeviceTensor::room(stream, layout)?;
         tensor.fill(stream, value)?;
@@ -92,8 +92,8 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
 
     /// Copies a tensor of the host here.
     ///
-    /// Errors: its layout, or the part of memory under it, is another (E0818); the stream is of another
-    /// device (E0814); a kernel failed (E0807).
+    /// Errors: its layout, or the part of memory under it, is another (E0818); the stream is of
+    /// another device (E0814); a kernel failed (E0807).
     pub fn write(&mut self, stream: &Stream, host: &Tensor<T, L>) -> Result<(), GpuError> {
         self.same(host)?;
         self.memory.write(stream, 0, bytemuck::cast_slice(host.as_slice()))
@@ -101,8 +101,8 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
 
     /// A copy of the tensor on the host, under the same layout.
     ///
-    /// Errors: there is not so much memory (E0404); the stream is of another device (E0814); a kernel
-    /// failed (E0807).
+    /// Errors: there is not so much memory (E0404); the stream is of another device (E0814); a
+    /// kernel failed (E0807).
     pub fn read(&self, stream: &Stream) -> Result<Tensor<T, L>, GpuError> {
         let mut elements: Vec<T> = Vec::new();
         let refused = |_| TensorError::Memory { elements: self.elements as i64, bytes: size_of::<T>() };
@@ -165,8 +165,8 @@ impl<T, L: Offsets> DeviceTensor<T, L> {
         &self.memory
     }
 
-    /// The address on the device of the element at offset 0; where the layout has no offset 0, of where it
-    /// would be.
+    /// The address on the device of the element at offset 0; where the layout has no offset 0, of
+    /// where it would be.
     pub fn address(&self) -> u64 {
         // Within the allocation.
         self.memory.address().wrapping_add((self.origin * size_of::<T>()) as u64)

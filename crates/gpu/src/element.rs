@@ -62,7 +62,8 @@ macro_rules! elements {
 }
 
 elements! {
-    /// An unsigned integer of 8 bits; also floating-point numbers of 8 bits, which the host has not.
+    /// An unsigned integer of 8 bits; also floating-point numbers of 8 bits, which the host has
+    /// not.
     U8 u8: "u8";
     /// A signed integer of 8 bits.
     S8 i8: "s8";

@@ -1,7 +1,7 @@
 //! Refusals.
 //!
-//! As in the algebra, errors are data with a stable [code](GpuError::code); the sentence is made when
-//! one is printed. What the driver said stands in it in the driver's own words.
+//! As in the algebra, errors are data with a stable [code](GpuError::code); the sentence is made
+//! when one is printed. What the driver said stands in it in the driver's own words.
 
 use std::fmt;
 
@@ -245,31 +245,33 @@ impl GpuError {
     /// What would help, as a sentence; none where the message says it all.
     pub fn help(&self) -> Option<String> {
         let help = match self {
-            GpuError::NoDriver { .. } => {
-                "install the driver of the device; nothing else is needed. Without a device, kernels run in the interpreter"
-            }
+            GpuError::NoDriver { .. } => "install the driver of the device; nothing else is needed",
             GpuError::OldDriver { .. } => "install a newer driver",
             GpuError::NoDevice { ordinal: None, .. } => {
-                "see whether CUDA_VISIBLE_DEVICES hides the devices, and whether this process may open /dev/nvidia*"
+                "see whether CUDA_VISIBLE_DEVICES hides the devices, and whether this process may open \
+                 /dev/nvidia*"
             }
             GpuError::NoDevice { .. } => "devices are counted from 0",
             GpuError::Architecture { target: Some(target), .. } if target.ends_with('a') => {
-                "a target that ends in `a` runs on its own compute capability alone: compile for the device's, or for a lower one without `a`"
+                "a target that ends in `a` runs on its own compute capability alone: compile for the device's, \
+                 or for a lower one without `a`"
             }
             GpuError::Architecture { .. } => "compile for the compute capability of the device, or for a lower one",
             GpuError::OutOfMemory { .. } => "drop what is not used any more, or take smaller tensors",
             GpuError::DeviceLost { .. } => {
-                "drop everything that belongs to the device and open it again; if that fails too, start the program again"
+                "drop everything that belongs to the device and open it again; if that fails too, start the \
+                 program again"
             }
             GpuError::LaunchFailed { refused: None, .. } => {
-                "run the kernel in the interpreter, which names the access; then open the device again"
+                "synchronise after each launch to see which one it is; then open the device again"
             }
             GpuError::Notes { .. } => {
                 "load the module without asking that there be no such notes, or change the kernel"
             }
             GpuError::NoEntry { .. } => "names of kernels stand behind `.entry` in the text",
             GpuError::Memory { flaw: MemoryFlaw::Misaligned { .. }, .. } => {
-                "memory of its own begins at a multiple of 256 bytes: copy the tensor, or take a kernel with narrower accesses"
+                "memory of its own begins at a multiple of 256 bytes: copy the tensor, or take a kernel with \
+                 narrower accesses"
             }
             GpuError::Aliasing { .. } => "write to memory of its own, or take a kernel with one parameter for both",
             GpuError::Layouts { .. } => {

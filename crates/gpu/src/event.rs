@@ -1,7 +1,7 @@
 //! Events: places in the order of a stream.
 //!
-//! Law: an event marks the place where it was last recorded, and is done when everything before that
-//! place is.
+//! Law: an event marks the place where it was last recorded, and is done when everything before
+//! that place is.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ impl Event {
         self.context.call(|driver| driver.query_event(self.handle))
     }
 
-    /// The seconds that the device took from another event to this one, to about half a microsecond.
-    /// Waits for both.
+    /// The seconds that the device took from another event to this one, to about half a
+    /// microsecond. Waits for both.
     ///
     /// Errors: the other is of another device (E0814); one of them was never recorded (E0819).
     pub fn seconds_since(&self, first: &Event) -> Result<f64, GpuError> {

@@ -1,8 +1,8 @@
 //! Kernels of a module, and their launches.
 //!
-//! Law: a [`Function`] is a kernel with the list of its parameters, whose number and sizes are those
-//! that the driver knows. A launch is checked against the list and against the limits of the device
-//! before the driver is called, and needs no memory of the host.
+//! Law: a [`Function`] is a kernel with the list of its parameters, whose number and sizes are
+//! those that the driver knows. A launch is checked against the list and against the limits of the
+//! device before the driver is called, and needs no memory of the host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -155,7 +155,8 @@ impl Kernel {
 ///     }"#;
 /// let device = Device::open(0)?;
 /// let module = device.load(text.as_bytes(), &ModuleOptions::default())?;
-/// let parameters = [Parameter::write("y", ElementType::U32).at_least(4), Parameter::scalar("value", ElementType::U32)];
+/// let value = Parameter::scalar("value", ElementType::U32);
+/// let parameters = [Parameter::write("y", ElementType::U32).at_least(4), value];
 /// let set = module.function("set", &parameters)?;
 /// let (stream, mut y) = (device.stream()?, device.allocate(4)?);
 /// set.launch(&stream, &Launch::new([1, 1, 1], [1, 1, 1]), &[(&mut y).into(), 7_u32.into()])?;
@@ -217,13 +218,14 @@ impl Function {
         &self.kernel.resources
     }
 
-    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for it.
+    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
+    /// it.
     ///
     /// A kernel that fails while it runs is told by a later call (E0807), which names it.
     ///
-    /// Errors: arguments that are not of the list of parameters (E0812), memory that is too small or
-    /// misaligned (E0813) or of another device (E0814) or shared with an argument that is written
-    /// (E0815); sizes that cannot be (E0816); the driver refused (E0807).
+    /// Errors: arguments that are not of the list of parameters (E0812), memory that is too small
+    /// or misaligned (E0813) or of another device (E0814) or shared with an argument that is
+    /// written (E0815); sizes that cannot be (E0816); the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
         self.kernel.enqueue(stream, launch, arguments)?;
         stream.pending().note(&self.kernel, launch);
@@ -244,7 +246,8 @@ impl Function {
         Ok(blocks.max(0) as u32)
     }
 
-    /// How many clusters of a launch the device holds at once; blocks, where the launch has no clusters.
+    /// How many clusters of a launch the device holds at once; blocks, where the launch has no
+    /// clusters.
     ///
     /// Errors: sizes that cannot be (E0816).
     pub fn resident_clusters(&self, launch: &Launch) -> Result<u32, GpuError> {

@@ -1,7 +1,7 @@
 //! Graphs: launches that are recorded once and replayed.
 //!
-//! Law: replaying a graph does what its launches would do, one after another, on the stream. The graph
-//! holds the kernels, and borrows the memory of the arguments as long as it lives.
+//! Law: replaying a graph does what its launches would do, one after another, on the stream. The
+//! graph holds the kernels, and borrows the memory of the arguments as long as it lives.
 
 use std::cell::RefCell;
 use std::fmt;

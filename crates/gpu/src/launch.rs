@@ -1,11 +1,12 @@
 //! The sizes of a launch.
 //!
-//! Law: what [`Launch::check`] lets pass is within the limits that the driver's manual states, of the
-//! device and of the kernel: extents of the grid and the block, threads of a block, shared memory, and
-//! clusters that divide the grid. What remains for the driver to refuse is what it alone knows, such as
-//! whether a cluster of this size fits on the device.
+//! Law: what [`Launch::check`] lets pass is within the limits that the driver's manual states, of
+//! the device and of the kernel: extents of the grid and the block, threads of a block, shared
+//! memory, and clusters that divide the grid. What remains for the driver to refuse is what it
+//! alone knows, such as whether a cluster of this size fits on the device.
 //!
-//! (CUDA driver API, `cuLaunchKernelEx`; CUDA C++ programming guide, table of compute capabilities.)
+//! (CUDA driver API, `cuLaunchKernelEx`; CUDA C++ programming guide, table of compute
+//! capabilities.)
 
 use std::fmt;
 
@@ -85,14 +86,14 @@ impl Launch {
         Launch(LaunchSizes { shared_bytes: bytes, ..self.0 })
     }
 
-    /// May begin while the kernel before it on the stream still runs (programmatic dependent launch). It
-    /// waits for that kernel where it says `griddepcontrol.wait`, and only there.
+    /// May begin while the kernel before it on the stream still runs (programmatic dependent
+    /// launch). It waits for that kernel where it says `griddepcontrol.wait`, and only there.
     pub fn overlapping(self) -> Launch {
         Launch(LaunchSizes { overlaps: true, ..self.0 })
     }
 
-    /// All blocks are resident at once, so that they may wait for each other; refused where they do not
-    /// fit.
+    /// All blocks are resident at once, so that they may wait for each other; refused where they do
+    /// not fit.
     pub fn cooperative(self) -> Launch {
         Launch(LaunchSizes { cooperative: true, ..self.0 })
     }

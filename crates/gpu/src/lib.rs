@@ -1,8 +1,8 @@
 //! CUDA devices, without a toolkit.
 //!
-//! The driver's library is found at run time; nothing else is needed, neither to build this crate nor to
-//! use it. Without a driver, or without a device, there is an error that says so, and everything else goes
-//! on.
+//! The driver's library is found at run time; nothing else is needed, neither to build this crate
+//! nor to use it. Without a driver, or without a device, there is an error that says so, and
+//! everything else goes on.
 //!
 //! ```
 //! use tilewright_gpu::{Device, DeviceTensor, ElementType, GpuError, Launch, ModuleOptions, Parameter};
@@ -57,14 +57,15 @@
 //!
 //! # Where things are
 //!
-//! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long it takes.
+//! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
+//!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout.
-//! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they take;
-//!   [`Cache`]: what was compiled before.
+//! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
+//!   take; [`Cache`]: what was compiled before.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
 //!
-//! A launch returns before the kernel has run. A kernel that fails is told by a later call, which names the
-//! launches that were not known to be done; the device is lost then (E0806).
+//! A launch returns before the kernel has run. A kernel that fails is told by a later call, which
+//! names the launches that were not known to be done; the device is lost then (E0806).
 
 mod attributes;
 mod cache;

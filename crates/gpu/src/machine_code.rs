@@ -1,7 +1,7 @@
 //! Machine code of a device: a cubin.
 //!
-//! Law: every table and section that the header of a [`MachineCode`] names lies inside its bytes. The
-//! driver is given an address and no length, so that it reads as far as these tables say.
+//! Law: every table and section that the header of a [`MachineCode`] names lies inside its bytes.
+//! The driver is given an address and no length, so that it reads as far as these tables say.
 //!
 //! (ELF-64, System V ABI, chapter 4; a cubin is an ELF file of machine 190.)
 

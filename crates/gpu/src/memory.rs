@@ -1,7 +1,7 @@
 //! Device memory.
 //!
-//! Law: a [`Memory`] is one allocation of the driver, which begins at a multiple of 256 bytes and is
-//! given back once, when it is dropped. The driver waits then for what still uses it.
+//! Law: a [`Memory`] is one allocation of the driver, which begins at a multiple of 256 bytes and
+//! is given back once, when it is dropped. The driver waits then for what still uses it.
 //!
 //! What is written and read here is in the order of the stream that is named; a copy to or from the
 //! host has been done when the call returns.
@@ -68,7 +68,8 @@ impl Memory {
 
     /// Copies bytes from the host to the bytes from `at` on.
     ///
-    /// Errors: they do not fit (E0813); the stream is of another device (E0814); a kernel failed (E0807).
+    /// Errors: they do not fit (E0813); the stream is of another device (E0814); a kernel failed
+    /// (E0807).
     pub fn write(&mut self, stream: &Stream, at: u64, from: &[u8]) -> Result<(), GpuError> {
         let address = self.place(stream, at, from.len() as u64)?;
         stream.finish(|driver, handle| driver.to_device(address, from, handle))
@@ -76,7 +77,8 @@ impl Memory {
 
     /// Copies the bytes from `at` on to the host.
     ///
-    /// Errors: there are not so many (E0813); the stream is of another device (E0814); a kernel failed (E0807).
+    /// Errors: there are not so many (E0813); the stream is of another device (E0814); a kernel
+    /// failed (E0807).
     pub fn read(&self, stream: &Stream, at: u64, into: &mut [u8]) -> Result<(), GpuError> {
         let address = self.place(stream, at, into.len() as u64)?;
         stream.finish(|driver, handle| driver.to_host(into, address, handle))

@@ -1,17 +1,18 @@
 //! Modules: compiled kernels on a device.
 //!
 //! Law: a module is the kernels of one image, PTX text or machine code. Text is compiled for the
-//! device, by the driver; what was compiled once is found in the [`Cache`] under the text, the device
-//! and the driver. Whether it came from there cannot be seen but in [`Module::origin`] and the time.
+//! device, by the driver; what was compiled once is found in the [`Cache`] under the text, the
+//! device and the driver. Whether it came from there cannot be seen but in [`Module::origin`] and
+//! the time.
 //!
-//! *What is trusted.* What a kernel does with its arguments is decided by its text. The arguments are
-//! checked, but nothing keeps a kernel from memory of the device that it was not given, as nothing
-//! keeps a program from files: load the text of those whom you trust.
+//! *What is trusted.* What a kernel does with its arguments is decided by its text. The arguments
+//! are checked, but nothing keeps a kernel from memory of the device that it was not given, as
+//! nothing keeps a program from files: load the text of those whom you trust.
 //!
-//! Why text is compiled in two ways. Machine code that can be kept comes from the driver's linker, which
-//! compiles a text as one of several. Some instructions of Hopper are slower then, or have no effect,
-//! which the compiler notes. So a text with such notes is compiled once more, alone, by loading it;
-//! then the driver keeps it in a cache of its own.
+//! Why text is compiled in two ways. Machine code that can be kept comes from the driver's linker,
+//! which compiles a text as one of several. Some instructions of Hopper are slower then, or have no
+//! effect, which the compiler notes. So a text with such notes is compiled once more, alone, by
+//! loading it; then the driver keeps it in a cache of its own.
 
 use std::ffi::CString;
 use std::fmt;
@@ -48,8 +49,8 @@ impl ModuleOptions {
         ModuleOptions { cache, ..self }
     }
 
-    /// Refuses text about which the compiler notes that matrix products are serialised or registers not
-    /// given to those who ask: notes C75xx and C76xx.
+    /// Refuses text about which the compiler notes that matrix products are serialised or registers
+    /// not given to those who ask: notes C75xx and C76xx.
     pub fn refuse_notes(self) -> ModuleOptions {
         ModuleOptions { refuse_notes: true, ..self }
     }
@@ -98,9 +99,9 @@ pub struct Module {
 impl Module {
     /// Loads PTX text, or machine code (a cubin), on a device.
     ///
-    /// Errors: it is for another kind of device (E0804); the driver does not know its version (E0802);
-    /// it does not compile (E0808), or with notes that were to be refused (E0810); bytes that are neither
-    /// (E0809).
+    /// Errors: it is for another kind of device (E0804); the driver does not know its version
+    /// (E0802); it does not compile (E0808), or with notes that were to be refused (E0810); bytes
+    /// that are neither (E0809).
     pub fn load(device: &Device, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
         let loader = Loader { device, options };
         let module = if image.starts_with(b"\x7fELF") {
@@ -137,8 +138,8 @@ impl Module {
         self.origin
     }
 
-    /// What the compiler noted: registers, spills, and what it gave up. The notes of machine code from the
-    /// cache are those of when it was compiled.
+    /// What the compiler noted: registers, spills, and what it gave up. The notes of machine code
+    /// from the cache are those of when it was compiled.
     pub fn notes(&self) -> &str {
         &self.notes
     }
@@ -180,8 +181,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The module of a text by way of machine code that the cache has or gets; none where there is no such
-    /// way, or where it costs speed.
+    /// The module of a text by way of machine code that the cache has or gets; none where there is
+    /// no such way, or where it costs speed.
     fn load_kept(&self, text: &CString) -> Result<Option<Module>, GpuError> {
         let (cache, context) = (&self.options.cache, self.device.context());
         let (major, minor) = self.device.capability();

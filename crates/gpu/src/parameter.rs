@@ -1,9 +1,10 @@
 //! Parameters of a kernel, and the arguments of a launch.
 //!
-//! Law: a kernel has one list of parameters, in the order of its `.param` declarations. It is compared
-//! with the sizes that the driver knows when the kernel is taken from its module, and each launch's
-//! arguments are compared with it: as many, of the same kinds and types, on the same device, with
-//! enough bytes at a good address, and no memory that is written shared with another argument.
+//! Law: a kernel has one list of parameters, in the order of its `.param` declarations. It is
+//! compared with the sizes that the driver knows when the kernel is taken from its module, and each
+//! launch's arguments are compared with it: as many, of the same kinds and types, on the same
+//! device, with enough bytes at a good address, and no memory that is written shared with another
+//! argument.
 
 use std::fmt;
 use std::sync::Arc;
@@ -169,8 +170,8 @@ pub(crate) struct Place<'a> {
 
 /// An argument of a launch: memory, a number or a tensor map.
 ///
-/// Made by `From`: of `&Memory` and `&DeviceTensor` for memory that is read, of `&mut` ones for memory
-/// that is written, of numbers, and of `&EncodedTensorMap`.
+/// Made by `From`: of `&Memory` and `&DeviceTensor` for memory that is read, of `&mut` ones for
+/// memory that is written, of numbers, and of `&EncodedTensorMap`.
 #[derive(Clone, Copy)]
 pub struct Argument<'a>(Kind<'a>);
 

@@ -1,8 +1,8 @@
 //! For which device a PTX text is.
 //!
-//! Law: a text for `sm_XY` runs on compute capability X.Y and above; one for `sm_XYf` on X.Y and above
-//! with the same X; one for `sm_XYa` on X.Y alone. The target stands behind the first `.target` that
-//! is not in a comment.
+//! Law: a text for `sm_XY` runs on compute capability X.Y and above; one for `sm_XYf` on X.Y and
+//! above with the same X; one for `sm_XYa` on X.Y alone. The target stands behind the first
+//! `.target` that is not in a comment.
 //!
 //! (PTX ISA, `.target`.)
 

@@ -1,7 +1,7 @@
 //! Streams: work of a device in order.
 //!
-//! Law: what is given to one stream is done in the order in which it was given; two streams wait for
-//! each other only through an [`Event`]. A stream that is dropped is waited for.
+//! Law: what is given to one stream is done in the order in which it was given; two streams wait
+//! for each other only through an [`Event`]. A stream that is dropped is waited for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -97,8 +97,8 @@ impl Stream {
         self.enqueue(|driver, handle| driver.record_event(event.handle(), handle))
     }
 
-    /// What is given to this stream from now on waits for the place that an event marks, on any stream
-    /// of this device.
+    /// What is given to this stream from now on waits for the place that an event marks, on any
+    /// stream of this device.
     ///
     /// Errors: the event is of another device (E0814).
     pub fn wait(&self, event: &Event) -> Result<(), GpuError> {

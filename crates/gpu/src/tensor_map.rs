@@ -1,8 +1,9 @@
 //! Tensor maps that the device reads.
 //!
-//! Law: a map is what [`TensorMap`] made of a layout and a tile, over the memory of a tensor, if it keeps
-//! every rule of the driver's manual; which rule is broken is what the error says, for the driver says
-//! only that a value is invalid. The elements that the map names all lie in the memory of the tensor.
+//! Law: a map is what [`TensorMap`] made of a layout and a tile, over the memory of a tensor, if it
+//! keeps every rule of the driver's manual; which rule is broken is what the error says, for the
+//! driver says only that a value is invalid. The elements that the map names all lie in the memory
+//! of the tensor.
 //!
 //! ```text
 //! address     a multiple of 16
@@ -241,8 +242,8 @@ fn tiled(
     })
 }
 
-/// The number of a type (`CUtensorMapDataType`). Signed integers that it does not have are unsigned: the
-/// bits are moved as they are.
+/// The number of a type (`CUtensorMapDataType`). Signed integers that it does not have are
+/// unsigned: the bits are moved as they are.
 fn number(element: ElementType) -> i32 {
     match element {
         ElementType::U8 | ElementType::S8 => 0,
@@ -282,7 +283,8 @@ mod tests {
         assert_eq!((made.element, made.swizzle, made.promotion, made.fill), (9, 3, 3, 1));
     }
 
-    /// One number at a time is taken past its bound, and the rule is named; at the bound it is taken.
+    /// One number at a time is taken past its bound, and the rule is named; at the bound it is
+    /// taken.
     #[test]
     fn each_rule_is_checked_at_its_bound() {
         use SwizzleMode::{Bytes32, Bytes64, Bytes128, None};

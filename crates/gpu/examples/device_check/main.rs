@@ -4,9 +4,9 @@
 //! cargo run --release -p tilewright-gpu --example device_check
 //! ```
 //!
-//! A line for each check: `ok` or `FAILED`, its name, and what was found. What a device does not have is
-//! left out, and said. The exit status is 1 if a check failed, and 2 if there is no device. The last check
-//! loses the device on purpose.
+//! A line for each check: `ok` or `FAILED`, its name, and what was found. What a device does not
+//! have is left out, and said. The exit status is 1 if a check failed, and 2 if there is no device.
+//! The last check loses the device on purpose.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -158,7 +158,8 @@ fn fills(device: &Device) -> Outcome {
     Ok("1 to 2^20 elements of 1, 2, 4 and 8 bytes".into())
 }
 
-/// The same text by way of the linker, from the cache and alone: times, and the resources of each kernel.
+/// The same text by way of the linker, from the cache and alone: times, and the resources of each
+/// kernel.
 fn loading(device: &Device) -> Outcome {
     let folder = tempfile::tempdir()?;
     let kept = ModuleOptions::default().cache(Cache::in_folder(folder.path()));
@@ -359,7 +360,8 @@ fn overlapping(device: &Device) -> Outcome {
     Ok("100 chains of 31 launches".into())
 }
 
-/// Loads boxes by tensor maps, in every swizzle, and compares shared memory as it lies with the layouts.
+/// Loads boxes by tensor maps, in every swizzle, and compares shared memory as it lies with the
+/// layouts.
 fn boxes(device: &Device) -> Outcome {
     let list = [
         Parameter::tensor_map("map", Access::Read),

@@ -8,12 +8,13 @@
 //! * Pointers to where an answer goes point to a local variable, and the driver writes there before
 //!   the function returns. So does what a pointer to host memory points to: a copy is followed by a
 //!   synchronisation of its stream before the borrow ends, also when the copy itself was refused.
-//! * Handles are alive by the invariant of the [room](super); a null handle is an error of the driver.
+//! * Handles are alive by the invariant of the [room](super); a null handle is an error of the
+//!   driver.
 //! * Device addresses are numbers. A wrong one is an error of the device, not of this process.
 //! * A launch reads one value for each parameter of the kernel. [`Entry`] knows the sizes from the
 //!   driver, and a launch with other sizes is refused before the call.
-//! * The driver reads a text up to its zero, and machine code as far as its tables say, which lies in
-//!   the bytes of a [`MachineCode`].
+//! * The driver reads a text up to its zero, and machine code as far as its tables say, which lies
+//!   in the bytes of a [`MachineCode`].
 //! * What a kernel does with its arguments is decided by its text, which is trusted; see
 //!   [`Module`](crate::Module).
 //!
@@ -515,7 +516,8 @@ impl Driver {
         Ok(clusters)
     }
 
-    /// A tensor map. None where the lists differ in length: one entry a dimension, one stride fewer.
+    /// A tensor map. None where the lists differ in length: one entry a dimension, one stride
+    /// fewer.
     pub(crate) fn encode_tiled(&self, map: &TiledMap) -> Option<Result<TensorMapBytes, Refused>> {
         let rank = map.extents.len();
         if rank == 0 || map.boxed.len() != rank || map.strides.len() + 1 != rank {

@@ -1,8 +1,9 @@
 //! The driver's library, found at run time.
 //!
-//! Law: a driver is open when its library is found, it is as new as [`MINIMUM_VERSION`], it has every
-//! function of the table, and it has initialised itself. What of these fails is what the error says.
-//! A driver that is open stays open: the library is never unloaded, for threads of its own run in it.
+//! Law: a driver is open when its library is found, it is as new as [`MINIMUM_VERSION`], it has
+//! every function of the table, and it has initialised itself. What of these fails is what the
+//! error says. A driver that is open stays open: the library is never unloaded, for threads of its
+//! own run in it.
 //!
 //! Reason for unsafe code: a library is loaded, and its symbols are taken for functions.
 #![allow(unsafe_code)]
@@ -18,8 +19,9 @@ use super::status::code;
 use super::table::{Code, Functions};
 use crate::error::GpuError;
 
-/// The oldest driver that is taken, as the driver counts: 12040 is that of CUDA 12.4. It is the first
-/// that tells which parameters a kernel has; without that a wrong list of arguments would not be seen.
+/// The oldest driver that is taken, as the driver counts: 12040 is that of CUDA 12.4. It is the
+/// first that tells which parameters a kernel has; without that a wrong list of arguments would not
+/// be seen.
 pub const MINIMUM_VERSION: i32 = 12_040;
 
 /// The names of the driver's library.

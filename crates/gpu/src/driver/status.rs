@@ -1,8 +1,8 @@
 //! What the driver says when it refuses.
 //!
-//! Law: a status is the driver's number with the driver's own name and sentence for it. Which numbers
-//! mean that a device is lost is a table here: after one of them every further call in the same
-//! context answers with the same number.
+//! Law: a status is the driver's number with the driver's own name and sentence for it. Which
+//! numbers mean that a device is lost is a table here: after one of them every further call in the
+//! same context answers with the same number.
 //!
 //! (CUDA driver API, `CUresult`.)
 

@@ -3,8 +3,9 @@
 //! Law: a [`Functions`] is complete. Every field is the function of the driver's library that is
 //! exported under the symbol beside it, with the parameters that the driver's header gives that
 //! symbol. The suffixes `_v2` are part of the symbols: the driver keeps the old form of a function
-//! under the old symbol for ever, so a symbol fixes the parameters. (That is why nothing is asked of
-//! `cuGetProcAddress`: it chooses among these forms by a version, and here the symbol has chosen.)
+//! under the old symbol for ever, so a symbol fixes the parameters. (That is why nothing is asked
+//! of `cuGetProcAddress`: it chooses among these forms by a version, and here the symbol has
+//! chosen.)
 //!
 //! Handles are numbers as wide as a pointer, which C passes as it passes pointers. So they may move
 //! between threads, as the driver allows.

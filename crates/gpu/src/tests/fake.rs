@@ -1,9 +1,9 @@
 //! A driver in memory.
 //!
-//! Law: the functions have the parameters of the real ones, and keep the same books: what is made is
-//! live until it is destroyed, calls want a current context, an error of a kernel is told at the next
-//! synchronisation and by every call after it. Device memory is memory of this process, and kernels are
-//! functions here that have the name of an entry.
+//! Law: the functions have the parameters of the real ones, and keep the same books: what is made
+//! is live until it is destroyed, calls want a current context, an error of a kernel is told at the
+//! next synchronisation and by every call after it. Device memory is memory of this process, and
+//! kernels are functions here that have the name of an entry.
 //!
 //! Each test's thread has a driver of its own.
 //!
@@ -58,6 +58,8 @@ pub(super) struct Books {
     image: Vec<u8>,
     /// How often a text was compiled.
     pub(super) compilations: usize,
+    /// Whether something was launched that nobody has waited for.
+    busy: bool,
     /// Contexts under the current one.
     stack: Vec<usize>,
 }
@@ -164,14 +166,21 @@ impl Books {
     }
 
     fn wait(&mut self) -> Answer {
+        self.busy = false;
         if let Some(code) = self.failing.take() {
             self.sticky = Some(code);
         }
         self.sticky.map_or(Ok(()), Err)
     }
 
+    /// Code goes when nothing runs it; after a refusal, nobody can know.
+    fn unused(&self) {
+        assert!(!self.busy || self.fail.is_some() || self.sticky.is_some(), "code goes while it may run");
+    }
+
     /// Runs a kernel.
     fn run(&mut self, launched: &Launched) {
+        self.busy = true;
         let word = |at: usize| u32::from_ne_bytes(launched.arguments[at][..4].try_into().unwrap());
         match launched.entry.as_str() {
             "trap" => self.failing = Some(719),
@@ -411,7 +420,10 @@ fakes! {
         launches.iter().for_each(|launched| books.run(launched));
         Ok(())
     }
-    fn cuGraphExecDestroy true (replay: usize) |books| { books.destroy(replay, "replay") }
+    fn cuGraphExecDestroy true (replay: usize) |books| {
+        books.unused();
+        books.destroy(replay, "replay")
+    }
     fn cuGraphDestroy true (graph: usize) |books| { books.destroy(graph, "graph") }
     fn cuModuleLoadDataEx true (
         module: *mut usize, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void
@@ -424,7 +436,8 @@ fakes! {
             books.compilations += 1;
             CStr::from_ptr(image.cast()).to_str().unwrap().to_owned()
         };
-        write_log(3, count, options, values, if text.contains("serial") { "ptxas info : (C7510) serialized" } else { "ptxas info : fine" });
+        let note = if text.contains("serial") { "ptxas info : (C7510) serialized" } else { "ptxas info : fine" };
+        write_log(3, count, options, values, note);
         if text.contains("nonsense") {
             write_log(5, count, options, values, "line 3; syntax error");
             return Err(218);
@@ -440,7 +453,10 @@ fakes! {
         *module = handle;
         Ok(())
     }
-    fn cuModuleUnload true (module: usize) |books| { books.destroy(module, "module") }
+    fn cuModuleUnload true (module: usize) |books| {
+        books.unused();
+        books.destroy(module, "module")
+    }
     fn cuModuleGetFunction true (function: *mut usize, module: usize, name: *const c_char) |books| {
         let name = CStr::from_ptr(name).to_str().unwrap().to_owned();
         let Some(sizes) = parameters(&books.texts[&module], &name) else { return Err(500) };
@@ -536,15 +552,20 @@ fakes! {
         boxed: *const c_uint, steps: *const c_uint, interleave: c_int, _swizzle: c_int, _promotion: c_int, _fill: c_int
     ) |books| {
         let rank = rank as usize;
-        assert!(map.is_aligned() && interleave == 0 && std::slice::from_raw_parts(steps, rank).iter().all(|step| *step == 1));
+        let steps = std::slice::from_raw_parts(steps, rank);
+        assert!(map.is_aligned() && interleave == 0 && steps.iter().all(|step| *step == 1));
         let list = |list: *const u64, length| std::slice::from_raw_parts(list, length).to_vec();
         let boxed = std::slice::from_raw_parts(boxed, rank).to_vec();
         books.encoded = Some((address, list(extents, rank), list(strides, rank - 1), boxed));
         *map = TensorMapBytes([kind as u64; 16]);
         Ok(())
     }
-    fn cuGetErrorName false (code: Code, name: *mut *const c_char) |_| { error_text(code, name, c"CUDA_ERROR_OF_A_TEST") }
-    fn cuGetErrorString false (code: Code, words: *mut *const c_char) |_| { error_text(code, words, c"as the test wants") }
+    fn cuGetErrorName false (code: Code, name: *mut *const c_char) |_| {
+        error_text(code, name, c"CUDA_ERROR_OF_A_TEST")
+    }
+    fn cuGetErrorString false (code: Code, words: *mut *const c_char) |_| {
+        error_text(code, words, c"as the test wants")
+    }
 }
 
 /// Every symbol of the table has a function here.

@@ -210,8 +210,8 @@ fn sizes_are_within_their_limits() {
     }
 }
 
-/// More than 48 KiB of shared memory and more than eight blocks in a cluster are allowed once, when they
-/// are first asked for.
+/// More than 48 KiB of shared memory and more than eight blocks in a cluster are allowed once, when
+/// they are first asked for.
 #[test]
 fn what_a_kernel_must_be_allowed_is_allowed_once() {
     let (device, stream) = opened();
@@ -298,6 +298,45 @@ fn a_kernel_that_fails_is_named_later() {
     drop((trap, scale, x, stream, device));
     books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
     assert_eq!(driver, 13_000);
+}
+
+/// Modules that are dropped behind a launch go when it is done; the fake looks.
+#[test]
+fn kernels_that_run_keep_their_code() {
+    let (device, stream) = opened();
+    let mut x = vector(&stream, 6, 1.0);
+    for _ in 0..8 {
+        let arguments = [(&mut x).into(), 2.0_f32.into(), 6_u32.into()];
+        scale(&device).launch(&stream, &Launch::new([1, 1, 1], [32, 1, 1]), &arguments).unwrap();
+    }
+    {
+        let (scale, arguments) = (scale(&device), [(&mut x).into(), 0.5_f32.into(), 6_u32.into()]);
+        let launch = Launch::new([1, 1, 1], [32, 1, 1]);
+        let graph = Graph::capture(&stream, |capture| capture.launch(&scale, &launch, &arguments)).unwrap();
+        graph.launch(&stream).unwrap();
+    }
+    assert_eq!(x.read(&stream).unwrap().as_slice(), [128.0; 6]);
+}
+
+/// What was waited for, in whichever way, is not named.
+#[test]
+fn launches_that_are_done_are_forgotten() {
+    let waits: [fn(&Stream, &DeviceTensor<f32>); 3] = [
+        |stream, _| stream.synchronize().unwrap(),
+        |stream, x| drop(x.read(stream).unwrap()),
+        |stream, _| assert!(stream.is_done().unwrap()),
+    ];
+    for wait in waits {
+        let (device, stream) = opened();
+        let (trap, scale) = (function(&device, "trap", &[]), scale(&device));
+        let mut x = vector(&stream, 6, 1.0);
+        let launch = Launch::new([1, 1, 1], [32, 1, 1]);
+        scale.launch(&stream, &launch, &[(&mut x).into(), 1.0_f32.into(), 6_u32.into()]).unwrap();
+        wait(&stream, &x);
+        trap.launch(&stream, &launch, &[]).unwrap();
+        let text = stream.synchronize().unwrap_err().to_string();
+        assert!(text.contains("Not known to be done: trap, grid (1,1,1)") && !text.contains("scale"), "{text}");
+    }
 }
 
 #[test]

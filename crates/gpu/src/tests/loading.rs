@@ -62,8 +62,8 @@ fn text_is_compiled_once() {
     assert_eq!(load(&device, TEXT, &options).unwrap().origin(), Origin::Compiled);
 }
 
-/// A text that the linker compiles with notes is compiled alone, where the note does not appear, and is not
-/// kept.
+/// A text that the linker compiles with notes is compiled alone, where the note does not appear,
+/// and is not kept.
 #[test]
 fn what_the_linker_makes_slow_is_loaded_alone() {
     let folder = tempfile::tempdir().unwrap();
