@@ -269,13 +269,6 @@ It is put in its place when it is complete.")]
         options: crate::relayout::Options,
     },
 
-    /// Multiply matrices: print the tilings, check the result and time it.
-    #[command(after_help = "\
-Examples:
-  tilewright gemm --m 1023 --n 1025 --k 1027
-  tilewright gemm --type bf16 --threads 1
-  tilewright gemm --a a.npy --b b.npy -o c.npy
-
     /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine.
     #[command(after_help = "\
 Examples:
@@ -292,6 +285,13 @@ of the sizes that were run. Exit status 1: something was found.")]
         #[command(subcommand)]
         action: crate::kernel::Action,
     },
+
+    /// Multiply matrices: print the tilings, check the result and time it.
+    #[command(after_help = "\
+Examples:
+  tilewright gemm --m 1023 --n 1025 --k 1027
+  tilewright gemm --type bf16 --threads 1
+  tilewright gemm --a a.npy --b b.npy -o c.npy
 
 A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
 C is compared with sums in double precision, within the bound that any order of adding up

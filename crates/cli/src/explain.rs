@@ -38,7 +38,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 10] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 11] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -49,6 +49,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 10] = [
     tilewright::morphism::explanation,
     tilewright::kernel::explanation,
     tilewright::kernels::explanation,
+    tilewright::gpu::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

@@ -91,7 +91,7 @@ pub fn composition(composite: &Layout, by: Result<&WorkedComposition, &MorphismE
         Ok(worked) => json!({
             "inner": worked.first.to_string(),
             "outer": worked.second.to_string(),
-            "pullback": worked.pullback.morphism.to_string(),
+            "pullback": worked.included.to_string(),
             "pushforward": worked.pushforward.morphism.to_string(),
             "morphism": worked.morphism.to_string(),
             "weak": worked.weak.to_string(),

@@ -170,7 +170,7 @@ pub fn run_compose(
 /// The steps of a composition by refinement.
 fn steps(worked: &WorkedComposition, composite: &Layout) -> String {
     let WorkedComposition {
-        inner, outer, coalesced, first, second, mutual, pullback, pushforward, morphism, weak, ..
+        inner, outer, coalesced, first, second, mutual, included, pushforward, morphism, weak, ..
     } = worked;
     let mut text = String::new();
     let mut line = |label: &str, what: String| text.push_str(&format!("{label:<24}{what}\n"));
@@ -178,7 +178,7 @@ fn steps(worked: &WorkedComposition, composite: &Layout) -> String {
     let merged = if coalesced == outer { String::new() } else { format!(" = {coalesced}") };
     line("   outer", format!("{outer}{merged} is {second}"));
     line("2. mutual refinement", format!("{} | {} is {mutual}", first.codomain(), second.domain()));
-    line("3. pullback", pullback.morphism.to_string());
+    line("3. pullback", included.to_string());
     line("   pushforward", pushforward.morphism.to_string());
     line("4. composed", format!("{morphism}, which encodes {weak}"));
     let agrees = if &worked.composite == composite { "as composition has it" } else { "unlike composition" };

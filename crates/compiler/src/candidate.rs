@@ -1,8 +1,9 @@
 //! Candidates of layout assignment.
 //!
-//! A compiler that assigns layouts keeps, for each value, the layouts that it may have. The record of one of them is the *rich*
-//! candidate of the grammar page; the *simple* one, an entry of a descriptor with its count, denominator and modes, is the parser's own and
-//! ends with it: what the parser hands on is a tree of strides, whose fractions have come out whole or have been refused.
+//! A compiler that assigns layouts keeps, for each value, the layouts that it may have. A [`Candidate`] is the record of one of them.
+//! Descriptors, the strides of a layout as a list of basis steps, are read by [`tilewright_layout::Descriptor`], by the rules that the
+//! language has: an entry with its count, its denominator and its modes exists only while it is read. What is handed on is a tree of
+//! strides, whose fractions have come out whole or have been refused.
 //!
 //! Laws:
 //!

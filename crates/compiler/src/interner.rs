@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_layout::LayoutError;
 
 use crate::handle::Handle;
-use crate::hash::Seed;
 use crate::kind::{Kind, Pools};
 use crate::memo::{Key, Memo, Outcome};
 
@@ -128,10 +127,10 @@ impl Interner {
 
     /// An interner of at most `limit` values of each kind, and that remembers as many outcomes of operations.
     pub fn with_limit(limit: u32) -> Interner {
-        let (number, seed) = (next_number(), Seed::random());
+        let number = next_number();
         // Without a number there is nothing that a handle could be recognised by: such an interner has no room.
         let room = if number == 0 { 0 } else { limit };
-        Interner { number, limit, pools: Pools::new(room, seed), memo: Memo::new(room, seed) }
+        Interner { number, limit, pools: Pools::new(room), memo: Memo::new(room) }
     }
 
     /// The handle of a value, which is stored if it is new.

@@ -8,7 +8,6 @@ use std::hash::Hash;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coordinate, Layout, Profile, Swizzle, Tiler, Tree, Xor};
 
-use crate::hash::Seed;
 use crate::pool::Pool;
 
 /// A kind of value that an [`Interner`](crate::Interner) holds: layouts, composed layouts, and what operations on them take.
@@ -35,8 +34,8 @@ macro_rules! kinds {
         }
 
         impl Pools {
-            pub(crate) fn new(limit: u32, seed: Seed) -> Pools {
-                Pools { $($field: Pool::new(limit, seed),)* }
+            pub(crate) fn new(limit: u32) -> Pools {
+                Pools { $($field: Pool::new(limit),)* }
             }
 
             /// How many values there are, of all kinds.

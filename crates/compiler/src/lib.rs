@@ -46,7 +46,6 @@
 mod algebra;
 mod candidate;
 mod handle;
-mod hash;
 mod interner;
 mod kind;
 mod memo;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use tilewright_layout::LayoutError;
 
-use crate::hash::Seed;
 use crate::operation::Operation;
 use crate::pool::Pool;
 
@@ -47,8 +46,8 @@ pub(crate) struct Memo {
 }
 
 impl Memo {
-    pub(crate) fn new(limit: u32, seed: Seed) -> Memo {
-        Memo { entries: Pool::new(limit, seed) }
+    pub(crate) fn new(limit: u32) -> Memo {
+        Memo { entries: Pool::new(limit) }
     }
 
     /// How many outcomes are recorded.

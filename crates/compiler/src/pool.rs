@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::hash::Seed;
+use foldhash::fast::RandomState;
 
 /// How many values the first segment holds, as a power of two.
 const FIRST: u32 = 6;
@@ -44,7 +44,7 @@ pub struct Pool<T> {
     limit: u32,
     /// Who holds this may enter values.
     writing: Mutex<()>,
-    pub(crate) seed: Seed,
+    pub(crate) seed: RandomState,
 }
 
 /// The segment of a value and its place there.
@@ -60,7 +60,7 @@ fn tag(hash: u64) -> u32 {
 }
 
 impl<T> Pool<T> {
-    pub(crate) fn new(limit: u32, seed: Seed) -> Pool<T> {
+    pub(crate) fn new(limit: u32) -> Pool<T> {
         Pool {
             segments: [const { OnceLock::new() }; SEGMENTS],
             tables: [const { OnceLock::new() }; TABLES],
@@ -68,7 +68,7 @@ impl<T> Pool<T> {
             count: AtomicU32::new(0),
             limit,
             writing: Mutex::new(()),
-            seed,
+            seed: RandomState::default(),
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn values_with_equal_hashes_are_told_apart() {
-        let pool = Pool::new(300, Seed::random());
+        let pool = Pool::new(300);
         for round in 0..2 {
             for number in 0..300 {
                 let found = pool.find(&Alike(number));

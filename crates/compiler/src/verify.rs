@@ -11,7 +11,9 @@
 //! | does a path lead to a mode? | [`mode_at`] |
 //! | does a shape divide cleanly by a tiler, rounded up, down or not at all? | [`divides`] |
 //! | does the inner image fit the outer domain? | [`fits`]; [`fits_shape`] for values that are coordinates |
-//! | are two layouts one function? | [`equal`], [`equal_composed`], [`equal_without_broadcast`] |
+//! | are two layouts one function? | [`equal`], [`equal_composed`] |
+//! | are they, apart from broadcasts? | [`equal_without_broadcast`], [`equal_composed_without_broadcast`] |
+//! | are they, through the same swizzle? | [`identical_composed`] |
 //! | do different coordinates have different offsets? | [`injective`] |
 //! | is a declared type the one that was inferred? | [`result_type`] |
 //! | is a composed layout a type of its own? | [`composed_type`] |
@@ -51,7 +53,10 @@ use tilewright_layout::{LayoutError, Tree, Truth};
 pub use congruence::{Incongruent, MissingMode, congruent, mode_at, weakly_congruent};
 pub use division::{Division, Indivisible, Ragged, Rounding, divides};
 pub use domain::{Fit, Outside, OutsideShape, fits, fits_shape};
-pub use equality::{Difference, Point, equal, equal_composed, equal_without_broadcast};
+pub use equality::{
+    Difference, Distinct, Point, equal, equal_composed, equal_composed_without_broadcast, equal_without_broadcast,
+    identical_composed,
+};
 pub use injectivity::{Collision, Injective, injective};
 pub use types::{Mismatch, Trivial, composed_type, result_type};
 

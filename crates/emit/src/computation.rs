@@ -11,6 +11,7 @@ use crate::error::{EmitError, Width};
 use crate::function::{Function, Results, Value};
 use crate::graph::{Graph, Id, Op};
 use crate::language::{ANY, Form, Level, WHOLE};
+use crate::range::Range;
 use crate::spelling::{needed, spelled};
 use crate::style::{Integer, Style};
 
@@ -164,6 +165,9 @@ impl Computation {
     /// ```
     pub fn function(&self, name: &str, style: Style) -> Result<String, EmitError> {
         let mut writer = self.writer(style, true)?;
+        if style.integer == Integer::I32 {
+            writer.check_coordinates()?;
+        }
         let name = writer.identifier(name)?;
         let naming = if self.outputs.len() > 1 { Naming::Kept } else { Naming::Free };
         let (parts, values) = writer.named(naming)?;
@@ -250,6 +254,20 @@ impl Writer<'_> {
             _ => true,
         };
         self.boolean(id) || within && self.graph.range(id).within(-end, end - 1)
+    }
+
+    /// That the coordinates fit, used or not: a function takes them all.
+    fn check_coordinates(&self) -> Result<(), EmitError> {
+        let end = 1_i128 << (self.style.integer.bits() - 1);
+        let coordinates = self.graph.variables().iter().zip(&self.inputs).take(self.computation.coordinates);
+        for (variable, part) in coordinates {
+            let Range { least, greatest } = variable.range;
+            if !variable.range.within(-end, end - 1) {
+                let (part, open, integer) = (part.clone(), variable.open.clone(), self.style.integer);
+                return Err(EmitError::Width(Box::new(Width { part, integer, range: (least, greatest), open })));
+            }
+        }
+        Ok(())
     }
 
     fn too_wide(&self, id: Id) -> EmitError {

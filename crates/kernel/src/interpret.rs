@@ -164,6 +164,14 @@ impl<'p> Interpreter<'p> {
         Ok(self)
     }
 
+    /// How many bytes a tensor has, from the first to the last element that its layout reaches.
+    ///
+    /// Errors: there is no such tensor.
+    pub fn bytes_of(&self, index: usize) -> Result<usize, SetupError> {
+        let (_, bytes) = self.buffer(index)?;
+        usize::try_from(bytes).map_err(|_| argument(format!("tensor {index} has {bytes} bytes")))
+    }
+
     /// Gives a tensor its contents as bytes, little-endian.
     ///
     /// Errors: there is no such tensor, or it has another number of bytes.

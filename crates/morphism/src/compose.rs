@@ -142,19 +142,27 @@ fn refusal(inner: &Layout, coalesced: &Layout, stopped: Stopped) -> MorphismErro
 /// assert_eq!(composite.encoded_layout().unwrap().to_string(), "(6,(2,3)):(1,(6,72))");
 /// ```
 pub fn weak_composite(second: &NestMorphism, first: &NestMorphism) -> Result<NestMorphism, MorphismError> {
-    Ok(refined(second, first)?.3)
+    Ok(refined(second, first)?.composite)
 }
 
-type Refined = (MutualRefinement, Square, Square, NestMorphism, NestMorphism);
+/// The steps between two morphisms and their weak composite.
+struct Refined {
+    mutual: MutualRefinement,
+    pullback: Square,
+    pushforward: Square,
+    inclusion: NestMorphism,
+    included: NestMorphism,
+    composite: NestMorphism,
+}
 
-/// The mutual refinement, both refined morphisms, the composite and the inclusion between them.
 fn refined(second: &NestMorphism, first: &NestMorphism) -> Result<Refined, MorphismError> {
     let mutual = MutualRefinement::new(&first.codomain(), &second.domain())?;
-    let below = first.pullback(mutual.first())?;
-    let above = second.pushforward(mutual.second())?;
+    let pullback = first.pullback(mutual.first())?;
+    let pushforward = second.pushforward(mutual.second())?;
     let inclusion = mutual.inclusion()?;
-    let composite = above.morphism.compose(&inclusion.compose(&below.morphism)?)?;
-    Ok((mutual, below, above, composite, inclusion))
+    let included = inclusion.compose(&pullback.morphism)?;
+    let composite = pushforward.morphism.compose(&included)?;
+    Ok(Refined { mutual, pullback, pushforward, inclusion, included, composite })
 }
 
 /// A composition by mutual refinement with every step of it.
@@ -165,6 +173,8 @@ fn refined(second: &NestMorphism, first: &NestMorphism) -> Result<Refined, Morph
 /// let (outer, inner) = ("(12,3,6):(1,72,12)".parse().unwrap(), "(6,6):(1,6)".parse().unwrap());
 /// let worked = WorkedComposition::new(&outer, &inner).unwrap();
 /// assert_eq!(worked.mutual.to_string(), "(6,(2,3)) | ((6,2),3,6)");
+/// assert_eq!(worked.included.to_string(), "(6,(2,3)) -> ((6,2),3,6) : (1,(2,3))");
+/// assert_eq!(worked.pushforward.morphism.compose(&worked.included).unwrap(), worked.morphism);
 /// assert_eq!(worked.composite.to_string(), "(6,(2,3)):(1,(6,72))");
 /// ```
 #[derive(Debug, Clone)]
@@ -186,6 +196,8 @@ pub struct WorkedComposition {
     pub pullback: Square,
     /// The inclusion of the refined codomain into the refined domain.
     pub inclusion: NestMorphism,
+    /// `first` refined, in the whole refined domain of `second`: the inclusion after the pullback. The pushforward comes after it.
+    pub included: NestMorphism,
     /// The pushforward of `second`.
     pub pushforward: Square,
     /// The composite of the refined morphisms.
@@ -212,7 +224,8 @@ impl WorkedComposition {
                 Ok(_) => Err(overflow(OP)),
             };
         }
-        let (mutual, pullback, pushforward, morphism, inclusion) = refined(&second, &first)?;
+        let Refined { mutual, pullback, pushforward, inclusion, included, composite: morphism } =
+            refined(&second, &first)?;
         let weak = morphism.encoded_layout()?;
         let composite = weak.coalesce_by(inner.profile())?;
         let (inner, outer) = (inner.clone(), outer.clone());
@@ -225,6 +238,7 @@ impl WorkedComposition {
             mutual,
             pullback,
             inclusion,
+            included,
             pushforward,
             morphism,
             weak,

@@ -84,6 +84,8 @@ pub enum MorphismError {
         ends: Box<str>,
         /// Where the next one would have to begin, and begins.
         begins: Box<str>,
+        /// In what the two tuples differ.
+        apart: Apart,
     },
     /// E0707: a layout that no morphism encodes.
     NotTractable(Box<NotTractable>),
@@ -147,6 +149,15 @@ pub enum MorphismError {
         at: usize,
         /// What was expected, in words.
         expected: &'static str,
+    },
+    /// E0718: entries are sent together to one that their product does not divide.
+    Undivided {
+        /// Where they are sent.
+        target: usize,
+        /// The entry there.
+        entry: i64,
+        /// The product of what is sent there.
+        product: i64,
     },
     /// E0717: more values than a table holds.
     Table {
@@ -221,6 +232,27 @@ pub struct NoMutualRefinement {
     pub before: i64,
 }
 
+/// In what the tuple where a morphism ends differs from the one where the next begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// In their nesting alone.
+    Nesting,
+    /// The first is the beginning of the second, as those of a mutual refinement are: an inclusion leads from one to the other.
+    Beginning,
+    /// In their entries.
+    Entries,
+}
+
+impl Apart {
+    pub(crate) fn of(ends: &[i64], begins: &[i64]) -> Apart {
+        match begins.strip_prefix(ends) {
+            Some([]) => Apart::Nesting,
+            Some(_) => Apart::Beginning,
+            None => Apart::Entries,
+        }
+    }
+}
+
 impl MorphismError {
     /// The stable code of this kind of error.
     pub fn code(&self) -> &'static str {
@@ -242,6 +274,7 @@ impl MorphismError {
             MorphismError::Arity { .. } => "E0715",
             MorphismError::Syntax { .. } => "E0716",
             MorphismError::Table { .. } => "E0717",
+            MorphismError::Undivided { .. } => "E0718",
             MorphismError::Layout(error) => error.code(),
         }
     }

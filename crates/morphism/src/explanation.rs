@@ -11,5 +11,5 @@ tilewright_layout::error_pages! {
     pub fn explanation in "error.rs":
         "E0701" "E0702" "E0703" "E0704" "E0705" "E0706" "E0707" "E0708"
         "E0709" "E0710" "E0711" "E0712" "E0713" "E0714" "E0715" "E0716"
-        "E0717"
+        "E0717" "E0718"
 }

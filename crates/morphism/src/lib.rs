@@ -19,6 +19,7 @@
 //! | [`Class`] | why a composite exists: by refinement, or why else | decided on every pair that composes |
 //! | [`Fact`], [`Ref`] | factorisations of the entries of a tuple, flat or nested | categories; flattening is a functor |
 //! | [`Span`], [`Cospan`] | refine, then move; move, then join | compose by pullback and pushforward, strictly associative |
+//! | [`AmbientMorphism`] | entries sent together where their product divides | a category; Tuple and the refinements are subcategories |
 //! | [`operad`] | substitution of profiles | associative, with the single leaf as unit |
 //!
 //! # Layouts and morphisms
@@ -53,6 +54,7 @@
 
 extern crate alloc;
 
+mod ambient;
 mod classify;
 mod complement;
 mod compose;
@@ -75,9 +77,10 @@ mod standard;
 mod text;
 mod tuple;
 
+pub use ambient::AmbientMorphism;
 pub use classify::{Class, classify};
 pub use compose::{WorkedComposition, compose_by_refinement, weak_composite};
-pub use error::{Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
+pub use error::{Apart, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
 pub use explanation::explanation;
 pub use fact::Fact;
 pub use grafting::Ref;

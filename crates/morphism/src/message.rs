@@ -7,7 +7,7 @@ use core::fmt;
 
 use tilewright_layout::Refusal;
 
-use crate::error::{Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
+use crate::error::{Apart, Misfit, MorphismError, NoMutualRefinement, NotARefinement, NotTractable, Part, Side};
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,7 +130,7 @@ impl fmt::Display for MorphismError {
             MorphismError::NotPositive { what, entry, value } => {
                 write!(f, "entry {} of {what} is {value}, and entries are positive", entry + 1)
             }
-            MorphismError::NotComposable { op, ends, begins } => {
+            MorphismError::NotComposable { op, ends, begins, .. } => {
                 write!(f, "{op}: the first morphism ends at {ends}, and the next would begin at {begins}")
             }
             MorphismError::NotTractable(found) => found.fmt(f),
@@ -161,6 +161,13 @@ impl fmt::Display for MorphismError {
             MorphismError::NotIsomorphism { entry, side: Side::Codomain } => {
                 write!(f, "entry {} of the codomain is not hit, so there is no inverse", entry + 1)
             }
+            MorphismError::Undivided { target, entry, product } => {
+                write!(
+                    f,
+                    "the product {product} of what is sent to entry {} does not divide it: it is {entry}",
+                    target + 1
+                )
+            }
             MorphismError::Arity { op, places, parts } => write!(f, "{op}: {parts} parts for {places} places"),
             MorphismError::Syntax { at, expected } => write!(f, "at byte {at}: expected {expected}"),
             MorphismError::Table { size, limit } => {
@@ -186,7 +193,16 @@ impl MorphismError {
                 "an entry is sent to an equal one; refine one side first where they are not"
             }
             MorphismError::NotPositive { .. } => "give a positive number",
-            MorphismError::NotComposable { .. } => "refine both ends by their mutual refinement first",
+            MorphismError::NotComposable { apart, .. } => match apart {
+                Apart::Nesting => "the entries are the same and nest differently: flatten both",
+                Apart::Beginning => {
+                    "the first ends at the beginning of where the next begins: `inclusion(S, T)` leads from one to the other, and \
+                     `weak_composite(g, f)` does it all"
+                }
+                Apart::Entries => {
+                    "refine both by the mutual refinement of where they meet, as `weak_composite(g, f)` does"
+                }
+            },
             MorphismError::NotTractable(_) => {
                 "the algebra composes, divides and inverts it all the same; it only has no diagram"
             }
@@ -197,6 +213,7 @@ impl MorphismError {
             MorphismError::NoSuchEntry { .. } => "name entries that exist, in increasing order",
             MorphismError::Lost { .. } => "keep every entry of the codomain that is hit",
             MorphismError::NotIsomorphism { .. } => "only a permutation of the entries has an inverse",
+            MorphismError::Undivided { .. } => "send one of them elsewhere, or to the base point",
             MorphismError::Arity { .. } => "give one part for each place",
             MorphismError::Syntax { .. } => "a morphism is written `(4,5) -> (4,16,5) : (1,3)`",
             MorphismError::Table { .. } => "evaluate single indices",

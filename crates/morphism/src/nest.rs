@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Profile, Tree};
 
-use crate::error::MorphismError;
+use crate::error::{Apart, MorphismError};
 use crate::pointed::PointedMap;
 use crate::tuple::{Entries, TupleMorphism};
 
@@ -194,6 +194,40 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
+    /// Whether this divides `whole`: it ends, nesting included, where `whole` begins, and sends no entry to the base point. Then
+    /// [`NestMorphism::logical_divide`] of `whole` by it exists.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let whole: NestMorphism = "(4,8) -> (8,4) : (2,1)".parse().unwrap();
+    /// let tile: NestMorphism = "(8) -> (4,8) : (2)".parse().unwrap();
+    /// assert!(tile.divides(&whole) && !whole.divides(&tile));
+    /// ```
+    pub fn divides(&self, whole: &NestMorphism) -> bool {
+        self.codomain == whole.domain
+            && self.flat.codomain() == whole.flat.domain()
+            && self.map().images().all(|image| image.is_some())
+    }
+
+    /// Whether the two are product admissible: `self` sends no entry to the base point, and `tile` ends at the flat tuple of the entries
+    /// that `self` does not hit. Then [`NestMorphism::logical_product`] of `self` and `tile` exists, unless its size is not representable.
+    ///
+    /// ```
+    /// use tilewright_morphism::NestMorphism;
+    ///
+    /// let f: NestMorphism = "(2,2) -> (2,3,2,5) : (1,3)".parse().unwrap();
+    /// let tile: NestMorphism = "5 -> (3,5) : 2".parse().unwrap();
+    /// assert!(f.is_product_admissible(&tile) && !tile.is_product_admissible(&f));
+    /// ```
+    pub fn is_product_admissible(&self, tile: &NestMorphism) -> bool {
+        let preimages = self.map().preimages();
+        let entries = self.flat.codomain().iter().zip(&preimages);
+        let free = entries.filter(|(_, preimage)| preimage.is_none()).map(|(extent, _)| extent);
+        let flat = !tile.codomain.is_leaf() && tile.codomain.depth() <= 1;
+        self.map().images().all(|image| image.is_some()) && flat && free.eq(tile.flat.codomain())
+    }
+
     /// Logical division: `self` after (`tile`, complement of `tile`), from the pair of their domains.
     ///
     /// Errors: `tile` does not end where `self` begins; it sends an entry to the base point; nested too deep.
@@ -268,7 +302,8 @@ impl NestMorphism {
 /// Two nested morphisms that do not meet.
 fn not_composable(op: &'static str, ends: &Tree<i64>, begins: &Tree<i64>) -> MorphismError {
     use alloc::string::ToString;
-    MorphismError::NotComposable { op, ends: ends.to_string().into(), begins: begins.to_string().into() }
+    let apart = Apart::of(ends.leaves(), begins.leaves());
+    MorphismError::NotComposable { op, ends: ends.to_string().into(), begins: begins.to_string().into(), apart }
 }
 
 /// The tree with these leaves, of which there are as many as the profile has.

@@ -11,7 +11,7 @@ use core::fmt;
 
 use tilewright_layout::{Path, Profile, Tree};
 
-use crate::error::{Misfit, MorphismError, NotARefinement};
+use crate::error::{Apart, Misfit, MorphismError, NotARefinement};
 use crate::tuple::{positive, size};
 
 /// A nested tuple and one that refines it.
@@ -126,7 +126,8 @@ impl Refinement {
     pub fn compose(&self, finer: &Refinement) -> Result<Refinement, MorphismError> {
         if finer.coarse != self.fine {
             let (ends, begins) = (finer.coarse.to_string().into(), self.fine.to_string().into());
-            return Err(MorphismError::NotComposable { op: "compose", ends, begins });
+            let apart = Apart::of(finer.coarse.leaves(), self.fine.leaves());
+            return Err(MorphismError::NotComposable { op: "compose", ends, begins, apart });
         }
         Refinement::new(&finer.fine, &self.coarse)
     }

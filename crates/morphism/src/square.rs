@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use tilewright_layout::Tree;
 
-use crate::error::MorphismError;
+use crate::error::{Apart, MorphismError};
 use crate::nest::NestMorphism;
 use crate::pointed::{Images, PointedMap};
 use crate::refine::Refinement;
@@ -53,7 +53,9 @@ fn check(op: &'static str, tuple: &Tree<i64>, along: &Refinement) -> Result<(), 
     if along.coarse() == tuple {
         return Ok(());
     }
-    Err(MorphismError::NotComposable { op, ends: tuple.to_string().into(), begins: along.coarse().to_string().into() })
+    let apart = Apart::of(tuple.leaves(), along.coarse().leaves());
+    let (ends, begins) = (tuple.to_string().into(), along.coarse().to_string().into());
+    Err(MorphismError::NotComposable { op, ends, begins, apart })
 }
 
 impl NestMorphism {

@@ -12,7 +12,7 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
-use crate::error::{MorphismError, Side, overflow};
+use crate::error::{Apart, MorphismError, Side, overflow};
 use crate::pointed::{Images, PointedMap, known};
 
 /// The entries of a tuple. Codomains have about twice the entries of domains: the gaps of a layout are entries too.
@@ -300,7 +300,7 @@ pub(crate) fn joined(left: &[i64], right: &[i64]) -> Entries {
 
 /// The error where the first tuple ends and the second begins.
 pub(crate) fn not_composable(op: &'static str, ends: &[i64], begins: &[i64]) -> MorphismError {
-    MorphismError::NotComposable { op, ends: text(ends), begins: text(begins) }
+    MorphismError::NotComposable { op, ends: text(ends), begins: text(begins), apart: Apart::of(ends, begins) }
 }
 
 /// A tuple as text.

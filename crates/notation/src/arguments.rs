@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use tilewright_atoms::AtomError;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Xor};
 
@@ -25,6 +26,8 @@ pub(crate) enum Fault {
     Refused(LayoutError),
     /// An operation on morphisms refused.
     Morphism(MorphismError),
+    /// An instruction or a tiling of one refused.
+    Atom(AtomError),
     /// One argument is wrong on its own account; the error is about it.
     At(usize, LayoutError),
     /// One argument is of the wrong kind.

@@ -210,6 +210,8 @@ pub(crate) struct Program {
     pub(crate) children: Vec<NodeId>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) parameters: Vec<Parameter>,
+    /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, the roots ascending.
+    pub(crate) keywords: Vec<(NodeId, Name)>,
 }
 
 impl Program {
@@ -218,6 +220,7 @@ impl Program {
         self.children.clear();
         self.statements.clear();
         self.parameters.clear();
+        self.keywords.clear();
     }
 
     pub(crate) fn node(&self, id: NodeId) -> Node {
@@ -258,6 +261,12 @@ impl Program {
     pub(crate) fn unknown_names(&self) -> impl Iterator<Item = Range<usize>> {
         let unknown = self.items.iter().filter(|item| item.node == Node::Unknown);
         unknown.map(|item| item.start as usize..item.end as usize)
+    }
+
+    /// The name by which an argument is given, if it is given by one.
+    pub(crate) fn keyword(&self, argument: NodeId) -> Option<Name> {
+        let at = self.keywords.binary_search_by_key(&argument, |(root, _)| *root).ok()?;
+        self.keywords.get(at).map(|(_, name)| *name)
     }
 
     pub(crate) fn list(&self, list: List) -> &[NodeId] {

@@ -5,11 +5,12 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{LayoutError, Operand, Path};
+use tilewright_layout::{LayoutError, Operand, Path, Refusal};
 
 use crate::arguments::{Fault, is_map};
 use crate::ast::{Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
+use crate::reading::{single, symbol_coordinate};
 use crate::value::Value;
 
 /// The parties to an operation: where it stands, and its operands in the text and as values.
@@ -34,16 +35,20 @@ impl Operation<'_> {
     pub(crate) fn diagnose(&self, fault: Fault) -> Diagnostic {
         match fault {
             Fault::Refused(error) => self.refused(&error),
-            Fault::Morphism(error) => {
-                let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
-                let diagnostic = self.with_values(diagnostic, None);
-                match error.help() {
-                    Some(help) => diagnostic.help(help),
-                    None => diagnostic,
-                }
-            }
+            Fault::Morphism(error) => self.told(&error),
+            Fault::Atom(error) => self.told(&error),
             Fault::At(argument, error) => self.argument_refused(argument, &error),
             Fault::Kind { argument, wanted } => self.wrong_kind(argument, wanted),
+        }
+    }
+
+    /// A refusal that names no place in the operands.
+    fn told(&self, error: &dyn Refusal) -> Diagnostic {
+        let diagnostic = Diagnostic::new(error.code(), self.whole.clone(), error.to_string());
+        let diagnostic = self.with_values(diagnostic, None);
+        match error.help() {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
         }
     }
 
@@ -58,17 +63,40 @@ impl Operation<'_> {
         } else {
             format!("{}: argument {} must be {wanted}, not {found}", self.function, argument + 1)
         };
-        let written =
-            matches!(self.operands.get(argument).map(|id| self.program.node(*id)), Some(node) if literal(node));
+        let written = self.operands.get(argument).is_some_and(|id| self.written(argument, *id));
         let error = Diagnostic::new("E0208", span.clone(), which);
         let error = match value {
             Some(value) if !written => error.label(span, format!("this is {value}")),
             _ => error.label(span, format!("expected {wanted}")),
         };
+        if let Some(help) = self.rewritten(argument) {
+            return error.help(help);
+        }
         match crate::functions::find(self.function) {
             Some(function) => error.help(format!("{}: {}", function.signature, function.summary)),
             None => error,
         }
+    }
+
+    /// How an argument of the wrong kind was probably meant.
+    fn rewritten(&self, argument: usize) -> Option<String> {
+        match (self.function, self.values) {
+            // As some documents write it.
+            ("slice" | "dice" | "slice_and_offset" | "domain_offset", [coord, map])
+                if is_map(map) && symbol_coordinate(coord).is_some() =>
+            {
+                return Some(format!("the layout comes first: {}(A, c)", self.function));
+            }
+            _ => {}
+        }
+        // `(4,8:8,1)` is a list of 4, 8:8 and 1.
+        let Some(Value::List(items)) = self.values.get(argument) else { return None };
+        let pairs = items.iter().filter(|item| matches!(item, Value::Layout(_) | Value::SymbolLayout(_))).count();
+        let numbers = items.iter().filter(|item| single(item).is_some()).count();
+        (pairs == 1 && numbers + 1 == items.len() && numbers > 0).then(|| {
+            let list = short(&Value::List(items.clone())).unwrap_or_default();
+            format!("{list} is a list of {} values; a layout of several modes is (4,8):(8,1)", items.len())
+        })
     }
 
     fn refused(&self, error: &LayoutError) -> Diagnostic {
@@ -156,7 +184,7 @@ impl Operation<'_> {
         let span = culprit.unwrap_or(whole);
         let mut diagnostic = base(error, span.clone());
         let text = match (self.values.get(operand).and_then(short), exact) {
-            (Some(value), false) if !literal(self.program.node(id)) => format!("{} is {value}", self.letter(operand)),
+            (Some(value), false) if !self.written(operand, id) => format!("{} is {value}", self.letter(operand)),
             _ => label(error),
         };
         diagnostic = diagnostic.label(span, text);
@@ -187,7 +215,7 @@ impl Operation<'_> {
         }
         for (position, (id, value)) in self.operands.iter().zip(self.values).enumerate() {
             let span = self.program.span(*id);
-            if told == Some(position) || literal(self.program.node(*id)) || diagnostic.span == span {
+            if told == Some(position) || self.written(position, *id) || diagnostic.span == span {
                 continue;
             }
             if let (true, Some(text)) = (is_map(value), short(value)) {
@@ -195,6 +223,15 @@ impl Operation<'_> {
             }
         }
         diagnostic
+    }
+
+    /// Whether an operand is written out, so that its value need not be shown. A name that nothing is bound to stands for itself.
+    fn written(&self, operand: usize, id: NodeId) -> bool {
+        match self.program.node(id) {
+            Node::Unknown => matches!(self.values.get(operand), Some(Value::Symbol(_))),
+            Node::Name | Node::Call { .. } | Node::Apply { .. } | Node::Index { .. } | Node::Compose { .. } => false,
+            _ => true,
+        }
     }
 
     fn letter(&self, operand: usize) -> &'static str {
@@ -253,11 +290,6 @@ fn short(value: &Value) -> Option<String> {
 pub(crate) fn with_article(kind: &str) -> String {
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     format!("{article} {kind}")
-}
-
-/// Whether the node is written out, so that its value need not be shown.
-fn literal(node: Node) -> bool {
-    !matches!(node, Node::Name | Node::Call { .. } | Node::Apply { .. } | Node::Index { .. } | Node::Compose { .. })
 }
 
 /// Where the mode at `path` stands in the text of a node; nothing when the node is not written out that far.

@@ -3,6 +3,7 @@
 //! Law: a program's value is that of its last statement, its names bound in order; an operation that the algebra refuses is
 //! a [`Diagnostic`] that points at the operand, and within a written operand at the mode, that is to blame.
 
+mod keywords;
 mod literals;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
 use crate::parse::{KEYWORDS, parse};
 use crate::reading::{single, symbol_coordinate, symbol_tree};
+use crate::spellings;
 use crate::value::{Value, tuple_of};
 
 /// The names that programs have bound.
@@ -269,13 +271,26 @@ impl<'a> Evaluator<'a> {
         if values.len() < function.least || values.len() > function.most {
             return Err(self.wrong_arity(id, name, function, operands));
         }
+        if operands.iter().any(|operand| self.program.keyword(*operand).is_some()) {
+            let places = self.placed(function, operands)?;
+            let values: Vec<Value> = places.iter().filter_map(|place| values.get(*place).cloned()).collect();
+            let operands: Vec<NodeId> = places.iter().filter_map(|place| operands.get(*place).copied()).collect();
+            return self.run(function, id, &operands, &values);
+        }
+        self.run(function, id, operands, values)
+    }
+
+    /// A function of arguments that stand in its order.
+    fn run(&self, function: &functions::Function, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let run = match values.first() {
             Some(Value::Morphism(_)) => functions::of_morphism(function.name).unwrap_or(function.run),
             Some(Value::Linear(_)) => functions::of_linear(function.name).unwrap_or(function.run),
             _ => function.run,
         };
-        run(Arguments { function: function.name, values })
-            .map_err(|fault| self.operation(function.name, id, operands, values).diagnose(fault))
+        run(Arguments { function: function.name, values }).map_err(|fault| {
+            let diagnostic = self.operation(function.name, id, operands, values).diagnose(fault);
+            self.with_unbound(diagnostic, operands, values)
+        })
     }
 
     #[cold]
@@ -285,10 +300,30 @@ impl<'a> Evaluator<'a> {
         if bound {
             return error.help(format!("'{}' is a value; only functions are called with '.'", excerpt(text)));
         }
+        if let Some(ours) = spellings::ours(text) {
+            return error.help(ours);
+        }
         let names = functions::functions().iter().map(|function| function.name).chain(self.env.names());
         match nearest(text, names, 1).first() {
             Some(near) => error.help(format!("did you mean '{near}'?")),
             None => error.help("'tilewright functions' lists them"),
+        }
+    }
+
+    /// A refusal of an operation, with the bound name that an operand to which nothing is bound may be a misspelling of.
+    #[cold]
+    fn with_unbound(&self, diagnostic: Diagnostic, operands: &[NodeId], values: &[Value]) -> Diagnostic {
+        let unbound = operands.iter().zip(values).find_map(|(operand, value)| {
+            let text = self.text(self.program.span(*operand));
+            let number = matches!(value, Value::Symbol(_)) && !self.env.values.contains_key(text);
+            (self.program.node(*operand) == Node::Unknown && number).then_some(text)
+        });
+        match unbound.and_then(|text| Some((text, *nearest(text, self.env.names(), 1).first()?))) {
+            Some((text, near)) => diagnostic.help(format!(
+                "nothing is bound to '{}', so it is a number known at launch; did you mean '{near}'?",
+                excerpt(text)
+            )),
+            None => diagnostic,
         }
     }
 
@@ -319,6 +354,11 @@ impl<'a> Evaluator<'a> {
         let (Some((map, rest)), Some(target)) = (values.split_first(), operands.first().copied()) else {
             return Ok(Value::Bool(false));
         };
+        if let Some(name) = operands.iter().skip(1).find_map(|operand| self.program.keyword(*operand)) {
+            return Err(Diagnostic::new("E0207", name.span(), "the indices of a coordinate have no names")
+                .label(name.span(), "a name")
+                .help("write A(2,3); arguments are given by name to functions, as in size(A, mode=[0])"));
+        }
         if rest.is_empty() {
             return Err(Diagnostic::new("E0207", span.clone(), "a map is applied to a coordinate, and none is given")
                 .label(span, "no coordinate")
@@ -385,14 +425,17 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// `a o b o c`, from the left. A swizzle, an offset and a layout, or two layouts with an offset between them, are a
-    /// composed layout; any other `a o b` is a composition.
+    /// `a o b o c`, from the left. A number or a tuple between two `o` is the offset of a composed layout: `a o offset o b`. Any other
+    /// `a o b` is a composition.
     fn compose(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let step = |operands: &[NodeId], values: &[Value]| {
             let arguments = Arguments { function: "composition", values };
             let value =
                 if values.len() == 3 { functions::composed(arguments, 1, 2) } else { functions::compose(arguments) };
-            value.map_err(|fault| self.operation("composition", id, operands, values).diagnose(fault))
+            value.map_err(|fault| {
+                let diagnostic = self.operation("composition", id, operands, values).diagnose(fault);
+                self.with_unbound(diagnostic, operands, values)
+            })
         };
         if values.len() == 2 {
             return step(operands, values);
@@ -409,9 +452,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut left = left.clone();
         while !values.is_empty() {
-            let offset_between = values.len() > 1
-                && matches!(left, Value::Layout(_) | Value::SymbolLayout(_) | Value::Swizzle(_) | Value::Matrix(_))
-                && values.first().is_some_and(|value| symbol_tree(value).is_some());
+            let offset_between = values.len() > 1 && values.first().is_some_and(|value| symbol_tree(value).is_some());
             let taken = if offset_between { 2 } else { 1 };
             let (now, later) = values.split_at(taken);
             let (nodes, others) = operands.split_at(taken.min(operands.len()));

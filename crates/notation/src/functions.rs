@@ -9,9 +9,12 @@ mod comparing;
 mod coordinates;
 mod linear;
 mod making;
+mod morphism_predicates;
 mod morphisms;
 mod numbers;
+mod partitions;
 mod predicates;
+mod spans;
 mod structure;
 mod threads;
 mod tiling;
@@ -29,6 +32,7 @@ use crate::value::Value;
 pub(crate) use algebra::{chained, compose, composed};
 pub(crate) use linear::of_linear;
 pub(crate) use morphisms::of_morphism;
+pub(crate) use numbers::{Unfit, quotient};
 pub(crate) use structure::get;
 
 /// No upper limit on the number of arguments.
@@ -79,12 +83,15 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         algebra::FUNCTIONS,
         tiling::FUNCTIONS,
         threads::FUNCTIONS,
+        partitions::FUNCTIONS,
         bits::FUNCTIONS,
         linear::FUNCTIONS,
         numbers::FUNCTIONS,
         comparing::FUNCTIONS,
         predicates::FUNCTIONS,
         morphisms::FUNCTIONS,
+        morphism_predicates::FUNCTIONS,
+        spans::FUNCTIONS,
     ]
     .concat()
 });

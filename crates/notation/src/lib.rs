@@ -30,6 +30,7 @@ mod kinds;
 mod lex;
 mod parse;
 mod reading;
+mod spellings;
 mod substitute;
 mod value;
 

@@ -5,23 +5,30 @@
 //! statement := [ [ 'let' ] name '=' ] chain
 //! chain   := postfix { ('o' | '∘') postfix }
 //! postfix := ( sum | morphism ) { ':' sum | '(' args ')' | '[' chain ']' | '.' name '(' args ')' }
+//! args    := [ arg { ',' arg } [ ',' ] ]
+//! arg     := chain | name '=' ( chain | '[' chain { ',' chain } [ ',' ] ']' )
 //! morphism := sum '->' sum ':' images               images are places counted from 1, '*' for the base point, nested like the domain
 //! sum     := [ '-' ] term { ('+' | '-') term }
 //! term    := step { ('*' | '/' | '%') step }
 //! step    := atom [ '@' integer { '@' integer } ]
-//! atom    := integer | '_' | 'true' | 'false' | name [ '(' args ')' ] | tuple | tiler | swizzle | matrix | '^' integer
+//! atom    := integer | '_' | 'None' | 'true' | 'false' | name [ '(' args ')' ] | tuple | tiler | swizzle | matrix | '^' integer
 //!          | name facts | '?' [ facts ] | ('floor' | 'ceil' | 'trunc') '(' term ')'
 //! facts   := '{' { ('div' | 'min' | 'max') '=' integer | 'int' | 'i8' | 'i16' | 'i32' | 'i64' | ',' } '}'
 //! tuple   := '(' [ chain { ',' chain } [ ',' ] ] ')'
 //! tiler   := '[' [ chain { ';' chain } ] ']' | '<' [ chain { ',' chain } ] '>'
 //! matrix  := 'F2<' integer '>[' [ integer { ',' integer } ] ']'
-//! swizzle := ('S' | 'Sw') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
+//! swizzle := ('S' | 'Sw' | 'Swizzle') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
 //! ```
+//!
+//! A name that nothing is bound to is a number that becomes known at launch, wherever a number may stand: as a value, in a tuple, beside
+//! `:`, in arithmetic, as an argument, and as the offset between two `o`. Elsewhere it must be bound: in `A(2)`, `A[0]`,
+//! `A.size()` and at the ends of `A o B`.
 //!
 //! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a name may:
 //! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
 
 mod incomplete;
+mod keywords;
 mod linear;
 mod morphisms;
 mod numbers;
@@ -45,7 +52,7 @@ pub const MAX_PROGRAM: usize = 1 << 20;
 pub const MAX_TEXT: usize = 1 << 26;
 
 /// Words that are part of the language.
-pub(crate) const KEYWORDS: [&str; 4] = ["o", "let", "true", "false"];
+pub(crate) const KEYWORDS: [&str; 5] = ["o", "let", "true", "false", "None"];
 
 /// Parses `source` into `program`, whose earlier contents are dropped.
 pub(crate) fn parse(source: &str, program: &mut Program) -> Result<(), Fail> {
@@ -165,8 +172,14 @@ impl<'a> Parser<'a, '_> {
             kind => {
                 let error = Diagnostic::new("E0201", span.clone(), format!("expected {expected}, found {found}"))
                     .label(span, format!("expected {expected}"));
-                match kind {
-                    Kind::Less => error.help("a swizzle is S<bits,base,shift>; a tiler is [a;b] or <a,b>"),
+                match (kind, self.brackets.last().map(|open| open.kind)) {
+                    (Kind::Less, _) => error.help("a swizzle is S<bits,base,shift>; a tiler is [a;b] or <a,b>"),
+                    (Kind::Comma, Some(Kind::OpenSquare)) => {
+                        error.help("a tuple is written (4,8); a tiler, which tiles each mode by one of its items, is [4;8] or <4,8>")
+                    }
+                    (Kind::Slash, _) => {
+                        error.help("a quotient rounded down is floor(a/b), of tuples floor_div(a, b); ceil(a/b) rounds up")
+                    }
                     _ => error,
                 }
             }
@@ -307,7 +320,9 @@ impl<'a> Parser<'a, '_> {
                 return self.unexpected("'='").fail();
             }
         }
-        Ok(Statement { name, value: self.chain()? })
+        let value = self.chain()?;
+        self.may_be_parameter(value);
+        Ok(Statement { name, value })
     }
 
     fn at_circle(&self) -> bool {
@@ -330,6 +345,12 @@ impl<'a> Parser<'a, '_> {
             self.skip_lines()?;
             let next = self.postfix()?;
             self.pending.push(next);
+        }
+        // Between two `o` an offset may stand.
+        for position in mark + 1..self.pending.len().saturating_sub(1) {
+            if let Some(id) = self.pending.get(position).copied() {
+                self.may_be_parameter(id);
+            }
         }
         let (items, height) = self.finish_list(mark);
         self.push(Node::Compose { items }, self.start(first)..self.end, height)
@@ -356,7 +377,6 @@ impl<'a> Parser<'a, '_> {
                 Kind::Open => {
                     let mark = self.pending.len();
                     self.arguments()?;
-                    self.may_be_parameters(mark);
                     let (arguments, height) = self.finish_list(mark);
                     let height = height.max(self.height(target) + 1);
                     target = self.push(Node::Apply { target, arguments }, start..self.end, height)?;
@@ -388,12 +408,6 @@ impl<'a> Parser<'a, '_> {
                 _ => return Ok(target),
             }
         }
-    }
-
-    /// `'(' [ chain { ',' chain } ] ')'`, pushed onto the pending list.
-    fn arguments(&mut self) -> Result<bool, Fail> {
-        self.open()?;
-        self.items(Kind::Comma, Kind::Close, "',' or ')'")
     }
 
     /// Items up to the closing bracket; says whether a separator stands before it.
@@ -489,8 +503,9 @@ impl<'a> Parser<'a, '_> {
         let token = self.advance()?;
         let text = self.text(token);
         match text {
+            "None" => return self.push(Node::Underscore, token.span(), 1),
             "true" | "false" => return self.push(Node::Bool(text == "true"), token.span(), 1),
-            "S" | "Sw" if self.now.kind == Kind::Less => return self.swizzle(token.start),
+            "S" | "Sw" | "Swizzle" if self.now.kind == Kind::Less => return self.swizzle(token.start),
             "F2" if self.now.kind == Kind::Less => return self.matrix(token.start),
             "o" | "let" => {
                 return Diagnostic::new("E0201", token.span(), format!("expected a value, found the word '{text}'"))
@@ -513,10 +528,6 @@ impl<'a> Parser<'a, '_> {
             Kind::Open => {
                 let mark = self.pending.len();
                 self.arguments()?;
-                if crate::functions::find(text).is_none() {
-                    // What is called is a value, and its arguments are indices.
-                    self.may_be_parameters(mark);
-                }
                 let (arguments, height) = self.finish_list(mark);
                 let name = Name { start: token.start as u32, end: token.end as u32 };
                 self.push(Node::Call { name, arguments }, token.start..self.end, height)

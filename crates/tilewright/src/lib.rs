@@ -73,6 +73,7 @@
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a writer of PTX.
 //! * [`kernels`]: kernels planned from layouts.
+//! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
@@ -91,6 +92,7 @@ pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
 pub use tilewright_kernel as kernel;
 pub use tilewright_kernels as kernels;
+pub use tilewright_gpu as gpu;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;

@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, Stride, Tree, Truth, idx2crd};
+use tilewright_layout::{Composed, Extent, Layout, LayoutError, MAX_IMAGE, OuterMap, Stride, Tree, Truth, idx2crd};
 
 use super::{At, Verdict, open};
 
@@ -96,6 +96,9 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
 
 /// Whether two maps, swizzled or otherwise composed, are the same function of an index; then, the coalesced form of the first.
 ///
+/// Functions are what is compared, here as everywhere: that two swizzles are one, and that broadcasts do not count, are questions of their
+/// own, [`identical_composed`] and [`equal_composed_without_broadcast`].
+///
 /// Where both are linear over bits the first index at which they differ is 0 or a power of two; otherwise the first [`MAX_IMAGE`] indices are
 /// walked. Not decided: as [`Composed::equivalent`]; they differ, and do so only after that many.
 ///
@@ -116,6 +119,97 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
 /// ```
 pub fn equal_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Difference> {
     decide_composed(a, b).into()
+}
+
+/// Why two maps are not identical.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Distinct {
+    /// They are different functions.
+    Function(Difference),
+    /// They are one function, and what permutes the offsets is not the same.
+    Swizzle {
+        /// What the first is seen through; none where nothing permutes its offsets.
+        first: Option<OuterMap>,
+        /// The same of the second.
+        second: Option<OuterMap>,
+    },
+    /// They are one function, seen through one map, which begins at other offsets.
+    Offset {
+        /// The offset before the map of the first, and of the second.
+        offsets: (i64, i64),
+    },
+}
+
+impl fmt::Display for Distinct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let through =
+            |outer: &Option<OuterMap>| outer.as_ref().map_or_else(|| "no swizzle".into(), ToString::to_string);
+        match self {
+            Distinct::Function(difference) => difference.fmt(f),
+            Distinct::Swizzle { first, second } => {
+                write!(f, "they are one function, through {} and through {}", through(first), through(second))
+            }
+            Distinct::Offset { offsets: (a, b) } => {
+                write!(f, "they are one function, from offset {a} and from offset {b} on")
+            }
+        }
+    }
+}
+
+/// Whether two maps are [`equal_composed`] and are also written so: the same swizzle or other map, after the same offset. A swizzle of
+/// no bits is none.
+///
+/// Two swizzles that differ only in bits that no offset has are one function, which is what a verifier asks by default. A pass that
+/// keeps the swizzle as a part of a type, as [`Candidate`](crate::Candidate) does, asks this. Not decided: as [`equal_composed`].
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Composed;
+///
+/// let map = |text: &str| text.parse::<Composed>().unwrap();
+/// let (a, b) = (map("S<3,4,3> o 0 o 8:1"), map("S<2,4,3> o 0 o 8:1"));
+/// assert!(verify::equal_composed(&a, &b).holds());
+/// assert_eq!(
+///     verify::identical_composed(&a, &b).to_string(),
+///     "fails: they are one function, through S<3,4,3> and through S<2,4,3>"
+/// );
+/// assert!(verify::identical_composed(&a, &map("S<3,4,3> o 0 o (2,4):(1,2)")).holds());
+/// ```
+pub fn identical_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Distinct> {
+    let through = |map: &Composed| match map.outer() {
+        OuterMap::Swizzle(swizzle) if swizzle.is_identity() => None,
+        outer => Some(outer.clone()),
+    };
+    match equal_composed(a, b) {
+        Verdict::Fails(difference) => Verdict::Fails(Distinct::Function(difference)),
+        Verdict::Undecided(error) => Verdict::Undecided(error),
+        Verdict::Holds(_) if through(a) != through(b) => {
+            Verdict::Fails(Distinct::Swizzle { first: through(a), second: through(b) })
+        }
+        Verdict::Holds(_) if a.offset() != b.offset() => {
+            Verdict::Fails(Distinct::Offset { offsets: (*a.offset(), *b.offset()) })
+        }
+        Verdict::Holds(form) => Verdict::Holds(form),
+    }
+}
+
+/// Whether two maps, swizzled or otherwise composed, reach the same offsets in the same order once what only repeats offsets is left
+/// out: [`equal_composed`] after [`Composed::filter`], as [`equal_without_broadcast`] for layouts.
+///
+/// ```
+/// use tilewright_compiler::verify;
+/// use tilewright_layout::Composed;
+///
+/// let map = |text: &str| text.parse::<Composed>().unwrap();
+/// let (a, b) = (map("S<1,0,2> o 0 o (8,3):(1,0)"), map("S<1,0,2> o 0 o (2,4,5):(1,2,0)"));
+/// assert!(verify::equal_composed(&a, &b).fails());
+/// assert!(verify::equal_composed_without_broadcast(&a, &b).holds());
+/// ```
+pub fn equal_composed_without_broadcast(a: &Composed, b: &Composed) -> Verdict<Composed, Difference> {
+    match (a.filter(), b.filter()) {
+        (Ok(a), Ok(b)) => equal_composed(&a, &b),
+        (Err(error), _) | (_, Err(error)) => Verdict::Undecided(error),
+    }
 }
 
 fn decide_composed(a: &Composed, b: &Composed) -> Result<Result<Composed, Difference>, LayoutError> {

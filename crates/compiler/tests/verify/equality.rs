@@ -179,3 +179,32 @@ fn equality_without_broadcast() {
     }
     assert!(equal > 100, "{equal}");
 }
+
+/// Equality is that of functions; the identity of swizzles and blindness to broadcasts are asked for by name.
+#[test]
+fn swizzles_and_broadcasts_count_where_they_are_asked_for() {
+    let swizzles = ["S<0,4,3>", "S<2,4,3>", "S<3,4,3>", "S<1,0,2>", "S<1,0,-2>", "8:1", "F2<4>[1,2,4,8]"];
+    let layouts = ["8:1", "(2,4):(1,2)", "(4,4):(1,4)", "(8,2):(1,0)"];
+    let maps: Vec<Composed> = swizzles
+        .iter()
+        .flat_map(|swizzle| layouts.iter().map(move |layout| format!("{swizzle} o 0 o {layout}").parse().unwrap()))
+        .collect();
+    let mut counts = [0; 4];
+    for a in &maps {
+        for b in &maps {
+            let table = |map: &Composed| (0..map.size()).map(|i| map.eval(&i).unwrap()).collect::<Vec<_>>();
+            let (same, none) = (table(a) == table(b), |map: &Composed| map.outer().to_string().starts_with("S<0,"));
+            let alike = a.outer() == b.outer() || none(a) && none(b);
+            assert_eq!(verify::equal_composed(a, b).holds(), same, "{a}, {b}");
+            assert_eq!(verify::identical_composed(a, b).holds(), same && alike, "{a}, {b}");
+            counts[0] += usize::from(same && !alike);
+            counts[1] += usize::from(same && alike && a != b);
+            // A map without its repeats: each offset of an inner stride 0 once.
+            let blind = verify::equal_composed_without_broadcast(a, b);
+            counts[2] += usize::from(blind.holds() && !same);
+            counts[3] += usize::from(blind.fails());
+            assert!(!same || blind.holds(), "{a}, {b}");
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 5), "{counts:?}");
+}

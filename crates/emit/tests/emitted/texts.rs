@@ -191,3 +191,22 @@ fn many_leaves_are_refused() {
     assert_eq!(value(&layout, &Place::leaves()).unwrap_err().code(), "E0307");
     assert_eq!(value(&layout, &Place::index()).unwrap().expression(Style::new(Language::C)).unwrap(), "0");
 }
+
+/// A coordinate that the value does not depend on is an argument of the function all the same, and must fit as the others.
+#[test]
+fn coordinates_that_are_not_used_must_fit() {
+    let style = Style::new(Language::C).with_integer(Integer::I32);
+    for (layout, fits) in [
+        ("(4*K{div=64,max=2147483584}):(0)", false),
+        ("(4*K{div=64,max=536870848}):(0)", true),
+        ("(K{max=2147483647},8):(0,1)", true),
+        ("(4294967296,8):(0,1)", false),
+    ] {
+        let computed = value(&symbolic(layout), &Place::modes()).unwrap();
+        match computed.function("f", style) {
+            Ok(text) => assert!(fits, "{layout}: {text}"),
+            Err(error) => assert!(!fits && error.code() == "E0304", "{layout}: {error}"),
+        }
+        assert!(computed.function("f", Style::new(Language::C)).is_ok());
+    }
+}

@@ -23,6 +23,16 @@ impl fmt::Display for SetupError {
 
 impl Error for SetupError {}
 
+impl tilewright_layout::Refusal for SetupError {
+    fn code(&self) -> &'static str {
+        SetupError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        None
+    }
+}
+
 impl fmt::Display for Thread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.block;

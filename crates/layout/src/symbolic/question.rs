@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::expression::Expr;
 use super::parameter::Parameter;
-use super::polynomial::{self, Atom, Term};
+use super::polynomial::{self, Atom, Made, Operation, Term};
 use super::values::Symbolic;
 use crate::refusal::evidence::{Condition, Question};
 use crate::value::number::{Extent, gcd, lcm};
@@ -51,10 +51,17 @@ fn multiple(divisor: &Expr, expr: &Expr) -> Option<Parameter> {
 fn bound(expr: &Expr) -> Option<Parameter> {
     let terms = expr.terms();
     terms.iter().enumerate().find_map(|(place, term)| {
-        let [Atom::Unit(parameter)] = term.monomial.as_slice() else { return None };
         let mut others: SmallVec<[Term; 2]> = terms.iter().cloned().collect();
         others.remove(place);
         let rest = Expr::from_terms(others);
+        let parameter = match term.monomial.as_slice() {
+            [Atom::Unit(parameter)] => parameter,
+            [Atom::Made(made)] if term.coefficient > 0 => {
+                return quotient_bound(made, rest.bounds().least()?, term.coefficient)
+                    .filter(|parameter| !rest.parameters().iter().any(|other| other.stands_for(parameter)));
+            }
+            _ => return None,
+        };
         // The bounds of what is left must not hide the same parameter.
         if rest.parameters().contains(parameter) {
             return None;
@@ -72,4 +79,16 @@ fn bound(expr: &Expr) -> Option<Parameter> {
         };
         Some(parameter.with_facts(narrowed.ok()?))
     })
+}
+
+/// A parameter with a bound, with which a quotient, so many times, makes up for what is below zero.
+fn quotient_bound(made: &Made, least: i64, coefficient: i64) -> Option<Parameter> {
+    let missing = least.checked_neg().filter(|missing| *missing > 0)?;
+    let up = missing.checked_add(coefficient - 1)? / coefficient;
+    let divisor = made.right.known().filter(|divisor| *divisor > 0)?;
+    match made.operation {
+        // Both ways of rounding reach a positive number where the dividend reaches so many times the divisor.
+        Operation::Floor | Operation::Truncated => bound(&made.left.minus(&Expr::from(up.checked_mul(divisor)?))?),
+        Operation::Minimum => None,
+    }
 }

@@ -10,6 +10,9 @@
 //! a / (b0,b1,..)       = a / (b0*b1*..)
 //! ```
 //!
+//! `floor_div(a, b)` is the number of whole tiles `b` in `a`: the same with each quotient rounded down. What a number counts from the left is
+//! still used up as for `ceil_div`, `b/|a0|` rounded up: of a mode that is not used up the next one loses nothing.
+//!
 //! `shape_div` is the same where one of the two divides the other, and refuses elsewhere; its tuples have equal rank. A
 //! divisor that is not positive is refused everywhere (CuTe `ceil_div`, `round_up`, `shape_div`, `evenly_divides`).
 
@@ -24,6 +27,8 @@ use crate::value::tree::{Gatherer, Tree, TreeRef};
 enum Rule {
     /// Rounded up.
     Up,
+    /// Rounded down.
+    Down,
     /// Exact, one way or the other.
     Exact,
 }
@@ -32,6 +37,7 @@ impl Rule {
     fn op(self) -> &'static str {
         match self {
             Rule::Up => "ceil_div",
+            Rule::Down => "floor_div",
             Rule::Exact => "shape_div",
         }
     }
@@ -57,6 +63,28 @@ impl<N: Extent> Tree<N> {
     pub fn ceil_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
         let mut out = Gatherer::new();
         divide(self.as_ref(), divisor.as_ref(), Rule::Up, &mut out, &mut Path::new())?;
+        out.finish()
+    }
+
+    /// How many whole tiles of `divisor` there are in this, mode by mode.
+    ///
+    /// Errors: a divisor is not positive; `divisor` has more modes.
+    ///
+    /// ```
+    /// use tilewright_layout::Tree;
+    ///
+    /// let div = |a: &str, b: &str| {
+    ///     let (a, b): (Tree<i64>, Tree<i64>) = (a.parse().unwrap(), b.parse().unwrap());
+    ///     a.floor_div(&b).unwrap().to_string()
+    /// };
+    /// assert_eq!(div("(5,6,7)", "(4,4)"), "(1,1,7)");
+    /// assert_eq!(div("(4,5,6)", "40"), "(0,0,3)"); // 4 and 5 are used up, and 40/4/5 = 2
+    /// assert_eq!(div("100", "(4,6)"), "4");
+    /// assert_eq!(div("-5", "4"), "-2");
+    /// ```
+    pub fn floor_div(&self, divisor: &Tree<N>) -> Result<Tree<N>, LayoutError> {
+        let mut out = Gatherer::new();
+        divide(self.as_ref(), divisor.as_ref(), Rule::Down, &mut out, &mut Path::new())?;
         out.finish()
     }
 
@@ -139,6 +167,27 @@ fn quotient_up<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutErr
     quotient.ok_or_else(|| LayoutError::overflow(op))
 }
 
+/// `a / b` rounded down, for a positive `b`.
+fn quotient_down<N: Extent>(a: &N, b: &N, op: &'static str) -> Result<N, LayoutError> {
+    if !N::zero().less(b).proved() {
+        return Err(not_positive(op, "the divisor", b));
+    }
+    let quotient = match a.less(&N::zero()) {
+        Truth::Refuted => a.divide(b).map(|(quotient, _)| quotient),
+        // Division truncates, which below zero rounds up: by one where something is left.
+        Truth::Proved => match a.divide(b) {
+            Some((quotient, rest)) => match rest.is_zero() {
+                Truth::Proved => Some(quotient),
+                Truth::Refuted => quotient.minus(&N::one()),
+                Truth::Open => return Err(LayoutError::open(op, Condition::Divides, b, a)),
+            },
+            None => None,
+        },
+        Truth::Open => return Err(LayoutError::open(op, Condition::AtMost, &N::zero(), a)),
+    };
+    quotient.ok_or_else(|| LayoutError::overflow(op))
+}
+
 /// `a / b` where one divides the other.
 fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> Result<N, LayoutError> {
     if !N::zero().less(b).proved() {
@@ -163,6 +212,7 @@ fn quotient_exact<N: Extent>(a: &N, b: &N, op: &'static str, path: &[usize]) -> 
 fn quotient<N: Extent>(a: &N, b: &N, rule: Rule, path: &[usize]) -> Result<N, LayoutError> {
     match rule {
         Rule::Up => quotient_up(a, b, rule.op()),
+        Rule::Down => quotient_down(a, b, rule.op()),
         Rule::Exact => quotient_exact(a, b, rule.op(), path),
     }
 }
@@ -170,7 +220,8 @@ fn quotient<N: Extent>(a: &N, b: &N, rule: Rule, path: &[usize]) -> Result<N, La
 /// `a` divided by the product of `divisors`.
 fn by_product<N: Extent>(a: &N, divisors: &[N], rule: Rule, path: &[usize]) -> Result<N, LayoutError> {
     match rule {
-        // Rounding up once is rounding up at each step, which cannot overflow.
+        // Rounding once is rounding at each step, which cannot overflow.
+        Rule::Down => divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_down(&rest, divisor, rule.op())),
         Rule::Up => divisors.iter().try_fold(a.clone(), |rest, divisor| quotient_up(&rest, divisor, rule.op())),
         Rule::Exact => {
             if let Some(divisor) = divisors.iter().find(|divisor| !N::zero().less(divisor).proved()) {
@@ -239,7 +290,8 @@ fn divide_by<N: Extent>(
         divide_by(mode, rest.clone(), rule, out, path)?;
         // What the last mode leaves of the divisor is not asked for, and may not exist.
         if modes.peek().is_some() {
-            rest = by_product(&rest, mode.leaves, rule, path)?;
+            let used = if rule == Rule::Down { Rule::Up } else { rule };
+            rest = by_product(&rest, mode.leaves, used, path)?;
         }
         path.pop();
     }

@@ -1,5 +1,6 @@
 //! The categories of tuples: their laws, their correspondence with layouts, and the composites that refinement finds.
 
+mod ambient;
 mod categories;
 mod classes;
 mod composition;

@@ -10,6 +10,7 @@ use super::{Evaluated, Evaluator};
 use crate::arguments::{Fault, is_map};
 use crate::ast::{List, Name, NodeId, Operator};
 use crate::diagnostic::Diagnostic;
+use crate::functions::{Unfit, quotient};
 use crate::kinds::Step;
 use crate::reading::{
     number_tree, single, single_step, step_tiler_of, step_tree, symbol_tiler_of, symbol_tree, tiler_of, xor_tree,
@@ -119,18 +120,34 @@ impl Evaluator<'_> {
         let overflow = || self.refuse(id, LayoutError::Overflow { op: "arithmetic" });
         let (Some(left), Some(right)) = (values.first(), values.get(1)) else { return Ok(Value::Bool(false)) };
         if let (Some(a), Some(b)) = (single(left), single(right)) {
+            let toward_zero = |a: &Expr, b: &Expr| a.divide(b).map(|(quotient, _)| quotient);
+            let divided = |rounded: fn(&Expr, &Expr) -> Option<Expr>| match quotient(&a, &b, rounded) {
+                Ok(quotient) => Ok(Some(quotient)),
+                Err(Unfit::Overflow) => Ok(None),
+                Err(Unfit::Zero) => Err(self.zero_divisor(operands[1])),
+                Err(Unfit::Unsettled) => Err(fault(1, "a divisor whose sign is known, such as M{min=1}")),
+            };
             let result = match operator {
                 Operator::Plus => a.plus(&b),
                 Operator::Minus => a.minus(&b),
                 Operator::Times => a.times(&b),
-                _ if !Expr::zero().less(&b).proved() => return Err(fault(1, "a positive number")),
-                Operator::Floor => a.floor_div(&b),
-                Operator::Ceil => a.divide_up(&b),
+                Operator::Floor => divided(Expr::floor_div)?,
+                Operator::Ceil => divided(|a, b| match a.less(&Expr::zero()).proved() {
+                    // Below zero, toward zero is up.
+                    true => a.divide(b).map(|(quotient, _)| quotient),
+                    false => a.divide_up(b),
+                })?,
                 Operator::Over => match (a.known(), b.known()) {
-                    (Some(n), Some(d)) if n % d != 0 => return Err(self.fraction(id, n, d)),
-                    _ => a.divide(&b).map(|(quotient, _)| quotient),
+                    (Some(n), Some(d)) if n.checked_rem(d).is_some_and(|rest| rest != 0) => {
+                        return Err(self.fraction(id, n, d));
+                    }
+                    _ => divided(toward_zero)?,
                 },
-                Operator::Modulo => a.divide(&b).map(|(_, remainder)| remainder),
+                // What is left has the sign of the dividend, so that the sign of the divisor does not count.
+                Operator::Modulo => match b.less(&Expr::zero()).proved() {
+                    true => Expr::zero().minus(&b).and_then(|b| a.divide(&b)).map(|(_, rest)| rest),
+                    false => divided(|a, b| a.divide(b).map(|(_, rest)| rest))?,
+                },
             };
             return result.map(Value::from).ok_or_else(overflow);
         }
@@ -144,6 +161,14 @@ impl Evaluator<'_> {
             _ if single(left).is_none() => Err(fault(0, "a number")),
             _ => Err(fault(1, "a number")),
         }
+    }
+
+    #[cold]
+    fn zero_divisor(&self, divisor: NodeId) -> Diagnostic {
+        let span = self.program.span(divisor);
+        Diagnostic::new("E0214", span.clone(), "division by 0")
+            .label(span, "this is 0")
+            .help("a divisor may be negative, but not 0")
     }
 
     #[cold]

@@ -46,16 +46,21 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         },
         None => Tree::leaf(Expr::from(0)),
     };
+    if matches!(a.get(0), Some(Value::StepLayout(_) | Value::StepComposed(_))) {
+        // Where the values are coordinates no layout of them begins elsewhere than at the origin.
+        if !between.leaves().iter().all(|number| number.is_zero().proved()) {
+            return a.kind(offset, "0, for a map whose values are coordinates");
+        }
+        let parts: Vec<Value> = [a.get(0), a.get(inner)].into_iter().flatten().cloned().collect();
+        return compose(Arguments { function: a.function, values: &parts });
+    }
     if let Some(Value::StepLayout(inner)) = a.get(inner) {
         return Ok(Composed::new(outer(&a, 0)?, Step::of_tree(&between)?, (**inner).clone())?.into());
     }
     let [between] = between.leaves() else { return a.kind(offset, "an integer offset") };
-    let known = match a.get(0) {
-        Some(value) => match bits::outer(value) {
-            Some(map) => Some(map),
-            None => a.layout(0).ok().map(|layout| OuterMap::from(layout.into_owned())),
-        },
-        None => None,
+    let known = match known_outer(&a, 0) {
+        Some(map) => Some(map?),
+        None => a.layout(0).ok().map(|layout| OuterMap::from(layout.into_owned())),
     };
     match (known, between.known(), a.layout(inner)) {
         (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
@@ -97,10 +102,23 @@ pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(Composed::new(map, offset(last.saturating_sub(1))?, a.symbol_layout(last)?)?.into())
 }
 
+/// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is applied later.
+fn known_outer(a: &Arguments<'_>, argument: usize) -> Option<Result<OuterMap, LayoutError>> {
+    let chained = |map: &Composed| map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()));
+    match a.get(argument)? {
+        Value::Composed(map) => Some(chained(map)),
+        Value::XorLayout(layout) => Some(layout.composed().and_then(|map| chained(&map))),
+        value => bits::outer(value).map(Ok),
+    }
+}
+
 /// A map of a composed layout that is applied later, with numbers that may not be known.
 fn outer(a: &Arguments<'_>, argument: usize) -> Result<OuterMap<Expr>, Fault> {
-    match a.get(argument).and_then(bits::outer) {
-        Some(map) => Ok(kinds::symbolic_map(&map)?),
+    if let Some(Value::SymbolComposed(map)) = a.get(argument) {
+        return Ok(map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()))?);
+    }
+    match known_outer(a, argument) {
+        Some(map) => Ok(kinds::symbolic_map(&map?)?),
         None => Ok(a.symbol_layout(argument)?.into()),
     }
 }
@@ -337,7 +355,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "recast_layout",
-        signature: "recast_layout(new_bits, old_bits, A)",
+        signature: "recast_layout(new_bits, old_bits, layout)",
         summary: "the layout of the same bits read as elements of another width",
         example: "recast_layout(16, 32, (4,8):(1,4))",
         result: "(8,8):(1,8)",

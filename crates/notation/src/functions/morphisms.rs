@@ -6,13 +6,13 @@ use tilewright_morphism::{
     weak_composite,
 };
 
-use super::{Function, MANY};
+use super::{Function, MANY, spans};
 use crate::arguments::{Arguments, Fault};
 use crate::value::Value;
 
-const MORPHISMS: &str = "Morphisms";
+pub(super) const MORPHISMS: &str = "Morphisms";
 
-fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a NestMorphism, Fault> {
+pub(super) fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a NestMorphism, Fault> {
     match a.get(argument) {
         Some(Value::Morphism(morphism)) => Ok(morphism),
         _ => a.kind(argument, "a morphism"),
@@ -91,13 +91,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "encoded",
         signature: "encoded(f)",
-        summary: "the layout that a morphism encodes",
+        summary: "the layout that a morphism or a span encodes",
         example: "encoded((4,5) -> (4,16,5) : (1,3))",
         result: "(4,5):(1,64)",
         section: MORPHISMS,
         least: 1,
         most: 1,
-        run: |a| Ok(morphism(&a, 0)?.encoded_layout()?.into()),
+        run: |a| match spans::encoded(&a) {
+            Some(layout) => layout,
+            None => Ok(morphism(&a, 0)?.encoded_layout()?.into()),
+        },
     },
     Function {
         name: "standard_form",

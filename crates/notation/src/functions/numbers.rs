@@ -56,6 +56,31 @@ fn common_divisor(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(all_symbols(&a)?.leaves().iter().try_fold(Expr::zero(), divisor)?.into())
 }
 
+/// Why there is no quotient.
+pub(crate) enum Unfit {
+    /// The divisor is 0.
+    Zero,
+    /// The divisor is not proved to be of one sign.
+    Unsettled,
+    /// A number is not representable.
+    Overflow,
+}
+
+/// `a / b`, rounded in a way that is known for positive divisors: `a / b` is `-a / -b`, which all ways of rounding agree on.
+pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Expr, Unfit> {
+    let zero = Expr::zero();
+    let negated = |number: &Expr| zero.minus(number).ok_or(Unfit::Overflow);
+    if zero.less(b).proved() {
+        rounded(a, b).ok_or(Unfit::Overflow)
+    } else if b.less(&zero).proved() {
+        rounded(&negated(a)?, &negated(b)?).ok_or(Unfit::Overflow)
+    } else if b.is_zero().proved() {
+        Err(Unfit::Zero)
+    } else {
+        Err(Unfit::Unsettled)
+    }
+}
+
 /// What a quotient leaves, rounded down or toward zero.
 fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Value, Fault> {
     let number = |argument: usize| match a.get(argument).and_then(single) {
@@ -63,10 +88,15 @@ fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<
         None => a.kind(argument, "a number"),
     };
     let (dividend, divisor) = (number(0)?, number(1)?);
-    if !Expr::zero().less(&divisor).proved() {
-        return a.kind(1, "a positive number");
-    }
-    let rest = rounded(&dividend, &divisor).and_then(|quotient| dividend.minus(&quotient.times(&divisor)?));
+    let quotient = quotient(&dividend, &divisor, rounded).map_err(|sign| match sign {
+        Unfit::Zero => {
+            let (op, what) = (a.function, "the divisor");
+            Fault::At(1, LayoutError::Argument { op, what, value: 0, wanted: "other than 0" })
+        }
+        Unfit::Unsettled => Fault::Kind { argument: 1, wanted: "a number whose sign is known" },
+        Unfit::Overflow => Fault::Refused(LayoutError::Overflow { op: a.function }),
+    })?;
+    let rest = quotient.times(&divisor).and_then(|whole| dividend.minus(&whole));
     Ok(rest.ok_or(LayoutError::Overflow { op: a.function })?.into())
 }
 
@@ -184,9 +214,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
         },
     },
     Function {
+        name: "floor_div",
+        signature: "floor_div(a, b)",
+        summary: "a divided by b, rounded down: how many whole tiles there are",
+        example: "floor_div((5,6,7), (4,4))",
+        result: "(1,1,7)",
+        section: NUMBERS,
+        least: 2,
+        most: 2,
+        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?),
+    },
+    Function {
         name: "shape_div",
         signature: "shape_div(a, b)",
-        summary: "a divided by b, where one divides the other",
+        summary: "a divided by b, where one divides the other; ceil_div and floor_div round",
         example: "shape_div(((8,10),(6,4)), ((2,5),(3,2)))",
         result: "((4,2),(2,2))",
         section: NUMBERS,
@@ -230,7 +271,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "mod",
         signature: "mod(a, b)",
-        summary: "what the quotient a/b, rounded down, leaves of a",
+        summary: "what the quotient a/b, rounded down, leaves of a; it has the sign of b",
         example: "mod(-5, 8)",
         result: "3",
         section: NUMBERS,
@@ -241,7 +282,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "rem",
         signature: "rem(a, b)",
-        summary: "what the quotient a/b, rounded toward zero, leaves of a; a%b is the same",
+        summary: "what the quotient a/b, rounded toward zero, leaves of a; it has the sign of a, and a%b is the same",
         example: "rem(-5, 8)",
         result: "-5",
         section: NUMBERS,

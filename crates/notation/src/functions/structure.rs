@@ -214,16 +214,34 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "group",
-        signature: "group(A, begin, end)",
-        summary: "modes begin up to end, end not included, as one mode",
+        signature: "group(A, begin, end) or group(A, modes)",
+        summary: "modes begin up to end, end not included, or those of a tuple, as one mode where the first of them stood",
         example: "group((2,3,5):(1,2,6), 0, 2)",
         result: "((2,3),5):((1,2),6)",
         section: MODES,
-        least: 3,
+        least: 2,
         most: 3,
         run: |a| {
-            let range = a.mode(1)?..a.mode(2)?;
-            nested!(a, a.get(0), x => x.group(range)?)
+            if a.len() == 3 {
+                let range = a.mode(1)?..a.mode(2)?;
+                return nested!(a, a.get(0), x => x.group(range)?);
+            }
+            let modes = a.modes(1)?;
+            if let Some(twice) = modes.iter().enumerate().find(|(at, mode)| modes.iter().take(*at).any(|m| m == *mode))
+            {
+                let value = i64::try_from(*twice.1).unwrap_or(i64::MAX);
+                let error = LayoutError::Argument { op: a.function, what: "the mode", value, wanted: "named once" };
+                return Err(Fault::At(1, error));
+            }
+            let first = modes.first().copied().unwrap_or(0);
+            // The modes before the first of the list that stay, those of the list, and the others.
+            let before = (0..first).filter(|mode| !modes.contains(mode)).count();
+            nested!(a, a.get(0), x => {
+                let others = (0..x.rank()).filter(|mode| !modes.contains(mode));
+                let (start, end): (Vec<usize>, Vec<usize>) = others.partition(|mode| *mode < first);
+                let order: Vec<usize> = start.into_iter().chain(modes.iter().copied()).chain(end).collect();
+                x.select(&order)?.group(before..before + modes.len())?
+            })
         },
     },
     Function {

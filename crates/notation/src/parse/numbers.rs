@@ -148,6 +148,12 @@ impl Parser<'_, '_> {
                 LayoutError::Syntax { expected, .. } => {
                     Diagnostic::new("E0201", span.clone(), format!("expected {expected}"))
                 }
+                // Each fact may be true of a number, and all of them of none.
+                LayoutError::Argument { what: "min" | "max" | "div", wanted: "such that a value remains", .. } => {
+                    let said = format!("no positive number has all of these facts: {}", text.trim());
+                    let said = if text.contains("int") { said.replacen("positive ", "", 1) } else { said };
+                    Diagnostic::new(error.code(), span.clone(), said)
+                }
                 error => Diagnostic::new(error.code(), span.clone(), error.to_string()),
             };
             let help = "the facts are div=8, min=1, max=4096, int (of either sign) and the widths i8, i16, i32 and i64";

@@ -124,7 +124,7 @@ composition(A, B) is the R with R(c) = A(B(c)), B being applied first
     assert!(uneven.contains("6:3 alone has the values 0, 6, 7, "), "{uneven}");
     assert_eq!(told("complement((4,6):(1,6), 72)").lines().nth(3), Some("  F = filter(A) = (4,6):(1,6)"));
     assert_eq!(told("4:1 o"), "");
-    assert_eq!(told("coalesce(nothing)"), "");
+    assert_eq!(told("coalesce(nothing(1))"), "");
 }
 
 #[test]

@@ -201,7 +201,15 @@ fn errors_have_stable_codes() {
         ("F2<2>[4]", "E0116"),
         ("9223372036854775808", "E0204"),
         ("0x", "E0204"),
-        ("A", "E0205"),
+        ("A[0]", "E0205"),
+        ("A o 4:1", "E0205"),
+        ("4:1 o A", "E0205"),
+        ("1/0", "E0214"),
+        ("size(A, modes=[0])", "E0207"),
+        ("make_layout(shape=(4,8), (8,1))", "E0207"),
+        ("size(A, A=4)", "E0207"),
+        ("make_layout(stride=(4,8))", "E0207"),
+        ("(4,8):(8,1)(row=2)", "E0207"),
         ("sise(4:1)", "E0206"),
         ("size()", "E0207"),
         ("composition(4:1, 4:1, 4:1)", "E0207"),
@@ -238,7 +246,9 @@ fn the_culprit_is_underlined() {
         ("(4,(8,0)):(1,(4,8))", "0"),
         ("coalesce((3,-2))", "-2"),
         ("(4,8):(1,(2,3))", "(2,3)"),
-        ("size(foo)", "foo"),
+        ("foo.size()", "foo"),
+        ("1/(4-4)", "(4-4)"),
+        ("size(A, modes=[0])", "modes"),
         ("A = 4:1; B = 4:2; B o C", "C"),
         ("coalesc(4:1)", "coalesc"),
         ("A = (4,8):(8,1); A + 1", "A"),
@@ -278,7 +288,7 @@ fn misspelt_words_are_suggested() {
     for (source, help) in [
         ("coalesc(4:1)", "did you mean 'coalesce'?"),
         ("(4:1).sise()", "did you mean 'size'?"),
-        ("tile = 4:1; tlie", "did you mean 'tile'?"),
+        ("tile = 4:1; tlie[0]", "did you mean 'tile'?"),
     ] {
         let error = evaluate(source, &mut Environment::new()).unwrap_err();
         assert_eq!(error.help.as_deref(), Some(help), "{source}");

@@ -3,5 +3,8 @@
 mod derivations;
 mod explanations;
 mod language;
+mod morphisms;
+mod names;
+mod partitions;
 mod robustness;
 mod round_trip;

@@ -1,0 +1,161 @@
+//! The context of a device.
+//!
+//! Law: a [`Context`] holds the primary context of its device, which libraries in the same process
+//! share, from when it is made until it is dropped. Every call of the driver that needs a context
+//! is made by [`Context::call`], with this one current: where the thread has none, it stays
+//! current; where it has another, that one is current again afterwards.
+//!
+//! Law: once the driver has said that the context is lost, no further call is made but those that
+//! give something back, and each is refused with what was said first.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::attributes::Attributes;
+use crate::driver::{ContextHandle, DeviceHandle, Driver, Refused, Status};
+use crate::error::{GpuError, Unfinished};
+use crate::pending::Pending;
+
+/// A retained primary context.
+pub(crate) struct Context {
+    driver: Arc<Driver>,
+    device: DeviceHandle,
+    ordinal: usize,
+    handle: ContextHandle,
+    attributes: Attributes,
+    /// What was launched, a list for each stream.
+    pending: Mutex<Vec<Arc<Pending>>>,
+    lost: OnceLock<Lost>,
+}
+
+/// What the driver said when the context was lost, the function that said so, and what was
+/// launched.
+struct Lost {
+    call: &'static str,
+    status: Status,
+    unfinished: Unfinished,
+}
+
+/// The context that was current before, which is made current again on drop.
+struct Before<'a>(Option<&'a Driver>);
+
+impl Drop for Before<'_> {
+    fn drop(&mut self) {
+        if let Some(driver) = self.0 {
+            // What was pushed is popped; there is nobody to tell if not.
+            let _ = driver.pop_current();
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn retain(driver: Arc<Driver>, device: DeviceHandle, ordinal: usize) -> Result<Context, GpuError> {
+        let refuse = |refused| GpuError::refused(&driver, refused);
+        let attributes = Attributes::of(&driver, device).map_err(refuse)?;
+        let handle = driver.retain_primary(device).map_err(refuse)?;
+        let (pending, lost) = (Mutex::new(Vec::new()), OnceLock::new());
+        Ok(Context { driver, device, ordinal, handle, attributes, pending, lost })
+    }
+
+    /// What the device has.
+    pub(crate) fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The list of a new stream.
+    pub(crate) fn new_pending(&self) -> Arc<Pending> {
+        let pending = Arc::new(Pending::default());
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(pending.clone());
+        pending
+    }
+
+    /// Forgets the list of a stream whose work is done.
+    pub(crate) fn forget(&self, pending: &Arc<Pending>) {
+        let mut lists = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.retain(|known| !Arc::ptr_eq(known, pending));
+    }
+
+    /// The launches of all streams that are not known to be done.
+    fn unfinished(&self) -> Unfinished {
+        let lists = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unfinished = Unfinished::default();
+        lists.iter().for_each(|pending| pending.tell(&mut unfinished));
+        unfinished
+    }
+
+    /// The number of the device.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// Makes the context current for as long as the result lives.
+    fn enter(&self) -> Result<Before<'_>, Refused> {
+        match self.driver.current()? {
+            Some(current) if current == self.handle => Ok(Before(None)),
+            Some(_) => self.driver.push_current(self.handle).map(|()| Before(Some(&self.driver))),
+            None => self.driver.set_current(self.handle).map(|()| Before(None)),
+        }
+    }
+
+    /// Refuses if the context is lost.
+    pub(crate) fn usable(&self) -> Result<(), GpuError> {
+        match self.lost.get() {
+            None => Ok(()),
+            Some(Lost { call, status, unfinished }) => {
+                Err(GpuError::DeviceLost { call, status: status.clone(), unfinished: unfinished.clone() })
+            }
+        }
+    }
+
+    /// Calls the driver in this context.
+    pub(crate) fn call<R>(&self, work: impl FnOnce(&Driver) -> Result<R, Refused>) -> Result<R, GpuError> {
+        self.attempt(work)?.map_err(|refused| self.explain(refused))
+    }
+
+    /// As [`Context::call`], but what the driver refused is left to the caller.
+    pub(crate) fn attempt<R>(&self, work: impl FnOnce(&Driver) -> R) -> Result<R, GpuError> {
+        self.usable()?;
+        let _before = self.enter().map_err(|refused| self.explain(refused))?;
+        Ok(work(&self.driver))
+    }
+
+    /// A refusal as an error. One that loses the device is remembered, and says what was launched.
+    pub(crate) fn explain(&self, refused: Refused) -> GpuError {
+        let status = self.driver.status(refused.code);
+        if !status.loses_device() {
+            return GpuError::refused(&self.driver, refused);
+        }
+        let unfinished = self.unfinished();
+        let lost = Lost { call: refused.symbol, status: status.clone(), unfinished: unfinished.clone() };
+        let first = self.lost.set(lost).is_ok();
+        if first && !unfinished.launches.is_empty() {
+            return GpuError::LaunchFailed { refused: None, unfinished, status };
+        }
+        GpuError::DeviceLost { call: refused.symbol, status, unfinished }
+    }
+
+    /// Gives something back to the driver. A lost context has nothing to give it back to, and the
+    /// driver says so: there is nobody left to tell.
+    pub(crate) fn give_back(&self, work: impl FnOnce(&Driver) -> Result<(), Refused>) {
+        let _before = self.enter();
+        let _ = work(&self.driver);
+    }
+
+    /// Refuses what belongs to another context.
+    pub(crate) fn same(self: &Arc<Context>, other: &Arc<Context>, what: &str) -> Result<(), GpuError> {
+        if Arc::ptr_eq(self, other) || self.handle == other.handle {
+            return Ok(());
+        }
+        Err(GpuError::OtherDevice { what: what.into(), found: other.ordinal, wanted: self.ordinal })
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // There is nobody left to tell if that fails.
+        let _ = self.driver.release_primary(self.device);
+    }
+}

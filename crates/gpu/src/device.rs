@@ -1,0 +1,136 @@
+//! Devices.
+//!
+//! Law: a [`Device`] is one device of this machine, with its primary context, which stays as long
+//! as the device or anything that was made on it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::attributes::Attributes;
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::error::GpuError;
+use crate::event::Event;
+use crate::memory::Memory;
+use crate::module::{Module, ModuleOptions};
+use crate::stream::Stream;
+
+/// A device. Clones are the same device.
+///
+/// ```
+/// use tilewright_gpu::{Device, GpuError};
+///
+/// match Device::open(0) {
+///     Ok(device) => assert!(device.attributes().multiprocessors > 0),
+///     Err(error) => assert!(["E0801", "E0802", "E0803"].contains(&error.code()), "{error}"),
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    context: Arc<Context>,
+}
+
+impl Device {
+    /// How many devices there are.
+    ///
+    /// Errors: there is no driver (E0801), or it is too old (E0802).
+    pub fn count() -> Result<usize, GpuError> {
+        let driver = match Driver::open() {
+            Err(GpuError::NoDevice { .. }) => return Ok(0),
+            driver => driver?,
+        };
+        count(&driver)
+    }
+
+    /// A device by its number, from 0.
+    ///
+    /// Errors: there is no driver (E0801), it is too old (E0802), or there is no such device
+    /// (E0803).
+    pub fn open(ordinal: usize) -> Result<Device, GpuError> {
+        Device::of(Driver::open()?, ordinal)
+    }
+
+    pub(crate) fn of(driver: Arc<Driver>, ordinal: usize) -> Result<Device, GpuError> {
+        let count = count(&driver)?;
+        let missing = GpuError::NoDevice { ordinal: (count > 0).then_some(ordinal), count };
+        let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count).ok_or(missing)?;
+        let device = driver.device(number).map_err(|refused| GpuError::refused(&driver, refused))?;
+        Ok(Device { context: Arc::new(Context::retain(driver, device, ordinal)?) })
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The number of the device.
+    pub fn ordinal(&self) -> usize {
+        self.context.ordinal()
+    }
+
+    /// The name, such as `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        &self.attributes().name
+    }
+
+    /// What the device has.
+    pub fn attributes(&self) -> &Attributes {
+        self.context.attributes()
+    }
+
+    /// The compute capability: 9 and 0 of a device for `sm_90`.
+    pub fn capability(&self) -> (u32, u32) {
+        self.attributes().capability()
+    }
+
+    /// The version of CUDA that the driver was made for, as the driver counts: 13000 is 13.0.
+    pub fn driver_version(&self) -> i32 {
+        self.context.driver().version()
+    }
+
+    /// Bytes of device memory that are free.
+    pub fn free_bytes(&self) -> Result<u64, GpuError> {
+        Ok(self.context.call(|driver| driver.memory_left())?.0)
+    }
+
+    /// Device memory of so many bytes, whose content is whatever was there.
+    ///
+    /// Errors: there is not so much (E0805).
+    pub fn allocate(&self, bytes: u64) -> Result<Memory, GpuError> {
+        Memory::in_context(&self.context, bytes)
+    }
+
+    /// A new stream, which waits for no other.
+    pub fn stream(&self) -> Result<Stream, GpuError> {
+        Stream::new(self)
+    }
+
+    /// A new event, which measures time.
+    pub fn event(&self) -> Result<Event, GpuError> {
+        Event::new(self)
+    }
+
+    /// A module of PTX text or machine code: see [`Module`].
+    ///
+    /// Errors: as [`Module::load`].
+    pub fn load(&self, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
+        Module::load(self, image, options)
+    }
+
+    /// Waits until everything on the device is done that this process began.
+    ///
+    /// Errors: a kernel failed (E0807).
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        self.context.call(|driver| driver.synchronize_context())
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}, {})", self.ordinal(), self.name())
+    }
+}
+
+fn count(driver: &Driver) -> Result<usize, GpuError> {
+    let count = driver.device_count().map_err(|refused| GpuError::refused(driver, refused))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}

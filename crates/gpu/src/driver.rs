@@ -1,0 +1,24 @@
+//! The driver: its library, found at run time, and safe calls of its functions.
+//!
+//! Law: nothing outside this room is unsafe, and no function of the driver is called from
+//! elsewhere. [`table`] declares the functions, [`open`] finds them, [`calls`] calls them.
+//!
+//! *Invariant:* a handle is made here, from what the driver answered, and has one owner in this
+//! crate, which gives it back once, when it is dropped; whatever uses the handle holds the owner.
+//! So a handle that is passed to a call is alive.
+
+mod calls;
+mod open;
+mod status;
+mod table;
+
+pub(crate) use calls::{Compiled, Driver, Entry, LaunchSizes, Refused, TiledMap, Value};
+pub use open::MINIMUM_VERSION;
+pub(crate) use open::version_text;
+pub use status::Status;
+pub(crate) use status::code;
+#[cfg(test)]
+pub(crate) use table::{Code, LaunchConfig, SYMBOLS};
+pub(crate) use table::{
+    ContextHandle, DeviceHandle, EventHandle, GraphHandle, ModuleHandle, ReplayHandle, StreamHandle, TensorMapBytes,
+};

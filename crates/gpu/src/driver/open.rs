@@ -1,0 +1,110 @@
+//! The driver's library, found at run time.
+//!
+//! Law: a driver is open when its library is found, it is as new as [`MINIMUM_VERSION`], it has
+//! every function of the table, and it has initialised itself. What of these fails is what the
+//! error says. A driver that is open stays open: the library is never unloaded, for threads of its
+//! own run in it.
+//!
+//! Reason for unsafe code: a library is loaded, and its symbols are taken for functions.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libloading::Library;
+
+use super::calls::Driver;
+use super::status::code;
+use super::table::{Code, Functions};
+use crate::error::GpuError;
+
+/// The oldest driver that is taken, as the driver counts: 12040 is that of CUDA 12.4. It is the
+/// first that tells which parameters a kernel has; without that a wrong list of arguments would not
+/// be seen.
+pub const MINIMUM_VERSION: i32 = 12_040;
+
+/// The names of the driver's library.
+#[cfg(not(windows))]
+const LIBRARIES: &[&str] = &["libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"];
+#[cfg(windows)]
+const LIBRARIES: &[&str] = &["nvcuda.dll"];
+
+/// A version as people write it.
+pub(crate) fn version_text(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+impl Driver {
+    /// The driver of this machine, opened by the first call.
+    pub(crate) fn open() -> Result<Arc<Driver>, GpuError> {
+        static OPEN: Mutex<Option<Arc<Driver>>> = Mutex::new(None);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = &*open {
+            return Ok(driver.clone());
+        }
+        let mut reasons = Vec::new();
+        for name in LIBRARIES {
+            // SAFETY: the library is the driver's, whose initialisers may run in any program. It is
+            // never unloaded.
+            match unsafe { Library::new(*name) } {
+                Err(reason) => reasons.push(format!("{name}: {}", said(&reason))),
+                Ok(library) => {
+                    let library: &'static Library = Box::leak(Box::new(library));
+                    let find = |symbol: &'static str| {
+                        // SAFETY: the address is only looked at.
+                        let address = unsafe { library.get::<*mut c_void>(symbol) }.ok()?;
+                        NonNull::new(*address)
+                    };
+                    // SAFETY: the symbols of the driver's library are the functions of those names.
+                    let driver = Arc::new(unsafe { Driver::start(find) }?);
+                    *open = Some(driver.clone());
+                    return Ok(driver);
+                }
+            }
+        }
+        Err(GpuError::NoDriver { reasons })
+    }
+
+    /// The driver whose functions are found so.
+    ///
+    /// # Safety
+    ///
+    /// As [`Functions::resolve`].
+    pub(crate) unsafe fn start(find: impl Fn(&'static str) -> Option<NonNull<c_void>>) -> Result<Driver, GpuError> {
+        const VERSION: &str = "cuDriverGetVersion";
+        let old = |found, missing| GpuError::OldDriver { found, needed: MINIMUM_VERSION, missing };
+        let mut version: c_int = 0;
+        let get_version = find(VERSION).ok_or(old(0, Some(VERSION)))?;
+        // SAFETY: the caller's promise, and the parameters of the header.
+        let answer = unsafe {
+            let get_version =
+                std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(*mut c_int) -> Code>(get_version);
+            get_version(&raw mut version)
+        };
+        // The stub that toolkits bring along for linking answers nothing.
+        if answer == code::STUB_LIBRARY {
+            return Err(GpuError::NoDriver { reasons: vec!["the library found is a stub for linking".into()] });
+        }
+        if answer != code::SUCCESS || version < MINIMUM_VERSION {
+            return Err(old(version, None));
+        }
+        // SAFETY: the caller's promise.
+        let functions = unsafe { Functions::resolve(find) }.map_err(|missing| old(version, Some(missing)))?;
+        let driver = Driver::new(functions, version);
+        match driver.init() {
+            Ok(()) => Ok(driver),
+            Err(refused) if refused.code == code::NO_DEVICE => Err(GpuError::NoDevice { ordinal: None, count: 0 }),
+            Err(refused) if refused.code == code::STUB_LIBRARY => {
+                Err(GpuError::NoDriver { reasons: vec!["the library found is a stub for linking".into()] })
+            }
+            Err(refused) => Err(GpuError::refused(&driver, refused)),
+        }
+    }
+}
+
+/// What the system said about a library.
+fn said(error: &libloading::Error) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    cause.unwrap_or_else(|| error.to_string())
+}

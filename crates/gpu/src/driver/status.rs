@@ -1,0 +1,71 @@
+//! What the driver says when it refuses.
+//!
+//! Law: a status is the driver's number with the driver's own name and sentence for it. Which
+//! numbers mean that a device is lost is a table here: after one of them every further call in the
+//! same context answers with the same number.
+//!
+//! (CUDA driver API, `CUresult`.)
+
+use std::fmt;
+
+use super::table::Code;
+
+/// Numbers that are told apart here (`CUresult`).
+pub(crate) mod code {
+    use super::Code;
+
+    pub(crate) const SUCCESS: Code = 0;
+    pub(crate) const OUT_OF_MEMORY: Code = 2;
+    pub(crate) const STUB_LIBRARY: Code = 34;
+    pub(crate) const NO_DEVICE: Code = 100;
+    pub(crate) const NO_BINARY_FOR_GPU: Code = 209;
+    pub(crate) const UNSUPPORTED_PTX_VERSION: Code = 222;
+    pub(crate) const NOT_FOUND: Code = 500;
+    pub(crate) const NOT_READY: Code = 600;
+
+    /// Errors after which a context is of no use: of memory or hardware, of addresses and
+    /// instructions of a kernel, a kernel that ran too long, an assertion, a lost device.
+    pub(crate) const LOST: &[Code] = &[46, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721];
+}
+
+/// What the driver said: a number of `CUresult`, its name, and the driver's sentence on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    code: Code,
+    name: Box<str>,
+    words: Box<str>,
+}
+
+impl Status {
+    pub(crate) fn new(code: Code, name: Option<String>, words: Option<String>) -> Status {
+        let name = name.unwrap_or_else(|| format!("error {code}"));
+        Status { code, name: name.into(), words: words.unwrap_or_default().into() }
+    }
+
+    /// The number.
+    pub fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// The name, such as `CUDA_ERROR_INVALID_VALUE`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The driver's sentence; empty where it has none.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// Whether every further call will be answered like this: see E0806.
+    pub fn loses_device(&self) -> bool {
+        code::LOST.contains(&self.code)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.code)?;
+        if self.words.is_empty() { Ok(()) } else { write!(f, ", {}", self.words) }
+    }
+}

@@ -1,0 +1,200 @@
+//! The driver's functions, as C declares them.
+//!
+//! Law: a [`Functions`] is complete. Every field is the function of the driver's library that is
+//! exported under the symbol beside it, with the parameters that the driver's header gives that
+//! symbol. The suffixes `_v2` are part of the symbols: the driver keeps the old form of a function
+//! under the old symbol for ever, so a symbol fixes the parameters. (That is why nothing is asked
+//! of `cuGetProcAddress`: it chooses among these forms by a version, and here the symbol has
+//! chosen.)
+//!
+//! Handles are numbers as wide as a pointer, which C passes as it passes pointers. So they may move
+//! between threads, as the driver allows.
+//!
+//! Reason for unsafe code: an address is taken for a function.
+//!
+//! (CUDA driver API, `cuda.h` of CUDA 12.4.)
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::NonNull;
+
+/// What a function of the driver returns: 0, or the number of what is wrong.
+pub(crate) type Code = c_int;
+
+/// A function and the symbol that it is exported under.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<F> {
+    pub(crate) symbol: &'static str,
+    pub(crate) function: F,
+}
+
+macro_rules! handles {
+    ($($(#[$about:meta])* $name:ident($inner:ty);)+) => {$(
+        $(#[$about])*
+        #[repr(transparent)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) struct $name(pub(super) $inner);
+    )+};
+}
+
+handles! {
+    /// `CUdevice`.
+    DeviceHandle(c_int);
+    /// `CUcontext`.
+    ContextHandle(usize);
+    /// `CUstream`.
+    StreamHandle(usize);
+    /// `CUevent`.
+    EventHandle(usize);
+    /// `CUmodule`.
+    ModuleHandle(usize);
+    /// `CUfunction`.
+    FunctionHandle(usize);
+    /// `CUgraph`.
+    GraphHandle(usize);
+    /// `CUgraphExec`.
+    ReplayHandle(usize);
+    /// `CUlinkState`.
+    LinkHandle(usize);
+}
+
+/// `CUlaunchAttribute`: a number that says what is set, and 64 bytes that hold its value.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub(crate) struct LaunchAttribute {
+    pub(crate) id: c_uint,
+    pub(crate) padding: c_uint,
+    pub(crate) value: [c_uint; 16],
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared_bytes: c_uint,
+    pub(crate) stream: StreamHandle,
+    pub(crate) attributes: *const LaunchAttribute,
+    pub(crate) attribute_count: c_uint,
+}
+
+/// `CUtensorMap`: 128 opaque bytes.
+#[repr(C, align(128))]
+#[derive(Clone, Copy)]
+pub(crate) struct TensorMapBytes(pub(crate) [u64; 16]);
+
+macro_rules! functions {
+    ($($field:ident: $symbol:literal($($kind:ty),* $(,)?);)+) => {
+        /// The functions that are used here.
+        pub(crate) struct Functions {
+            $(pub(super) $field: Entry<unsafe extern "C" fn($($kind),*) -> Code>,)+
+        }
+
+        impl Functions {
+            /// All functions, by the addresses of their symbols; or the first symbol that has none.
+            ///
+            /// # Safety
+            ///
+            /// An address that is found is that of the driver's function of that name, or of one
+            /// with the same parameters, and stays valid as long as the program runs.
+            pub(crate) unsafe fn resolve(
+                find: impl Fn(&'static str) -> Option<NonNull<c_void>>,
+            ) -> Result<Functions, &'static str> {
+                Ok(Functions {$(
+                    $field: {
+                        let address = find($symbol).ok_or($symbol)?;
+                        // SAFETY: the caller says that the address is that of this function, whose
+                        // parameters are those of the header.
+                        let function = unsafe {
+                            std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($kind),*) -> Code>(address)
+                        };
+                        Entry { symbol: $symbol, function }
+                    },
+                )+})
+            }
+        }
+
+        /// All symbols.
+        #[cfg(test)]
+        pub(crate) const SYMBOLS: &[&str] = &[$($symbol),+];
+    };
+}
+
+functions! {
+    init: "cuInit"(c_uint);
+    error_name: "cuGetErrorName"(Code, *mut *const c_char);
+    error_words: "cuGetErrorString"(Code, *mut *const c_char);
+    device_count: "cuDeviceGetCount"(*mut c_int);
+    device: "cuDeviceGet"(*mut DeviceHandle, c_int);
+    device_name: "cuDeviceGetName"(*mut c_char, c_int, DeviceHandle);
+    device_attribute: "cuDeviceGetAttribute"(*mut c_int, c_int, DeviceHandle);
+    device_memory: "cuDeviceTotalMem_v2"(*mut usize, DeviceHandle);
+    retain_primary: "cuDevicePrimaryCtxRetain"(*mut ContextHandle, DeviceHandle);
+    release_primary: "cuDevicePrimaryCtxRelease_v2"(DeviceHandle);
+    current: "cuCtxGetCurrent"(*mut ContextHandle);
+    set_current: "cuCtxSetCurrent"(ContextHandle);
+    push_current: "cuCtxPushCurrent_v2"(ContextHandle);
+    pop_current: "cuCtxPopCurrent_v2"(*mut ContextHandle);
+    synchronize_context: "cuCtxSynchronize"();
+    memory_left: "cuMemGetInfo_v2"(*mut usize, *mut usize);
+    allocate: "cuMemAlloc_v2"(*mut u64, usize);
+    free: "cuMemFree_v2"(u64);
+    to_device: "cuMemcpyHtoDAsync_v2"(u64, *const c_void, usize, StreamHandle);
+    to_host: "cuMemcpyDtoHAsync_v2"(*mut c_void, u64, usize, StreamHandle);
+    on_device: "cuMemcpyDtoDAsync_v2"(u64, u64, usize, StreamHandle);
+    set_bytes: "cuMemsetD8Async"(u64, u8, usize, StreamHandle);
+    set_pairs: "cuMemsetD16Async"(u64, u16, usize, StreamHandle);
+    set_words: "cuMemsetD32Async"(u64, c_uint, usize, StreamHandle);
+    create_stream: "cuStreamCreate"(*mut StreamHandle, c_uint);
+    destroy_stream: "cuStreamDestroy_v2"(StreamHandle);
+    synchronize_stream: "cuStreamSynchronize"(StreamHandle);
+    query_stream: "cuStreamQuery"(StreamHandle);
+    wait_event: "cuStreamWaitEvent"(StreamHandle, EventHandle, c_uint);
+    begin_capture: "cuStreamBeginCapture_v2"(StreamHandle, c_int);
+    end_capture: "cuStreamEndCapture"(StreamHandle, *mut GraphHandle);
+    create_event: "cuEventCreate"(*mut EventHandle, c_uint);
+    destroy_event: "cuEventDestroy_v2"(EventHandle);
+    record_event: "cuEventRecord"(EventHandle, StreamHandle);
+    synchronize_event: "cuEventSynchronize"(EventHandle);
+    query_event: "cuEventQuery"(EventHandle);
+    elapsed: "cuEventElapsedTime"(*mut f32, EventHandle, EventHandle);
+    instantiate_graph: "cuGraphInstantiateWithFlags"(*mut ReplayHandle, GraphHandle, u64);
+    launch_graph: "cuGraphLaunch"(ReplayHandle, StreamHandle);
+    destroy_replay: "cuGraphExecDestroy"(ReplayHandle);
+    destroy_graph: "cuGraphDestroy"(GraphHandle);
+    load_module: "cuModuleLoadDataEx"(*mut ModuleHandle, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    unload_module: "cuModuleUnload"(ModuleHandle);
+    module_function: "cuModuleGetFunction"(*mut FunctionHandle, ModuleHandle, *const c_char);
+    create_link: "cuLinkCreate_v2"(c_uint, *mut c_int, *mut *mut c_void, *mut LinkHandle);
+    add_to_link: "cuLinkAddData_v2"(
+        LinkHandle, c_int, *mut c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void
+    );
+    complete_link: "cuLinkComplete"(LinkHandle, *mut *mut c_void, *mut usize);
+    destroy_link: "cuLinkDestroy"(LinkHandle);
+    function_attribute: "cuFuncGetAttribute"(*mut c_int, c_int, FunctionHandle);
+    set_function_attribute: "cuFuncSetAttribute"(FunctionHandle, c_int, c_int);
+    parameter_info: "cuFuncGetParamInfo"(FunctionHandle, usize, *mut usize, *mut usize);
+    launch: "cuLaunchKernelEx"(*const LaunchConfig, FunctionHandle, *mut *mut c_void, *mut *mut c_void);
+    resident_blocks: "cuOccupancyMaxActiveBlocksPerMultiprocessor"(*mut c_int, FunctionHandle, c_int, usize);
+    resident_clusters: "cuOccupancyMaxActiveClusters"(*mut c_int, FunctionHandle, *const LaunchConfig);
+    encode_tiled: "cuTensorMapEncodeTiled"(
+        *mut TensorMapBytes, c_int, c_uint, u64, *const u64, *const u64, *const c_uint, *const c_uint,
+        c_int, c_int, c_int, c_int
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{align_of, offset_of};
+
+    use super::*;
+
+    /// Sizes and places of the header's structures, on a machine whose pointers have 64 bits.
+    #[test]
+    fn structures_are_those_of_the_header() {
+        assert_eq!((size_of::<LaunchAttribute>(), offset_of!(LaunchAttribute, value)), (72, 8));
+        assert_eq!((size_of::<LaunchConfig>(), offset_of!(LaunchConfig, stream)), (56, 32));
+        assert_eq!(offset_of!(LaunchConfig, attributes), 40);
+        assert_eq!((size_of::<TensorMapBytes>(), align_of::<TensorMapBytes>()), (128, 128));
+    }
+}

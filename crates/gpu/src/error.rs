@@ -1,0 +1,417 @@
+//! Refusals.
+//!
+//! As in the algebra, errors are data with a stable [code](GpuError::code); the sentence is made
+//! when one is printed. What the driver said stands in it in the driver's own words.
+
+use std::fmt;
+
+use tilewright_atoms::AtomError;
+use tilewright_layout::{LayoutError, Refusal};
+use tilewright_tensor::TensorError;
+
+use crate::driver::{Driver, Refused, Status, code, version_text};
+use crate::launch::SizeFlaw;
+
+/// Why something was not done on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GpuError {
+    /// E0801: no driver on this machine.
+    NoDriver {
+        /// What was tried, and what the system said.
+        reasons: Vec<String>,
+    },
+    /// E0802: a driver that is too old.
+    OldDriver {
+        /// Its version, as the driver counts: 12040 is that of CUDA 12.4.
+        found: i32,
+        /// The oldest that would do; 0 where that is not known.
+        needed: i32,
+        /// The function that it does not have; none where its version says enough.
+        missing: Option<&'static str>,
+    },
+    /// E0803: no such device.
+    NoDevice {
+        /// The number asked for; none where there is no device at all.
+        ordinal: Option<usize>,
+        /// How many devices there are.
+        count: usize,
+    },
+    /// E0804: a kernel for another kind of device.
+    Architecture {
+        /// What the kernel is for, such as `sm_90a`; none where it is machine code.
+        target: Option<Box<str>>,
+        /// The device.
+        device: Box<str>,
+        /// Its compute capability.
+        capability: (u32, u32),
+    },
+    /// E0805: more device memory than is free.
+    OutOfMemory {
+        /// The bytes asked for.
+        bytes: u64,
+        /// The bytes that are free and those that there are; none where the driver did not say.
+        left: Option<(u64, u64)>,
+    },
+    /// E0806: a device that is lost to this process, because of something that went wrong before.
+    DeviceLost {
+        /// The function of the driver that said so first.
+        call: &'static str,
+        /// What the driver said.
+        status: Status,
+        /// The launches that were not known to be done then.
+        unfinished: Unfinished,
+    },
+    /// E0807: a launch that was refused, or a kernel that failed while it ran.
+    LaunchFailed {
+        /// The launch that was refused; none where a kernel failed later.
+        refused: Option<Box<str>>,
+        /// The launches of which one failed.
+        unfinished: Unfinished,
+        /// What the driver said.
+        status: Status,
+    },
+    /// E0808: a text that was not compiled.
+    Compile {
+        /// The log of errors.
+        errors: Box<str>,
+        /// The log of notes.
+        notes: Box<str>,
+        /// What the driver said.
+        status: Status,
+    },
+    /// E0809: bytes that are no whole machine code.
+    MachineCode {
+        /// What is wrong, in words.
+        what: &'static str,
+        /// How many bytes there are.
+        bytes: usize,
+    },
+    /// E0810: compiler notes that say that a kernel will be slow.
+    Notes {
+        /// The notes.
+        notes: Vec<Box<str>>,
+    },
+    /// E0811: a kernel that a module does not have.
+    NoEntry {
+        /// Its name.
+        entry: Box<str>,
+    },
+    /// E0812: a list of parameters that is not the kernel's, or arguments that are not of the list.
+    Arguments {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The position, from 0, and the name of the parameter; none where the number is wrong.
+        parameter: Option<(usize, Box<str>)>,
+        /// What is wanted.
+        wanted: Box<str>,
+        /// What there is.
+        found: Box<str>,
+    },
+    /// E0813: memory that is too small for a parameter, or not aligned for it.
+    Memory {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The name of the parameter.
+        parameter: Box<str>,
+        /// What is wrong.
+        flaw: MemoryFlaw,
+    },
+    /// E0814: things of two devices in one call.
+    OtherDevice {
+        /// What is of another device, in words.
+        what: Box<str>,
+        /// The device that it is of.
+        found: usize,
+        /// The device that is wanted.
+        wanted: usize,
+    },
+    /// E0815: memory that a kernel writes through one parameter and takes through another.
+    Aliasing {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The names of the parameters.
+        parameters: (Box<str>, Box<str>),
+    },
+    /// E0816: sizes that a launch cannot have.
+    LaunchSize {
+        /// The kernel.
+        kernel: Box<str>,
+        /// What is wrong.
+        flaw: SizeFlaw,
+    },
+    /// E0817: a tensor map that the hardware does not take.
+    TensorMap {
+        /// What is wrong, in words.
+        what: &'static str,
+        /// With which number.
+        value: i64,
+    },
+    /// E0818: a tensor on the host and one on the device whose layouts differ.
+    Layouts {
+        /// That on the device.
+        device: Box<str>,
+        /// That on the host.
+        host: Box<str>,
+    },
+    /// E0819: anything else that the driver refused.
+    Driver {
+        /// The function of the driver.
+        call: &'static str,
+        /// What it said.
+        status: Status,
+    },
+    /// An operation of tensors refused.
+    Tensor(TensorError),
+    /// An operation of hardware layouts refused.
+    Atom(AtomError),
+}
+
+/// Launches that are not known to be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The last of them on each stream, each as the name of the kernel and its sizes, in order.
+    pub launches: Vec<Box<str>>,
+    /// How many there are besides.
+    pub earlier: u64,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut before = "";
+        for launch in &self.launches {
+            write!(f, "{}{launch}", std::mem::replace(&mut before, "; "))?;
+        }
+        if self.earlier > 0 { write!(f, "; and {} before these", self.earlier) } else { Ok(()) }
+    }
+}
+
+/// What is wrong with the memory of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryFlaw {
+    /// It has fewer bytes than the parameter takes.
+    Small {
+        /// The bytes that there are.
+        bytes: u64,
+        /// The bytes wanted.
+        wanted: u64,
+    },
+    /// Its address is no multiple of what the parameter asks for.
+    Misaligned {
+        /// The address.
+        address: u64,
+        /// The alignment in bytes.
+        wanted: u64,
+    },
+}
+
+impl GpuError {
+    /// That the driver refused a call, as one of the errors above.
+    pub(crate) fn refused(driver: &Driver, refused: Refused) -> GpuError {
+        let status = driver.status(refused.code);
+        match refused.code {
+            code::UNSUPPORTED_PTX_VERSION => GpuError::OldDriver { found: driver.version(), needed: 0, missing: None },
+            _ => GpuError::Driver { call: refused.symbol, status },
+        }
+    }
+
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            GpuError::NoDriver { .. } => "E0801",
+            GpuError::OldDriver { .. } => "E0802",
+            GpuError::NoDevice { .. } => "E0803",
+            GpuError::Architecture { .. } => "E0804",
+            GpuError::OutOfMemory { .. } => "E0805",
+            GpuError::DeviceLost { .. } => "E0806",
+            GpuError::LaunchFailed { .. } => "E0807",
+            GpuError::Compile { .. } => "E0808",
+            GpuError::MachineCode { .. } => "E0809",
+            GpuError::Notes { .. } => "E0810",
+            GpuError::NoEntry { .. } => "E0811",
+            GpuError::Arguments { .. } => "E0812",
+            GpuError::Memory { .. } => "E0813",
+            GpuError::OtherDevice { .. } => "E0814",
+            GpuError::Aliasing { .. } => "E0815",
+            GpuError::LaunchSize { .. } => "E0816",
+            GpuError::TensorMap { .. } => "E0817",
+            GpuError::Layouts { .. } => "E0818",
+            GpuError::Driver { .. } => "E0819",
+            GpuError::Tensor(error) => error.code(),
+            GpuError::Atom(error) => error.code(),
+        }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            GpuError::NoDriver { .. } => "install the driver of the device; nothing else is needed",
+            GpuError::OldDriver { .. } => "install a newer driver",
+            GpuError::NoDevice { ordinal: None, .. } => {
+                "see whether CUDA_VISIBLE_DEVICES hides the devices, and whether this process may open \
+                 /dev/nvidia*"
+            }
+            GpuError::NoDevice { .. } => "devices are counted from 0",
+            GpuError::Architecture { target: Some(target), .. } if target.ends_with('a') => {
+                "a target that ends in `a` runs on its own compute capability alone: compile for the device's, \
+                 or for a lower one without `a`"
+            }
+            GpuError::Architecture { .. } => "compile for the compute capability of the device, or for a lower one",
+            GpuError::OutOfMemory { .. } => "drop what is not used any more, or take smaller tensors",
+            GpuError::DeviceLost { .. } => {
+                "drop everything that belongs to the device and open it again; if that fails too, start the \
+                 program again"
+            }
+            GpuError::LaunchFailed { refused: None, .. } => {
+                "synchronise after each launch to see which one it is; then open the device again"
+            }
+            GpuError::Notes { .. } => {
+                "load the module without asking that there be no such notes, or change the kernel"
+            }
+            GpuError::NoEntry { .. } => "names of kernels stand behind `.entry` in the text",
+            GpuError::Memory { flaw: MemoryFlaw::Misaligned { .. }, .. } => {
+                "memory of its own begins at a multiple of 256 bytes: copy the tensor, or take a kernel with \
+                 narrower accesses"
+            }
+            GpuError::Aliasing { .. } => "write to memory of its own, or take a kernel with one parameter for both",
+            GpuError::Layouts { .. } => {
+                "make the tensor on the host with the layout of the one on the device, and copy to it"
+            }
+            GpuError::Tensor(error) => return error.help(),
+            GpuError::Atom(error) => return error.help(),
+            _ => return None,
+        };
+        Some(help.into())
+    }
+}
+
+impl Refusal for GpuError {
+    fn code(&self) -> &'static str {
+        GpuError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        GpuError::help(self)
+    }
+}
+
+impl From<TensorError> for GpuError {
+    fn from(error: TensorError) -> GpuError {
+        GpuError::Tensor(error)
+    }
+}
+
+impl From<AtomError> for GpuError {
+    fn from(error: AtomError) -> GpuError {
+        GpuError::Atom(error)
+    }
+}
+
+impl From<LayoutError> for GpuError {
+    fn from(error: LayoutError) -> GpuError {
+        GpuError::Tensor(TensorError::Layout(error))
+    }
+}
+
+impl fmt::Display for GpuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GpuError::NoDriver { reasons } => {
+                f.write_str("there is no CUDA driver on this machine")?;
+                let mut before = ": ";
+                reasons.iter().try_for_each(|reason| write!(f, "{}{reason}", std::mem::replace(&mut before, "; ")))
+            }
+            GpuError::OldDriver { found, missing: Some(missing), .. } => {
+                write!(f, "the driver, of CUDA {}, has no function {missing}", version_text(*found))
+            }
+            GpuError::OldDriver { found, needed: 0, missing: None } => {
+                write!(f, "the driver, of CUDA {}, does not know the `.version` of the text", version_text(*found))
+            }
+            GpuError::OldDriver { found, needed, missing: None } => {
+                let (found, needed) = (version_text(*found), version_text(*needed));
+                write!(f, "the driver is that of CUDA {found}, but {needed} is needed")
+            }
+            GpuError::NoDevice { ordinal: Some(ordinal), count } => {
+                write!(f, "there is no device {ordinal}: there {}", Are(*count))
+            }
+            GpuError::NoDevice { ordinal: None, .. } => f.write_str("the driver sees no device"),
+            GpuError::Architecture { target, device, capability: (major, minor) } => {
+                let target = target.as_deref().unwrap_or("another kind of device");
+                write!(f, "the kernel is for {target}, but {device} has compute capability {major}.{minor}")
+            }
+            GpuError::OutOfMemory { bytes, left: Some((free, total)) } => {
+                write!(f, "{bytes} bytes of device memory were asked for, but {free} of {total} are free")
+            }
+            GpuError::OutOfMemory { bytes, left: None } => {
+                write!(f, "{bytes} bytes of device memory were asked for, but are not there")
+            }
+            GpuError::DeviceLost { call, status, unfinished } => {
+                write!(f, "the device is lost to this process: {call} said {status}")?;
+                if unfinished.launches.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ". Not known to be done then: {unfinished}")
+            }
+            GpuError::LaunchFailed { refused: Some(launch), status, .. } => {
+                write!(f, "the launch of {launch} was refused: the driver said {status}")
+            }
+            GpuError::LaunchFailed { refused: None, unfinished, status } => {
+                write!(f, "a kernel failed: the driver said {status}. Not known to be done: {unfinished}")
+            }
+            GpuError::Compile { errors, notes, status } => {
+                write!(f, "the text was not compiled: the driver said {status}")?;
+                let logs = [errors, notes].into_iter().filter(|log| !log.is_empty());
+                logs.into_iter().try_for_each(|log| write!(f, "\n{log}"))
+            }
+            GpuError::MachineCode { what, bytes } => {
+                write!(f, "these {bytes} bytes are no machine code that can be loaded: {what}")
+            }
+            GpuError::Notes { notes } => {
+                f.write_str("the compiler gave up speed")?;
+                notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+            }
+            GpuError::NoEntry { entry } => write!(f, "the module has no kernel `{entry}`"),
+            GpuError::Arguments { kernel, parameter: None, wanted, found } => {
+                write!(f, "{kernel} has {wanted}, but the list has {found}")
+            }
+            GpuError::Arguments { kernel, parameter: Some((position, name)), wanted, found } => {
+                write!(f, "parameter {position} of {kernel}, `{name}`, is {wanted}, but there is {found}")
+            }
+            GpuError::Memory { kernel, parameter, flaw: MemoryFlaw::Small { bytes, wanted } } => {
+                write!(f, "`{parameter}` of {kernel} takes {wanted} bytes, but the memory has {bytes}")
+            }
+            GpuError::Memory { kernel, parameter, flaw: MemoryFlaw::Misaligned { address, wanted } } => {
+                write!(f, "`{parameter}` of {kernel} is at address {address:#x}, which is no multiple of {wanted}")
+            }
+            GpuError::OtherDevice { what, found, wanted } => {
+                write!(f, "{what} is of device {found}, but device {wanted} is wanted")
+            }
+            GpuError::Aliasing { kernel, parameters: (first, second) } => {
+                write!(f, "`{first}` and `{second}` of {kernel} share memory, and one of them is written")
+            }
+            GpuError::LaunchSize { kernel, flaw } => write!(f, "{kernel} cannot be launched so: {flaw}"),
+            GpuError::TensorMap { what, value } => write!(f, "there is no such tensor map: {what} {value}"),
+            GpuError::Layouts { device, host } => {
+                write!(f, "the tensor on the device has the layout {device}, that on the host {host}")
+            }
+            GpuError::Driver { call, status } => write!(f, "{call} was refused: the driver said {status}"),
+            GpuError::Tensor(error) => error.fmt(f),
+            GpuError::Atom(error) => error.fmt(f),
+        }
+    }
+}
+
+/// How many devices there are, in words.
+struct Are(usize);
+
+impl fmt::Display for Are {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("is none"),
+            1 => f.write_str("is one"),
+            count => write!(f, "are {count}"),
+        }
+    }
+}
+
+impl std::error::Error for GpuError {}

@@ -1,0 +1,72 @@
+//! Events: places in the order of a stream.
+//!
+//! Law: an event marks the place where it was last recorded, and is done when everything before
+//! that place is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::device::Device;
+use crate::driver::EventHandle;
+use crate::error::GpuError;
+
+/// An event. See [`Stream`](crate::Stream) for how time is measured.
+pub struct Event {
+    context: Arc<Context>,
+    handle: EventHandle,
+}
+
+impl Event {
+    pub(crate) fn new(device: &Device) -> Result<Event, GpuError> {
+        let context = device.context().clone();
+        let handle = context.call(|driver| driver.create_event())?;
+        Ok(Event { context, handle })
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    pub(crate) fn handle(&self) -> EventHandle {
+        self.handle
+    }
+
+    /// Waits until the event is done; not at all if it was never recorded.
+    ///
+    /// Errors: a kernel failed (E0807).
+    pub fn synchronize(&self) -> Result<(), GpuError> {
+        self.context.call(|driver| driver.synchronize_event(self.handle))
+    }
+
+    /// Whether the event is done.
+    ///
+    /// Errors: a kernel failed (E0807).
+    pub fn is_done(&self) -> Result<bool, GpuError> {
+        self.context.call(|driver| driver.query_event(self.handle))
+    }
+
+    /// The seconds that the device took from another event to this one, to about half a
+    /// microsecond. Waits for both.
+    ///
+    /// Errors: the other is of another device (E0814); one of them was never recorded (E0819).
+    pub fn seconds_since(&self, first: &Event) -> Result<f64, GpuError> {
+        self.context.same(first.context(), "the event")?;
+        first.synchronize()?;
+        self.synchronize()?;
+        let milliseconds = self.context.call(|driver| driver.elapsed(first.handle, self.handle))?;
+        Ok(f64::from(milliseconds) / 1e3)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        self.context.give_back(|driver| driver.destroy_event(self.handle));
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Event(device {})", self.context.ordinal())
+    }
+}

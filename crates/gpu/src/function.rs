@@ -1,0 +1,282 @@
+//! Kernels of a module, and their launches.
+//!
+//! Law: a [`Function`] is a kernel with the list of its parameters, whose number and sizes are
+//! those that the driver knows. A launch is checked against the list and against the limits of the
+//! device before the driver is called, and needs no memory of the host.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::context::Context;
+use crate::driver::{Driver, Entry, Refused};
+use crate::error::GpuError;
+use crate::launch::Launch;
+use crate::module::Loaded;
+use crate::parameter::{Argument, Parameter, packed};
+use crate::stream::Stream;
+
+/// What a kernel takes, by the compiler's count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resources {
+    /// The most threads of a block.
+    pub block_threads: u32,
+    /// Bytes of shared memory that the kernel declares.
+    pub shared_bytes: u32,
+    /// Bytes of constant memory that the kernel declares.
+    pub constant_bytes: u32,
+    /// Bytes of local memory of a thread: spilled registers and arrays.
+    pub local_bytes: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// The compute capability that it was compiled for: 90 is 9.0.
+    pub binary_version: u32,
+    /// The extents of the clusters that it was compiled for; none where the launch says.
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// Numbers of `CUfunction_attribute`.
+mod attribute {
+    pub(super) const BLOCK_THREADS: i32 = 0;
+    pub(super) const SHARED: i32 = 1;
+    pub(super) const CONSTANT: i32 = 2;
+    pub(super) const LOCAL: i32 = 3;
+    pub(super) const REGISTERS: i32 = 4;
+    pub(super) const BINARY_VERSION: i32 = 6;
+    pub(super) const DYNAMIC_SHARED: i32 = 8;
+    pub(super) const CLUSTER: [i32; 3] = [11, 12, 13];
+    pub(super) const LARGE_CLUSTER: i32 = 14;
+}
+
+/// A kernel of a module.
+pub(crate) struct Kernel {
+    loaded: Arc<Loaded>,
+    name: Box<str>,
+    entry: Entry,
+    parameters: Box<[Parameter]>,
+    resources: Resources,
+    /// The most bytes of shared memory that a launch may ask for so far.
+    shared_bytes: AtomicU32,
+    /// Whether launches may have clusters of more than eight blocks so far.
+    large_clusters: AtomicBool,
+}
+
+impl Kernel {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        self.loaded.context()
+    }
+
+    /// Allows what a launch asks for beyond what every kernel may have.
+    fn allow(&self, launch: &Launch) -> Result<(), GpuError> {
+        let wanted = launch.sizes().shared_bytes;
+        if wanted > self.shared_bytes.load(Ordering::Relaxed) {
+            // At most the limit of the device, by the check before.
+            let bytes = i32::try_from(wanted).unwrap_or(i32::MAX);
+            self.context()
+                .call(|driver| driver.set_function_attribute(&self.entry, attribute::DYNAMIC_SHARED, bytes))?;
+            self.shared_bytes.fetch_max(wanted, Ordering::Relaxed);
+        }
+        if launch.has_large_cluster() && !self.large_clusters.load(Ordering::Relaxed) {
+            self.context().call(|driver| driver.set_function_attribute(&self.entry, attribute::LARGE_CLUSTER, 1))?;
+            self.large_clusters.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn check(&self, launch: &Launch) -> Result<(), GpuError> {
+        launch.check(&self.name, self.context().attributes(), &self.resources)?;
+        self.allow(launch)
+    }
+
+    /// Gives a launch to a stream.
+    pub(crate) fn enqueue(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
+        let context = self.context();
+        context.same(stream.context(), "the stream")?;
+        self.check(launch)?;
+        let values = packed(self, arguments)?;
+        match context.attempt(|driver| driver.launch(&self.entry, launch.sizes(), stream.handle(), &values))? {
+            Some(Ok(())) => Ok(()),
+            Some(Err(refused)) => Err(self.refused(launch, refused)),
+            None => Err(self.other_parameters()),
+        }
+    }
+
+    /// That the driver refused a launch; or, if it says that the device is lost, that.
+    fn refused(&self, launch: &Launch, refused: Refused) -> GpuError {
+        match self.context().explain(refused) {
+            GpuError::Driver { status, .. } => {
+                let launch = format!("{}, {launch}", self.name).into();
+                GpuError::LaunchFailed { refused: Some(launch), unfinished: Default::default(), status }
+            }
+            lost => lost,
+        }
+    }
+
+    /// That the list of parameters is not the kernel's.
+    fn other_parameters(&self) -> GpuError {
+        let list = |sizes: &mut dyn Iterator<Item = usize>| {
+            let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
+            if sizes.is_empty() { "no parameters".into() } else { format!("parameters of {} bytes", sizes.join(", ")) }
+        };
+        GpuError::Arguments {
+            kernel: self.name.clone(),
+            parameter: None,
+            wanted: list(&mut self.entry.sizes().iter().copied()).into(),
+            found: list(&mut self.parameters.iter().map(Parameter::bytes)).into(),
+        }
+    }
+}
+
+/// A kernel that can be launched. Clones are the same kernel.
+///
+/// ```no_run
+/// use tilewright_gpu::{Device, ElementType, Launch, ModuleOptions, Parameter};
+///
+/// # fn main() -> Result<(), tilewright_gpu::GpuError> {
+/// let text = r#"
+///     .version 8.0
+///     .target sm_80
+///     .address_size 64
+///     .visible .entry set(.param .u64 y, .param .u32 value) {
+///         .reg .b64 %y; .reg .b32 %v;
+///         ld.param.u64 %y, [y]; ld.param.u32 %v, [value];
+///         cvta.to.global.u64 %y, %y;
+///         st.global.u32 [%y], %v;
+///         ret;
+///     }"#;
+/// let device = Device::open(0)?;
+/// let module = device.load(text.as_bytes(), &ModuleOptions::default())?;
+/// let value = Parameter::scalar("value", ElementType::U32);
+/// let parameters = [Parameter::write("y", ElementType::U32).at_least(4), value];
+/// let set = module.function("set", &parameters)?;
+/// let (stream, mut y) = (device.stream()?, device.allocate(4)?);
+/// set.launch(&stream, &Launch::new([1, 1, 1], [1, 1, 1]), &[(&mut y).into(), 7_u32.into()])?;
+/// let mut bytes = [0; 4];
+/// y.read(&stream, 0, &mut bytes)?;
+/// assert_eq!(u32::from_le_bytes(bytes), 7);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Function {
+    kernel: Arc<Kernel>,
+}
+
+impl Function {
+    pub(crate) fn new(
+        loaded: &Arc<Loaded>,
+        name: &str,
+        entry: Entry,
+        parameters: &[Parameter],
+    ) -> Result<Function, GpuError> {
+        let context = loaded.context();
+        let clusters = context.attributes().cluster_launch != 0;
+        let resources = context.call(|driver| resources(driver, &entry, clusters))?;
+        let allowed = context.call(|driver| driver.function_attribute(&entry, attribute::DYNAMIC_SHARED))?;
+        // What is beyond 48 KiB, with what the kernel declares, must be allowed.
+        let usual = (48_u32 << 10).saturating_sub(resources.shared_bytes);
+        let kernel = Kernel {
+            loaded: loaded.clone(),
+            name: name.into(),
+            entry,
+            parameters: parameters.into(),
+            resources,
+            shared_bytes: AtomicU32::new(usual.min(allowed.max(0) as u32)),
+            large_clusters: AtomicBool::new(false),
+        };
+        if !kernel.entry.sizes().iter().copied().eq(kernel.parameters.iter().map(Parameter::bytes)) {
+            return Err(kernel.other_parameters());
+        }
+        Ok(Function { kernel: Arc::new(kernel) })
+    }
+
+    pub(crate) fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.kernel.name()
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &[Parameter] {
+        self.kernel.parameters()
+    }
+
+    /// What the kernel takes, by the compiler's count.
+    pub fn resources(&self) -> &Resources {
+        &self.kernel.resources
+    }
+
+    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
+    /// it.
+    ///
+    /// A kernel that fails while it runs is told by a later call (E0807), which names it.
+    ///
+    /// Errors: arguments that are not of the list of parameters (E0812), memory that is too small
+    /// or misaligned (E0813) or of another device (E0814) or shared with an argument that is
+    /// written (E0815); sizes that cannot be (E0816); the driver refused (E0807).
+    pub fn launch(&self, stream: &Stream, launch: &Launch, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
+        self.kernel.enqueue(stream, launch, arguments)?;
+        stream.pending().note(&self.kernel, launch);
+        Ok(())
+    }
+
+    /// How many blocks of a launch a multiprocessor holds at once.
+    ///
+    /// Errors: sizes that cannot be (E0816).
+    pub fn resident_blocks(&self, launch: &Launch) -> Result<u32, GpuError> {
+        self.kernel.check(launch)?;
+        let sizes = launch.sizes();
+        // At most the limits of the device, by the check.
+        let threads = sizes.block.iter().product::<u32>() as i32;
+        let shared = sizes.shared_bytes as usize;
+        let blocks =
+            self.kernel.context().call(|driver| driver.resident_blocks(&self.kernel.entry, threads, shared))?;
+        Ok(blocks.max(0) as u32)
+    }
+
+    /// How many clusters of a launch the device holds at once; blocks, where the launch has no
+    /// clusters.
+    ///
+    /// Errors: sizes that cannot be (E0816).
+    pub fn resident_clusters(&self, launch: &Launch) -> Result<u32, GpuError> {
+        let launch = &launch.with_clusters(self.resources().cluster);
+        self.kernel.check(launch)?;
+        let clusters =
+            self.kernel.context().call(|driver| driver.resident_clusters(&self.kernel.entry, launch.sizes()))?;
+        Ok(clusters.max(0) as u32)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({})", self.name())
+    }
+}
+
+fn resources(driver: &Driver, entry: &Entry, clusters: bool) -> Result<Resources, Refused> {
+    // None of these is negative.
+    let number = |which| Ok::<u32, Refused>(driver.function_attribute(entry, which)?.max(0) as u32);
+    let [x, y, z] = attribute::CLUSTER;
+    let cluster = if clusters { [number(x)?, number(y)?, number(z)?] } else { [0; 3] };
+    Ok(Resources {
+        block_threads: number(attribute::BLOCK_THREADS)?,
+        shared_bytes: number(attribute::SHARED)?,
+        constant_bytes: number(attribute::CONSTANT)?,
+        local_bytes: number(attribute::LOCAL)?,
+        registers: number(attribute::REGISTERS)?,
+        binary_version: number(attribute::BINARY_VERSION)?,
+        cluster: (!cluster.contains(&0)).then_some(cluster),
+    })
+}

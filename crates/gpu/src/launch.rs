@@ -1,0 +1,227 @@
+//! The sizes of a launch.
+//!
+//! Law: what [`Launch::check`] lets pass is within the limits that the driver's manual states, of
+//! the device and of the kernel: extents of the grid and the block, threads of a block, shared
+//! memory, and clusters that divide the grid. What remains for the driver to refuse is what it
+//! alone knows, such as whether a cluster of this size fits on the device.
+//!
+//! (CUDA driver API, `cuLaunchKernelEx`; CUDA C++ programming guide, table of compute
+//! capabilities.)
+
+use std::fmt;
+
+use crate::attributes::Attributes;
+use crate::driver::LaunchSizes;
+use crate::error::GpuError;
+use crate::function::Resources;
+
+/// The most blocks of a cluster that every device with clusters has.
+const PORTABLE_CLUSTER: u64 = 8;
+/// The most blocks of a cluster of any device.
+const CLUSTER: u64 = 16;
+
+/// How many blocks of how many threads are launched.
+///
+/// ```
+/// use tilewright_gpu::Launch;
+///
+/// let launch = Launch::new([64, 2, 1], [256, 1, 1]).cluster([2, 1, 1]).shared_bytes(49152);
+/// assert_eq!(launch.to_string(), "grid (64,2,1), block (256,1,1), cluster (2,1,1), 49152 bytes of shared memory");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch(LaunchSizes);
+
+/// What is wrong with the sizes of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SizeFlaw {
+    /// An extent is 0.
+    Zero {
+        /// Which, in words.
+        what: &'static str,
+    },
+    /// A number is greater than its limit.
+    Above {
+        /// Which, in words.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Clusters do not divide the grid.
+    Cluster {
+        /// The mode: 0 is x.
+        mode: usize,
+        /// The extent of the grid.
+        grid: u32,
+        /// The extent of the cluster.
+        cluster: u32,
+    },
+    /// A kernel that was compiled for other clusters.
+    OtherCluster {
+        /// The extents that it was compiled for.
+        wanted: [u32; 3],
+    },
+    /// The device cannot do this.
+    Unsupported {
+        /// What, in words.
+        what: &'static str,
+    },
+}
+
+impl Launch {
+    /// A grid of blocks of threads, with extents along x, y and z.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> Launch {
+        Launch(LaunchSizes { grid, block, cluster: None, shared_bytes: 0, overlaps: false, cooperative: false })
+    }
+
+    /// With clusters of blocks.
+    pub fn cluster(self, extents: [u32; 3]) -> Launch {
+        Launch(LaunchSizes { cluster: Some(extents), ..self.0 })
+    }
+
+    /// With so many bytes of shared memory for each block, besides what the kernel declares.
+    pub fn shared_bytes(self, bytes: u32) -> Launch {
+        Launch(LaunchSizes { shared_bytes: bytes, ..self.0 })
+    }
+
+    /// May begin while the kernel before it on the stream still runs (programmatic dependent
+    /// launch). It waits for that kernel where it says `griddepcontrol.wait`, and only there.
+    pub fn overlapping(self) -> Launch {
+        Launch(LaunchSizes { overlaps: true, ..self.0 })
+    }
+
+    /// All blocks are resident at once, so that they may wait for each other; refused where they do
+    /// not fit.
+    pub fn cooperative(self) -> Launch {
+        Launch(LaunchSizes { cooperative: true, ..self.0 })
+    }
+
+    /// The extents of the grid.
+    pub fn grid(&self) -> [u32; 3] {
+        self.0.grid
+    }
+
+    /// The extents of a block.
+    pub fn block(&self) -> [u32; 3] {
+        self.0.block
+    }
+
+    pub(crate) fn sizes(&self) -> &LaunchSizes {
+        &self.0
+    }
+
+    /// Whether the cluster has more blocks than every device with clusters allows.
+    pub(crate) fn has_large_cluster(&self) -> bool {
+        self.0.cluster.is_some_and(|cluster| product(cluster) > PORTABLE_CLUSTER)
+    }
+
+    /// With clusters: of one block, where neither the launch nor the kernel says how many.
+    pub(crate) fn with_clusters(&self, compiled: Option<[u32; 3]>) -> Launch {
+        let cluster = self.0.cluster.or(compiled).unwrap_or([1, 1, 1]);
+        self.cluster(cluster)
+    }
+
+    /// Refuses sizes that the device or the kernel cannot have.
+    pub(crate) fn check(&self, kernel: &str, device: &Attributes, resources: &Resources) -> Result<(), GpuError> {
+        match self.flaw(device, resources) {
+            None => Ok(()),
+            Some(flaw) => Err(GpuError::LaunchSize { kernel: kernel.into(), flaw }),
+        }
+    }
+
+    fn flaw(&self, device: &Attributes, resources: &Resources) -> Option<SizeFlaw> {
+        let LaunchSizes { grid, block, cluster, shared_bytes, cooperative, .. } = self.0;
+        if grid.contains(&0) {
+            return Some(SizeFlaw::Zero { what: "the grid" });
+        }
+        if block.contains(&0) {
+            return Some(SizeFlaw::Zero { what: "the block" });
+        }
+        let above = |what, found: u64, limit: u64| (found > limit).then_some(SizeFlaw::Above { what, found, limit });
+        let [gx, gy, gz] = grid.map(u64::from);
+        let [bx, by, bz] = block.map(u64::from);
+        let threads = u64::from(resources.block_threads.min(device.block_threads));
+        let shared = u64::from(resources.shared_bytes) + u64::from(shared_bytes);
+        above("the extent of the grid along x", gx, device.grid_x.into())
+            .or_else(|| above("the extent of the grid along y", gy, device.grid_y.into()))
+            .or_else(|| above("the extent of the grid along z", gz, device.grid_z.into()))
+            .or_else(|| above("the extent of the block along x", bx, device.block_x.into()))
+            .or_else(|| above("the extent of the block along y", by, device.block_y.into()))
+            .or_else(|| above("the extent of the block along z", bz, device.block_z.into()))
+            .or_else(|| above("the number of threads of a block", product(block), threads))
+            .or_else(|| above("the bytes of shared memory of a block", shared, device.block_shared_bytes.into()))
+            .or_else(|| match (cluster, resources.cluster) {
+                (Some(cluster), wanted) => clusters(grid, cluster, wanted, device),
+                (None, Some(wanted)) => clusters(grid, wanted, Some(wanted), device),
+                (None, None) => None,
+            })
+            .or_else(|| {
+                let unsupported = SizeFlaw::Unsupported { what: "cooperative launches" };
+                (cooperative && device.cooperative_launch == 0).then_some(unsupported)
+            })
+    }
+}
+
+/// The product of three extents; as much as fits.
+fn product(extents: [u32; 3]) -> u64 {
+    extents.iter().fold(1_u64, |product, extent| product.saturating_mul((*extent).into()))
+}
+
+fn clusters(grid: [u32; 3], cluster: [u32; 3], wanted: Option<[u32; 3]>, device: &Attributes) -> Option<SizeFlaw> {
+    if device.cluster_launch == 0 {
+        return Some(SizeFlaw::Unsupported { what: "clusters" });
+    }
+    if cluster.contains(&0) {
+        return Some(SizeFlaw::Zero { what: "the cluster" });
+    }
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != cluster) {
+        return Some(SizeFlaw::OtherCluster { wanted });
+    }
+    let blocks = product(cluster);
+    if blocks > CLUSTER {
+        return Some(SizeFlaw::Above { what: "the number of blocks of a cluster", found: blocks, limit: CLUSTER });
+    }
+    let mut modes = grid.into_iter().zip(cluster).enumerate();
+    let (mode, (grid, cluster)) = modes.find(|(_, (grid, cluster))| grid % cluster != 0)?;
+    Some(SizeFlaw::Cluster { mode, grid, cluster })
+}
+
+impl fmt::Display for SizeFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SizeFlaw::Zero { what } => write!(f, "an extent of {what} is 0"),
+            SizeFlaw::Above { what, found, limit } => write!(f, "{what} is {found}, and {limit} is the most"),
+            SizeFlaw::Cluster { mode, grid, cluster } => {
+                let axis = ["x", "y", "z"].get(*mode).unwrap_or(&"z");
+                write!(f, "clusters of {cluster} do not divide the {grid} blocks along {axis}")
+            }
+            SizeFlaw::OtherCluster { wanted } => {
+                write!(f, "the kernel was compiled for clusters of {}", Extents(*wanted))
+            }
+            SizeFlaw::Unsupported { what } => write!(f, "the device has no {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LaunchSizes { grid, block, cluster, shared_bytes, .. } = self.0;
+        write!(f, "grid {}, block {}", Extents(grid), Extents(block))?;
+        if let Some(cluster) = cluster {
+            write!(f, ", cluster {}", Extents(cluster))?;
+        }
+        write!(f, ", {shared_bytes} bytes of shared memory")
+    }
+}
+
+/// Three extents in parentheses.
+struct Extents([u32; 3]);
+
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.0;
+        write!(f, "({x},{y},{z})")
+    }
+}

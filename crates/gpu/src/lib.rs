@@ -1,0 +1,110 @@
+//! CUDA devices, without a toolkit.
+//!
+//! The driver's library is found at run time; nothing else is needed, neither to build this crate
+//! nor to use it. Without a driver, or without a device, there is an error that says so, and
+//! everything else goes on.
+//!
+//! ```
+//! use tilewright_gpu::{Device, DeviceTensor, ElementType, GpuError, Launch, ModuleOptions, Parameter};
+//! use tilewright_layout::Layout;
+//! use tilewright_tensor::Tensor;
+//!
+//! /// Each element of `x` times a factor, in place.
+//! const SCALE: &str = r#"
+//!     .version 8.0
+//!     .target sm_80
+//!     .address_size 64
+//!     .visible .entry scale(.param .u64 x, .param .f32 factor, .param .u32 count) {
+//!         .reg .pred %out; .reg .b32 %i, %block, %threads, %count; .reg .b64 %x, %at; .reg .f32 %v, %f;
+//!         ld.param.u64 %x, [x]; ld.param.f32 %f, [factor]; ld.param.u32 %count, [count];
+//!         mov.u32 %i, %tid.x; mov.u32 %block, %ctaid.x; mov.u32 %threads, %ntid.x;
+//!         mad.lo.u32 %i, %block, %threads, %i;
+//!         setp.ge.u32 %out, %i, %count;
+//!         @%out bra END;
+//!         cvta.to.global.u64 %x, %x;
+//!         mul.wide.u32 %at, %i, 4;
+//!         add.u64 %x, %x, %at;
+//!         ld.global.f32 %v, [%x];
+//!         mul.f32 %v, %v, %f;
+//!         st.global.f32 [%x], %v;
+//!     END:
+//!         ret;
+//!     }"#;
+//!
+//! fn scaled() -> Result<Tensor<f32>, GpuError> {
+//!     let device = Device::open(0)?;
+//!     let stream = device.stream()?;
+//!     let module = device.load(SCALE.as_bytes(), &ModuleOptions::default())?;
+//!     let parameters = [
+//!         Parameter::write("x", ElementType::F32).at_least(6 * 4),
+//!         Parameter::scalar("factor", ElementType::F32),
+//!         Parameter::scalar("count", ElementType::U32),
+//!     ];
+//!     let scale = module.function("scale", &parameters)?;
+//!
+//!     let rows: Layout = "(2,3):(3,1)".parse()?;
+//!     let mut x = DeviceTensor::filled(&stream, rows, 1.5_f32)?;
+//!     scale.launch(&stream, &Launch::new([1, 1, 1], [32, 1, 1]), &[(&mut x).into(), 2.0_f32.into(), 6_u32.into()])?;
+//!     x.read(&stream)
+//! }
+//!
+//! match scaled() {
+//!     Ok(tensor) => assert_eq!(tensor.as_slice(), [3.0; 6]),
+//!     // On a machine without a device.
+//!     Err(error) => assert!(["E0801", "E0802", "E0803"].contains(&error.code()), "{error}"),
+//! }
+//! ```
+//!
+//! # Where things are
+//!
+//! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
+//!   it takes.
+//! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout.
+//! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
+//!   take; [`Cache`]: what was compiled before.
+//! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
+//!
+//! A launch returns before the kernel has run. A kernel that fails is told by a later call, which
+//! names the launches that were not known to be done; the device is lost then (E0806).
+
+mod attributes;
+mod cache;
+mod context;
+mod device;
+mod device_tensor;
+mod driver;
+mod element;
+mod error;
+mod event;
+mod explanation;
+mod function;
+mod graph;
+mod launch;
+mod machine_code;
+mod memory;
+mod module;
+mod parameter;
+mod pending;
+mod ptx;
+mod stream;
+mod tensor_map;
+#[cfg(test)]
+mod tests;
+
+pub use attributes::Attributes;
+pub use cache::{Cache, DEFAULT_LIMIT};
+pub use device::Device;
+pub use device_tensor::DeviceTensor;
+pub use driver::{MINIMUM_VERSION, Status};
+pub use element::{Element, ElementType};
+pub use error::{GpuError, MemoryFlaw, Unfinished};
+pub use event::Event;
+pub use explanation::explanation;
+pub use function::{Function, Resources};
+pub use graph::{Capture, Graph};
+pub use launch::{Launch, SizeFlaw};
+pub use memory::Memory;
+pub use module::{Module, ModuleOptions, Origin};
+pub use parameter::{Access, Argument, Parameter, ParameterKind};
+pub use stream::Stream;
+pub use tensor_map::{EncodedTensorMap, Outside, Promotion};

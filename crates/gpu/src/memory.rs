@@ -1,0 +1,166 @@
+//! Device memory.
+//!
+//! Law: a [`Memory`] is one allocation of the driver, which begins at a multiple of 256 bytes and
+//! is given back once, when it is dropped. The driver waits then for what still uses it.
+//!
+//! What is written and read here is in the order of the stream that is named; a copy to or from the
+//! host has been done when the call returns.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::driver::code;
+use crate::error::{GpuError, MemoryFlaw};
+use crate::stream::Stream;
+
+/// Bytes on a device.
+///
+/// ```no_run
+/// # fn main() -> Result<(), tilewright_gpu::GpuError> {
+/// let device = tilewright_gpu::Device::open(0)?;
+/// let stream = device.stream()?;
+/// let mut memory = device.allocate(1024)?;
+/// memory.fill_bytes(&stream, 7)?;
+/// let mut bytes = [0; 16];
+/// memory.read(&stream, 1008, &mut bytes)?;
+/// assert_eq!(bytes, [7; 16]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Memory {
+    context: Arc<Context>,
+    address: u64,
+    bytes: u64,
+}
+
+impl Memory {
+    pub(crate) fn in_context(context: &Arc<Context>, bytes: u64) -> Result<Memory, GpuError> {
+        let refused = |left| GpuError::OutOfMemory { bytes, left };
+        // The driver gives no memory of no bytes.
+        let wanted = usize::try_from(bytes.max(1)).map_err(|_| refused(None))?;
+        // The most that a signed number holds: what is larger is not asked for, but refused.
+        if i64::try_from(bytes).is_err() {
+            return Err(refused(None));
+        }
+        match context.attempt(|driver| driver.allocate(wanted))? {
+            Ok(address) => Ok(Memory { context: context.clone(), address, bytes }),
+            Err(answer) if answer.code == code::OUT_OF_MEMORY => {
+                Err(refused(context.call(|driver| driver.memory_left()).ok()))
+            }
+            Err(answer) => Err(context.explain(answer)),
+        }
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The address on the device.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Copies bytes from the host to the bytes from `at` on.
+    ///
+    /// Errors: they do not fit (E0813); the stream is of another device (E0814); a kernel failed
+    /// (E0807).
+    pub fn write(&mut self, stream: &Stream, at: u64, from: &[u8]) -> Result<(), GpuError> {
+        let address = self.place(stream, at, from.len() as u64)?;
+        stream.finish(|driver, handle| driver.to_device(address, from, handle))
+    }
+
+    /// Copies the bytes from `at` on to the host.
+    ///
+    /// Errors: there are not so many (E0813); the stream is of another device (E0814); a kernel
+    /// failed (E0807).
+    pub fn read(&self, stream: &Stream, at: u64, into: &mut [u8]) -> Result<(), GpuError> {
+        let address = self.place(stream, at, into.len() as u64)?;
+        stream.finish(|driver, handle| driver.to_host(into, address, handle))
+    }
+
+    /// Copies all bytes of memory of the same size, on the device.
+    ///
+    /// Errors: the sizes differ (E0813); the stream or the memory is of another device (E0814).
+    pub fn copy_from(&mut self, stream: &Stream, from: &Memory) -> Result<(), GpuError> {
+        self.context.same(&from.context, "the memory that is copied")?;
+        if from.bytes != self.bytes {
+            return Err(self.small("a copy on the device", "source", from.bytes, self.bytes));
+        }
+        let into = self.place(stream, 0, self.bytes)?;
+        let Ok(bytes) = usize::try_from(self.bytes) else { return Ok(()) };
+        stream.enqueue(|driver, handle| driver.on_device(into, from.address, bytes, handle))
+    }
+
+    /// Sets every byte.
+    ///
+    /// Errors: the stream is of another device (E0814).
+    pub fn fill_bytes(&mut self, stream: &Stream, value: u8) -> Result<(), GpuError> {
+        self.fill(stream, &[value])
+    }
+
+    /// Repeats a pattern of 1, 2, 4, .. bytes from the beginning, as often as it fits whole.
+    pub(crate) fn fill(&mut self, stream: &Stream, pattern: &[u8]) -> Result<(), GpuError> {
+        let address = self.place(stream, 0, self.bytes)?;
+        let count = usize::try_from(self.bytes).unwrap_or(0).checked_div(pattern.len()).unwrap_or(0);
+        if count == 0 {
+            return Ok(());
+        }
+        match *pattern {
+            [byte] => stream.enqueue(|driver, handle| driver.set_bytes(address, byte, count, handle)),
+            [a, b] => {
+                let pair = u16::from_ne_bytes([a, b]);
+                stream.enqueue(|driver, handle| driver.set_pairs(address, pair, count, handle))
+            }
+            [a, b, c, d] => {
+                let word = u32::from_ne_bytes([a, b, c, d]);
+                stream.enqueue(|driver, handle| driver.set_words(address, word, count, handle))
+            }
+            _ => {
+                // What is there is copied behind itself, so that it doubles.
+                self.write(stream, 0, pattern)?;
+                let total = count * pattern.len();
+                let mut done = pattern.len();
+                while done < total {
+                    let more = done.min(total - done);
+                    let behind = address + done as u64;
+                    stream.enqueue(|driver, handle| driver.on_device(behind, address, more, handle))?;
+                    done += more;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The address of so many bytes from `at` on, which a stream of this device is about to use.
+    fn place(&self, stream: &Stream, at: u64, bytes: u64) -> Result<u64, GpuError> {
+        self.context.same(stream.context(), "the stream")?;
+        match at.checked_add(bytes) {
+            // Within the allocation, so that nothing overflows.
+            Some(end) if end <= self.bytes => Ok(self.address.wrapping_add(at)),
+            end => Err(self.small("a copy", "memory", self.bytes, end.unwrap_or(u64::MAX))),
+        }
+    }
+
+    fn small(&self, kernel: &str, parameter: &str, bytes: u64, wanted: u64) -> GpuError {
+        let flaw = MemoryFlaw::Small { bytes, wanted };
+        GpuError::Memory { kernel: kernel.into(), parameter: parameter.into(), flaw }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.context.give_back(|driver| driver.free(self.address));
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memory({} bytes at {:#x})", self.bytes, self.address)
+    }
+}

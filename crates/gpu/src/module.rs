@@ -1,0 +1,242 @@
+//! Modules: compiled kernels on a device.
+//!
+//! Law: a module is the kernels of one image, PTX text or machine code. Text is compiled for the
+//! device, by the driver; what was compiled once is found in the [`Cache`] under the text, the
+//! device and the driver. Whether it came from there cannot be seen but in [`Module::origin`] and
+//! the time.
+//!
+//! *What is trusted.* What a kernel does with its arguments is decided by its text. The arguments
+//! are checked, but nothing keeps a kernel from memory of the device that it was not given, as
+//! nothing keeps a program from files: load the text of those whom you trust.
+//!
+//! Why text is compiled in two ways. Machine code that can be kept comes from the driver's linker,
+//! which compiles a text as one of several. Some instructions of Hopper are slower then, or have no
+//! effect, which the compiler notes. So a text with such notes is compiled once more, alone, by
+//! loading it; then the driver keeps it in a cache of its own.
+
+use std::ffi::CString;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::cache::{Cache, Entry};
+use crate::context::Context;
+use crate::device::Device;
+use crate::driver::{Compiled, ModuleHandle, Refused, code};
+use crate::error::GpuError;
+use crate::function::Function;
+use crate::machine_code::MachineCode;
+use crate::parameter::Parameter;
+use crate::ptx::Target;
+
+/// How a module is made.
+///
+/// ```
+/// use tilewright_gpu::{Cache, ModuleOptions};
+///
+/// // Compiled anew, and refused if the compiler notes that it gave up speed.
+/// let options = ModuleOptions::default().cache(Cache::none()).refuse_notes();
+/// # let _ = options;
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ModuleOptions {
+    cache: Cache,
+    refuse_notes: bool,
+}
+
+impl ModuleOptions {
+    /// Keeps machine code there.
+    pub fn cache(self, cache: Cache) -> ModuleOptions {
+        ModuleOptions { cache, ..self }
+    }
+
+    /// Refuses text about which the compiler notes that matrix products are serialised or registers
+    /// not given to those who ask: notes C75xx and C76xx.
+    pub fn refuse_notes(self) -> ModuleOptions {
+        ModuleOptions { refuse_notes: true, ..self }
+    }
+}
+
+/// Where the machine code of a module came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It was given.
+    Given,
+    /// The driver compiled the text.
+    Compiled,
+    /// The cache had it.
+    Cached,
+}
+
+/// A module in a context.
+pub(crate) struct Loaded {
+    context: Arc<Context>,
+    handle: ModuleHandle,
+}
+
+impl Loaded {
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.context.give_back(|driver| {
+            // Kernels may still run. Whether they failed is told to who waits for them.
+            let _ = driver.synchronize_context();
+            driver.unload_module(self.handle)
+        });
+    }
+}
+
+/// Kernels that were loaded. They stay as long as the module or one of its functions.
+pub struct Module {
+    loaded: Arc<Loaded>,
+    origin: Origin,
+    notes: Box<str>,
+}
+
+impl Module {
+    /// Loads PTX text, or machine code (a cubin), on a device.
+    ///
+    /// Errors: it is for another kind of device (E0804); the driver does not know its version
+    /// (E0802); it does not compile (E0808), or with notes that were to be refused (E0810); bytes
+    /// that are neither (E0809).
+    pub fn load(device: &Device, image: &[u8], options: &ModuleOptions) -> Result<Module, GpuError> {
+        let loader = Loader { device, options };
+        let module = if image.starts_with(b"\x7fELF") {
+            let code = MachineCode::new(image.to_vec())?;
+            loader.load_code(&code, Origin::Given, None)?.map_err(|refused| loader.refused(refused, None))?
+        } else {
+            loader.load_text(image)?
+        };
+        if options.refuse_notes {
+            let notes: Vec<Box<str>> = speed_notes(&module.notes).map(Into::into).collect();
+            if !notes.is_empty() {
+                return Err(GpuError::Notes { notes });
+            }
+        }
+        Ok(module)
+    }
+
+    /// A kernel by its name, with its parameters in order.
+    ///
+    /// Errors: there is none (E0811); it has other parameters, by number and size (E0812).
+    pub fn function(&self, entry: &str, parameters: &[Parameter]) -> Result<Function, GpuError> {
+        let missing = || GpuError::NoEntry { entry: entry.into() };
+        let name = CString::new(entry).map_err(|_| missing())?;
+        let context = &self.loaded.context;
+        match context.attempt(|driver| driver.entry(self.loaded.handle, &name))? {
+            Ok(found) => Function::new(&self.loaded, entry, found, parameters),
+            Err(refused) if refused.code == code::NOT_FOUND => Err(missing()),
+            Err(refused) => Err(context.explain(refused)),
+        }
+    }
+
+    /// Where the machine code came from.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// What the compiler noted: registers, spills, and what it gave up. The notes of machine code
+    /// from the cache are those of when it was compiled.
+    pub fn notes(&self) -> &str {
+        &self.notes
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Module({:?}, device {})", self.origin, self.loaded.context.ordinal())
+    }
+}
+
+struct Loader<'a> {
+    device: &'a Device,
+    options: &'a ModuleOptions,
+}
+
+impl Loader<'_> {
+    fn load_text(&self, text: &[u8]) -> Result<Module, GpuError> {
+        let flawed = |what| GpuError::MachineCode { what, bytes: text.len() };
+        let words = std::str::from_utf8(text).map_err(|_| flawed("it is no ELF file, and no text either"))?;
+        let target = Target::of(words);
+        target.map_or(Ok(()), |target| target.check(self.device))?;
+        let text = CString::new(text).map_err(|_| flawed("it is no ELF file, and a text with a zero in it"))?;
+        if self.options.cache.folder().is_some()
+            && let Some(module) = self.load_kept(&text)?
+        {
+            return Ok(module);
+        }
+        let loaded = self.device.context().attempt(|driver| driver.load_text(&text))?;
+        let Compiled { result, info, errors } = loaded;
+        match result {
+            Ok(handle) => Ok(self.module(handle, Origin::Compiled, info)),
+            Err(refused) => Err(match self.refused(refused, Some(words)) {
+                GpuError::Driver { status, .. } => {
+                    GpuError::Compile { errors: errors.into(), notes: info.into(), status }
+                }
+                error => error,
+            }),
+        }
+    }
+
+    /// The module of a text by way of machine code that the cache has or gets; none where there is
+    /// no such way, or where it costs speed.
+    fn load_kept(&self, text: &CString) -> Result<Option<Module>, GpuError> {
+        let (cache, context) = (&self.options.cache, self.device.context());
+        let (major, minor) = self.device.capability();
+        let version = self.device.driver_version();
+        let mut key = format!("{major}.{minor} {} {version}\n", self.device.name()).into_bytes();
+        key.extend_from_slice(text.to_bytes());
+        // What the driver refuses is compiled anew.
+        if let Some(Entry { code, notes }) = cache.get(&key)
+            && let Ok(code) = MachineCode::new(code)
+            && let Ok(module) = self.load_code(&code, Origin::Cached, Some(&notes))?
+        {
+            return Ok(Some(module));
+        }
+        let Compiled { result, info, .. } = context.attempt(|driver| driver.compile(text))?;
+        let code = match result.map(MachineCode::new) {
+            Ok(Ok(code)) if speed_notes(&info).next().is_none() => code,
+            // Loading the text says what is wrong with it.
+            _ => return Ok(None),
+        };
+        let Ok(module) = self.load_code(&code, Origin::Compiled, Some(&info))? else { return Ok(None) };
+        cache.put(&key, &Entry { code: code.bytes().to_vec(), notes: info });
+        Ok(Some(module))
+    }
+
+    /// Loads machine code; what the driver says to that is left to the caller.
+    fn load_code(
+        &self,
+        code: &MachineCode,
+        origin: Origin,
+        notes: Option<&str>,
+    ) -> Result<Result<Module, Refused>, GpuError> {
+        let Compiled { result, info, .. } = self.device.context().attempt(|driver| driver.load_machine_code(code))?;
+        Ok(result.map(|handle| self.module(handle, origin, notes.map_or(info, str::to_owned))))
+    }
+
+    fn module(&self, handle: ModuleHandle, origin: Origin, notes: String) -> Module {
+        let context = self.device.context().clone();
+        Module { loaded: Arc::new(Loaded { context, handle }), origin, notes: notes.into() }
+    }
+
+    /// That the driver refused an image.
+    fn refused(&self, refused: Refused, text: Option<&str>) -> GpuError {
+        if refused.code == code::NO_BINARY_FOR_GPU {
+            return GpuError::Architecture {
+                target: text.and_then(Target::of).map(|target| target.name().into()),
+                device: self.device.name().into(),
+                capability: self.device.capability(),
+            };
+        }
+        self.device.context().explain(refused)
+    }
+}
+
+/// The compiler's notes that something is slower than it was written.
+fn speed_notes(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter(|line| line.contains("(C75") || line.contains("(C76"))
+}

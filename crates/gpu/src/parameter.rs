@@ -1,0 +1,338 @@
+//! Parameters of a kernel, and the arguments of a launch.
+//!
+//! Law: a kernel has one list of parameters, in the order of its `.param` declarations. It is
+//! compared with the sizes that the driver knows when the kernel is taken from its module, and each
+//! launch's arguments are compared with it: as many, of the same kinds and types, on the same
+//! device, with enough bytes at a good address, and no memory that is written shared with another
+//! argument.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::context::Context;
+use crate::driver::Value;
+use crate::element::{Element, ElementType};
+use crate::error::{GpuError, MemoryFlaw};
+use crate::function::Kernel;
+use crate::memory::Memory;
+use crate::tensor_map::EncodedTensorMap;
+
+/// What a kernel does with memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Only reads it.
+    Read,
+    /// Writes it, and may read it.
+    Write,
+}
+
+/// The kind of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// The address of memory: 8 bytes.
+    Pointer {
+        /// What the kernel does with it.
+        access: Access,
+        /// The type of the elements there.
+        element: ElementType,
+        /// What the address must be a multiple of, in bytes.
+        alignment: u64,
+        /// How many bytes there must be.
+        bytes: u64,
+    },
+    /// A number.
+    Scalar(ElementType),
+    /// A tensor map: 128 bytes.
+    TensorMap {
+        /// What the kernel does with the memory under it.
+        access: Access,
+    },
+}
+
+/// A parameter of a kernel.
+///
+/// ```
+/// use tilewright_gpu::{ElementType, Parameter};
+///
+/// let list = [
+///     Parameter::read("x", ElementType::F32).aligned(16).at_least(4096),
+///     Parameter::write("y", ElementType::F32),
+///     Parameter::scalar("factor", ElementType::F32),
+/// ];
+/// assert_eq!(list[0].to_string(), "`x`, memory of f32 that is read");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    name: Box<str>,
+    kind: ParameterKind,
+}
+
+impl Parameter {
+    /// Memory that the kernel reads.
+    pub fn read(name: &str, element: ElementType) -> Parameter {
+        Parameter::pointer(name, element, Access::Read)
+    }
+
+    /// Memory that the kernel writes, and may read.
+    pub fn write(name: &str, element: ElementType) -> Parameter {
+        Parameter::pointer(name, element, Access::Write)
+    }
+
+    fn pointer(name: &str, element: ElementType, access: Access) -> Parameter {
+        let alignment = element.bytes() as u64;
+        Parameter { name: name.into(), kind: ParameterKind::Pointer { access, element, alignment, bytes: 0 } }
+    }
+
+    /// A number.
+    pub fn scalar(name: &str, element: ElementType) -> Parameter {
+        Parameter { name: name.into(), kind: ParameterKind::Scalar(element) }
+    }
+
+    /// A tensor map.
+    pub fn tensor_map(name: &str, access: Access) -> Parameter {
+        Parameter { name: name.into(), kind: ParameterKind::TensorMap { access } }
+    }
+
+    /// The same parameter, of memory whose address is a multiple of so many bytes.
+    pub fn aligned(mut self, to: u64) -> Parameter {
+        if let ParameterKind::Pointer { alignment, .. } = &mut self.kind {
+            *alignment = to.max(1);
+        }
+        self
+    }
+
+    /// The same parameter, of memory of at least so many bytes.
+    pub fn at_least(mut self, wanted: u64) -> Parameter {
+        if let ParameterKind::Pointer { bytes, .. } = &mut self.kind {
+            *bytes = wanted;
+        }
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ParameterKind {
+        self.kind
+    }
+
+    /// How many bytes it takes among the parameters of the kernel.
+    pub fn bytes(&self) -> usize {
+        match self.kind {
+            ParameterKind::Pointer { .. } => 8,
+            ParameterKind::Scalar(element) => element.bytes(),
+            ParameterKind::TensorMap { .. } => 128,
+        }
+    }
+
+    /// Whether memory under it is written; none where there is no memory.
+    fn access(&self) -> Option<Access> {
+        match self.kind {
+            ParameterKind::Pointer { access, .. } | ParameterKind::TensorMap { access } => Some(access),
+            ParameterKind::Scalar(_) => None,
+        }
+    }
+
+    /// The kind, in words.
+    fn words(&self) -> String {
+        let done = |access| if access == Access::Read { "read" } else { "written" };
+        match self.kind {
+            ParameterKind::Pointer { access, element, .. } => format!("memory of {element} that is {}", done(access)),
+            ParameterKind::Scalar(element) => format!("a number of type {element}"),
+            ParameterKind::TensorMap { access } => format!("a tensor map of memory that is {}", done(access)),
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`, {}", self.name, self.words())
+    }
+}
+
+/// Memory as an argument.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) context: &'a Arc<Context>,
+    /// The first byte and the number of bytes that may be touched.
+    pub(crate) range: (u64, u64),
+    /// The address that the kernel is given.
+    pub(crate) address: u64,
+    pub(crate) writable: bool,
+    /// The type of the elements, where it is known.
+    pub(crate) element: Option<ElementType>,
+}
+
+/// An argument of a launch: memory, a number or a tensor map.
+///
+/// Made by `From`: of `&Memory` and `&DeviceTensor` for memory that is read, of `&mut` ones for
+/// memory that is written, of numbers, and of `&EncodedTensorMap`.
+#[derive(Clone, Copy)]
+pub struct Argument<'a>(Kind<'a>);
+
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Place(Place<'a>),
+    Scalar(ElementType, [u8; 8]),
+    Map(&'a EncodedTensorMap<'a>),
+}
+
+impl<T: Element> From<T> for Argument<'_> {
+    fn from(value: T) -> Self {
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(bytemuck::bytes_of(&value)).for_each(|(place, byte)| *place = *byte);
+        Argument(Kind::Scalar(T::TYPE, bytes))
+    }
+}
+
+impl<'a> From<Place<'a>> for Argument<'a> {
+    fn from(place: Place<'a>) -> Self {
+        Argument(Kind::Place(place))
+    }
+}
+
+impl<'a> From<&'a Memory> for Argument<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        Argument(Kind::Place(place(memory, false)))
+    }
+}
+
+impl<'a> From<&'a mut Memory> for Argument<'a> {
+    fn from(memory: &'a mut Memory) -> Self {
+        Argument(Kind::Place(place(memory, true)))
+    }
+}
+
+impl<'a> From<&'a EncodedTensorMap<'a>> for Argument<'a> {
+    fn from(map: &'a EncodedTensorMap<'a>) -> Self {
+        Argument(Kind::Map(map))
+    }
+}
+
+fn place(memory: &Memory, writable: bool) -> Place<'_> {
+    let (address, bytes) = (memory.address(), memory.bytes());
+    Place { context: memory.context(), range: (address, bytes), address, writable, element: None }
+}
+
+impl fmt::Debug for Argument<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words())
+    }
+}
+
+impl Argument<'_> {
+    /// What it is, in words.
+    fn words(&self) -> String {
+        let may = |writable| if writable { "may be written" } else { "may only be read" };
+        match &self.0 {
+            Kind::Place(place) => match place.element {
+                Some(element) => format!("memory of {element} that {}", may(place.writable)),
+                None => format!("memory that {}", may(place.writable)),
+            },
+            Kind::Scalar(element, _) => format!("a number of type {element}"),
+            Kind::Map(map) => format!("a tensor map of memory that {}", may(map.writable())),
+        }
+    }
+
+    /// The memory under it: the first byte and how many.
+    fn range(&self) -> Option<(u64, u64)> {
+        match &self.0 {
+            Kind::Place(place) => Some(place.range),
+            Kind::Scalar(..) => None,
+            Kind::Map(map) => Some(map.range()),
+        }
+    }
+}
+
+/// The values of a launch, if the arguments are what the kernel takes.
+pub(crate) fn packed<'a>(
+    kernel: &Kernel,
+    arguments: &'a [Argument<'_>],
+) -> Result<SmallVec<[Value<'a>; 16]>, GpuError> {
+    let parameters = kernel.parameters();
+    if arguments.len() != parameters.len() {
+        return Err(GpuError::Arguments {
+            kernel: kernel.name().into(),
+            parameter: None,
+            wanted: format!("{} parameters", parameters.len()).into(),
+            found: format!("{} arguments", arguments.len()).into(),
+        });
+    }
+    let mut values = SmallVec::with_capacity(arguments.len());
+    for (position, (parameter, argument)) in parameters.iter().zip(arguments).enumerate() {
+        values.push(value(kernel, position, parameter, argument)?);
+    }
+    disjoint(kernel, arguments)?;
+    Ok(values)
+}
+
+/// The value of an argument.
+fn value<'a>(
+    kernel: &Kernel,
+    position: usize,
+    parameter: &Parameter,
+    argument: &'a Argument<'_>,
+) -> Result<Value<'a>, GpuError> {
+    let refused = || GpuError::Arguments {
+        kernel: kernel.name().into(),
+        parameter: Some((position, parameter.name.clone())),
+        wanted: parameter.words().into(),
+        found: argument.words().into(),
+    };
+    let flawed = |flaw| GpuError::Memory { kernel: kernel.name().into(), parameter: parameter.name.clone(), flaw };
+    let here = |context: &Arc<Context>| {
+        if Arc::ptr_eq(context, kernel.context()) { Ok(()) } else { kernel.context().same(context, "an argument") }
+    };
+    match (parameter.kind, &argument.0) {
+        (ParameterKind::Scalar(wanted), Kind::Scalar(element, bytes)) if wanted == *element => {
+            Ok(Value::Bytes(*bytes, element.bytes()))
+        }
+        (ParameterKind::Pointer { access, element, alignment, bytes }, Kind::Place(place))
+            if (place.writable || access == Access::Read) && place.element.is_none_or(|known| known == element) =>
+        {
+            here(place.context)?;
+            let (first, length) = place.range;
+            // From the address on, which lies in the range.
+            let there = length.saturating_sub(place.address.saturating_sub(first));
+            if there < bytes {
+                return Err(flawed(MemoryFlaw::Small { bytes: there, wanted: bytes }));
+            }
+            if !place.address.is_multiple_of(alignment) {
+                return Err(flawed(MemoryFlaw::Misaligned { address: place.address, wanted: alignment }));
+            }
+            Ok(Value::Bytes(place.address.to_ne_bytes(), 8))
+        }
+        (ParameterKind::TensorMap { access }, Kind::Map(map)) if map.writable() || access == Access::Read => {
+            here(map.context())?;
+            Ok(Value::Map(map.bytes()))
+        }
+        _ => Err(refused()),
+    }
+}
+
+/// Refuses two arguments that share memory of which one is written.
+fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError> {
+    let parameters = kernel.parameters();
+    let member = |position: usize| {
+        let parameter = parameters.get(position)?;
+        Some((parameter, parameter.access()?, arguments.get(position)?.range()?))
+    };
+    for second in 0..arguments.len() {
+        let Some((parameter, access, (start, bytes))) = member(second) else { continue };
+        for first in 0..second {
+            let Some((other, other_access, (other_start, other_bytes))) = member(first) else { continue };
+            let written = access == Access::Write || other_access == Access::Write;
+            let apart = start.saturating_add(bytes) <= other_start || other_start.saturating_add(other_bytes) <= start;
+            if written && !apart {
+                let parameters = (other.name.clone(), parameter.name.clone());
+                return Err(GpuError::Aliasing { kernel: kernel.name().into(), parameters });
+            }
+        }
+    }
+    Ok(())
+}

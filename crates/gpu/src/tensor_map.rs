@@ -1,0 +1,332 @@
+//! Tensor maps that the device reads.
+//!
+//! Law: a map is what [`TensorMap`] made of a layout and a tile, over the memory of a tensor, if it
+//! keeps every rule of the driver's manual; which rule is broken is what the error says, for the
+//! driver says only that a value is invalid. The elements that the map names all lie in the memory
+//! of the tensor.
+//!
+//! ```text
+//! address     a multiple of 16
+//! dimensions  1 to 5; extents 1 to 2^32; the first contiguous; strides of the others multiples of 16
+//!             bytes, at least 0 and below 2^40
+//! box         1 to 256 in each dimension; rows of multiples of 16 bytes, no longer than a line of the
+//!             swizzle
+//! fill        zeros, or a NaN where elements are floating-point numbers
+//! ```
+//!
+//! (CUDA driver API, `cuTensorMapEncodeTiled`.)
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use tilewright_atoms::{Dimension, MAX_DIMENSIONS, SwizzleMode, TensorMap};
+use tilewright_tensor::Offsets;
+
+use crate::context::Context;
+use crate::device_tensor::DeviceTensor;
+use crate::driver::{TensorMapBytes, TiledMap};
+use crate::element::{Element, ElementType};
+use crate::error::GpuError;
+
+/// How many bytes the second-level cache fetches at once for a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Promotion {
+    /// As many as are asked for.
+    None,
+    /// 64 bytes.
+    Bytes64,
+    /// 128 bytes.
+    #[default]
+    Bytes128,
+    /// 256 bytes.
+    Bytes256,
+}
+
+/// What a copy writes where a box leaves the tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Outside {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// NaNs that a multiplication takes for zeros. Of floating-point numbers only.
+    Nans,
+}
+
+/// A tensor map in the device's form: 128 bytes. The memory under it stays borrowed.
+///
+/// ```no_run
+/// use tilewright_atoms::{SwizzleMode, TensorMap};
+/// use tilewright_gpu::{Device, DeviceTensor, EncodedTensorMap};
+/// use tilewright_layout::Layout;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Device::open(0)?;
+/// let stream = device.stream()?;
+/// let rows: Layout = "(1024,512):(512,1)".parse()?;
+/// let tensor = DeviceTensor::filled(&stream, rows.clone(), 0.0_f32)?;
+///
+/// // Boxes of 64 rows and 32 columns, whose lines of 128 bytes are swizzled.
+/// let (tile, shared) = ("(64,32)".parse()?, "(64,32):(32,1)".parse()?);
+/// let boxes = TensorMap::new(&rows, &tile, &shared, 32, SwizzleMode::Bytes128)?;
+/// let map = EncodedTensorMap::new(&tensor, &boxes, SwizzleMode::Bytes128, Default::default(), Default::default())?;
+/// # let _ = map;
+/// # Ok(())
+/// # }
+/// ```
+pub struct EncodedTensorMap<'a> {
+    bytes: TensorMapBytes,
+    context: Arc<Context>,
+    range: (u64, u64),
+    writable: bool,
+    memory: PhantomData<&'a ()>,
+}
+
+impl<'a> EncodedTensorMap<'a> {
+    /// A map of memory that is read.
+    ///
+    /// Errors: the device has no tensor maps, or a rule is broken (E0817).
+    pub fn new<T: Element, L: Offsets>(
+        tensor: &'a DeviceTensor<T, L>,
+        boxes: &TensorMap,
+        swizzle: SwizzleMode,
+        promotion: Promotion,
+        outside: Outside,
+    ) -> Result<EncodedTensorMap<'a>, GpuError> {
+        EncodedTensorMap::of(tensor, boxes, swizzle, promotion, outside, false)
+    }
+
+    /// A map of memory that is written.
+    ///
+    /// Errors: as [`EncodedTensorMap::new`].
+    pub fn new_mut<T: Element, L: Offsets>(
+        tensor: &'a mut DeviceTensor<T, L>,
+        boxes: &TensorMap,
+        swizzle: SwizzleMode,
+        promotion: Promotion,
+        outside: Outside,
+    ) -> Result<EncodedTensorMap<'a>, GpuError> {
+        EncodedTensorMap::of(tensor, boxes, swizzle, promotion, outside, true)
+    }
+
+    fn of<T: Element, L: Offsets>(
+        tensor: &DeviceTensor<T, L>,
+        boxes: &TensorMap,
+        swizzle: SwizzleMode,
+        promotion: Promotion,
+        outside: Outside,
+        writable: bool,
+    ) -> Result<EncodedTensorMap<'a>, GpuError> {
+        let context = tensor.context().clone();
+        if context.attributes().tensor_maps == 0 {
+            let (major, minor) = context.attributes().capability();
+            let value = i64::from(major * 10 + minor);
+            return Err(GpuError::TensorMap {
+                what: "the device has none; its compute capability, times 10, is",
+                value,
+            });
+        }
+        let range = (tensor.memory().address(), tensor.memory().bytes());
+        // Offset 0 lies in memory.
+        let there = range.1 - (tensor.address() - range.0);
+        let map = tiled(T::TYPE, tensor.address(), there, boxes.dimensions(), swizzle, promotion, outside)?;
+        let encoded = context.attempt(|driver| driver.encode_tiled(&map))?;
+        let lists = || GpuError::TensorMap { what: "the number of dimensions is", value: map.extents.len() as i64 };
+        let bytes = encoded.ok_or_else(lists)?.map_err(|refused| context.explain(refused))?;
+        Ok(EncodedTensorMap { bytes, context, range, writable, memory: PhantomData })
+    }
+
+    pub(crate) fn bytes(&self) -> &TensorMapBytes {
+        &self.bytes
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The first byte of the memory, and the number of bytes.
+    pub(crate) fn range(&self) -> (u64, u64) {
+        self.range
+    }
+
+    pub(crate) fn writable(&self) -> bool {
+        self.writable
+    }
+}
+
+impl fmt::Debug for EncodedTensorMap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EncodedTensorMap({:#x}, {} bytes)", self.range.0, self.range.1)
+    }
+}
+
+/// What the driver is asked for, if it keeps the rules.
+fn tiled(
+    element: ElementType,
+    address: u64,
+    there: u64,
+    dimensions: &[Dimension],
+    swizzle: SwizzleMode,
+    promotion: Promotion,
+    outside: Outside,
+) -> Result<TiledMap, GpuError> {
+    let refuse = |what, value| Err(GpuError::TensorMap { what, value });
+    let size = element.bytes() as i64;
+    if !address.is_multiple_of(16) {
+        return refuse("the address must be a multiple of 16, but is", address as i64);
+    }
+    if !(1..=MAX_DIMENSIONS).contains(&dimensions.len()) {
+        return refuse("there must be 1 to 5 dimensions, but there are", dimensions.len() as i64);
+    }
+    if outside == Outside::Nans && !element.is_float() {
+        return refuse("only floating-point numbers can be NaN, but there are bits of an integer:", 8 * size);
+    }
+    let mut last = 0_i64;
+    for (number, dimension) in dimensions.iter().enumerate() {
+        let Dimension { extent, stride, boxed } = *dimension;
+        if !(1..=1 << 32).contains(&extent) {
+            return refuse("extents are 1 to 2^32, but there is", extent);
+        }
+        if !(1..=256).contains(&boxed) {
+            return refuse("a box has 1 to 256 elements in each dimension, but there are", boxed);
+        }
+        if number == 0 && stride != size {
+            return refuse(
+                "the elements of the first dimension must be side by side, but are apart by, in bytes,",
+                stride,
+            );
+        }
+        if number > 0 && (stride % 16 != 0 || !(0..1 << 40).contains(&stride)) {
+            return refuse("strides are multiples of 16 bytes below 2^40, but there is", stride);
+        }
+        // Below 2^72 in all, so it may not fit.
+        let Some(reach) = stride.checked_mul(extent - 1).and_then(|reach| last.checked_add(reach)) else {
+            return refuse("the elements reach past every memory, in a dimension with stride", stride);
+        };
+        last = reach;
+        if number == 0 {
+            let row = size * boxed;
+            if row % 16 != 0 {
+                return refuse("a row of the box must be a multiple of 16 bytes, but is", row);
+            }
+            if swizzle != SwizzleMode::None && row > 16 * swizzle.units() {
+                return refuse(
+                    "a row of the box must not be longer than a line of the swizzle, but is, in bytes,",
+                    row,
+                );
+            }
+        }
+    }
+    match last.checked_add(size).and_then(|end| u64::try_from(end).ok()) {
+        Some(end) if end <= there => {}
+        end => {
+            let end = end.and_then(|end| i64::try_from(end).ok()).unwrap_or(i64::MAX);
+            return refuse("the elements must lie in the memory of the tensor, but reach to byte", end);
+        }
+    }
+    Ok(TiledMap {
+        element: number(element),
+        address,
+        // All are positive, as checked above.
+        extents: dimensions.iter().map(|dimension| dimension.extent.unsigned_abs()).collect(),
+        strides: dimensions.iter().skip(1).map(|dimension| dimension.stride.unsigned_abs()).collect(),
+        boxed: dimensions.iter().map(|dimension| dimension.boxed as u32).collect(),
+        swizzle: match swizzle {
+            SwizzleMode::None => 0,
+            SwizzleMode::Bytes32 => 1,
+            SwizzleMode::Bytes64 => 2,
+            SwizzleMode::Bytes128 => 3,
+        },
+        promotion: promotion as i32,
+        fill: outside as i32,
+    })
+}
+
+/// The number of a type (`CUtensorMapDataType`). Signed integers that it does not have are
+/// unsigned: the bits are moved as they are.
+fn number(element: ElementType) -> i32 {
+    match element {
+        ElementType::U8 | ElementType::S8 => 0,
+        ElementType::U16 | ElementType::S16 => 1,
+        ElementType::U32 => 2,
+        ElementType::S32 => 3,
+        ElementType::U64 => 4,
+        ElementType::S64 => 5,
+        ElementType::F16 => 6,
+        ElementType::F32 => 7,
+        ElementType::F64 => 8,
+        ElementType::BF16 => 9,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(dimensions: &[(i64, i64, i64)], address: u64, there: u64, swizzle: SwizzleMode) -> Result<TiledMap, String> {
+        let dimensions: Vec<Dimension> = dimensions
+            .iter()
+            .map(|(extent, stride, boxed)| Dimension { extent: *extent, stride: *stride, boxed: *boxed })
+            .collect();
+        let made = tiled(ElementType::BF16, address, there, &dimensions, swizzle, Promotion::Bytes256, Outside::Nans);
+        made.map_err(|error| error.to_string())
+    }
+
+    /// Extent, stride and box of each dimension, the address, the bytes there, the swizzle.
+    type Asked = (&'static [(i64, i64, i64)], u64, u64, SwizzleMode);
+
+    #[test]
+    fn what_keeps_the_rules_is_passed_on() {
+        let made = map(&[(512, 2, 64), (1024, 1024, 128)], 256, 1 << 20, SwizzleMode::Bytes128).unwrap();
+        assert_eq!((made.extents.as_slice(), made.strides.as_slice()), (&[512, 1024][..], &[1024][..]));
+        assert_eq!((made.boxed.as_slice(), made.address), (&[64, 128][..], 256));
+        assert_eq!((made.element, made.swizzle, made.promotion, made.fill), (9, 3, 3, 1));
+    }
+
+    /// One number at a time is taken past its bound, and the rule is named; at the bound it is
+    /// taken.
+    #[test]
+    fn each_rule_is_checked_at_its_bound() {
+        use SwizzleMode::{Bytes32, Bytes64, Bytes128, None};
+        const ROOM: u64 = u64::MAX >> 1;
+        let good: &[Asked] = &[
+            (&[(8, 2, 8)], 16, 16, None),
+            (&[(1 << 32, 2, 256)], 0, 1 << 33, None),
+            (&[(8, 2, 8), (2, (1 << 40) - 16, 1)], 0, 1 << 40, None),
+            (&[(8, 2, 8), (2, 16, 1), (2, 32, 1), (2, 64, 1), (2, 128, 1)], 0, 256, None),
+            (&[(64, 2, 64)], 0, 128, Bytes128),
+            (&[(64, 2, 32)], 0, 128, Bytes64),
+            (&[(64, 2, 16)], 0, 128, Bytes32),
+        ];
+        for (dimensions, address, there, swizzle) in good {
+            assert_eq!(map(dimensions, *address, *there, *swizzle).err(), Option::None, "{dimensions:?}");
+        }
+        let bad: &[(Asked, &str)] = &[
+            ((&[(8, 2, 8)], 8, ROOM, None), "the address"),
+            ((&[], 0, ROOM, None), "1 to 5 dimensions"),
+            ((&[(8, 2, 8); 6], 0, ROOM, None), "1 to 5 dimensions"),
+            ((&[(0, 2, 8)], 0, ROOM, None), "extents"),
+            ((&[((1 << 32) + 1, 2, 8)], 0, ROOM, None), "extents"),
+            ((&[(512, 2, 264)], 0, ROOM, None), "a box has 1 to 256"),
+            ((&[(512, 2, 0)], 0, ROOM, None), "a box has 1 to 256"),
+            ((&[(8, 4, 8)], 0, ROOM, None), "side by side"),
+            ((&[(8, 2, 8), (2, 24, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 8), (2, 1 << 40, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 8), (2, -16, 1)], 0, ROOM, None), "strides"),
+            ((&[(8, 2, 4)], 0, ROOM, None), "a row of the box must be a multiple"),
+            ((&[(128, 2, 72)], 0, ROOM, Bytes128), "a row of the box must not be longer"),
+            ((&[(128, 2, 40)], 0, ROOM, Bytes64), "a row of the box must not be longer"),
+            ((&[(128, 2, 24)], 0, ROOM, Bytes32), "a row of the box must not be longer"),
+            ((&[(8, 2, 8)], 16, 15, None), "lie in the memory"),
+            ((&[(8, 2, 8), (2, 16, 1)], 16, 31, None), "lie in the memory"),
+            ((&[(8, 2, 8), (1 << 32, (1 << 40) - 16, 1)], 0, ROOM, None), "past every memory"),
+        ];
+        for ((dimensions, address, there, swizzle), rule) in bad {
+            let error = map(dimensions, *address, *there, *swizzle).unwrap_err();
+            assert!(error.contains(rule), "{dimensions:?}: {error}");
+        }
+        let dimension = [Dimension { extent: 16, stride: 1, boxed: 16 }];
+        let nans = tiled(ElementType::U8, 0, 16, &dimension, None, Promotion::None, Outside::Nans);
+        assert_eq!(nans.unwrap_err().code(), "E0817");
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests without a device: the same code over a driver that is written here.
+
+mod allocations;
+mod failures;
+mod fake;
+mod launches;
+mod loading;
+mod memory;
+mod opening;

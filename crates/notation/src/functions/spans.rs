@@ -1,0 +1,117 @@
+//! Refinements, factorisations and spans as values.
+//!
+//! A refinement is its finer tuple: `((2,3),4)` refines the sizes of its modes, `(6,4)`. A factorisation is one of depth 2. A span
+//! `U <- X -> V` is the list of a refinement of `U` whose leaves are `X` and a morphism from `X`.
+
+use tilewright_layout::Tree;
+use tilewright_morphism::{NestMorphism, Ref, Span};
+
+use super::Function;
+use crate::arguments::{Arguments, Fault};
+use crate::reading::number_tree;
+use crate::value::{Value, list_of};
+
+const SPANS: &str = "Refinements and spans";
+
+/// The refinement that a tuple is.
+fn refinement(a: &Arguments<'_>, argument: usize) -> Result<Ref, Fault> {
+    Ok(Ref::new(a.shape(argument)?)?)
+}
+
+/// The span that a value is: one itself, a morphism, or a refinement.
+fn span(a: &Arguments<'_>, argument: usize) -> Result<Span<Ref>, Fault> {
+    const WANTED: &str = "a span: (refinement, morphism), a morphism, or a refinement";
+    match a.get(argument) {
+        Some(Value::List(parts)) => match parts.as_slice() {
+            [back, Value::Morphism(forward)] => match number_tree(back) {
+                Some(tree) => Ok(Span::new(Ref::new(tree)?, forward.flatten().clone())?),
+                None => a.kind(argument, WANTED),
+            },
+            _ => a.kind(argument, WANTED),
+        },
+        Some(Value::Morphism(forward)) => Ok(Span::of_nest(forward)?),
+        Some(Value::Tree(tree)) => Ok(Span::of_back(Ref::new(tree.clone())?)?),
+        _ => a.kind(argument, WANTED),
+    }
+}
+
+fn pair(span: &Span<Ref>) -> Result<Value, Fault> {
+    Ok(list_of(vec![span.back().tree().clone().into(), NestMorphism::from(span.forward().clone()).into()])?)
+}
+
+/// The layout that a span encodes, where the argument is one.
+pub(super) fn encoded(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
+    matches!(a.get(0), Some(Value::List(_))).then(|| Ok(span(a, 0)?.encoded_layout()?.into()))
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "graft",
+        signature: "graft(S, T)",
+        summary: "the refinement S with its leaves cut into the modes of T, whose sizes they are",
+        example: "graft((6,(4,4)), ((2,3),4,(2,2)))",
+        result: "((2,3),(4,(2,2)))",
+        section: SPANS,
+        least: 2,
+        most: 2,
+        run: |a| Ok(refinement(&a, 0)?.compose(&refinement(&a, 1)?)?.tree().clone().into()),
+    },
+    Function {
+        name: "factorisation",
+        signature: "factorisation(S)",
+        summary: "the factorisation below a refinement: the leaves of each mode, without their nesting",
+        example: "factorisation(((2,(3,5)),4))",
+        result: "((2,3,5),4)",
+        section: SPANS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(Ref::from_fact(&refinement(&a, 0)?.to_fact()?)?.tree().clone().into()),
+    },
+    Function {
+        name: "refined_sizes",
+        signature: "refined_sizes(S)",
+        summary: "the coarser tuple of a refinement: the sizes of its modes",
+        example: "refined_sizes(((2,(3,5)),4))",
+        result: "(30,4)",
+        section: SPANS,
+        least: 1,
+        most: 1,
+        run: |a| Ok(Tree::flat(refinement(&a, 0)?.codomain().iter().copied())?.into()),
+    },
+    Function {
+        name: "span",
+        signature: "span(A)",
+        summary: "a layout, a morphism or a refinement as a span: the sizes of the modes cut into leaves, and the leaves moved",
+        example: "span(((2,2),3):((6,1),2))",
+        result: "(((2,2),3),(2,2,3) -> (2,3,2) : (3,1,2))",
+        section: SPANS,
+        least: 1,
+        most: 1,
+        run: |a| match a.get(0) {
+            Some(Value::Layout(layout)) => pair(&Span::of_layout(layout)?),
+            _ => pair(&span(&a, 0)?),
+        },
+    },
+    Function {
+        name: "span_composition",
+        signature: "span_composition(s, t)",
+        summary: "s after t: the morphism of t pulled back along the refinement of s",
+        example: "span_composition((4,(2,3)), (4,6) -> (4,6) : (1,2))",
+        result: "((4,(2,3)),(4,2,3) -> (4,2,3) : (1,2,3))",
+        section: SPANS,
+        least: 2,
+        most: 2,
+        run: |a| pair(&span(&a, 0)?.compose(&span(&a, 1)?)?),
+    },
+    Function {
+        name: "span_sum",
+        signature: "span_sum(s, t)",
+        summary: "two spans side by side",
+        example: "span_sum((4,(2,3)), (5) -> (5) : (1))",
+        result: "((4,(2,3),5),(4,2,3,5) -> (4,2,3,5) : (1,2,3,4))",
+        section: SPANS,
+        least: 2,
+        most: 2,
+        run: |a| pair(&span(&a, 0)?.sum(&span(&a, 1)?)?),
+    },
+];

@@ -1,0 +1,139 @@
+//! Tiles of blocks and parts of threads in the language, against the library's partitions and against the definition.
+
+use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
+use tilewright_layout::{Layout, Tiler};
+use tilewright_notation::{Environment, Value, evaluate};
+
+fn evaluated(source: &str) -> Value {
+    match evaluate(source, &mut Environment::new()) {
+        Ok(value) => value,
+        Err(error) => panic!("{}", error.render(source, false)),
+    }
+}
+
+/// The values of a map that a program gives, in the order of its indices.
+fn table(source: &str) -> Vec<i64> {
+    let map = evaluated(source);
+    let size: i64 = evaluated(&format!("size({map})")).to_string().parse().unwrap();
+    let mut names = Environment::new();
+    names.bind("map", map);
+    let at = |index| evaluate(&format!("map({index})"), &mut names.clone()).unwrap().to_string().parse().unwrap();
+    (0..size).map(at).collect()
+}
+
+/// The same of a layout that begins at an offset.
+fn offsets((offset, part): (i64, Layout)) -> Vec<i64> {
+    (0..part.size()).map(|index| offset + part.eval(&index).unwrap()).collect()
+}
+
+#[test]
+fn a_local_tile_is_the_elements_of_the_block() {
+    for (row, column) in [(0, 0), (3, 0), (1, 7)] {
+        let tile = table(&format!("local_tile((128,64):(64,1), (32,8), ({row},{column}))"));
+        let expected: Vec<i64> =
+            (0..8).flat_map(|k| (0..32).map(move |m| (32 * row + m) * 64 + 8 * column + k)).collect();
+        assert_eq!(tile, expected);
+    }
+    // A mode that the coordinate leaves open comes last; a projection picks modes of the tiler and of the coordinate.
+    let open = "local_tile((128,64):(64,1), (32,8), (2,_))";
+    let picked = "local_tile((128,64):(64,1), (32,16,8), (2,5,_), proj=(1,None,1))";
+    assert_eq!(evaluated(open), evaluated(picked));
+    let expected: Vec<i64> =
+        (0..8).flat_map(|rest| (0..8).flat_map(move |k| (0..32).map(move |m| (64 + m) * 64 + 8 * rest + k))).collect();
+    assert_eq!(table(open), expected);
+    // Known at launch, with the numbers put in afterwards.
+    let source = "local_tile((M,K{div=64}):(K,1), (128,64), (m{min=0},_))";
+    let known = evaluated(&format!("substitute({source}, M, 512, K, 256, m, 3)"));
+    assert_eq!(known, evaluated("local_tile((512,256):(256,1), (128,64), (3,_))"));
+    assert_eq!(
+        evaluated("local_tile(make_identity_layout((128,64)), (32,8), (1,2))").to_string(),
+        "((32,8):(1@0,1@1),(32,16))"
+    );
+    for source in ["local_tile((8,8), (4,4), (0,0,0))", "local_tile((8,8), (4,4), true)", "local_tile(4, 2, 0)"] {
+        assert!(evaluate(source, &mut Environment::new()).is_err(), "{source}");
+    }
+}
+
+#[test]
+fn parts_of_products_are_those_of_the_library() {
+    let name = "SM80_16x8x16_F32F16F16F32_TN";
+    let mma = TiledMma::new(MmaAtom::named(name).unwrap(), &"(2,2,1):(1,2,0)".parse().unwrap(), &Tiler::Keep).unwrap();
+    let layout: Layout = "(64,32):(32,1)".parse().unwrap();
+    for (letter, operand) in [("A", Operand::A), ("B", Operand::B), ("C", Operand::C)] {
+        for thread in [0, 5, 63, 127] {
+            let thr = mma.get_slice(&thread).unwrap();
+            let source = format!("mma = make_tiled_mma({name}, (2,2,1):(1,2,0)); thr = mma.get_slice({thread})");
+            let part = format!("{source}; thr.partition_{letter}({layout})");
+            assert_eq!(table(&part), offsets(thr.partition(operand, &layout).unwrap()), "{part}");
+            let fragment = evaluated(&format!("{source}; thr.make_fragment_{letter}({layout})"));
+            let expected = thr.fragment(operand, &layout).unwrap();
+            let same = evaluated(&format!("equivalent({fragment}, {expected})"));
+            assert_eq!(same.to_string(), "true", "{fragment} and {expected}");
+        }
+        let all = evaluated(&format!("partition_{letter}(make_tiled_mma({name}, (2,2,1):(1,2,0)), {layout})"));
+        assert_eq!(all.to_string(), mma.thrfrg(operand, &layout).unwrap().to_string());
+        let held = evaluated(&format!("layout{letter}_TV(make_tiled_mma({name}, (2,2,1):(1,2,0)))"));
+        assert_eq!(held.to_string(), mma.thread_values(operand).unwrap().to_string());
+    }
+}
+
+#[test]
+fn parts_of_copies_are_those_of_the_library() {
+    let (threads, values): (Layout, Layout) = ("(8,8):(8,1)".parse().unwrap(), "(1,4):(1,1)".parse().unwrap());
+    for (word, name, bits) in
+        [("UniversalCopy_uint64_t", "UniversalCopy<uint64_t>", 16), ("SM75_U32x4_LDSM_N", "SM75_U32x4_LDSM_N", 16)]
+    {
+        let values: Layout = if name.starts_with("SM75") { "(2,4):(1,2)".parse().unwrap() } else { values.clone() };
+        let copy = TiledCopy::new(CopyAtom::named(name).unwrap(), bits, &threads, &values).unwrap();
+        let layout: Layout = "(32,64):(64,1)".parse().unwrap();
+        for (letter, end) in [("S", CopyEnd::Source), ("D", CopyEnd::Destination)] {
+            for thread in [0, 9, 31, 63] {
+                let source = format!(
+                    "copy = make_tiled_copy_tv({word}, {bits}, {threads}, {values}); \
+                     copy.get_slice({thread}).partition_{letter}({layout})"
+                );
+                let expected = copy.get_slice(&thread).unwrap().partition(end, &layout).unwrap();
+                assert_eq!(table(&source), offsets(expected), "{source}");
+            }
+        }
+    }
+}
+
+/// The threads of a product own every element of the sum once, in a swizzled tile as in a plain one.
+#[test]
+fn threads_share_a_swizzled_tile() {
+    let tile = "S<2,3,3> o 0 o (32,16):(16,1)";
+    let mut seen = Vec::new();
+    for thread in 0..32 {
+        let source = format!("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN).get_slice({thread}).partition_C({tile})");
+        seen.extend(table(&source));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..512).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_printed_is_the_value() {
+    for source in [
+        "make_tiled_mma(UniversalFMA_F32_F32_F32_F32, (16,16,1):(16,1,0))",
+        "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1), (32,32,16))",
+        "make_tiled_copy_tv(SM80_CP_ASYNC_CACHEALWAYS_uint128_t, 16, (16,8):(8,1), (1,8))",
+        "get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5)",
+        "partition_A(get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5), (32,32):(32,1))",
+        "local_tile((M,K):(K,1), (128,64), (m,_))",
+    ] {
+        let mut names = Environment::new();
+        let value = evaluate(source, &mut names).unwrap();
+        assert_eq!(evaluate(&value.to_string(), &mut names).unwrap(), value, "{source}");
+    }
+    for (source, code) in [
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F23_TN)", "E0316"),
+        ("make_tiled_mma(4)", "E0208"),
+        ("get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 32)", "E0320"),
+        ("partition_S(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), (32,32):(1,32))", "E0208"),
+        ("partition_A((1,2), 4:1)", "E0208"),
+        ("make_tiled_copy_tv(UniversalCopy_uint64_t, 24, (8,8), (1,4))", "E0324"),
+    ] {
+        assert_eq!(evaluate(source, &mut Environment::new()).unwrap_err().code, code, "{source}");
+    }
+}
