@@ -127,13 +127,7 @@ impl Build {
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
-    pub fn tensor_of(
-        &self,
-        element: Element,
-        name: &str,
-        layout: &str,
-        role: Role,
-    ) -> Result<View<'_>, KernelError> {
+    pub fn tensor_of(&self, element: Element, name: &str, layout: &str, role: Role) -> Result<View<'_>, KernelError> {
         self.global("tensor_of", element, name, layout, role, Location::caller())
     }
 
@@ -167,7 +161,8 @@ impl Build {
         let location = Location::caller();
         self.core().begin(Source { statement: "shared", location });
         let name = format!("shared{}", self.core().buffers.len());
-        self.declare(element, &name, layout, Space::Shared, Role::Both).map_err(|refusal| refusal.at("shared", location))
+        self.declare(element, &name, layout, Space::Shared, Role::Both)
+            .map_err(|refusal| refusal.at("shared", location))
     }
 
     fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Reason> {

@@ -104,8 +104,7 @@ impl View<'_> {
                     width /= 2;
                 }
                 let offset = Stride::plus(&family.base, &Expr::from(first));
-                let offset =
-                    offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
+                let offset = offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
                 let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
                 pieces.push(Piece { elements, offset });
                 at += width;
@@ -309,7 +308,8 @@ fn permuted(
         at = core.pure(Operation::Binary(Binary::Xor, number), [at, flips], width);
     }
     if !beside.moving.is_empty() {
-        let beside = beside.expr().and_then(|beside| Stride::times(&beside, &Expr::from(bytes))).ok_or_else(overflow)?;
+        let beside =
+            beside.expr().and_then(|beside| Stride::times(&beside, &Expr::from(bytes))).ok_or_else(overflow)?;
         let beside = core.lower(&beside, width)?;
         at = core.pure(Operation::Binary(Binary::Add, number), [at, beside], width);
     }

@@ -151,9 +151,7 @@ impl<'k> Num<'k> {
         core.begin(Source { statement: name, location });
         let refusal = match arithmetic(self.element) {
             None => Reason::Arithmetic { operation: name, element: self.element },
-            Some(_) if self.element != other.element => {
-                Reason::Elements { wanted: self.element, given: other.element }
-            }
+            Some(_) if self.element != other.element => Reason::Elements { wanted: self.element, given: other.element },
             Some(number) => {
                 let inputs = [self.register, other.register];
                 let register = core.pure(Operation::Binary(operation, number), inputs, width_of(self.element));

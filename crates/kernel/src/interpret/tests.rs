@@ -4,5 +4,6 @@ mod assembler;
 mod background;
 mod control;
 mod memory;
+mod numbers;
 mod objects;
 mod races;

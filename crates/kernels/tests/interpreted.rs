@@ -1,0 +1,90 @@
+//! The kernels of the library, executed by the interpreter under every schedule, and compared with plain loops.
+
+use half::bf16;
+use tilewright_kernel::interpret::{Checked, Class, Interpreter};
+use tilewright_kernel::{Element, Kernel};
+use tilewright_kernels::{Planned, product, relayout, tiled_add};
+use tilewright_layout::Layout;
+
+fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interpreter<'_>)) -> Checked {
+    let mut interpreter = Interpreter::new(kernel.program(), sizes).unwrap_or_else(|error| panic!("{error}"));
+    fill(&mut interpreter);
+    interpreter.fill(7);
+    interpreter.is_complete().unwrap();
+    interpreter.check().unwrap_or_else(|findings| panic!("{}: {}", kernel.name(), findings[0]))
+}
+
+fn multiplied(planned: &Planned, [m, n, k]: [usize; 3]) -> Checked {
+    let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
+    let checked = checked(planned.kernel(), &sizes, |_| {});
+    let wide =
+        |tensor| -> Vec<f64> { checked.run.tensor::<bf16>(tensor).unwrap().into_iter().map(f64::from).collect() };
+    let (a, b, c) = (wide(0), wide(1), checked.run.tensor::<f32>(2).unwrap());
+    for row in 0..m {
+        for column in 0..n {
+            let products = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
+            let (sum, size) = products.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
+            let error = (f64::from(c[row * n + column]) - sum).abs();
+            // Each of the additions in f32 is off by half a unit in the last place of a partial sum.
+            assert!(error <= size * k as f64 * 2_f64.powi(-24), "({row},{column}): {error}");
+        }
+    }
+    checked
+}
+
+#[test]
+fn a_product_of_512_is_right() {
+    let planned = product(Element::Bf16, Element::F32).unwrap();
+    let checked = multiplied(&planned, [512, 512, 512]);
+    assert_eq!(checked.run.counts.executed(Class::Matrix), 512 * 512 * 512 / (16 * 8 * 16));
+    for access in &checked.run.counts.accesses {
+        assert_eq!(access.wavefronts, access.least_wavefronts, "{access:?}");
+    }
+}
+
+#[test]
+fn products_with_edges_are_right() {
+    let planned = product(Element::Bf16, Element::F32).unwrap();
+    for sizes in [[1, 1, 8], [128, 128, 32], [129, 130, 40], [200, 50, 104], [5, 300, 64]] {
+        multiplied(&planned, sizes);
+    }
+}
+
+#[test]
+fn sums_are_right() {
+    let planned = tiled_add(Element::F32).unwrap();
+    for (m, n) in [(1, 4), (16, 256), (17, 260), (50, 520)] {
+        let checked = checked(planned.kernel(), &[("M", m), ("N", n)], |_| {});
+        let [a, b, c] = [0, 1, 2].map(|tensor| checked.run.tensor::<f32>(tensor).unwrap());
+        for at in 0..c.len() {
+            assert_eq!(c[at], a[at] + b[at]);
+        }
+    }
+}
+
+#[test]
+fn relayouts_are_right() {
+    let pairs = [
+        ("1000:1", "1000:1"),
+        ("(64,64):(64,1)", "(64,64):(1,64)"),
+        ("(300,200):(200,1)", "(300,200):(1,300)"),
+        ("(37,53):(53,1)", "(37,53):(1,37)"),
+        ("(8,9,10):(90,10,1)", "(8,9,10):(1,80,8)"),
+    ];
+    for (from, to) in pairs {
+        let (source, target): (Layout, Layout) = (from.parse().unwrap(), to.parse().unwrap());
+        let planned = relayout(&source, Element::U32, &target, Element::U32).unwrap();
+        let sizes = planned.sizes().to_vec();
+        let checked = checked(planned.kernel(), &sizes, |interpreter| {
+            // The kernel may take several elements for one.
+            let values = 0..source.cosize().unwrap() as u32;
+            interpreter.bytes(0, &values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+        });
+        let words = checked.run.bytes(1).unwrap().chunks_exact(4);
+        let found: Vec<u32> = words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+        for at in 0..source.size() {
+            let (from, to) = (source.eval(&at).unwrap(), target.eval(&at).unwrap());
+            assert_eq!(i64::from(found[to as usize]), from, "{source} to {target} at {at}");
+        }
+    }
+}
