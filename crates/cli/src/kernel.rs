@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tilewright::kernel::interpret::{CheckError, Class};
+use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::ptx::{self, Target};
 use tilewright::kernel::{Element, Program};
 use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
@@ -179,24 +179,44 @@ fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
+/// What the accesses of each statement took of each memory, all together.
+fn by_statement(accesses: &[AccessCount]) -> Vec<AccessCount> {
+    let mut sums: Vec<AccessCount> = Vec::new();
+    for access in accesses {
+        let same = |sum: &&mut AccessCount| {
+            (sum.source, sum.class, &sum.buffer) == (access.source, access.class, &access.buffer)
+        };
+        match sums.iter_mut().find(same) {
+            Some(sum) => {
+                sum.requests += access.requests;
+                sum.bytes += access.bytes;
+                sum.wavefronts += access.wavefronts;
+                sum.least_wavefronts += access.least_wavefronts;
+                sum.sectors += access.sectors;
+                sum.lines += access.lines;
+            }
+            None => sums.push(access.clone()),
+        }
+    }
+    sums
+}
+
+fn object_of(access: &AccessCount) -> Json {
+    json!({
+        "statement": access.source.statement,
+        "tensor": access.buffer,
+        "requests": access.requests,
+        "bytes": access.bytes,
+        "wavefronts": access.wavefronts,
+        "least_wavefronts": access.least_wavefronts,
+        "sectors": access.sectors,
+    })
+}
+
 fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Terminal) -> Result<(), Failure> {
     let counts = &report.checked.run.counts;
     let schedules = report.checked.schedules.len();
-    let accesses: Vec<Json> = counts
-        .accesses
-        .iter()
-        .map(|access| {
-            json!({
-                "statement": access.source.statement,
-                "tensor": access.buffer,
-                "requests": access.requests,
-                "bytes": access.bytes,
-                "wavefronts": access.wavefronts,
-                "least_wavefronts": access.least_wavefronts,
-                "sectors": access.sectors,
-            })
-        })
-        .collect();
+    let accesses = by_statement(&counts.accesses);
     if terminal.json {
         let executed: serde_json::Map<String, Json> = Class::ALL
             .iter()
@@ -209,7 +229,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
             "schedules": schedules,
             "instructions": counts.total(),
             "executed": executed,
-            "accesses": accesses,
+            "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
             "compared": report.compared,
             "worst": report.worst,
         });
@@ -220,15 +240,15 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
     for line in planned.plan() {
         let _ = writeln!(text, "  {line}");
     }
-    let _ = writeln!(text, "\n  statement          memory        requests       bytes  sectors  wavefronts (least)");
-    for access in &counts.accesses {
+    let _ = writeln!(text, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)");
+    for access in &accesses {
         let place = match access.wavefronts {
             0 => format!("{:>9}", access.sectors),
             wavefronts => format!("{:>9}  {wavefronts} ({})", "", access.least_wavefronts),
         };
         let _ = writeln!(
             text,
-            "  {:<18} {:<12} {:>9} {:>11}{place}",
+            "  {:<18} {:<12} {:>10} {:>11}{place}",
             access.source.statement, access.buffer, access.requests, access.bytes
         );
     }
