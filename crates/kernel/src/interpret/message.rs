@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use tilewright_layout::Refusal;
+
 use super::finding::{Defect, Finding, Party, Place, SetupError, Thread, Waiting};
 use crate::program::memory::Role;
 
@@ -23,7 +25,7 @@ impl fmt::Display for SetupError {
 
 impl Error for SetupError {}
 
-impl tilewright_layout::Refusal for SetupError {
+impl Refusal for SetupError {
     fn code(&self) -> &'static str {
         SetupError::code(self)
     }
@@ -209,3 +211,13 @@ impl fmt::Display for Finding {
 }
 
 impl Error for Finding {}
+
+impl Refusal for Finding {
+    fn code(&self) -> &'static str {
+        Finding::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        None
+    }
+}

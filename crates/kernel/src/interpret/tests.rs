@@ -3,6 +3,7 @@
 mod assembler;
 mod background;
 mod control;
+mod counted;
 mod memory;
 mod numbers;
 mod objects;

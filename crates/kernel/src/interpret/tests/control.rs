@@ -444,3 +444,17 @@ fn malformed_programs_are_refused() {
     refused(|k| k.raw().shared_bytes = 64);
     refused(|k| k.raw().buffers[0].alignment = 12);
 }
+
+#[test]
+fn loop_bounds_of_one_warp_that_differ_are_found() {
+    let program = |divisor: i64| {
+        let mut k = Assembler::new(1, 32);
+        let (thread, zero, divisor) = (k.thread(), k.constant(0), k.constant(divisor));
+        let count = k.binary(Binary::Divide, thread, divisor);
+        k.turns(zero, count, |_, _| {});
+        k.program()
+    };
+    is_right(&program(32));
+    finds(&program(31), "E1026");
+    finds(&program(1), "E1026");
+}

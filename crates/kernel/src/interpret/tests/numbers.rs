@@ -615,8 +615,7 @@ fn products_are_those_of_whole_matrices() {
                 // A sign, the number 1 or 2, and 0.
                 (Matrix::E4M3F32 | Matrix::E5M2F32, false) => {
                     let one = if matrix == Matrix::E4M3F32 { 0x38 } else { 0x3c };
-                    let two = if matrix == Matrix::E4M3F32 { 0x40 } else { 0x40 };
-                    [0x80 | one, 0, one, two][(value + 1) as usize]
+                    [0x80 | one, 0, one, 0x40][(value + 1) as usize]
                 }
                 _ => u64::from((real as f32).to_bits()),
             }
@@ -626,12 +625,10 @@ fn products_are_those_of_whole_matrices() {
         let fill = |values: &[i64], columns: usize, of: Fragment, count: usize, bits: u32, sum: bool| -> Vec<Lanes> {
             let packed = (width / bits) as usize;
             let mut lanes = vec![[0; 32]; count];
-            for lane in 0..32 {
-                for i in 0..count * packed {
-                    let (row, column) = of(lane, i);
-                    lanes[i / packed][lane] |=
-                        encode(values[row * columns + column], bits, sum) << (bits as usize * (i % packed));
-                }
+            for (lane, i) in (0..32).flat_map(|lane| (0..count * packed).map(move |i| (lane, i))) {
+                let (row, column) = of(lane, i);
+                let bits_of = encode(values[row * columns + column], bits, sum);
+                lanes[i / packed][lane] |= bits_of << (bits as usize * (i % packed));
             }
             lanes
         };

@@ -508,3 +508,30 @@ fn a_ring_of_full_and_empty_barriers_works() {
         assert!(run.is_err());
     }
 }
+
+#[test]
+fn a_fence_before_the_stores_is_none_after_them() {
+    let program = |after: bool| {
+        let mut k = Assembler::new(1, 64);
+        let target = k.global(Role::Output, Element::U32, 64);
+        let shared = k.shared(Element::U32, 64);
+        let map = k.map(target, [64, 1], [64, 1], SwizzleMode::None);
+        let (zero, thread) = (k.constant(0), k.thread());
+        let address = k.scaled(thread, 4, 0);
+        k.fence(Fence::AsyncShared);
+        k.store(shared, address, thread);
+        if after {
+            k.fence(Fence::AsyncShared);
+        }
+        k.barrier();
+        k.only(0, |k| {
+            let access = k.access(shared, 32, 1);
+            k.emit(Operation::BulkStore { map, from: access }, &[zero, zero, zero], &[]);
+            k.plain(Operation::CommitBulk);
+            k.plain(Operation::WaitBulk { groups: 0, read: true });
+        });
+        k.program()
+    };
+    is_right(&program(true));
+    finds(&program(false), "E1019");
+}

@@ -364,3 +364,36 @@ fn rows_of_matrices_race_with_stores() {
     is_right(&small(true));
     finds(&small(false), "E1016");
 }
+
+#[test]
+fn an_atomic_operation_races_with_what_another_block_does() {
+    // The first block adds, the second one loads, stores, or adds too.
+    let program = |what: usize| {
+        let mut k = Assembler::new(2, 32);
+        let memory = k.global(Role::Both, Element::U32, 1);
+        let (zero, wide, block) = (k.constant(0), k.wide_constant(0), k.block());
+        let first = k.compare(Comparison::Equal, block, 0);
+        let second = k.compare(Comparison::Equal, block, 1);
+        let add = Operation::Reduce(AtomicOperation::Add, Number::U32, k.access(memory, 32, 1));
+        k.guarded(first, |k| {
+            k.emit(add.clone(), &[wide, zero], &[]);
+        });
+        k.only(0, |k| {
+            k.guarded(second, |k| match what {
+                0 => {
+                    k.emit(add, &[wide, zero], &[]);
+                }
+                1 => {
+                    k.emit(Operation::Load(k.access(memory, 32, 1)), &[wide], &[Width::Bits32]);
+                }
+                _ => {
+                    k.emit(Operation::Store(k.access(memory, 32, 1)), &[wide, zero], &[]);
+                }
+            });
+        });
+        k.program()
+    };
+    is_right(&program(0));
+    finds(&program(1), "E1017");
+    finds(&program(2), "E1017");
+}
