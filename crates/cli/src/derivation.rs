@@ -1,7 +1,9 @@
-//! How the value of an expression comes about: the formulas of its derivation, and a picture of each operation.
+//! How the value of an expression comes about: the formulas of its derivation, and a picture of
+//! each operation.
 //!
-//! Law: the formulas say everything, and a picture shows it once more for the eye. An operation that has no picture of its own shows the layouts that go in
-//! and the one that comes out. What cannot be drawn is told without a picture.
+//! Law: the formulas say everything, and a picture shows it once more for the eye. An operation
+//! that has no picture of its own shows the layouts that go in and the one that comes out. What
+//! cannot be drawn is told without a picture.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -64,7 +64,7 @@ pub struct Options {
     #[arg(long, value_name = "BITS", default_value = "16", value_parser = clap::value_parser!(i64).range(1..=1024))]
     element_bits: i64,
     /// The addresses to a row of memory.
-    #[arg(long, value_name = "N", default_value = "32")]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(i64).range(1..))]
     width: i64,
     /// The pixels of a PNG to a CSS pixel.
     #[arg(long, default_value = "2")]
@@ -89,7 +89,8 @@ enum Kind {
     Memory,
     /// Modes, axes of memory, and arrows between them.
     Morphism,
-    /// The sizes of the modes, the leaves that they are cut into, and the axes that these walk along.
+    /// The sizes of the modes, the leaves that they are cut into, and the axes that these walk
+    /// along.
     Span,
 }
 
@@ -187,7 +188,8 @@ fn unknown_word(name: &str, failure: Failure) -> Failure {
     }
 }
 
-/// Whether a text may be the name of an instruction. Looking for one that does not exist takes long: the nearest names are found.
+/// Whether a text may be the name of an instruction. Looking for one that does not exist takes
+/// long: the nearest names are found.
 fn is_name(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }

@@ -1,4 +1,5 @@
-//! The book holds together: a picture is what the command above it draws, every page is in the summary, every link leads somewhere.
+//! The book holds together: a picture is what the command above it draws, every page is in the
+//! summary, every link leads somewhere.
 //!
 //! `TRYCMD=overwrite cargo test -p tilewright-cli --test book` draws the pictures anew.
 
@@ -25,7 +26,8 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// The commands of a page's `sh` blocks that write pictures: their arguments, and the names of the pictures.
+/// The commands of a page's `sh` blocks that write pictures: their arguments, and the names of the
+/// pictures.
 fn commands(page: &str) -> Vec<(Vec<String>, String)> {
     let mut commands = Vec::new();
     let mut block = None;

@@ -46,7 +46,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         return Ok(terminal.object(&json(&text_of(&tile), &accesses, &advice, options.lanes.width))?);
     }
     let text = text(&text_of(&tile), &accesses, &advice, banks, terminal.colour);
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 /// The worst phase of the access that is worst as the tile is, there and after a change.

@@ -1,7 +1,10 @@
-//! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others that are installed.
+//! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others
+//! that are installed.
 //!
-//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it; rates count each byte once. An array with strides is
-//! what the others are given too: its axes in C order, and the permutation. They are processes of their own, which measure all cases of a table one after another before ours.
+//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it;
+//! rates count each byte once. An array with strides is what the others are given too: its axes in
+//! C order, and the permutation. They are processes of their own, which measure all cases of a
+//! table one after another before ours.
 
 use std::io::Write;
 use std::process::Command;
@@ -12,7 +15,8 @@ use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorView, TensorV
 use tilewright::{Layout, Tree};
 
 use super::failed;
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
 /// What is moved.
 enum Move {
@@ -211,7 +215,8 @@ fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<
     others
 }
 
-/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and of PyTorch, in bytes a second.
+/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and
+/// of PyTorch, in bytes a second.
 const PYTHON: &str = "\
 import sys, time
 kind, threads, least, arrays = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
