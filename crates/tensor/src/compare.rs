@@ -1,7 +1,7 @@
 //! Comparison of tensors of numbers, up to a tolerance.
 //!
-//! Law: elements `a` and `b` are near when they are equal, or `|a - b| <= absolute + relative * |b|`. What is not a number is near nothing, and infinity only
-//! itself.
+//! Law: elements `a` and `b` are near when they are equal, or `|a - b| <= absolute + relative *
+//! |b|`. What is not a number is near nothing, and infinity only itself.
 
 use std::fmt;
 
@@ -27,7 +27,8 @@ pub struct Difference {
     pub count: i64,
     /// The number of elements.
     pub of: i64,
-    /// The coordinate at which they are furthest apart, as a part of what is allowed; the first such.
+    /// The coordinate at which they are furthest apart, as a part of what is allowed; the first
+    /// such.
     pub worst: Tree<i64>,
     /// The two elements there.
     pub elements: (f64, f64),
@@ -46,7 +47,8 @@ impl fmt::Display for Difference {
 }
 
 impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
-    /// How this tensor differs from another of its shape; none where every element is near the other.
+    /// How this tensor differs from another of its shape; none where every element is near the
+    /// other.
     ///
     /// Errors: the shapes differ.
     ///

@@ -1,13 +1,13 @@
 //! Memory that a tensor owns.
 //!
-//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of
-//! 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two things. It is
-//! aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge pages: a transpose
-//! touches a page for every row, and the TLB holds some thousand pages. A matrix of 64 MiB has more than
-//! that of 4 KiB.
+//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple
+//! of 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two
+//! things. It is aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge
+//! pages: a transpose touches a page for every row, and the TLB holds some thousand pages. A matrix
+//! of 64 MiB has more than that of 4 KiB.
 //!
-//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are.
-//! Huge pages make transposes of 64 MiB one and a half times as fast.
+//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements
+//! are. Huge pages make transposes of 64 MiB one and a half times as fast.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
@@ -33,7 +33,8 @@ const LARGE: usize = HUGE_PAGE;
 
 /// Elements that are owned.
 ///
-/// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was allocated with, unless its size is 0: then nothing was.
+/// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was
+/// allocated with, unless its size is 0: then nothing was.
 pub(crate) struct Memory<T> {
     pointer: NonNull<T>,
     len: usize,
@@ -96,7 +97,8 @@ impl<T> Memory<T> {
     {
         let mut memory = Memory::room(len, false)?;
         for (position, element) in elements.take(len).enumerate() {
-            // SAFETY: there is room for `len` elements; the one written is counted only then, so a panic of `clone` leaves the invariant whole.
+            // SAFETY: there is room for `len` elements; the one written is counted only then, so a
+            // panic of `clone` leaves the invariant whole.
             unsafe { memory.pointer.add(position).write(element.clone()) };
             memory.len = position + 1;
         }
@@ -125,17 +127,20 @@ impl<T> Memory<T> {
         Memory { pointer: unsafe { NonNull::new_unchecked(pointer) }, len, block, owned: PhantomData }
     }
 
-    /// The elements as a vector: where they are, if a vector could have been allocated there, and moved to a new one otherwise.
+    /// The elements as a vector: where they are, if a vector could have been allocated there, and
+    /// moved to a new one otherwise.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let memory = std::mem::ManuallyDrop::new(self);
         let (pointer, len, block) = (memory.pointer.as_ptr(), memory.len, memory.block);
         if block.size() == 0 || block.align() == align_of::<T>() {
             let capacity = block.size().checked_div(size_of::<T>()).unwrap_or(usize::MAX);
-            // SAFETY: allocated for `capacity` elements at the alignment of `T`, or not at all, with `len` elements initialised, and given up here.
+            // SAFETY: allocated for `capacity` elements at the alignment of `T`, or not at all,
+            // with `len` elements initialised, and given up here.
             return unsafe { Vec::from_raw_parts(pointer, len, capacity) };
         }
         let mut vec = Vec::with_capacity(len);
-        // SAFETY: the elements are moved, there is room for them, and the old memory is freed without dropping them.
+        // SAFETY: the elements are moved, there is room for them, and the old memory is freed
+        // without dropping them.
         unsafe {
             pointer.copy_to_nonoverlapping(vec.as_mut_ptr(), len);
             vec.set_len(len);
@@ -159,7 +164,8 @@ impl<T> Memory<T> {
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // SAFETY: the elements are dropped once, here, and the memory freed with what it was allocated with.
+        // SAFETY: the elements are dropped once, here, and the memory freed with what it was
+        // allocated with.
         unsafe {
             std::ptr::drop_in_place(self.as_mut_slice());
             if self.block.size() != 0 {
@@ -169,14 +175,16 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// Asks the system to give memory that nobody has touched yet huge pages. It may have none left, or know of none: then nothing changes.
+/// Asks the system to give memory that nobody has touched yet huge pages. It may have none left, or
+/// know of none: then nothing changes.
 ///
 /// # Safety
 ///
 /// The bytes are memory that was allocated, and belong to the caller.
 #[cfg(target_os = "linux")]
 unsafe fn in_huge_pages(bytes: *mut u8, size: usize) {
-    // SAFETY: the advice changes no content; whole pages within the memory are named, for it begins with one.
+    // SAFETY: the advice changes no content; whole pages within the memory are named, for it begins
+    // with one.
     unsafe { libc::madvise(bytes.cast(), size / HUGE_PAGE * HUGE_PAGE, libc::MADV_HUGEPAGE) };
 }
 

@@ -1,10 +1,13 @@
 //! `.npy` files, the arrays of NumPy.
 //!
-//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and a tensor that is written is read by NumPy in the same way. A file is
-//! in C order, the last mode fastest, or in Fortran order, the first: a tensor that is read has the layout of its file, and one that is compact in either order is
-//! written as it lies in memory; any other is written in C order, as NumPy does. A nested mode is one axis, counted by its index.
+//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and a
+//! tensor that is written is read by NumPy in the same way. A file is in C order, the last mode
+//! fastest, or in Fortran order, the first: a tensor that is read has the layout of its file, and
+//! one that is compact in either order is written as it lies in memory; any other is written in C
+//! order, as NumPy does. A nested mode is one axis, counted by its index.
 //!
-//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an interruption leaves what was there before.
+//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an
+//! interruption leaves what was there before.
 //!
 //! The format is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
 
@@ -127,7 +130,8 @@ mod sealed {
 }
 use sealed::Stored;
 
-/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
+/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and
+/// complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
 pub trait Element: NoUninit + Zeroable + Stored {
     /// What kind of number it is.
     const KIND: Kind;
@@ -249,7 +253,8 @@ impl NpyFile {
 
     /// The elements, in the layout that the file has them in.
     ///
-    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or goes on; an extent is 0; there is not so much memory; the system refuses.
+    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or
+    /// goes on; an extent is 0; there is not so much memory; the system refuses.
     pub fn read<T: Element>(mut self) -> Result<Tensor<T>, NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {

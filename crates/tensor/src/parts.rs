@@ -4,10 +4,13 @@
 //!
 //! # Invariant
 //!
-//! The parts of a mutable view are disjoint: its layout sends different coordinates to different offsets, and the coordinates of two parts differ in that mode. Every
-//! index is given out once: by the iterator, which counts it off its range, or by one of the two halves into which the range is split for threads.
+//! The parts of a mutable view are disjoint: its layout sends different coordinates to different
+//! offsets, and the coordinates of two parts differ in that mode. Every index is given out once: by
+//! the iterator, which counts it off its range, or by one of the two halves into which the range is
+//! split for threads.
 //!
-//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint tiles.
+//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint
+//! tiles.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -88,7 +91,8 @@ pub struct Parts<V: View> {
     whole: PhantomData<V>,
 }
 
-/// Where tiles end before they are full: by mode, the extent of the tensor, that of the tile, and the number of tiles.
+/// Where tiles end before they are full: by mode, the extent of the tensor, that of the tile, and
+/// the number of tiles.
 #[derive(Clone)]
 struct Edge {
     extents: Vec<i64>,
@@ -125,7 +129,8 @@ impl Edge {
 }
 
 impl<V: View> Parts<V> {
-    /// Part number `index` of those of `shape`, the part of the map at `coord`, whose open leaf `at` is the number.
+    /// Part number `index` of those of `shape`, the part of the map at `coord`, whose open leaf
+    /// `at` is the number.
     fn new((base, map): (*mut V::Element, V::Map), coord: Coord, at: usize, count: i64) -> Parts<V> {
         Parts { base, map, coord, at, range: 0..count, order: None, edge: None, whole: PhantomData }
     }
@@ -179,7 +184,8 @@ impl<V: View> Parts<V> {
                 Some(tiler) => map.composed_by(&tiler).ok()?,
             },
         };
-        // SAFETY: the elements of a slice, or of what is inside the tensor of it; the slices at different indices of one mode have none in common.
+        // SAFETY: the elements of a slice, or of what is inside the tensor of it; the slices at
+        // different indices of one mode have none in common.
         Some(unsafe { V::of(self.base.wrapping_offset(start as isize), map) })
     }
 
@@ -302,7 +308,8 @@ macro_rules! parts {
                 Parts::along(self.rearranged(&[])?, mode)
             }
 
-            /// The tiles, each with the modes of the tensor, in the order of their number: the tiles of mode 0 first.
+            /// The tiles, each with the modes of the tensor, in the order of their number: the
+            /// tiles of mode 0 first.
             ///
             #[doc = $once]
             ///
@@ -312,12 +319,14 @@ macro_rules! parts {
                 Parts::of_divided(self.zipped_divide(tiler)?.apart(), 1)
             }
 
-            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far edges may be smaller.
+            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far
+            /// edges may be smaller.
             ///
             #[doc = $once]
             ///
-            /// A mode that the shape does not name is one tile. Errors: an extent is larger than its mode, not positive, or not a number; what is inside of a
-            /// tile at the edge is no layout.
+            /// A mode that the shape does not name is one tile. Errors: an extent is larger than
+            /// its mode, not positive, or not a number; what is inside of a tile at the edge is no
+            /// layout.
             pub fn $clipped(self: $receiver, tile: &Tree<i64>) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let (shape, view) = (self.shape(), self.rearranged(&[])?);
                 let (tiler, edge) = edge_of(&shape, tile)?;
@@ -332,11 +341,13 @@ macro_rules! parts {
                 Ok(Parts { edge: Some(edge), ..parts })
             }
 
-            /// What each thread has of a tensor that threads share in turn, in the order of their numbers: for each thread, [`Tiling::local_partition`].
+            /// What each thread has of a tensor that threads share in turn, in the order of their
+            /// numbers: for each thread, [`Tiling::local_partition`].
             ///
             #[doc = $once]
             ///
-            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0, 1, ..` ([`TensorError::ThreadLayout`]).
+            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0,
+            /// 1, ..` ([`TensorError::ThreadLayout`]).
             pub fn $partition(self: $receiver, threads: &Layout) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let order = by_number(threads)?;
                 let tile = Tiler::from_shape(&threads.shape().product_each()?)?;

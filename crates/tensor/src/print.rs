@@ -1,8 +1,9 @@
 //! Tensors as text.
 //!
-//! The layout, and then the elements: a row of a tensor of one mode, a table of one of two, mode 0 downwards, and a table for each coordinate of the further
-//! modes of one of more. A nested mode is counted by its index. Of a tensor of more than [`FEW`] elements, a long mode shows its first and last few. `{:#}` shows
-//! all; a precision, as in `{:.3}`, goes to the elements.
+//! The layout, and then the elements: a row of a tensor of one mode, a table of one of two, mode 0
+//! downwards, and a table for each coordinate of the further modes of one of more. A nested mode is
+//! counted by its index. Of a tensor of more than [`FEW`] elements, a long mode shows its first and
+//! last few. `{:#}` shows all; a precision, as in `{:.3}`, goes to the elements.
 
 use std::fmt::{self, Display, Write};
 
@@ -44,7 +45,8 @@ impl<T: Display, L: Offsets> Display for TensorView<'_, T, L> {
 }
 
 impl<T: Display, L: Offsets> TensorView<'_, T, L> {
-    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest, as long as some are `left` to be shown.
+    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest,
+    /// as long as some are `left` to be shown.
     fn tables<I: Iterator<Item = Option<i64>> + Clone>(
         &self,
         f: &mut fmt::Formatter<'_>,

@@ -1,20 +1,24 @@
 //! Views: borrowed memory under a layout.
 //!
-//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate `c` the element `m[o + L(c)]`.
+//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate
+//! `c` the element `m[o + L(c)]`.
 //!
 //! # Invariant
 //!
-//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that is borrowed for `'a`, and that nobody writes
-//! meanwhile. Of a [`TensorViewMut`]: so does it, nobody else reads or writes it meanwhile, and different coordinates have different offsets.
+//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that
+//! is borrowed for `'a`, and that nobody writes meanwhile. Of a [`TensorViewMut`]: so does it,
+//! nobody else reads or writes it meanwhile, and different coordinates have different offsets.
 //!
-//! It holds on construction from a slice, where the range of the layout is compared with the slice ([`Offsets::range`]), and the layout found
-//! to be injective. What is made of a view afterwards has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new. `base` itself
-//! need not point to an element: a composed layout may have no offset 0.
+//! It holds on construction from a slice, where the range of the layout is compared with the slice
+//! ([`Offsets::range`]), and the layout found to be injective. What is made of a view afterwards
+//! has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new.
+//! `base` itself need not point to an element: a composed layout may have no offset 0.
 //!
-//! An offset times the size of an element cannot overflow, as both ends of the range lie in one allocation.
+//! An offset times the size of an element cannot overflow, as both ends of the range lie in one
+//! allocation.
 //!
-//! Reason for unsafe code: an element access after the proof is an addition and a load, with no comparison; and many disjoint mutable views of one slice are
-//! not to be had without.
+//! Reason for unsafe code: an element access after the proof is an addition and a load, with no
+//! comparison; and many disjoint mutable views of one slice are not to be had without.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -102,7 +106,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         TensorView::with_origin(memory, 0, layout)
     }
 
-    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from
+    /// there.
     ///
     /// Errors: an offset is outside the slice.
     ///
@@ -166,7 +171,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_ptr(&self) -> *const T {
         self.base
@@ -196,12 +202,14 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
 impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// The view of a slice, with offset 0 at its first element.
     ///
-    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known not to.
+    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known
+    /// not to.
     pub fn new(memory: &'a mut [T], layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
         TensorViewMut::with_origin(memory, 0, layout)
     }
 
-    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from
+    /// there.
     ///
     /// Errors: as [`TensorViewMut::new`].
     pub fn with_origin(memory: &'a mut [T], origin: usize, layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
@@ -256,13 +264,15 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_ptr(&self) -> *const T {
         self.base
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.base
@@ -278,7 +288,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         Ok(unsafe { &*self.base.offset(offset as isize) })
     }
 
-    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be written.
+    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be
+    /// written.
     ///
     /// Errors: it is outside the shape.
     #[inline]
@@ -328,7 +339,8 @@ impl<'a, T, L: Offsets> Tiling for TensorViewMut<'a, T, L> {
 
     fn rearranged(self, steps: &[Rearrangement]) -> Result<TensorViewMut<'a, T, L::Derived>, TensorError> {
         let (layout, start) = after_once(self.layout.derived()?, steps)?;
-        // SAFETY: `start + layout` is `L o f` for an `f` that names no coordinate twice: its offsets are among those of this view, each at one coordinate.
+        // SAFETY: `start + layout` is `L o f` for an `f` that names no coordinate twice: its
+        // offsets are among those of this view, each at one coordinate.
         Ok(unsafe { TensorViewMut::from_raw(self.base.wrapping_offset(start as isize), layout) })
     }
 }

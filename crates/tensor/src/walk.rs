@@ -1,12 +1,16 @@
 //! Elements in the order of their indices.
 //!
-//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the first mode runs fastest. A walk from the back gives the
-//! same elements in the opposite order, and one from both ends each element once.
+//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the
+//! first mode runs fastest. A walk from the back gives the same elements in the opposite order, and
+//! one from both ends each element once.
 //!
-//! The offsets are counted up, not computed: a walk is cut into runs (`walk/runs.rs`), and within one an offset costs an addition, or where a map is in between, a
-//! look into a table of the offsets of one block (`walk/tables.rs`). A loop keeps the place in the run (`walk/cursor.rs`) in registers; the rest is out of line, on the heap.
+//! The offsets are counted up, not computed: a walk is cut into runs (`walk/runs.rs`), and within
+//! one an offset costs an addition, or where a map is in between, a look into a table of the
+//! offsets of one block (`walk/tables.rs`). A loop keeps the place in the run (`walk/cursor.rs`) in
+//! registers; the rest is out of line, on the heap.
 //!
-//! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the memory; no access is checked again.
+//! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the
+//! memory; no access is checked again.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -38,7 +42,8 @@ use runs::{Middle, Rows, Run};
 /// assert_eq!(swizzled.walk().rev().collect::<Vec<_>>(), [2, 1, 3, 0]);
 /// ```
 pub struct Walk<L = Layout> {
-    /// What is left begins with this run, and of a layout with so many more as long as `span`, each beginning `jump` behind the end of the one before.
+    /// What is left begins with this run, and of a layout with so many more as long as `span`, each
+    /// beginning `jump` behind the end of the one before.
     front: Cursor,
     more: i64,
     jump: i64,
@@ -49,7 +54,8 @@ pub struct Walk<L = Layout> {
     map: PhantomData<fn() -> L>,
 }
 
-/// What is on the heap. Its address alone leaves a function that steps a walk, so that the rest of the walk stays in registers.
+/// What is on the heap. Its address alone leaves a function that steps a walk, so that the rest of
+/// the walk stays in registers.
 struct Held(Option<Box<Middle>>);
 
 impl Drop for Held {
@@ -66,7 +72,8 @@ fn release(middle: Box<Middle>) {
     drop(middle);
 }
 
-// SAFETY: the runs point into a table that the walk owns, and that is written through a mutable reference to it alone.
+// SAFETY: the runs point into a table that the walk owns, and that is written through a mutable
+// reference to it alone.
 unsafe impl<L> Send for Walk<L> {}
 // SAFETY: as above.
 unsafe impl<L> Sync for Walk<L> {}
@@ -227,7 +234,8 @@ impl<L: Offsets> Walk<L> {
             let mut first = run.first;
             for _ in 0..=more {
                 let piece = if L::MAPPED || !run.table.is_null() {
-                    // SAFETY: the invariant of a run; the walk, which has the table, is not touched meanwhile.
+                    // SAFETY: the invariant of a run; the walk, which has the table, is not touched
+                    // meanwhile.
                     let table = unsafe { std::slice::from_raw_parts(run.table, run.length as usize) };
                     if L::MAPPED { Piece::Flipped(first, table) } else { Piece::Added(first, table) }
                 } else {

@@ -10,8 +10,8 @@
 //! and nothing else is written. With `beta = 0` the old `c` is not read. The sums stay in registers
 //! from the first step to the last: together they are the register tile, MR rows by NR columns.
 //!
-//! A *word* of `a` and `b` is what one lane of an instruction multiplies: a float, or a group of two
-//! or four small numbers whose products the instruction adds up.
+//! A *word* of `a` and `b` is what one lane of an instruction multiplies: a float, or a group of
+//! two or four small numbers whose products the instruction adds up.
 //!
 //! # A kernel for another processor
 //!
@@ -114,8 +114,8 @@ pub(super) trait MicroKernel {
         beta: Self::Element,
         old: Self::Vector,
     ) -> Self::Vector;
-    /// The sum of column `column`, corrected by the words that packing wrote below a slice of B. Most
-    /// kernels have none.
+    /// The sum of column `column`, corrected by the words that packing wrote below a slice of B.
+    /// Most kernels have none.
     #[inline(always)]
     unsafe fn correct(sum: Self::Vector, below: *const Self::Word, column: usize) -> Self::Vector {
         let _ = (below, column);
@@ -137,7 +137,8 @@ pub(super) struct KernelSet<W: 'static, C: 'static> {
     pub broadcast_cost: usize,
     /// The rows of words below a packed slice of B.
     pub extra: usize,
-    /// Writes the words below a packed slice of B of a width and a number of steps, if there are any.
+    /// Writes the words below a packed slice of B of a width and a number of steps, if there are
+    /// any.
     ///
     /// *Invariant*, upheld by the caller: the slice is packed, with room for `extra` more rows.
     pub write_extra: unsafe fn(*mut W, usize, usize),
@@ -161,11 +162,12 @@ pub(super) struct KernelSet<W: 'static, C: 'static> {
 /// None: it does nothing.
 pub(super) unsafe fn write_nothing<W>(_: *mut W, _: usize, _: usize) {}
 
-/// The chains of multiply-adds that keep the instructions busy: their latency times their throughput.
+/// The chains of multiply-adds that keep the instructions busy: their latency times their
+/// throughput.
 pub(super) const CHAINS: usize = 12;
 
-/// The micro-kernel: `M` vectors by `N` columns of sums. A step loads `M` vectors of A and multiplies
-/// each by `N` broadcast words of B.
+/// The micro-kernel: `M` vectors by `N` columns of sums. A step loads `M` vectors of A and
+/// multiplies each by `N` broadcast words of B.
 ///
 /// `STRIDED` says whether columns of B have a stride, `EDGE` whether A is read no further than its
 /// rows.
@@ -184,8 +186,8 @@ pub(super) unsafe fn micro_kernel<
 >(
     tile: &Tile<K::Word, K::Element>,
 ) {
-    // SAFETY: each access is one that the law names, which the invariant of the tile covers. Prefetches
-    // read nothing. The caller vouches for the instructions.
+    // SAFETY: each access is one that the law names, which the invariant of the tile covers.
+    // Prefetches read nothing. The caller vouches for the instructions.
     unsafe {
         let last = K::mask(tile.rows - (M - 1) * K::LANES);
         let mut sums = [[K::zero(); M]; N];
@@ -211,8 +213,9 @@ pub(super) unsafe fn micro_kernel<
                 (a, b) = (a.wrapping_offset(a_step), b.wrapping_offset(b_step));
             };
         }
-        // The tile of C is prefetched column by column between the steps. All of it at once would hold
-        // up the loads of A. A column that does not begin at a cache line ends in one more line.
+        // The tile of C is prefetched column by column between the steps. All of it at once would
+        // hold up the loads of A. A column that does not begin at a cache line ends in one more
+        // line.
         let part = tile.k / (N + 2) / 2;
         let mut pairs = tile.k / 2;
         for j in 0..=N {
@@ -320,11 +323,12 @@ fn prefetch_l2(place: *const u8) {
     let _ = place;
 }
 
-/// The table of the register tiles of a [`MicroKernel`], as `KERNELS`, in the module that it stands in.
+/// The table of the register tiles of a [`MicroKernel`], as `KERNELS`, in the module that it stands
+/// in.
 ///
-/// `$features` are the target features that every entry enables. `$shapes` is the macro that gives the
-/// numbers of vectors and columns to [`kernel_table`]; `strided` says whether there are kernels for
-/// operands that are not packed, which takes words that are the numbers themselves.
+/// `$features` are the target features that every entry enables. `$shapes` is the macro that gives
+/// the numbers of vectors and columns to [`kernel_table`]; `strided` says whether there are kernels
+/// for operands that are not packed, which takes words that are the numbers themselves.
 macro_rules! kernel_set {
     (
         $kernel:ty, features: $features:literal, group: $group:literal, extra: $extra:literal, $write_extra:path,
@@ -377,8 +381,8 @@ macro_rules! kernel_table {
 }
 pub(super) use kernel_table;
 
-/// The micro-kernel of instructions whose words are floats, and so the elements of C: the module that
-/// holds it. Only the instructions that take some lanes differ in the order of their operands.
+/// The micro-kernel of instructions whose words are floats, and so the elements of C: the module
+/// that holds it. Only the instructions that take some lanes differ in the order of their operands.
 macro_rules! float_kernels {
     (
         $(#[$doc:meta])* $module:ident: $features:literal, $word:ty, $lanes:literal lanes of $vector:ty, $mask:ty,
@@ -396,8 +400,8 @@ macro_rules! float_kernels {
 
             pub(in crate::gemm) struct Kernel;
 
-            // The blocks below run inside `kernel_set`, which enables the instructions; their pointers are
-            // valid by the contract of the trait.
+            // The blocks below run inside `kernel_set`, which enables the instructions; their
+            // pointers are valid by the contract of the trait.
             impl MicroKernel for Kernel {
                 type Word = $word;
                 type Element = $word;
@@ -470,8 +474,8 @@ macro_rules! float_kernels {
 }
 pub(super) use float_kernels;
 
-/// The functions of a [`MicroKernel`] whose words and sums are of 32 bits that differ from kernel to
-/// kernel by their instructions alone: those that move vectors.
+/// The functions of a [`MicroKernel`] whose words and sums are of 32 bits that differ from kernel
+/// to kernel by their instructions alone: those that move vectors.
 macro_rules! word_moves {
     (
         $vector:ty, $mask:ty, $element:ty,

@@ -1,7 +1,8 @@
 //! Which micro-kernels an atom stands for.
 //!
-//! Law: an atom of the CPU is named by its instructions, the shape of its tile and its types. Each name
-//! has one [`Route`], and [`Route::available`] is true only where the processor has the instructions.
+//! Law: an atom of the CPU is named by its instructions, the shape of its tile and its types. Each
+//! name has one [`Route`], and [`Route::available`] is true only where the processor has the
+//! instructions.
 //!
 //! Reason for unsafe code: a product runs on instructions that the processor must have.
 #![allow(unsafe_code)]
@@ -79,8 +80,8 @@ unsafe fn multiply_adds<W, C>(kernels: &KernelSet<W, C>, steps: usize) -> u64 {
     (words * kernels.group) as u64
 }
 
-/// The rows of a table of routes: atom, condition, micro-kernels, packing of A and of B, and whether
-/// words are the numbers themselves, so that operands can be read in place.
+/// The rows of a table of routes: atom, condition, micro-kernels, packing of A and of B, and
+/// whether words are the numbers themselves, so that operands can be read in place.
 macro_rules! routes {
     ($sum:ty; $($(#[$attribute:meta])* $name:literal is $arch:ident $shape:expr, if $available:expr => $kernels:expr, $pack_a:expr, $pack_b:expr, in place $in_place:literal;)*) => {
         type Sum = $sum;

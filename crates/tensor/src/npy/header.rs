@@ -1,7 +1,8 @@
 //! The head of a `.npy` file.
 //!
-//! Six bytes `\x93NUMPY`, two of the version, the length of what follows, in two bytes, or from version 2 on in four, and then a Python dictionary as text:
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, filled up with spaces to a multiple of 64 bytes.
+//! Six bytes `\x93NUMPY`, two of the version, the length of what follows, in two bytes, or from
+//! version 2 on in four, and then a Python dictionary as text: `{'descr': '<f4', 'fortran_order':
+//! False, 'shape': (2, 3), }`, filled up with spaces to a multiple of 64 bytes.
 
 use std::io::Read;
 
@@ -11,7 +12,8 @@ use super::{NpyError, exactly, malformed, shape_of};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longer heads are refused: those of numbers take less than a hundred bytes, and one for each axis.
+/// Longer heads are refused: those of numbers take less than a hundred bytes, and one for each
+/// axis.
 const MAX_HEADER: u32 = 1 << 16;
 
 /// NumPy's limit.
@@ -133,7 +135,8 @@ impl Header {
         let extents: Vec<String> = self.shape.leaves().iter().map(i64::to_string).collect();
         let shape = if let [only] = extents.as_slice() { format!("{only},") } else { extents.join(", ") };
         let mut text = format!("{{'descr': '{}', 'fortran_order': {order}, 'shape': ({shape}), }}", self.descr());
-        // The elements begin at a multiple of 64 bytes; the text ends with a line feed. At most 64 extents of 20 characters each fit version 1.
+        // The elements begin at a multiple of 64 bytes; the text ends with a line feed. At most 64
+        // extents of 20 characters each fit version 1.
         let begin = MAGIC.len() + 4;
         let filled = (begin + text.len() + 1).next_multiple_of(64) - begin;
         text.extend(std::iter::repeat_n(' ', filled - text.len() - 1));

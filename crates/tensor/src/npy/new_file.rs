@@ -1,7 +1,9 @@
 //! A file that is seen when it is complete.
 //!
-//! Law: until [`NewFile::put_at`] has succeeded, what is at its path is what was there before. Whatever goes wrong, nothing is left of the new file; and where the system
-//! has files without names, as Linux has on most file systems, nothing is left of it if the program is killed either. (Elsewhere it has a hidden name beside the path.)
+//! Law: until [`NewFile::put_at`] has succeeded, what is at its path is what was there before.
+//! Whatever goes wrong, nothing is left of the new file; and where the system has files without
+//! names, as Linux has on most file systems, nothing is left of it if the program is killed either.
+//! (Elsewhere it has a hidden name beside the path.)
 //!
 //! Reason for unsafe code: the standard library does not give a name to a file that has none.
 #![allow(unsafe_code)]
@@ -120,7 +122,8 @@ fn named(file: &File, name: &Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt;
 
     let (from, to) = (CString::new(by_descriptor(file))?, CString::new(name.as_os_str().as_bytes())?);
-    // SAFETY: both are strings that end in a zero and live as long as the call, which keeps neither.
+    // SAFETY: both are strings that end in a zero and live as long as the call, which keeps
+    // neither.
     let done =
         unsafe { libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -140,7 +143,8 @@ fn named(_: &File, _: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Both kinds of new files: nothing is seen until one is put, and nothing is left of one that is not.
+    /// Both kinds of new files: nothing is seen until one is put, and nothing is left of one that
+    /// is not.
     #[test]
     fn a_file_is_seen_when_it_is_complete() {
         let directory = std::env::temp_dir().join(format!("tilewright-new-file-{}", std::process::id()));

@@ -15,7 +15,8 @@ use crate::view::TensorView;
 
 /// Writes a tensor to a `.npy` file.
 ///
-/// The file is complete before it is put at the path; a file that was there stays as it is until then, and for good where something goes wrong.
+/// The file is complete before it is put at the path; a file that was there stays as it is until
+/// then, and for good where something goes wrong.
 ///
 /// Errors: the system refuses; more than 64 modes.
 pub fn write<T: Element, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
@@ -61,11 +62,13 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
     }
 }
 
-/// Writes a new file of any format, and puts it in the place of the one at the path when it is complete.
+/// Writes a new file of any format, and puts it in the place of the one at the path when it is
+/// complete.
 ///
 /// A link stays a link, to the new file. What is no file, such as a pipe, is written to as it is.
 ///
-/// Errors: the system refuses, and then what was there is still there; a file that may not be written stays as it is.
+/// Errors: the system refuses, and then what was there is still there; a file that may not be
+/// written stays as it is.
 ///
 /// ```
 /// use tilewright_tensor::npy;

@@ -175,12 +175,14 @@ impl Offsets for Layout<Xor> {
             fields.push(if moves { 1_i64.checked_shl(first).filter(|step| *step > 0).unwrap_or(0) } else { 0 });
             let bits = if moves { u64::BITS - (leaf.extent - 1).leading_zeros() } else { 0 };
             for bit in 0..bits {
-                // A bit of an index that occurs: where its product does not fit, the layout has no value there.
+                // A bit of an index that occurs: where its product does not fit, the layout has no
+                // value there.
                 let column = leaf.stride.times(&(1 << bit)).ok_or(LayoutError::Overflow { op: "XOR layout" })?;
                 columns.push(column.bits());
             }
         }
-        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values past it.
+        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values
+        // past it.
         columns.resize(columns.len().max(BITS), 0);
         let matrix = BitMatrix::new(BITS, columns)?;
         let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;

@@ -1,13 +1,15 @@
 //! Where a walk stands within a run.
 //!
-//! Law: a cursor gives the offsets of its run that are left, from the first on, and from its last on where it is one at the back. It knows its end and compares with it: one
-//! comparison and one addition for each offset, whatever else is in a register.
+//! Law: a cursor gives the offsets of its run that are left, from the first on, and from its last
+//! on where it is one at the back. It knows its end and compares with it: one comparison and one
+//! addition for each offset, whatever else is in a register.
 
 use super::runs::Run;
 
 /// The offsets of a run that are left.
 ///
-/// Invariant, of a map: the numbers from `table` up to `last` are those of the run that are left, and stay as they are until they are used up.
+/// Invariant, of a map: the numbers from `table` up to `last` are those of the run that are left,
+/// and stay as they are until they are used up.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
     /// The next offset; of a map, what the numbers are flipped by.
@@ -57,7 +59,8 @@ impl Cursor {
         offset
     }
 
-    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose cursor was [reversed](Cursor::reversed), the first.
+    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose
+    /// cursor was [reversed](Cursor::reversed), the first.
     ///
     /// # Safety
     /// There is one.
@@ -72,7 +75,8 @@ impl Cursor {
         unsafe { self.take::<false>() }
     }
 
-    /// A cursor at the front as one at the back, and the other way round: a run of a layout from its other end.
+    /// A cursor at the front as one at the back, and the other way round: a run of a layout from
+    /// its other end.
     #[inline(always)]
     pub fn reversed<const MAPPED: bool>(self) -> Cursor {
         if MAPPED {
@@ -108,7 +112,8 @@ impl Cursor {
         run
     }
 
-    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this one.
+    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this
+    /// one.
     #[inline(always)]
     pub fn after(&self, by: i64, span: i64) -> Cursor {
         let first = self.end.wrapping_add(by);

@@ -1,12 +1,15 @@
 //! The runs that a walk is made of.
 //!
-//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after another. A run of a layout has one step, and its offset `i` is
-//! `first + i * step`, or a table, and it is `first + table[i]`. A run of a map has a table, and its offset `i` is `first ^ table[i]`.
+//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after
+//! another. A run of a layout has one step, and its offset `i` is `first + i * step`, or a table,
+//! and it is `first + table[i]`. A run of a map has a table, and its offset `i` is `first ^
+//! table[i]`.
 //!
-//! What is called once for each run is cold and, by `extern "C"`, said not to unwind: so the loop around it keeps what it has in registers, and saves it for the call
-//! alone.
+//! What is called once for each run is cold and, by `extern "C"`, said not to unwind: so the loop
+//! around it keeps what it has in registers, and saves it for the call alone.
 //!
-//! The runs are counted by an odometer, whose digits are the modes above them; it has two hands, one for each end of what is left.
+//! The runs are counted by an odometer, whose digits are the modes above them; it has two hands,
+//! one for each end of what is left.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
@@ -17,7 +20,8 @@ use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block, value
 
 /// Some offsets, from the first or from the last on.
 ///
-/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is used up.
+/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is
+/// used up.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Run {
@@ -54,7 +58,8 @@ struct Digit {
 enum Through {
     /// They are the offsets; where there is a table, it has what is added to that of a run.
     Nothing,
-    /// A map that is linear over bits. A run begins at the place, `bias` on; the table has what is added to that, seen through the map.
+    /// A map that is linear over bits. A run begins at the place, `bias` on; the table has what is
+    /// added to that, seen through the map.
     Table { map: OuterMap, bias: i64 },
     /// A map that is linear over bits, and runs within the aligned blocks of a table.
     Aligned(Aligned),
@@ -68,7 +73,8 @@ pub(super) struct Middle {
     /// The indices that are left: whole runs.
     at: i64,
     end: i64,
-    /// How many elements a run has, how many all runs of the fastest digit have, and how many the last of those: it may be shorter.
+    /// How many elements a run has, how many all runs of the fastest digit have, and how many the
+    /// last of those: it may be shorter.
     whole: i64,
     row: i64,
     last: i64,
@@ -140,7 +146,8 @@ impl Middle {
         Ok(Box::new(Middle { step: run.stride, ..middle }))
     }
 
-    /// The runs of a composed layout: tables, where the map is linear over bits and the places let it be.
+    /// The runs of a composed layout: tables, where the map is linear over bits and the places let
+    /// it be.
     #[inline(never)]
     pub fn of_composed(composed: &Composed) -> Box<Middle> {
         let (map, offset, leaves) = (composed.outer(), *composed.offset(), &*merged(composed.inner().leaves()));
@@ -224,7 +231,8 @@ impl Middle {
     fn seen(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
         let Through::Each(each) = &self.through else { return None };
         let table = self.table.as_mut_ptr().wrapping_add((half * self.whole) as usize);
-        // SAFETY: there are two halves of so many numbers, and that of this end has no run any more. No reference to the other one is made.
+        // SAFETY: there are two halves of so many numbers, and that of this end has no run any
+        // more. No reference to the other one is made.
         each.fill(at, unsafe { std::slice::from_raw_parts_mut(table, length as usize) });
         Some(Run { first: 0, step: 0, table, length })
     }
@@ -299,7 +307,8 @@ impl Middle {
         run
     }
 
-    /// The runs of one length that are left in the fastest digit, and cut off; without elements where there are none.
+    /// The runs of one length that are left in the fastest digit, and cut off; without elements
+    /// where there are none.
     ///
     /// Of a layout.
     #[cold]
@@ -332,7 +341,8 @@ impl Middle {
         Rows { run, more: count - 1, pitch }
     }
 
-    /// Leaves out the runs before that of the element after `count` others, of which there are more; how many are left out of that run.
+    /// Leaves out the runs before that of the element after `count` others, of which there are
+    /// more; how many are left out of that run.
     pub fn skip(&mut self, count: i64) -> i64 {
         let index = self.at + count;
         if matches!(self.through, Through::Each(_) | Through::Aligned(_)) {
@@ -365,7 +375,8 @@ impl Middle {
         place
     }
 
-    /// Turns the front hand to the next index of a digit, or where that has none, of the one after it.
+    /// Turns the front hand to the next index of a digit, or where that has none, of the one after
+    /// it.
     #[inline]
     fn advance(&mut self, digit: usize) {
         for digit in self.digits.iter_mut().skip(digit) {
