@@ -15,7 +15,7 @@ use crate::rearrange::{Form, Rearrangement};
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
 
-/// What the threads of an instruction share out among themselves: views and identity tensors.
+/// What is partitioned among the threads of an instruction: views and identity tensors.
 ///
 /// ```
 /// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
@@ -38,7 +38,7 @@ use crate::view::{TensorView, TensorViewMut};
 /// # }
 /// ```
 pub trait Instructed: Tiling {
-    /// How many modes there are.
+    /// The number of modes.
     #[doc(hidden)]
     fn mode_count(&self) -> usize;
 
@@ -89,7 +89,7 @@ pub trait Instructed: Tiling {
     }
 }
 
-/// As many open places.
+/// A coordinate of so many open modes.
 fn open(modes: usize) -> Result<Coord, LayoutError> {
     Tree::flat((0..modes).map(|_| Slot::All))
 }

@@ -1,11 +1,11 @@
-//! Arrays of the crate `ndarray`, and tensors.
+//! Tensors and arrays of the crate `ndarray`.
 //!
-//! Law: element `(i,j,..)` of a tensor is element `[i,j,..]` of the array, and they share memory:
-//! views become views with the same strides, negative ones too, and owned memory is handed over. An
-//! array has one axis for each mode; a nested mode is none, and is refused.
+//! Law: element `(i,j,..)` of a tensor is element `[i,j,..]` of the array, and they share memory.
+//! Views become views with the same strides, also negative ones, and owned memory is handed over.
+//! An array has one axis for each mode. A nested mode is no axis, and is refused.
 //!
 //! Reason for unsafe code: a view of `ndarray` is made of a pointer and strides, and so is a view
-//! here; a slice of all that lies between their ends may not be borrowed, as others may have
+//! here. A slice of all that lies between their ends may not be borrowed, because others may have
 //! elements there.
 #![allow(unsafe_code)]
 
@@ -27,12 +27,12 @@ fn layout_of(shape: &[usize], strides: &[isize]) -> Result<Layout, TensorError> 
     Ok(Layout::new(&Tree::flat(extents)?, &Tree::flat(strides)?)?)
 }
 
-/// The axes of a layout: extents, magnitudes of strides, and which run backwards.
+/// The axes of a layout: extents, magnitudes of strides, and which strides are negative.
 struct Axes {
     extents: Vec<usize>,
     strides: Vec<usize>,
     backwards: Vec<usize>,
-    /// The offset of the element that is first in memory.
+    /// The least offset.
     least: i64,
 }
 
@@ -112,7 +112,8 @@ impl<'a, T> TensorViewMut<'a, T> {
         let axes = Axes::of(self.layout())?;
         let shape = IxDyn(&axes.extents).strides(IxDyn(&axes.strides));
         let first = self.as_mut_ptr().wrapping_offset(axes.least as isize);
-        // SAFETY: as for a view to be read; the elements of this view have one coordinate each.
+        // SAFETY: from the element that is first in memory the strides are not negative, and reach
+        // the elements of this view, borrowed mutably for 'a, each at one coordinate.
         let mut array = unsafe { ArrayViewMutD::from_shape_ptr(shape, first) };
         axes.backwards.iter().for_each(|axis| array.invert_axis(Axis(*axis)));
         Ok(array)

@@ -63,8 +63,7 @@ impl<const RANK: usize> Position for [i64; RANK] {
 
     fn coord(self) -> Result<Tree<i64>, TensorError> {
         match self.as_slice() {
-            // The index of the one mode is that of the whole, whether parentheses stand around it
-            // or not.
+            // A tensor of one mode has the same indices with and without a tuple around the mode.
             [index] => Ok(Tree::leaf(*index)),
             _ => Ok(Tree::flat(self)?),
         }
@@ -82,7 +81,7 @@ fn flat(leaves: &[Leaf], position: &[i64]) -> Option<i64> {
         if *index as u64 >= leaf.extent as u64 {
             return None;
         }
-        // An offset of the layout, or part of one.
+        // An offset of the layout, or a partial sum of one.
         offset = offset.wrapping_add(leaf.stride.wrapping_mul(*index));
     }
     Some(offset)

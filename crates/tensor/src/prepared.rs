@@ -2,11 +2,11 @@
 //!
 //! Law: the element at a position is that of the view there. What an access needs is read from the
 //! layout once: for indices, the steps and jumps of the [`Evaluator`]; for one index in each mode,
-//! the extents and the strides as arrays. An access then is a comparison, some multiplications and
+//! the extents and the strides as arrays. Then an access is a comparison, some multiplications and
 //! a load.
 //!
-//! Reason for unsafe code: the comparison with the shape is the only one; the offset is one of the
-//! layout, and needs no other.
+//! Reason for unsafe code: the comparison with the shape proves that the offset is one of the
+//! layout, so no second comparison is made.
 #![allow(unsafe_code)]
 
 use tilewright_layout::{Evaluator, Layout, LayoutError};

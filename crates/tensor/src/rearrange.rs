@@ -1,13 +1,13 @@
 //! What can be done to the domain of a tensor.
 //!
 //! Law: a rearrangement makes of a map `L` the map `L o f`, where `f` goes into the coordinates of
-//! `L`; so it reaches no element that `L` does not. The algebra goes on past the end of a mode,
-//! memory does not: an index outside its mode, a tile larger than its mode, and tiles that cover
-//! more than their mode are refused here. (Coordinates have no memory under them: there, tiles may
-//! cover more, and a predicate says which are inside.)
+//! `L`. So it reaches no element that `L` does not. The algebra continues past the end of a mode;
+//! memory does not. So an index outside its mode, a tile larger than its mode, and tiles that cover
+//! more than their mode are refused here. Coordinates have no memory under them: there, tiles may
+//! cover more, and a predicate says which are inside.
 //!
 //! Where a tile is a layout, `f` is found by doing the same to the compact layout of the shape,
-//! whose offsets are indices: `f` is one to one exactly when that is.
+//! whose offsets are indices. `f` is one to one exactly when that is.
 
 use std::ops::Range;
 
@@ -43,7 +43,7 @@ pub enum Rearrangement {
     Compose(Layout),
     /// Of each mode, the part that a tiler names.
     ComposeBy(Tiler),
-    /// Tiles and what runs over them.
+    /// Tiles and the rests that run over them.
     Divide(Form, Tiler),
     /// Some modes as one.
     Group(Range<usize>),
@@ -186,8 +186,8 @@ impl Rearrange for Layout<Coordinate> {
     domain!();
 }
 
-/// The map after one rearrangement, and the value that it begins at. `covering`: tiles may cover
-/// more than their mode.
+/// The map after one rearrangement, and the value at which it begins. With `covering`, tiles may
+/// cover more than their mode.
 pub(crate) fn rearranged<L: Rearrange>(
     map: &L,
     how: &Rearrangement,

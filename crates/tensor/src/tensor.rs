@@ -198,13 +198,14 @@ impl<T, L: Offsets> Tensor<T, L> {
 
     /// The elements, to be read.
     pub fn view(&self) -> TensorView<'_, T, L> {
-        // SAFETY: the invariant.
+        // SAFETY: by the invariant every offset of the layout lies in the memory.
         unsafe { TensorView::of_valid(self.memory.as_slice(), self.origin, self.layout.clone()) }
     }
 
     /// The elements, to be read and written.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
-        // SAFETY: the invariant.
+        // SAFETY: by the invariant every offset of the layout lies in the memory, each at one
+        // coordinate.
         unsafe { TensorViewMut::of_valid(self.memory.as_mut_slice(), self.origin, self.layout.clone()) }
     }
 
@@ -239,7 +240,7 @@ impl<T, L: Offsets> Tensor<T, L> {
     }
 }
 
-/// For an offset that the proof on construction excludes.
+/// Stops at an offset that the proof on construction excludes.
 #[cold]
 fn unreachable_offset() -> TensorError {
     TensorError::Layout(LayoutError::Overflow { op: "tensor" })

@@ -74,8 +74,8 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Slice(coord.clone())])
     }
 
-    /// The elements in the order in which a layout names their indices (CuTe `composition`; of a
-    /// tile, with a thread-value layout, Enigma's `tensor_composition`).
+    /// The elements in the order in which a layout names their indices (CuTe `composition`). With a
+    /// thread-value layout of a tile, these are the elements of threads and their values.
     ///
     /// Errors: as [`Layout::compose`]; an index outside the tensor.
     #[doc(alias = "tensor_composition")]
@@ -98,8 +98,7 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Divide(Form::Logical, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`] (Enigma
-    /// `tensor_zipped_divide`).
+    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     #[doc(alias = "tensor_zipped_divide")]

@@ -80,14 +80,14 @@ pub struct TensorViewMut<'a, T, L = Layout> {
 
 // SAFETY: a view is shared references to elements.
 unsafe impl<T: Sync, L: Send> Send for TensorView<'_, T, L> {}
-// SAFETY: as above.
+// SAFETY: a shared view gives shared references to elements only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorView<'_, T, L> {}
 // SAFETY: a mutable view is mutable references to elements that nobody else has.
 unsafe impl<T: Send, L: Send> Send for TensorViewMut<'_, T, L> {}
 // SAFETY: a shared mutable view gives shared references only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorViewMut<'_, T, L> {}
 
-/// Refuses a layout whose offsets, counted from `origin`, leave so many elements.
+/// Refuses a layout with offsets, counted from `origin`, outside so many elements.
 pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize) -> Result<(), TensorError> {
     let (least, greatest) = layout.range()?;
     // Numbers of 64 bits each: their sums fit.
@@ -132,7 +132,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// They are.
     pub(crate) unsafe fn of_valid(memory: &'a [T], origin: usize, layout: L) -> TensorView<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches that all offsets are within the slice, borrowed for 'a.
         unsafe { TensorView::from_raw(memory.as_ptr().wrapping_add(origin), layout) }
     }
 
@@ -194,7 +194,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// The offset is one that the layout has at some coordinate.
     #[inline(always)]
     pub unsafe fn at_offset(&self, offset: i64) -> &'a T {
-        // SAFETY: the offset is one of the layout, says the caller.
+        // SAFETY: the caller vouches that the offset is one of the layout.
         unsafe { &*self.base.offset(offset as isize) }
     }
 }
@@ -225,7 +225,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// They are.
     pub(crate) unsafe fn of_valid(memory: &'a mut [T], origin: usize, layout: L) -> TensorViewMut<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches that all offsets are within the slice, borrowed mutably for
+        // 'a, each at one coordinate.
         unsafe { TensorViewMut::from_raw(memory.as_mut_ptr().wrapping_add(origin), layout) }
     }
 

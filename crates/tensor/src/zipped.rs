@@ -38,7 +38,7 @@ pub trait Member: Sized {
     type Item<'m>
     where
         Self: 'm;
-    /// What is had of it where the zip may be written: a mutable reference, if the member is a
+    /// What can be written of it where the zip is mutable: a mutable reference, if the member is a
     /// mutable view.
     type ItemMut<'m>
     where
@@ -179,7 +179,7 @@ pub trait Members: Sized {
     type Items<'m>
     where
         Self: 'm;
-    /// What is had of it where the zip may be written.
+    /// What can be written of them where the zip is mutable.
     type ItemsMut<'m>
     where
         Self: 'm;

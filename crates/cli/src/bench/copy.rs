@@ -62,7 +62,7 @@ fn cases(bytes: usize, mebibytes: usize) -> Vec<(&'static str, Move)> {
 pub fn run(mebibytes: usize, least: f64, threads: &[usize], terminal: &mut Terminal) -> Result<(), Failure> {
     for &threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| Failure::Usage(error.to_string()))?;
+        let pool = pool.map_err(|error| Failure::Value(format!("{threads} threads: {error}")))?;
         for (kind, bytes) in [("f32", 4), ("f64", 8), ("f16", 2), ("u8", 1)] {
             writeln!(terminal.out, "{kind}, {threads} thread{}", if threads == 1 { "" } else { "s" })?;
             write!(terminal.out, "{:>22} {:>8} {:>10} {:>6}", "GB/s", "memcpy", "tilewright", "share")?;

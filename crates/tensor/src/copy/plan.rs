@@ -375,7 +375,7 @@ fn additive_tile(
         if transposes { [TRANSPOSED_ROW.min(COLUMNS * unit), TRANSPOSED_ROW] } else { [ROW, ROW] };
     let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, destination_row));
     let line = (LINE / unit.min(LINE)).max(1);
-    // Both sides take axes in mask, so that neither takes what the other needs.
+    // Both sides take axes in turn, so that neither takes what the other needs.
     let mut rows = true;
     let find = |steps: &[Step<2>], wanted: Option<isize>, of: fn(&Step<2>) -> isize| {
         steps.iter().position(|step| Some(of(step)) == wanted)

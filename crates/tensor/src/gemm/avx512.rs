@@ -10,7 +10,10 @@ use super::kernel::float_kernels;
 /// The numbers of columns for one vector, two, three and four.
 macro_rules! shapes {
     ($table:ident, $strided:literal, $edge:literal) => {
-        $table!($strided, $edge, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6])
+        $table!(
+            $strided, $edge,
+            1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]
+        )
     };
 }
 

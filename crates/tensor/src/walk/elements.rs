@@ -30,7 +30,7 @@ pub struct ElementsMut<'a, T, L = Layout> {
 
 // SAFETY: shared references to elements.
 unsafe impl<T: Sync, L> Send for Elements<'_, T, L> {}
-// SAFETY: as above.
+// SAFETY: a shared iterator gives no access to elements.
 unsafe impl<T: Sync, L> Sync for Elements<'_, T, L> {}
 // SAFETY: mutable references to elements that nobody else has.
 unsafe impl<T: Send, L> Send for ElementsMut<'_, T, L> {}
@@ -55,7 +55,7 @@ macro_rules! elements {
             /// made of, it is that of an element, and it is given once.
             #[inline(always)]
             unsafe fn at(base: $pointer, offset: i64) -> &'a $($reference)* T {
-                // SAFETY: says the caller.
+                // SAFETY: the caller vouches that the walk has given the offset, and gives it once.
                 unsafe { &$($reference)* *base.offset(offset as isize) }
             }
         }

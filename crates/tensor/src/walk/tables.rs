@@ -1,13 +1,12 @@
-//! Tables of offsets, for maps of a layout.
+//! Tables of offsets through maps.
 //!
 //! Law: for a map `f` that is linear over bits, `f(p + q) = f(p) ^ f(q)` where `p` and `q` have no
 //! bit in common. So where the modes of a layout, and the offset before them, have no bits in
-//! common, the offsets are those of a block of the fastest modes, flipped by one number for each
-//! block: a table is made once, and the map is asked once for each block.
+//! common, the offsets are those of one block of the fastest modes, XORed with one number for each
+//! block. A table is made once, and the map is evaluated once a block.
 //!
 //! Where only the fastest mode steps by a power of two, the same holds within aligned blocks of its
-//! places. Elsewhere the map is asked at every place, and the offsets of the next indices are
-//! listed.
+//! places. Elsewhere the map is evaluated at every place, and the next offsets are listed.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Leaf, OuterMap, Swizzle, Xor};
@@ -31,8 +30,8 @@ pub(super) struct Block {
 }
 
 /// The most numbers that the table of a layout of this size should have: about twice the square
-/// root of the size, where making the table costs as much as going from block to block; more than
-/// the memory nearby has is no use.
+/// root of the size, where making the table costs as much as stepping from block to block. A table
+/// beyond the L1 cache is no use.
 fn most(size: i64) -> i64 {
     (2 * size.isqrt()).clamp(8, MOST)
 }
@@ -64,7 +63,7 @@ pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> Block {
     Block { table, modes, bias: 0, last }
 }
 
-/// The bits that the places of a mode have, counted from the least; none where they leave those of
+/// The bits that the places of a mode have, counted from the least; none where they do not fit into
 /// a number.
 fn bits(leaf: &Leaf) -> Option<u64> {
     let step = leaf.stride.unsigned_abs();
@@ -123,7 +122,7 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     {
         let mut part = 1_i64 << (most / length).ilog2();
         if leaf.stride < 0 {
-            // Backwards a part that is not full would begin within another.
+            // A mode with negative steps: a part that is not full would begin within another.
             part = part.min(1 << leaf.extent.trailing_zeros());
         }
         let inner = Leaf { extent: part, stride: leaf.stride };
@@ -156,7 +155,7 @@ fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
     if step.count_ones() > 1 {
         repeat(table, (1..leaf.extent).map(|index| value(map, step * index)), leaf.extent, |old, added| old ^ added);
     } else {
-        // Bit by bit of the index: as many numbers again, with what the bit adds.
+        // Bit by bit of the index: as many numbers again, XORed with what the bit adds.
         table.resize(length * leaf.extent as usize, 0);
         let (mut done, mut bit) = (length, 0);
         while done < table.len() {
@@ -188,9 +187,9 @@ pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
     }
 }
 
-/// A map that is linear over bits, where the fastest mode steps by a power of two: whatever comes
-/// before, its places within an aligned block differ in the same bits alone. So there is a table of
-/// what these bits become, and a run ends where the next block begins.
+/// A map that is linear over bits, where the fastest mode steps by a power of two. Its places
+/// within an aligned block differ in the same bits alone. So the table has what these bits become,
+/// and a run ends where the next block begins.
 #[derive(Clone)]
 pub(super) struct Aligned {
     map: OuterMap,
@@ -307,7 +306,7 @@ impl Places {
     }
 }
 
-/// A map that is asked at every place.
+/// A map that is evaluated at every place.
 #[derive(Clone)]
 pub(super) struct Each {
     map: Asked,
@@ -340,12 +339,12 @@ impl Each {
     pub fn fill(&self, index: i64, offsets: &mut [i64]) {
         match &self.map {
             Asked::Swizzle(swizzle) => {
-                // As `Swizzle::apply`; what is prepared here is prepared once, and the compiler may
-                // take several places at once.
+                // As `Swizzle::apply`, with what does not change prepared once, so that the
+                // compiler may make vectors.
                 let (mask, distance) =
                     (((1_i64 << swizzle.bits()) - 1) << swizzle.base(), swizzle.shift().unsigned_abs());
                 if swizzle.shift() >= 0 {
-                    // The sign comes no further down than above the mask.
+                    // The shift brings the sign no further down than above the mask.
                     self.places.list(index, offsets, |place| place ^ ((place as u64 >> distance) as i64 & mask));
                 } else {
                     self.places.list(index, offsets, |place| place ^ ((place & mask) << distance));

@@ -87,4 +87,9 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     }
 }
 
-stripes!(Avx2, target_feature(enable = "avx2"): run_1 of 1 by strips_1 of UNIT, joins false, run_2 of 2 by strips_2 of UNIT, joins false, run_4 of 4 by strips_4 of LINE, joins false, run_8 of 8 by strips_8 of LINE, joins false; stage, stream, writes false);
+stripes!(Avx2, target_feature(enable = "avx2"):
+    run_1 of 1 by strips_1 of UNIT, joins false,
+    run_2 of 2 by strips_2 of UNIT, joins false,
+    run_4 of 4 by strips_4 of LINE, joins false,
+    run_8 of 8 by strips_8 of LINE, joins false;
+    stage, stream, writes false);

@@ -88,9 +88,11 @@ macro_rules! strip {
     ($from:ident, $n:tt, $low:ident, $high:ident) => {{
         macro_rules! row {
             ($r:literal) => {{
-                // SAFETY: 16 bytes of a staged row, aligned to them.
-                let row =
-                    |group: usize| unsafe { _mm_load_si128($from.staged.add((group * $n + $r) * STAGED_BYTES).cast()) };
+                let row = |group: usize| {
+                    let row = $from.staged.wrapping_add((group * $n + $r) * STAGED_BYTES);
+                    // SAFETY: 16 bytes of a staged row, aligned to them.
+                    unsafe { _mm_load_si128(row.cast()) }
+                };
                 let two = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(row(0)), row(1));
                 _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(two, row(2)), row(3))
             }};
@@ -185,10 +187,14 @@ macro_rules! lines {
     };
 }
 
-lines!(strip_1, "avx512f,avx512bw": 16 of 1 by strip, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
-lines!(strip_2, "avx512f,avx512bw": 8 of 2 by strip, 8, _mm512_unpacklo_epi16, _mm512_unpackhi_epi16, _mm512_permutex2var_epi16 of ORDER_2);
-lines!(square_4, "avx512f,avx512bw": 16 of 4 by square, 4, _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_permutex2var_epi32 of ORDER_4);
-lines!(square_8, "avx512f,avx512bw": 8 of 8 by square, 2, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, _mm512_permutex2var_epi64 of ORDER_8);
+lines!(strip_1, "avx512f,avx512bw": 16 of 1 by strip, 16,
+    _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
+lines!(strip_2, "avx512f,avx512bw": 8 of 2 by strip, 8,
+    _mm512_unpacklo_epi16, _mm512_unpackhi_epi16, _mm512_permutex2var_epi16 of ORDER_2);
+lines!(square_4, "avx512f,avx512bw": 16 of 4 by square, 4,
+    _mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_permutex2var_epi32 of ORDER_4);
+lines!(square_8, "avx512f,avx512bw": 8 of 8 by square, 2,
+    _mm512_unpacklo_epi64, _mm512_unpackhi_epi64, _mm512_permutex2var_epi64 of ORDER_8);
 
 /// Writes a line with a non-temporal store.
 ///
@@ -202,12 +208,20 @@ unsafe fn stream(to: *mut u8, line: &Line) {
     unsafe { _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.0.as_ptr().cast())) };
 }
 
-stripes!(Avx512, target_feature(enable = "avx512f,avx512bw"): run_1 of 1 by strip_1 of UNIT, joins false, run_2 of 2 by strip_2 of UNIT, joins true, run_4 of 4 by square_4 of LINE, joins true, run_8 of 8 by square_8 of LINE, joins true; stage, stream, writes true);
+stripes!(Avx512, target_feature(enable = "avx512f,avx512bw"):
+    run_1 of 1 by strip_1 of UNIT, joins false,
+    run_2 of 2 by strip_2 of UNIT, joins true,
+    run_4 of 4 by square_4 of LINE, joins true,
+    run_8 of 8 by square_8 of LINE, joins true;
+    stage, stream, writes true);
 
 /// Bytes with AVX-512 VBMI.
 pub(super) mod bytes {
     use super::*;
 
-    lines!(strip_1, "avx512f,avx512bw,avx512vbmi": 16 of 1 by strip, 16, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8, _mm512_permutex2var_epi8 of ORDER_1);
-    stripes!(Avx512, target_feature(enable = "avx512f,avx512bw,avx512vbmi"): run_1 of 1 by strip_1 of UNIT, joins true; stage, stream, writes true);
+    lines!(strip_1, "avx512f,avx512bw,avx512vbmi": 16 of 1 by strip, 16,
+    _mm512_unpacklo_epi8, _mm512_unpackhi_epi8, _mm512_permutex2var_epi8 of ORDER_1);
+    stripes!(Avx512, target_feature(enable = "avx512f,avx512bw,avx512vbmi"):
+    run_1 of 1 by strip_1 of UNIT, joins true;
+    stage, stream, writes true);
 }
