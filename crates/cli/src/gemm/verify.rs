@@ -245,6 +245,6 @@ mod tests {
         assert!(matches!(judge_integer(-2_001_207_295, &terms, [1, 0], 0), Outcome::Wrong(..)));
         let terms = Terms::of_products([(3.0, -5.0)].into_iter());
         assert_eq!(judge_integer(-31, &terms, [2, -1], 1), Outcome::Right(0.0));
-        assert_eq!(judge_integer(-30_i32.wrapping_mul(i32::MAX), &terms, [2, i32::MAX], 0), Outcome::Wrong(-30.0, 0.0));
+        assert_eq!(judge_integer(30, &terms, [2, i32::MAX], 0), Outcome::Wrong(-30.0, 0.0));
     }
 }

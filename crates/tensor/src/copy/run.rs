@@ -1,5 +1,7 @@
 //! Running a plan.
 //!
+//! Law: `dst(i) = src(i)` for every index `i`, and nothing else is written.
+//!
 //! # Invariant
 //!
 //! The caller gives two pointers such that every place of the source of the plan is an element that

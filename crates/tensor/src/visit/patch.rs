@@ -1,5 +1,7 @@
 //! Running the loops around patches.
 //!
+//! Law: `run` is called with patches that together have every index once.
+//!
 //! # Invariant
 //!
 //! For each operand the caller gives a pointer and an addressing, each of whose places is an
