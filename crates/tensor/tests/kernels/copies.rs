@@ -385,7 +385,7 @@ fn short_rows() {
         let (src, dst) = permuted(extents, order);
         let streaming = CopyOptions { streaming: Some(true), ..CopyOptions::default() };
         let plan = Plan::new(&src, &dst, 1, streaming).unwrap().to_string();
-        assert!(plan.contains("rows follow one another"), "{plan}");
+        assert!(plan.contains("rows are adjacent"), "{plan}");
         for way in 0..4 {
             check_widths(&src, &dst, 4 * seed as u64 + way);
         }
