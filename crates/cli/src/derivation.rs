@@ -124,8 +124,8 @@ fn sections(derivation: &Derivation, medium: Medium) -> Vec<Section> {
 /// The picture of a value by itself.
 fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
-        Value::Composed(map) if swizzles(map) => draw::swizzle(map, Banks::of_elements(16), style).ok(),
-        Value::Swizzle(swizzle) => draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style).ok(),
+        Value::Composed(map) if swizzles(map) => Some(draw::swizzle(map, Banks::of_elements(16), style)),
+        Value::Swizzle(swizzle) => Some(draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style)),
         _ => alone(value, style),
     }
 }
@@ -136,7 +136,7 @@ fn alone(value: &Value, style: Style) -> Option<Figure<'static>> {
         Value::Matrix(map) => Some(draw::bits(&value.to_string(), map, style)),
         Value::Linear(map) => Some(draw::bits(&value.to_string(), map.matrix(), style)),
         Value::Morphism(f) => draw::morphism(f).ok(),
-        _ => offsets(&value.to_string(), &map::of(value)?, style).ok(),
+        _ => Some(offsets(&value.to_string(), &map::of(value)?, style)),
     }
 }
 

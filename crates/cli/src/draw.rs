@@ -290,9 +290,9 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
         (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
         (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
         (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
-        (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)?),
-        (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
-        (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
+        (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
         (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
         (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
         (Kind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
@@ -300,9 +300,9 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
             Some(Ok(Some(figure))) => Ok(figure),
             Some(Err(failure)) => Err(failure),
             _ if matches!(read.value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(read)?)?),
-            _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
+            _ => Ok(draw::offsets(text, &map_of(read)?, style)),
         },
-        _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
+        _ => Ok(draw::offsets(text, &map_of(read)?, style)),
     }
 }
 
