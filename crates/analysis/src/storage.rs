@@ -86,8 +86,7 @@ impl Storage {
     /// ```
     pub fn at(&self, index: i64) -> Result<i64, AnalysisError> {
         let known = |offset: Expr| {
-            let open = || AnalysisError::of_question(&Expr::from(0), &offset, index, 0);
-            offset.known().ok_or_else(open)
+            offset.known().ok_or_else(|| AnalysisError::of_offset(index, &offset))
         };
         match &self.kind {
             Kind::Layout(pair) => Ok(pair.1.eval(index)?),

@@ -125,7 +125,7 @@ fn kind(remedy: &Remedy) -> &'static str {
 
 fn proof(suggestion: &Suggestion) -> &'static str {
     match (suggestion.proof, &suggestion.remedy) {
-        (Proof::Bound, Remedy::Threads { .. }) => "as few for this access as its words need",
+        (Proof::Bound | Proof::Exhausted, Remedy::Threads { .. }) => "as few for this access as its words need",
         (Proof::Bound, _) => "as few as the words need, so nothing does better",
         (Proof::Exhausted, Remedy::Swizzle(_)) => "the best of all swizzles",
         (Proof::Exhausted, Remedy::Linear(_)) => "the best of all linear maps over bits",
