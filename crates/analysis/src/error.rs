@@ -156,7 +156,9 @@ impl AnalysisError {
             {
                 return None;
             }
-            AnalysisError::Open { .. } | AnalysisError::Later { .. } => "give the parameters divisors, `M{div=64}`, or a value",
+            AnalysisError::Open { .. } | AnalysisError::Later { .. } => {
+                "give the parameters divisors, `M{div=64}`, or a value"
+            }
             AnalysisError::Layout(error) => return error.help(),
         };
         Some(help.to_owned())
