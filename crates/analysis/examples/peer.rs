@@ -1,4 +1,5 @@
-//! Analyses that `scripts/peer-analysis` runs beside those of the Python package `tensor-layouts`: one line for each, with tabs between
+//! Analyses that `scripts/peer-analysis` runs beside those of the Python package `tensor-layouts`:
+//! one line for each, with tabs between
 //!
 //! ```text
 //! what   layout   bytes of an element   elements at once   nanoseconds   degree of each warp, or the lines of memory that it touches
@@ -9,7 +10,8 @@ use std::time::Instant;
 use tilewright_analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, footprint, global_access};
 use tilewright_layout::{Composed, Layout};
 
-/// What is asked, of which layout from (thread, value), with elements of so many bytes, so many at once.
+/// What is asked, of which layout from (thread, value), with elements of so many bytes, so many at
+/// once.
 const CASES: [(&str, &str, i64, i64); 12] = [
     ("banks", "(32,1):(1,0)", 4, 1),
     ("banks", "(32,1):(32,0)", 4, 1),

@@ -1,10 +1,13 @@
 //! Who wants which elements of a tile.
 //!
-//! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the tile, first mode fastest; a width of elements, which is so many
-//! of its values in a row; and a number of lanes that one instruction serves. Load or store `j` of a thread takes its values `j*v .. (j+1)*v`.
+//! Law: an access is a thread-value layout, from (thread, value) to the index of an element in the
+//! tile, first mode fastest; a width of elements, which is so many of its values in a row; and a
+//! number of lanes that one instruction serves. Load or store `j` of a thread takes its values `j*v
+//! .. (j+1)*v`.
 //!
-//! `ldmatrix` and `stmatrix` are such accesses: each lane gives the address of one row of 16 bytes of a matrix of eight rows, 8, 16 or 32 lanes for one, two or four
-//! matrices. That the values of a row go to other lanes, transposed or not, does not concern the memory.
+//! `ldmatrix` and `stmatrix` are such accesses: each lane gives the address of one row of 16 bytes
+//! of a matrix of eight rows, 8, 16 or 32 lanes for one, two or four matrices. That the values of a
+//! row go to other lanes, transposed or not, does not concern the memory.
 
 use tilewright_layout::{Evaluator, Layout, LayoutError, Tree};
 
@@ -31,12 +34,15 @@ pub struct Access {
 }
 
 impl Access {
-    /// The access of warps of 32 lanes by a thread-value layout `pattern`, `vector` elements of `bits` bits at a time.
+    /// The access of warps of 32 lanes by a thread-value layout `pattern`, `vector` elements of
+    /// `bits` bits at a time.
     ///
-    /// Mode 0 of `pattern` is the thread, the others are its values; its values are indices of the tile, first mode fastest.
+    /// Mode 0 of `pattern` is the thread, the others are its values; its values are indices of the
+    /// tile, first mode fastest.
     ///
-    /// Errors: `vector` elements are not 1, 2, 4, 8, 16 or 32 bytes ([`AnalysisError::Width`]); a thread's values are no whole number of vectors
-    /// ([`AnalysisError::Shape`]); more than [`MAX_ELEMENTS`].
+    /// Errors: `vector` elements are not 1, 2, 4, 8, 16 or 32 bytes ([`AnalysisError::Width`]); a
+    /// thread's values are no whole number of vectors ([`AnalysisError::Shape`]); more than
+    /// [`MAX_ELEMENTS`].
     ///
     /// ```
     /// use tilewright_analysis::Access;
@@ -75,7 +81,8 @@ impl Access {
         Ok(access)
     }
 
-    /// The access that the tile itself describes: its mode 0 is the thread, the others are its values.
+    /// The access that the tile itself describes: its mode 0 is the thread, the others are its
+    /// values.
     ///
     /// Errors: as [`Access::new`].
     pub fn thread_values(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
@@ -99,9 +106,11 @@ impl Access {
         Access::new("rows", &pattern, bits, vector)
     }
 
-    /// Column by column: lanes go along mode 0, each with `vector` elements there, then to the next column.
+    /// Column by column: lanes go along mode 0, each with `vector` elements there, then to the next
+    /// column.
     ///
-    /// Errors: as [`Access::new`]; a column is no whole number of vectors ([`AnalysisError::Shape`]).
+    /// Errors: as [`Access::new`]; a column is no whole number of vectors
+    /// ([`AnalysisError::Shape`]).
     pub fn columns(shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Access, AnalysisError> {
         let (rows, columns) = sides(shape)?;
         let down = part(shape, "the extent of a column", rows, vector)?;
@@ -109,12 +118,15 @@ impl Access {
         Access::new("columns", &pattern, bits, vector)
     }
 
-    /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their rows of 16 bytes lie along mode 1; with `transposed` along mode 0.
+    /// `ldmatrix` or `stmatrix` of `count` matrices, 1, 2 or 4, over the whole tile. Their rows of
+    /// 16 bytes lie along mode 1; with `transposed` along mode 0.
     ///
-    /// Two matrices stand one after the other across their rows, four are a square of two by two, as operands of matrix products are read; where the tile is
-    /// only eight across, they go along the rows.
+    /// Two matrices stand one after the other across their rows, four are a square of two by two,
+    /// as operands of matrix products are read; where the tile is only eight across, they go along
+    /// the rows.
     ///
-    /// Errors: the tile is no whole number of them, or `count` is none of 1, 2, 4 ([`AnalysisError::Shape`]); as [`Access::new`].
+    /// Errors: the tile is no whole number of them, or `count` is none of 1, 2, 4
+    /// ([`AnalysisError::Shape`]); as [`Access::new`].
     ///
     /// ```
     /// use tilewright_analysis::Access;

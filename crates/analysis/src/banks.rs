@@ -1,7 +1,8 @@
 //! Bank conflicts of shared memory.
 //!
-//! Law: the word at byte `a` is in bank `floor(a / w) mod n`, for `n` banks of `w` bytes. Lanes are served in phases of `n * w / bytes`, at most all of them, where
-//! `bytes` is what each takes; in a phase, a bank gives one word after another, each to all lanes that want it. So a phase takes
+//! Law: the word at byte `a` is in bank `floor(a / w) mod n`, for `n` banks of `w` bytes. Lanes are
+//! served in phases of `n * w / bytes`, at most all of them, where `bytes` is what each takes; in a
+//! phase, a bank gives one word after another, each to all lanes that want it. So a phase takes
 //!
 //! ```text
 //! degree = max over banks of the number of different words wanted of it        (wavefronts)
@@ -52,7 +53,7 @@ impl Banks {
         self.count * self.bytes
     }
 
-    /// The lanes of a phase, where each takes so many bytes.
+    /// The lanes of a phase, where each takes `bytes`.
     ///
     /// ```
     /// use tilewright_analysis::Banks;
@@ -178,8 +179,10 @@ impl PhaseHits {
 
 /// What an access to a tile in shared memory costs, phase by phase.
 ///
-/// Errors: a lane's elements do not lie side by side ([`AnalysisError::Split`]) or not at a multiple of their number ([`AnalysisError::Misaligned`]); a lane takes more than 16 bytes, or
-/// more than a line of all banks ([`AnalysisError::Memory`]); an index outside the tile; a bank that is not known before launch ([`AnalysisError::Open`]).
+/// Errors: a lane's elements do not lie side by side ([`AnalysisError::Split`]) or not at a
+/// multiple of their number ([`AnalysisError::Misaligned`]); a lane takes more than 16 bytes, or
+/// more than a line of all banks ([`AnalysisError::Memory`]); an index outside the tile; a bank
+/// that is not known before launch ([`AnalysisError::Open`]).
 ///
 /// ```
 /// use tilewright_analysis::{Access, Banks, Storage, bank_conflicts};

@@ -1,6 +1,7 @@
 //! Why there is no answer.
 //!
-//! As in the algebra, errors are data with a stable [code](AnalysisError::code); the sentence is made when one is printed.
+//! As in the algebra, errors are data with a stable [code](AnalysisError::code); the sentence is
+//! made when one is printed.
 
 use std::error::Error;
 use std::fmt;
@@ -87,6 +88,13 @@ pub enum AnalysisError {
         /// What must be known.
         question: Box<Question>,
     },
+    /// E0608: an offset that becomes known at launch.
+    Later {
+        /// The index whose offset it is.
+        index: i64,
+        /// What must be known.
+        question: Box<Question>,
+    },
     /// E0609: a layout that is no permutation of its indices.
     NotPermutation {
         /// The layout.
@@ -108,6 +116,11 @@ impl AnalysisError {
         AnalysisError::Open { thread, value, question: Box::new(N::question(condition, left, right)) }
     }
 
+    /// That the offset of an index is not known.
+    pub(crate) fn of_offset<N: Extent>(index: i64, offset: &N) -> AnalysisError {
+        AnalysisError::Later { index, question: Box::new(N::question(Condition::Known, offset, &N::from(0))) }
+    }
+
     /// The stable code of this kind of error.
     pub fn code(&self) -> &'static str {
         match self {
@@ -118,7 +131,7 @@ impl AnalysisError {
             AnalysisError::Outside { .. } => "E0605",
             AnalysisError::Shape { .. } => "E0606",
             AnalysisError::Memory { .. } => "E0607",
-            AnalysisError::Open { .. } => "E0608",
+            AnalysisError::Open { .. } | AnalysisError::Later { .. } => "E0608",
             AnalysisError::NotPermutation { .. } => "E0609",
             AnalysisError::Layout(error) => error.code(),
         }
@@ -138,8 +151,14 @@ impl AnalysisError {
                 return None;
             }
             // The question says what to declare.
-            AnalysisError::Open { question, .. } if question.declaration.is_some() => return None,
-            AnalysisError::Open { .. } => "give the parameters divisors, `M{div=64}`, or a value",
+            AnalysisError::Open { question, .. } | AnalysisError::Later { question, .. }
+                if question.declaration.is_some() =>
+            {
+                return None;
+            }
+            AnalysisError::Open { .. } | AnalysisError::Later { .. } => {
+                "give the parameters divisors, `M{div=64}`, or a value"
+            }
             AnalysisError::Layout(error) => return error.help(),
         };
         Some(help.to_owned())
@@ -173,9 +192,12 @@ impl fmt::Display for AnalysisError {
                 write!(f, "thread {thread}, value {value} is element {index} of a tile that has {size}")
             }
             AnalysisError::Shape { shape, what } => write!(f, "shape {shape}: {what}"),
-            AnalysisError::Memory { what, value, wanted } => write!(f, "{what} is {value}, but must be {wanted}"),
+            AnalysisError::Memory { what, value, wanted } => write!(f, "{what} must be {wanted}, not {value}"),
             AnalysisError::Open { thread, value, question } => {
                 write!(f, "where thread {thread} finds value {value} is not known before launch: {question}")
+            }
+            AnalysisError::Later { index, question } => {
+                write!(f, "the offset of index {index} is not known before launch: {question}")
             }
             AnalysisError::NotPermutation { layout, what, offset } => {
                 write!(f, "{layout} is no permutation: it {what} {offset}")

@@ -1,13 +1,17 @@
 //! What a layout covers of memory, and how far one layout is from another.
 //!
-//! Law, for a layout `L` of `n` indices with `u` different offsets between the least `a` and the greatest `b`:
+//! Law, for a layout `L` of `n` indices with `u` different offsets between the least `a` and the
+//! greatest `b`:
 //!
 //! ```text
 //! span  = b - a + 1        holes = span - u        reuse = n / u
 //! ```
 //!
-//! Where no offset comes twice and there are no holes, `i -> L(i) - a` is a permutation of the indices: its cycles say what goes where when the elements are put in order in place. A cycle of `k`
-//! elements takes `k - 1` swaps, so the whole takes `n` less the number of cycles, and is even or odd as this number is; done `order` times, the least common multiple of the lengths, it is the identity.
+//! Where no offset comes twice and there are no holes, `i -> L(i) - a` is a permutation of the
+//! indices: its cycles say what goes where when the elements are put in order in place. A cycle of
+//! `k` elements takes `k - 1` swaps, so the whole takes `n` less the number of cycles, and is even
+//! or odd as this number is; done `order` times, the least common multiple of the lengths, it is
+//! the identity.
 //!
 //! From layout `A` to layout `B` of the same elements, element `i` moves from `A(i)` to `B(i)`.
 
@@ -30,9 +34,11 @@ pub struct Footprint {
     pub shared: i64,
     /// Two indices with the same offset, if there are such: the first pair, by the offset.
     pub alias: Option<(i64, i64)>,
-    /// Where nothing lies between the least and the greatest offset: the first offset of each gap, and its length.
+    /// Where nothing lies between the least and the greatest offset: the first offset of each gap,
+    /// and its length.
     pub gaps: Vec<(i64, i64)>,
-    /// The most consecutive indices, a divisor of all, that have consecutive offsets in every block of so many.
+    /// The most consecutive indices, a divisor of all, that have consecutive offsets in every block
+    /// of so many.
     pub contiguity: i64,
     /// Whether greater indices have greater offsets.
     pub ascending: bool,
@@ -66,7 +72,8 @@ fn offsets(storage: &Storage) -> Result<Vec<i64>, AnalysisError> {
 
 /// What a layout covers of memory.
 ///
-/// Errors: more than [`MAX_ELEMENTS`] indices; an offset becomes known at launch, or is not representable.
+/// Errors: more than [`MAX_ELEMENTS`] indices; an offset becomes known at launch, or is not
+/// representable.
 ///
 /// ```
 /// use tilewright_analysis::{Storage, footprint};
@@ -113,7 +120,8 @@ pub fn footprint(storage: &Storage) -> Result<Footprint, AnalysisError> {
     })
 }
 
-/// The greatest block that divides the indices and is one run in every place: the breaks between consecutive indices stand at multiples of it.
+/// The greatest block that divides the indices and is one run in every place: the breaks between
+/// consecutive indices stand at multiples of it.
 fn contiguity(all: &[i64]) -> i64 {
     let breaks = all.iter().zip(all.iter().skip(1)).zip(1_i64..);
     breaks.filter(|((a, b), _)| a.checked_add(1) != Some(**b)).fold(all.len() as i64, |block, (_, at)| gcd(block, at))
@@ -135,7 +143,8 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The cycles, each from its least index on, in the order of these; an index that stays is a cycle of one.
+    /// The cycles, each from its least index on, in the order of these; an index that stays is a
+    /// cycle of one.
     pub fn cycles(&self) -> &[Vec<i64>] {
         &self.cycles
     }
@@ -155,7 +164,8 @@ impl Permutation {
         self.swaps() % 2 == 0
     }
 
-    /// How often it is done until all indices are where they were; none if that is more than 64 bits hold.
+    /// How often it is done until all indices are where they were; none if that is more than 64
+    /// bits hold.
     pub fn order(&self) -> Option<i64> {
         self.cycles.iter().try_fold(1_i64, |order, cycle| {
             let len = cycle.len() as i64;
@@ -164,9 +174,11 @@ impl Permutation {
     }
 }
 
-/// The permutation of indices that a layout without holes and repeats is, counted from its least offset.
+/// The permutation of indices that a layout without holes and repeats is, counted from its least
+/// offset.
 ///
-/// Errors: an offset comes twice, or none is somewhere in between ([`AnalysisError::NotPermutation`]); as [`footprint`].
+/// Errors: an offset comes twice, or none is somewhere in between
+/// ([`AnalysisError::NotPermutation`]); as [`footprint`].
 ///
 /// ```
 /// use tilewright_analysis::{Storage, permutation};
@@ -220,13 +232,15 @@ pub struct Distance {
     pub indices: i64,
     /// How many lie elsewhere.
     pub moved: i64,
-    /// How many runs of consecutive indices move together: each keeps its order and spacing, by one and the same distance.
+    /// How many runs of consecutive indices move together: each keeps its order and spacing, by one
+    /// and the same distance.
     pub runs: i64,
     /// The first element that lies elsewhere.
     pub first: Option<i64>,
     /// The greatest distance of an element from its other place.
     pub farthest: i64,
-    /// The swaps with which the one becomes the other in place; none where they do not cover the same offsets, each once.
+    /// The swaps with which the one becomes the other in place; none where they do not cover the
+    /// same offsets, each once.
     pub swaps: Option<i64>,
 }
 
@@ -263,7 +277,8 @@ pub fn distance(from: &Storage, to: &Storage) -> Result<Distance, AnalysisError>
     Ok(Distance { indices: from.size(), moved, runs, first, farthest, swaps: swaps(&old, &new) })
 }
 
-/// The swaps that take the elements from their old to their new offsets, where both are the same, each once.
+/// The swaps that take the elements from their old to their new offsets, where both are the same,
+/// each once.
 fn swaps(old: &[i64], new: &[i64]) -> Option<i64> {
     let ranked = |offsets: &[i64]| {
         let mut order: Vec<(i64, usize)> = offsets.iter().copied().zip(0..).collect();

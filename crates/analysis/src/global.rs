@@ -1,13 +1,15 @@
 //! What an access to global memory costs.
 //!
-//! Law: a request moves the sectors of 32 bytes that its lanes touch, in lines of 128; its efficiency is
+//! Law: a request moves the sectors of 32 bytes that its lanes touch, in lines of 128; its
+//! efficiency is
 //!
 //! ```text
 //! efficiency = different bytes asked for / (32 * sectors)
 //! ```
 //!
-//! As many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of a thread is the greatest power of two of its values, up to 16 bytes, such that all
-//! of its vectors lie side by side and begin at a multiple of their number.
+//! As many different bytes need at least `ceil(bytes / 32)` sectors. The widest load or store of a
+//! thread is the greatest power of two of its values, up to 16 bytes, such that all of its vectors
+//! lie side by side and begin at a multiple of their number.
 
 use tilewright_layout::{Extent, LayoutError};
 
@@ -247,7 +249,8 @@ impl Visit for Listed {
 pub struct Widths {
     /// For each thread the elements of its widest load or store.
     pub threads: Vec<i64>,
-    /// The most bytes, a power of two, at multiples of which all of these begin; none where all begin at byte 0.
+    /// The most bytes, a power of two, at multiples of which all of these begin; none where all
+    /// begin at byte 0.
     pub alignment: Option<i64>,
 }
 
@@ -258,7 +261,8 @@ impl Widths {
     }
 }
 
-/// The widest loads or stores with which threads can take their values, up to 16 bytes; the width of `access` itself does not matter.
+/// The widest loads or stores with which threads can take their values, up to 16 bytes; the width
+/// of `access` itself does not matter.
 ///
 /// For numbers known at launch, what is proved for all their values.
 ///

@@ -85,10 +85,7 @@ impl Storage {
     /// assert_eq!(Storage::from(&rows).at(5).unwrap(), 9);
     /// ```
     pub fn at(&self, index: i64) -> Result<i64, AnalysisError> {
-        let known = |offset: Expr| {
-            let open = || AnalysisError::of_question(&Expr::from(0), &offset, index, 0);
-            offset.known().ok_or_else(open)
-        };
+        let known = |offset: Expr| offset.known().ok_or_else(|| AnalysisError::of_offset(index, &offset));
         match &self.kind {
             Kind::Layout(pair) => Ok(pair.1.eval(index)?),
             Kind::Composed(map) => Ok(map.eval(&index)?),

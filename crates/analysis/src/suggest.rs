@@ -1,16 +1,25 @@
 //! What would cost less: swizzles, paddings, other orders of threads.
 //!
-//! Law: the accesses stay what they are and the tile keeps its layout, but for one change, and of all changes of its kind the best is given: with the fewest wavefronts of all accesses together, then
-//! with the least memory, then the simplest. Wavefronts are counted as [`crate::bank_conflicts`] counts them.
+//! Law: the accesses stay what they are and the tile keeps its layout, but for one change, and of
+//! all changes of its kind the best is given: with the fewest wavefronts of all accesses together,
+//! then with the least memory, then the simplest. Wavefronts are counted as
+//! [`crate::bank_conflicts`] counts them.
 //!
-//! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if it has one that keeps vectors whole and is its own inverse. It must keep vectors whole, `2^m >= vector`; it must flip bits that decide a bank, or it changes nothing; and what it reads must be a bit of
-//!   an offset. That leaves a few hundred, and each is counted. Those that read below what they flip, `s < 0`, either take vectors apart or permute the banks.
-//! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that keep vectors and words whole, by search with a bound ([`mod@linear`]).
-//! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a stride `d`, for each `d` that all greater strides are multiples of. Banks repeat after a line of all banks, so each `p` up to
-//!   that is counted.
-//! * **Another order of threads** for one access: which thread takes which vector, the bits of its number permuted.
+//! * **A swizzle** `S<b,m,s>` after the layout; in the place of the swizzle that the tile has, if
+//!   it has one that keeps vectors whole and is its own inverse. It must keep vectors whole, `2^m
+//!   >= vector`; it must flip bits that decide a bank, or it changes nothing; and what it reads
+//!   must be a bit of an offset. That leaves a few hundred, and each is counted. Those that read
+//!   below what they flip, `s < 0`, either take vectors apart or permute the banks.
+//! * **A linear map over bits** after the layout, where layout and accesses are linear: of all that
+//!   keep vectors and words whole, by search with a bound ([`mod@linear`]).
+//! * **A padding** of a layout without a swizzle: the offset grows by `p` at each multiple of a
+//!   stride `d`, for each `d` that all greater strides are multiples of. Banks repeat after a line
+//!   of all banks, so each `p` up to that is counted.
+//! * **Another order of threads** for one access: which thread takes which vector, the bits of its
+//!   number permuted.
 //!
-//! A result that takes no more wavefronts than the words wanted in each phase need is the best that any rearrangement of words can do: [`Proof::Bound`].
+//! A result that takes no more wavefronts than the words wanted in each phase need is the best that
+//! any rearrangement of words can do: [`Proof::Bound`].
 
 mod linear;
 mod padding;
@@ -36,7 +45,7 @@ pub enum Remedy {
     Swizzle(Swizzle),
     /// A linear map over the bits of the offsets.
     Linear(BitMatrix),
-    /// So many elements more at each multiple of a stride.
+    /// More elements at each multiple of a stride.
     Padding {
         /// The stride.
         stride: i64,
@@ -55,9 +64,11 @@ pub enum Remedy {
 /// Why nothing of its kind is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// In each phase it takes as few wavefronts as the words wanted need: no rearrangement of words does better.
+    /// In each phase of each access it takes as few wavefronts as the words wanted need: no
+    /// rearrangement of words does better.
     Bound,
-    /// All of its kind were tried.
+    /// No other of its kind is better: all were tried or, of the orders of threads of one access,
+    /// this one reaches the bound of that access. A change of another kind may do better.
     Exhausted,
     /// The search was cut off, or its choice is a good one and no more.
     Open,
@@ -120,9 +131,11 @@ fn total(reports: &[BankReport]) -> i64 {
 
 /// The changes that make accesses to a tile in shared memory cost less.
 ///
-/// A tile is a layout, `&layout`, or a composed one: what is changed is then what its map makes of the layout.
+/// A tile is a layout, `&layout`, or a composed one: what is changed is then what its map makes of
+/// the layout.
 ///
-/// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and
+/// Errors: as [`bank_conflicts`], of the layout as it is; an offset below 0, or accesses of
+/// elements of different widths ([`AnalysisError::Memory`]); more than [`MAX_SEARCHED`] loads and
 /// stores, or a composed tile of more than [`MAX_COMPOSED`] elements ([`AnalysisError::TooLarge`]).
 ///
 /// ```
@@ -185,7 +198,8 @@ struct Problem<'a> {
 
 /// The first elements that the lanes of a phase take.
 struct Lanes {
-    /// What each takes, or a word of a bank if that is wider, in elements: a power of two, as an exponent.
+    /// What each takes, or a word of a bank if that is wider, in elements: a power of two, as an
+    /// exponent.
     slot: u32,
     starts: Vec<i64>,
 }
@@ -267,7 +281,8 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The swizzle of the tile that another may stand in the place of: undone it leaves vectors whole.
+    /// The swizzle of the tile that another may stand in the place of: undone it leaves vectors
+    /// whole.
     fn replaced(&self) -> Option<Swizzle> {
         let OuterMap::Swizzle(old) = self.tile.outer() else { return None };
         let whole = old.base() >= i64::from(self.vector.trailing_zeros());
@@ -279,7 +294,8 @@ impl<'a> Problem<'a> {
         (self.banks.line() * 8 / self.bits).max(1).trailing_zeros()
     }
 
-    /// The wavefronts of all phases where offset `x` has become `map(x)`, which keeps vectors whole; none if they are more than `most`.
+    /// The wavefronts of all phases where offset `x` has become `map(x)`, which keeps vectors
+    /// whole; none if they are more than `most`.
     fn wavefronts(&self, most: i64, map: impl Fn(i64) -> i64) -> Option<i64> {
         let line = self.line();
         let mut sum = 0;

@@ -1,8 +1,9 @@
 //! What a lane takes at once: a unit.
 //!
-//! Law: a load or store of `v` elements takes offsets `o, o+1, .., o+v-1` with `v` dividing `o`: the unit `o / v`. Memory is made of units of each width, so everything that is
-//! counted, words of banks and sectors, is a quotient of the number of a unit. Numbers may become known at launch; then quotient and
-//! remainder are proved, or the question is handed back.
+//! Law: a load or store of `v` elements takes offsets `o, o+1, .., o+v-1` with `v` dividing `o`:
+//! the unit `o / v`. Memory is made of units of each width, so everything that is counted, words of
+//! banks and sectors, is a quotient of the number of a unit. Numbers may become known at launch;
+//! then quotient and remainder are proved, or the question is handed back.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Condition, Extent, LayoutError, Truth};
@@ -51,7 +52,7 @@ pub(crate) struct Units<'a, F> {
     offset: F,
 }
 
-/// Hands the units of a storage, whose lines have so many bytes, to an analysis.
+/// Hands the units of a storage to an analysis; `bytes` are those of a line.
 pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, bytes: i64, analysis: V) -> V::Output {
     match storage.kind() {
         Kind::Layout(pair) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| pair.1.eval(i) }),
@@ -172,7 +173,8 @@ impl<N: Number> Lines<N> {
         Ok(self.0.len() - 1)
     }
 
-    /// The rank of each line, and the first byte of each in order of rank. What becomes known at launch stays as it was met.
+    /// The rank of each line, and the first byte of each in order of rank. What becomes known at
+    /// launch stays as it was met.
     pub(crate) fn in_order(&self, bytes: i64) -> (Vec<usize>, Vec<Box<str>>) {
         let mut order: Vec<(usize, &N)> = self.0.iter().enumerate().collect();
         if self.0.iter().all(|line| line.known().is_some()) {

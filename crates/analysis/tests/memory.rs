@@ -1,4 +1,5 @@
-//! Bank conflicts and sectors against a counter that follows the hardware rule byte by byte, and shares no code with the library.
+//! Bank conflicts and sectors against a counter that follows the hardware rule byte by byte, and
+//! shares no code with the library.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,7 +149,8 @@ fn offsets_below_zero_and_xor_steps_have_banks_too() {
     assert_eq!(bank_conflicts(&Storage::from(&straight), &access, Banks::NVIDIA).unwrap().degree(), 32);
 }
 
-/// Row `r` of matrix `m` of the instruction at block (i, j) of a tile, as the manual of ldmatrix numbers lanes: lane 8m + r.
+/// Row `r` of matrix `m` of the instruction at block (i, j) of a tile, as the manual of ldmatrix
+/// numbers lanes: lane 8m + r.
 #[test]
 fn ldmatrix_takes_eight_rows_of_sixteen_bytes_a_phase() {
     for (rows, columns, stride) in

@@ -1,12 +1,15 @@
-//! What is suggested, against counting every candidate, and against the swizzles that are known to be best.
+//! What is suggested, against counting every candidate, and against the swizzles that are known to
+//! be best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_analysis::{Access, Banks, Proof, Remedy, Storage, Suggestion, bank_conflicts, suggest};
+use tilewright_analysis::{Access, Banks, Proof, Remedy, Storage, Suggestion, bank_conflicts, footprint, suggest};
 use tilewright_atoms::SwizzleMode;
+use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Layout, Swizzle, Xor};
 
-/// The wavefronts of an access whose lanes begin at the offsets `starts`, in elements, in phases of `lanes`.
+/// The wavefronts of an access whose lanes begin at the offsets `starts`, in elements, in phases of
+/// `lanes`.
 fn counted(starts: &[i64], lanes: usize, bits: i64, vector: i64, banks: (i64, i64)) -> i64 {
     let phases = starts.chunks(lanes).map(|phase| {
         let mut words: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
@@ -166,7 +169,8 @@ fn product(columns: &[u64], x: i64) -> i64 {
 
 #[test]
 fn no_linear_map_is_better_than_the_one_suggested() {
-    // Four banks: two rows decide; offsets of at most six bits, all matrices of two rows and full rank are counted.
+    // Four banks: two rows decide; offsets of at most six bits, all matrices of two rows and full
+    // rank are counted.
     let (banks, memory) = ((4, 4), Banks::new(4, 4).unwrap());
     let mut found_better = 0;
     let orders = [
@@ -226,6 +230,43 @@ fn no_linear_map_is_better_than_the_one_suggested() {
     assert!(found_better > 0);
 }
 
+/// Two accesses with conflicts: an order of the threads of one of them leaves those of the other.
+#[test]
+fn an_order_of_the_threads_of_one_access_is_no_bound_for_all() {
+    let tile: Layout = "(32,32):(32,1)".parse().unwrap();
+    let column = || Access::columns(&tile.shape(), 32, 1).unwrap();
+    let advice = suggest(&tile, &[column(), column()], Banks::NVIDIA).unwrap();
+    let mut orders = 0;
+    for suggestion in &advice.suggestions {
+        assert_eq!(suggestion.proof == Proof::Bound, suggestion.wavefronts() == advice.ideal());
+        if let Remedy::Threads { access, .. } = suggestion.remedy {
+            orders += 1;
+            assert!(suggestion.reports[access].is_conflict_free());
+            assert!(suggestion.wavefronts() > advice.ideal());
+            assert_eq!(suggestion.proof, Proof::Exhausted);
+        }
+    }
+    assert_eq!(orders, 2);
+    // Of one access alone it is.
+    let advice = suggest(&tile, &[column()], Banks::NVIDIA).unwrap();
+    let threads = advice.suggestions.iter().find(|found| matches!(found.remedy, Remedy::Threads { .. })).unwrap();
+    assert_eq!(threads.proof, Proof::Bound);
+}
+
+#[test]
+fn refusals_say_what_is_wanted() {
+    let tile: Layout = "(32,32):(32,1)".parse().unwrap();
+    let wide = Access::rows(&tile.shape(), 64, 4).unwrap();
+    let refused = bank_conflicts(&Storage::from(&tile), &wide, Banks::NVIDIA).unwrap_err();
+    let wanted = "the bytes that a lane takes must be at most 16, and no more than a line of all banks, not 32";
+    assert_eq!(refused.to_string(), wanted);
+    // A footprint asks for offsets, not for what threads take.
+    let later: Layout<Expr> = "(8,64):(M{div=64},1)".parse().unwrap();
+    let refused = footprint(&Storage::at_launch(&later).unwrap()).unwrap_err();
+    assert!(refused.to_string().starts_with("the offset of index 1 is not known before launch"), "{refused}");
+    assert_eq!(refused.code(), "E0608");
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused() {
     let layout: Layout = "(32,32):(32,1)".parse().unwrap();
@@ -247,7 +288,8 @@ fn what_cannot_be_searched_is_refused() {
     assert!(suggest(&layout, &[], Banks::NVIDIA).unwrap().suggestions.is_empty());
 }
 
-/// A tile that is swizzled already: another swizzle in its place does as well as one for the layout beneath, and a map of bits no worse.
+/// A tile that is swizzled already: another swizzle in its place does as well as one for the layout
+/// beneath, and a map of bits no worse.
 #[test]
 fn swizzled_tiles_get_the_swizzle_of_the_layout_beneath() {
     let tile: Layout = "(64,64):(64,1)".parse().unwrap();

@@ -2,9 +2,10 @@
 //!
 //! # Law
 //!
-//! A family is a pattern of names and one row of facts. An instruction takes a tensor map exactly if the map's dimensions are as many as the name says, `_2D`, or,
-//! where it says none, from as few to as many as the mode allows; if the map's boxes are those of the mode; and, where bytes are copied without a map, as many as a
-//! multiple of 16.
+//! A family is a pattern of names and one row of facts. An instruction takes a tensor map exactly
+//! if the map's dimensions are as many as the name says, `_2D`, or, where it says none, from as few
+//! to as many as the mode allows; if the map's boxes are those of the mode; and, where bytes are
+//! copied without a map, as many as a multiple of 16.
 //!
 //! ```text
 //! mode             dimensions   coordinates given           the map's box
@@ -14,11 +15,13 @@
 //! four rows        2            a column and four rows      one row
 //! ```
 //!
-//! One thread issues each of them. A multicast writes to the CTAs of a cluster that a mask of 16 bits names; with two CTAs (`2SM`), both are a pair that shares a barrier.
+//! One thread issues each of them. A multicast writes to the CTAs of a cluster that a mask of 16
+//! bits names; with two CTAs (`2SM`), both are a pair that shares a barrier.
 //!
-//! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`, `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`,
-//! `.tile::scatter4`, `.multicast::cluster`, `.cta_group::2`; the names are CuTe's. Bulk copies have no thread-value layouts of their own: what they move is
-//! [`TensorMap`]'s box.)
+//! (PTX ISA, `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`,
+//! `cp.async.bulk.prefetch.tensor`, with `.tile`, `.im2col`, `.tile::gather4`, `.tile::scatter4`,
+//! `.multicast::cluster`, `.cta_group::2`; the names are CuTe's. Bulk copies have no thread-value
+//! layouts of their own: what they move is [`TensorMap`]'s box.)
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -223,8 +226,8 @@ impl BulkCopy {
 
     /// That the instruction takes this tensor map, whose boxes are those of a tile.
     ///
-    /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes have several rows where each row has its own coordinate
-    /// ([`AtomError::BulkCopy`]).
+    /// Errors: it takes no tensor map of a tile; the map has more or fewer dimensions; its boxes
+    /// have several rows where each row has its own coordinate ([`AtomError::BulkCopy`]).
     pub fn takes(&self, map: &TensorMap) -> Result<(), AtomError> {
         let refuse = |what, value: i64| Err(AtomError::BulkCopy { name: self.name.clone(), what, value });
         let count = map.dimensions().len();
@@ -253,9 +256,10 @@ impl BulkCopy {
         }
     }
 
-    /// That the instruction copies so many bytes side by side.
+    /// That the instruction copies this many contiguous bytes.
     ///
-    /// Errors: it takes a tensor map; the number is not a positive multiple of 16 ([`AtomError::BulkCopy`]).
+    /// Errors: it takes a tensor map; the number is not a positive multiple of 16
+    /// ([`AtomError::BulkCopy`]).
     pub fn takes_bytes(&self, bytes: i64) -> Result<(), AtomError> {
         let refuse = |what| Err(AtomError::BulkCopy { name: self.name.clone(), what, value: bytes });
         match self.facts.mode {

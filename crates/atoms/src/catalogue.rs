@@ -49,7 +49,8 @@ impl Member<'_> {
         MmaAtom::new(self.name, self.arch, shape, types, row.threads.parse()?, operands)
     }
 
-    /// The shape and the types that stand in the name, as `16x8x8_F32F16F16F32`, or `64x8x16_F32F16F16` where what is added has the type of the result.
+    /// The shape and the types that stand in the name, as `16x8x8_F32F16F16F32`, or
+    /// `64x8x16_F32F16F16` where what is added has the type of the result.
     ///
     /// Errors: they do not stand there.
     pub(crate) fn signature(&self) -> Result<([i64; 3], MmaTypes), AtomError> {

@@ -1,9 +1,11 @@
 //! The tables of instructions that copy.
 //!
-//! Layouts are (thread, bit) to the bit in the block. A source that repeats is one that several threads name, or all of them.
+//! Layouts are (thread, bit) to the bit in the block. A source that repeats is one that several
+//! threads name, or all of them.
 //!
-//! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`, `tcgen05.st`, `tcgen05.cp`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T` leave its
-//! transposition out; here its destination is that of the transposing load of one matrix.
+//! (PTX ISA, `cp.async`, `ldmatrix`, `stmatrix`, `movmatrix`, `shfl.sync`, `tcgen05.ld`,
+//! `tcgen05.st`, `tcgen05.cp`; CuTe `Copy_Traits`.) The published layouts of `SM75_U32x1_MOVM_T`
+//! leave its transposition out; here its destination is that of the transposing load of one matrix.
 
 mod basic;
 mod matrices;
@@ -30,7 +32,8 @@ pub enum Rule {
     Row(Row),
     /// One thread copies as many bits as the number in the name, after the text.
     Bits(&'static str),
-    /// One thread writes all of a block, and what it reads so many times: source, destination, copies.
+    /// One thread writes all of a block, and what it reads so many times: source, destination,
+    /// copies.
     Multiplied(&'static str, &'static str, i64),
     /// From the number of repetitions in the name, after the text.
     Repeated(&'static str, fn(i64) -> Result<[ThreadValue; 2], AtomError>),

@@ -2,15 +2,19 @@
 //!
 //! # Law
 //!
-//! An atom moves a block of bits. Two thread-value layouts say which of its bits a thread reads and which it writes: from (thread, bit of the thread) to the bit in the
-//! block. Each is a bijection onto the block, or a stated broadcast, where threads name the same bits. One of the two, the *reference*, is a bijection: it is the side
-//! on which threads own what they hold, the destination of a load and the source of a store.
+//! An atom moves a block of bits. Two thread-value layouts say which of its bits a thread reads and
+//! which it writes: from (thread, bit of the thread) to the bit in the block. Each is a bijection
+//! onto the block, or a stated broadcast, where threads name the same bits. One of the two, the
+//! *reference*, is a bijection: it is the side on which threads own what they hold, the destination
+//! of a load and the source of a store.
 //!
-//! A copy that multiplies what it reads has as its block all that it writes. Its source is the first part of the block, each bit as many times as it is written: value
-//! `v` that is read is value `v` that is written.
+//! A copy that multiplies what it reads has as its block all that it writes. Its source is the
+//! first part of the block, each bit as many times as it is written: value `v` that is read is
+//! value `v` that is written.
 //!
-//! Values of `b` bits are seen through the same layouts in units of `b` bits, where they allow it. An atom whose block is one bit stands for one value of any width: a
-//! plain copy, as wide as the data is aligned.
+//! Values of `b` bits are seen through the same layouts in units of `b` bits, where they allow it.
+//! An atom whose block is one bit stands for one value of any width: a plain copy, as wide as the
+//! data is aligned.
 //!
 //! (CuTe `Copy_Atom` and `Copy_Traits::{Src,Dst,Ref}Layout`.)
 
@@ -66,10 +70,12 @@ pub struct CopyAtom {
 }
 
 impl CopyAtom {
-    /// The atom with these threads and these layouts of (thread, bit), of which `reference` owns what it holds.
+    /// The atom with these threads and these layouts of (thread, bit), of which `reference` owns
+    /// what it holds.
     ///
-    /// Errors: two threads with one number, or a negative one ([`AtomError::Threads`]); a layout that is neither a bijection onto the block nor the broadcast that it
-    /// is said to be, or a reference that is a broadcast ([`AtomError::ThreadValue`]).
+    /// Errors: two threads with one number, or a negative one ([`AtomError::Threads`]); a layout
+    /// that is neither a bijection onto the block nor the broadcast that it is said to be, or a
+    /// reference that is a broadcast ([`AtomError::ThreadValue`]).
     pub fn new(
         name: &str,
         arch: Arch,
@@ -132,7 +138,8 @@ impl CopyAtom {
         }
     }
 
-    /// Which values of `bits` bits a thread has at an end: (thread, value) to the value in the block (CuTe `ValLayoutSrc`, `ValLayoutDst`).
+    /// Which values of `bits` bits a thread has at an end: (thread, value) to the value in the
+    /// block (CuTe `ValLayoutSrc`, `ValLayoutDst`).
     ///
     /// Errors: the layout takes values of this width apart ([`AtomError::CopyWidth`]).
     pub fn values(&self, end: CopyEnd, bits: i64) -> Result<Layout, AtomError> {

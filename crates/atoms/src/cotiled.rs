@@ -2,20 +2,26 @@
 //!
 //! # Law
 //!
-//! Given are the offset at which each thread has each value, and the layout of the data, from coordinates to offsets. The tile of the copy has in each mode of the data
-//! the coordinates that occur there, in increasing order, as a layout `T_i` of that mode, and `owned` says where in the tile a thread and value is:
+//! Given are the offset at which each thread has each value, and the layout of the data, from
+//! coordinates to offsets. The tile of the copy has in each mode of the data the coordinates that
+//! occur there, in increasing order, as a layout `T_i` of that mode, and `owned` says where in the
+//! tile a thread and value is:
 //!
 //! ```text
 //! data(T_0(x_0), T_1(x_1), ..) = offsets(t,v)    for every (t,v), with (x_0,x_1,..) the coordinate of owned(t,v) in the tile
 //! ```
 //!
-//! No smaller tile has all that is held. What repeats in the data, along modes of stride 0, is counted once: coordinate 0 is taken. Apart from that each offset must be
-//! that of one element, so that the coordinates are known; then the copy exists if and only if the coordinates of each mode in this order are the function of a layout,
-//! and `owned` is. Both are decided by the values: a function of one index is a layout's if it is linear up to a first break that divides its extent, and repeats so; a
-//! function of several is one if it is one along each and the sum of these. Where it does not exist, the same is asked of the coordinates in the order in which threads
-//! and values meet them first, threads fastest.
+//! No smaller tile has all that is held. What repeats in the data, along modes of stride 0, is
+//! counted once: coordinate 0 is taken. Apart from that each offset must be that of one element, so
+//! that the coordinates are known; then the copy exists if and only if the coordinates of each mode
+//! in this order are the function of a layout, and `owned` is. Both are decided by the values: a
+//! function of one index is a layout's if it is linear up to a first break that divides its extent,
+//! and repeats so; a function of several is one if it is one along each and the sum of these. Where
+//! it does not exist, the same is asked of the coordinates in the order in which threads and values
+//! meet them first, threads fastest.
 //!
-//! (CuTe `make_cotiled_copy`, which takes the second order, by composing the inverse of the data with the offsets.)
+//! (CuTe `make_cotiled_copy`, which takes the second order, by composing the inverse of the data
+//! with the offsets.)
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -30,17 +36,22 @@ use crate::error::AtomError;
 use crate::thread_number::descending;
 use crate::tiled_copy::TiledCopy;
 
-/// The most elements, of threads and values together or of irregular data, that are looked at one by one.
+/// The most elements, of threads and values together or of irregular data, that are looked at one
+/// by one.
 pub const MAX_ELEMENTS: i64 = 1 << 20;
 
 impl TiledCopy {
-    /// The copy of values of `bits` bits in which each thread has what lies at `offsets`, (thread, value) to the offset, in `data`, from coordinates to offsets; the
-    /// tile is the smallest that has it all (CuTe `make_cotiled_copy`).
+    /// The copy of values of `bits` bits in which each thread has what lies at `offsets`, (thread,
+    /// value) to the offset, in `data`, from coordinates to offsets; the tile is the smallest that
+    /// has it all (CuTe `make_cotiled_copy`).
     ///
-    /// The tile has the coordinates of each mode in increasing order, or else in the order in which they are met.
+    /// The tile has the coordinates of each mode in increasing order, or else in the order in which
+    /// they are met.
     ///
-    /// Errors: at an offset lies no element of the data, or more than one; the coordinates that occur in a mode are not those of a layout, or the places in the tile
-    /// are not; more than [`MAX_ELEMENTS`] threads and values ([`AtomError::Cotiled`]); as [`TiledCopy::of_thread_values`].
+    /// Errors: at an offset lies no element of the data, or more than one; the coordinates that
+    /// occur in a mode are not those of a layout, or the places in the tile are not; more than
+    /// [`MAX_ELEMENTS`] threads and values ([`AtomError::Cotiled`]); as
+    /// [`TiledCopy::of_thread_values`].
     ///
     /// ```
     /// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
@@ -131,7 +142,7 @@ pub enum NoTile {
     },
     /// The places in the tile are a layout of (thread, value).
     Crooked,
-    /// So many elements are looked at one by one, and no more.
+    /// More elements than are looked at one by one.
     Large {
         /// The limit.
         limit: i64,
@@ -271,11 +282,13 @@ fn is_sum(values: &[i64], modes: &[(i64, i64)]) -> bool {
 struct Elements {
     modes: usize,
     leaves: Vec<Place>,
-    /// The number of the element at each offset, first leaf fastest; none where the strides are the bases of a number.
+    /// The number of the element at each offset, first leaf fastest; none where the strides are the
+    /// bases of a number.
     table: Option<BTreeMap<i64, i64>>,
 }
 
-/// A leaf of the data along which something changes: its mode, the step in the index of the mode and in that of the data, extent and stride.
+/// A leaf of the data along which something changes: its mode, the step in the index of the mode
+/// and in that of the data, extent and stride.
 struct Place {
     mode: usize,
     step: i64,

@@ -2,9 +2,11 @@
 //!
 //! # Law
 //!
-//! A micro-kernel of `m x n x k` adds to an `m x n` block of sums, which it keeps in registers, the products of `m x k` and `n x k` values. It reads its factors from packed panels, one
-//! step of `k` after another, and its value order is the order in a panel: the `k` terms that one instruction sums lie side by side (1 for a plain multiply-add, 2 for pairs of 16
-//! bits, 4 for bytes), then the rows.
+//! A micro-kernel of `m x n x k` adds to an `m x n` block of sums, which it keeps in registers, the
+//! products of `m x k` and `n x k` values. It reads its factors from packed panels, one step of `k`
+//! after another, and its value order is the order in a panel: the `k` terms that one instruction
+//! sums lie side by side (1 for a plain multiply-add, 2 for pairs of 16 bits, 4 for bytes), then
+//! the rows.
 //!
 //! ```text
 //! A  (1,(k,m)):(0,(m,1))        B  (1,(k,n)):(0,(n,1))        C  (1,(m,n)):(0,(1,m))
@@ -39,7 +41,8 @@ fn micro_kernel(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
 }
 
 impl MmaAtom {
-    /// The micro-kernel with a block of `shape = (m, n, k)`, named by architecture, shape and types.
+    /// The micro-kernel with a block of `shape = (m, n, k)`, named by architecture, shape and
+    /// types.
     ///
     /// Errors: as [`MmaAtom::new`].
     ///

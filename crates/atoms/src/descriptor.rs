@@ -1,9 +1,10 @@
-//! Matrix descriptors: how `wgmma` is told where an operand lies in shared memory.
+//! Matrix descriptors: where in shared memory an operand of `wgmma` lies.
 //!
 //! # Law
 //!
-//! A descriptor has a start address, two distances, a swizzle mode and a base offset. With `T` elements in 16 bytes, `W` units in a line of the mode and distances in elements,
-//! it names the layouts of `(mn, k)`
+//! A descriptor has a start address, two distances, a swizzle mode and a base offset. With `T`
+//! elements in 16 bytes, `W` units in a line of the mode and distances in elements, it names the
+//! layouts of `(mn, k)`
 //!
 //! ```text
 //!                 swizzled                                        not swizzled
@@ -11,9 +12,10 @@
 //! MN-major        ((T*W,m),(8,k)):((1,leading),(W*T,stride))      ((T,m),(8,k)):((1,stride),(T,leading))
 //! ```
 //!
-//! and the byte at such an offset lies where the swizzle, counted from the start of its pattern, sends it. K takes 32 bytes: what one instruction reads. A
-//! layout is canonical when its modes are these functions, however they are nested. What no element depends on is 0, except that the leading distance of swizzled
-//! K-major operands is one unit.
+//! and the byte at such an offset lies where the swizzle, counted from the start of its pattern,
+//! sends it. K takes 32 bytes: what one instruction reads. A layout is canonical when its modes are
+//! these functions, however they are nested. What no element depends on is 0, except that the
+//! leading distance of swizzled K-major operands is one unit.
 //!
 //! ```text
 //! bits   0..14    start address / 16              bits  49..52    base offset: the number of the line of 128 bytes, modulo 8,
@@ -21,7 +23,8 @@
 //! bits  32..46    stride distance / 16            bits  62..64    swizzle mode
 //! ```
 //!
-//! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": matrix descriptor format, strides, and canonical layouts.)
+//! (PTX ISA, "Asynchronous Warpgroup Level Matrix Operation": matrix descriptor format, strides,
+//! and canonical layouts.)
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -60,13 +63,17 @@ pub struct MatrixDescriptor {
 const REACH: i64 = 1 << 18;
 
 impl MatrixDescriptor {
-    /// The descriptor of an operand `(mn, k)`: offsets count elements of `element_bits` bits from the byte address `base` in shared memory.
+    /// The descriptor of an operand `(mn, k)`: offsets count elements of `element_bits` bits from
+    /// the byte address `base` in shared memory.
     ///
-    /// A layout without a swizzle is `S<0,b,s> o 0 o L`. The offset between swizzle and inner layout moves the start address, so that a step along K within an atom has
-    /// its own descriptor.
+    /// A layout without a swizzle is `S<0,b,s> o 0 o L`. The offset between swizzle and inner
+    /// layout moves the start address, so that a step along K within an atom has its own
+    /// descriptor.
     ///
-    /// Errors: the layout is not canonical, with the condition that fails ([`AtomError::NotCanonical`]); an address or a distance is not a multiple of 16 bytes, not
-    /// positive, or 256 KiB or more; with a swizzle, `base` is not a multiple of 128 bytes ([`AtomError::Field`]).
+    /// Errors: the layout is not canonical, with the condition that fails
+    /// ([`AtomError::NotCanonical`]); an address or a distance is not a multiple of 16 bytes, not
+    /// positive, or 256 KiB or more; with a swizzle, `base` is not a multiple of 128 bytes
+    /// ([`AtomError::Field`]).
     ///
     /// ```
     /// use tilewright_atoms::{Major, MatrixDescriptor};
@@ -143,7 +150,8 @@ impl MatrixDescriptor {
         i64::from(self.stride)
     }
 
-    /// 0 where the pattern of the swizzle is aligned to its [period](SwizzleMode::period); else at which line of 128 bytes, modulo 8, it starts.
+    /// 0 where the pattern of the swizzle is aligned to its [period](SwizzleMode::period); else at
+    /// which line of 128 bytes, modulo 8, it starts.
     pub fn base_offset(&self) -> i64 {
         i64::from(self.base_offset)
     }
@@ -203,7 +211,8 @@ fn mode_of(layout: &Composed, element_bits: i64) -> Result<SwizzleMode, Result<A
     Err(Err(Condition::Swizzle { found: *found, widest }))
 }
 
-/// Reads one dimension as `extent:step`, as it must be within an atom, and copies of it: the distance between these, 0 where there is one.
+/// Reads one dimension as `extent:step`, as it must be within an atom, and copies of it: the
+/// distance between these, 0 where there is one.
 fn part(side: Side, layout: &Layout, extent: i64, step: i64, mode: SwizzleMode) -> Result<i64, Condition> {
     let size = layout.size();
     if size % extent != 0 {
@@ -215,7 +224,8 @@ fn part(side: Side, layout: &Layout, extent: i64, step: i64, mode: SwizzleMode) 
         wanted: alloc::format!("{extent}:{step}").into(),
         mode,
     };
-    // The two parts of the dimension, each with one step, are a layout exactly when the composition has them as single leaves.
+    // The two parts of the dimension, each with one step, are a layout exactly when the composition
+    // has them as single leaves.
     let split = || alloc::format!("({extent},{}):(1,{extent})", size / extent).parse::<Layout>();
     let divided = split().and_then(|split| layout.compose(&split)).map_err(|_| core(layout))?;
     let (Some(inside), Some(beyond)) = (divided.mode(0), divided.mode(1)) else { return Err(core(layout)) };

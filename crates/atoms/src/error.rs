@@ -1,6 +1,7 @@
 //! Refusals.
 //!
-//! As in the algebra, errors are data with a stable [code](AtomError::code); the sentence is made when one is printed.
+//! As in the algebra, errors are data with a stable [code](AtomError::code); the sentence is made
+//! when one is printed.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -44,7 +45,8 @@ pub enum AtomError {
         /// The bits that must be 0 and are not.
         bits: u64,
     },
-    /// E0315: a thread-value layout by which not every place of the tile has the owners that it should.
+    /// E0315: a thread-value layout by which not every place of the tile has the owners that it
+    /// should.
     ThreadValue(Box<BadThreadValue>),
     /// E0316: a name that nothing has.
     UnknownName {

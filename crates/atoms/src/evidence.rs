@@ -1,4 +1,5 @@
-//! What refusals hold: flaws of thread-value layouts, and the conditions of canonical ones, with their sentences.
+//! What refusals hold: flaws of thread-value layouts, and the conditions of canonical ones, with
+//! their sentences.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -48,7 +49,8 @@ pub enum Flaw {
         /// By how many it is said to be.
         stated: i64,
     },
-    /// Each place that a thread holds it has as many times as stated, and they are so many in the tile.
+    /// Each place that a thread holds it has as many times as stated, and they are so many in the
+    /// tile.
     Copies {
         /// How many times it has each.
         found: i64,
@@ -118,7 +120,8 @@ pub enum Condition {
         /// The mode that the swizzle says.
         mode: SwizzleMode,
     },
-    /// From atom to atom, and from unit to unit where they are not swizzled, a dimension has one step.
+    /// From atom to atom, and from unit to unit where they are not swizzled, a dimension has one
+    /// step.
     Step {
         /// The dimension.
         side: Side,

@@ -1,7 +1,7 @@
 //! Families of instructions that are known by name.
 //!
-//! Law: a family is a pattern of names and one rule that makes the instruction of each. A name belongs to at most one family of its kind, and its instruction bears that
-//! name.
+//! Law: a family is a pattern of names and one rule that makes the instruction of each. A name
+//! belongs to at most one family of its kind, and its instruction bears that name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,7 +31,8 @@ pub(crate) mod sealed {
 }
 use sealed::Made;
 
-/// A kind of instruction that is known by name: [`MmaAtom`](crate::MmaAtom), [`CopyAtom`](crate::CopyAtom), [`BulkCopy`](crate::BulkCopy).
+/// A kind of instruction that is known by name: [`MmaAtom`](crate::MmaAtom),
+/// [`CopyAtom`](crate::CopyAtom), [`BulkCopy`](crate::BulkCopy).
 pub trait Known: Made {}
 
 impl<A: Made> Known for A {}
@@ -66,7 +67,8 @@ impl<A: Known> Family<A> {
         Family { pattern: self.pattern, arch: self.arch, rule }
     }
 
-    /// The names, with choices in braces: `SM80_16x8x32_S32{S8,U8}{S8,U8}S32_TN{,_SATURATE}`; `{8,16,..,256}` are the numbers of a progression.
+    /// The names, with choices in braces: `SM80_16x8x32_S32{S8,U8}{S8,U8}S32_TN{,_SATURATE}`;
+    /// `{8,16,..,256}` are the numbers of a progression.
     pub fn pattern(&self) -> &'static str {
         self.pattern.0
     }

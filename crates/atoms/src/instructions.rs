@@ -33,11 +33,13 @@ pub(crate) const ALL: &[&[MmaFamily]] = &[
     cpu::FAMILIES,
 ];
 
-/// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a group for each row.
+/// Thread-value layouts that many instructions of a warp share: eight groups of four threads, a
+/// group for each row.
 pub(crate) mod warp {
     /// All 32 threads.
     pub(crate) const THREADS: &str = "32:1";
-    /// Sums of 16x8: a thread has pairs along N, in rows 8 apart. Factors of 16x8 with two values in a register likewise.
+    /// Sums of 16x8: a thread has pairs along N, in rows 8 apart. Factors of 16x8 with two values
+    /// in a register likewise.
     pub(crate) const R16X8: &str = "((4,8),(2,2)):((32,1),(16,8))";
     /// 8x8: pairs.
     pub(crate) const R8X8: &str = "((4,8),2):((16,1),8)";

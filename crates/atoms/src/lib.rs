@@ -2,20 +2,26 @@
 //!
 //! # Instructions
 //!
-//! An instruction that multiplies matrices is an [`MmaAtom`]: its shape, the types of its values, the threads that run it together, and for each operand a thread-value layout, which
-//! says who holds what. That every place of a tile has exactly the owners it should have is checked when an atom is made. CPU micro-kernels are described by
-//! the same type, [`MmaAtom::cpu`]. A [`TiledMma`] repeats an atom over threads and values, and partitions operands of any layout.
+//! An instruction that multiplies matrices is an [`MmaAtom`]: its shape, the types of its values,
+//! the threads that run it together, and for each operand a thread-value layout, which says who
+//! holds what. That every place of a tile has exactly the owners it should have is checked when an
+//! atom is made. CPU micro-kernels are described by the same type, [`MmaAtom::cpu`]. A [`TiledMma`]
+//! repeats an atom over threads and values, and partitions operands of any layout.
 //!
-//! A copy is a [`CopyAtom`], which says which bits a thread reads and which it writes, and a [`TiledCopy`] repeats it. [`MmaAtom::named`] and [`CopyAtom::named`] have the published
+//! A copy is a [`CopyAtom`], which says which bits a thread reads and which it writes, and a
+//! [`TiledCopy`] repeats it. [`MmaAtom::named`] and [`CopyAtom::named`] have the published
 //! instructions by name, with the thread-value layouts of the vendors' documents.
 //!
 //! # Shared memory
 //!
-//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which rule of the hardware it breaks, and [`BulkCopy::named`] has the instructions.
+//! A bulk copy of a tensor moves boxes: [`TensorMap`] says which one a tile is made of, or which
+//! rule of the hardware it breaks, and [`BulkCopy::named`] has the instructions.
 //!
-//! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight arrangements: for each of two directions in which elements lie side
-//! by side ([`Major`]), four ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout, tiles it to a
-//! shape, and goes back: from any layout to the 64-bit descriptor with which the instruction is told where the matrix is, or to the condition that fails.
+//! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight
+//! arrangements: for each of two directions in which elements lie side by side ([`Major`]), four
+//! ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout,
+//! tiles it to a shape, and goes back: from any layout to the 64-bit descriptor with which the
+//! instruction is told where the matrix is, or to the condition that fails.
 //!
 //! ```
 //! use tilewright_atoms::{Major, MatrixDescriptor, SwizzleMode};

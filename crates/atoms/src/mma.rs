@@ -2,11 +2,14 @@
 //!
 //! # Law
 //!
-//! An atom computes `D = A * B + C` for an `m x k` matrix `A`, an `n x k` matrix `B` (read as its transpose) and `m x n` matrices `C` and `D`. Thread-value layouts say who holds
-//! what: from (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a bijection onto its tile, or a stated broadcast ([`ThreadValue`]). `threads`
-//! numbers the threads that run the instruction together; it is injective.
+//! An atom computes `D = A * B + C` for an `m x k` matrix `A`, an `n x k` matrix `B` (read as its
+//! transpose) and `m x n` matrices `C` and `D`. Thread-value layouts say who holds what: from
+//! (thread, value) to the colexicographic index in (M,K), (N,K) and (M,N). Each is a bijection onto
+//! its tile, or a stated broadcast ([`ThreadValue`]). `threads` numbers the threads that run the
+//! instruction together; it is injective.
 //!
-//! (CuTe `MMA_Atom` and `MMA_Traits`.) The type describes an instruction of 128 threads and a micro-kernel of one alike.
+//! (CuTe `MMA_Atom` and `MMA_Traits`.) The type describes an instruction of 128 threads and a
+//! micro-kernel of one alike.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -118,10 +121,13 @@ pub struct MmaAtom {
 }
 
 impl MmaAtom {
-    /// The atom with this shape `(m, n, k)`, these threads and the thread-value layouts of A, B and C.
+    /// The atom with this shape `(m, n, k)`, these threads and the thread-value layouts of A, B and
+    /// C.
     ///
-    /// Errors: an extent that is not positive, or a tile whose size is not representable ([`AtomError::Shape`]); two threads with one number, or a negative one ([`AtomError::Threads`]); a
-    /// thread-value layout that is neither a bijection nor the broadcast that it is said to be ([`AtomError::ThreadValue`]).
+    /// Errors: an extent that is not positive, or a tile whose size is not representable
+    /// ([`AtomError::Shape`]); two threads with one number, or a negative one
+    /// ([`AtomError::Threads`]); a thread-value layout that is neither a bijection nor the
+    /// broadcast that it is said to be ([`AtomError::ThreadValue`]).
     pub fn new(
         name: &str,
         arch: Arch,
@@ -140,7 +146,8 @@ impl MmaAtom {
         Ok(atom)
     }
 
-    /// The atom with one more operand: scale factors or metadata. A second one of a kind takes the place of the first; one of A, B and C, that of the factor.
+    /// The atom with one more operand: scale factors or metadata. A second one of a kind takes the
+    /// place of the first; one of A, B and C, that of the factor.
     ///
     /// Errors: as [`MmaAtom::new`].
     pub fn with(mut self, operand: Operand, held: ThreadValue) -> Result<MmaAtom, AtomError> {
@@ -196,7 +203,8 @@ impl MmaAtom {
         self.types
     }
 
-    /// The numbers of the threads that run it together (CuTe `ThrID`): `32:1` is a warp, `(4,2):(1,16)` a quad pair.
+    /// The numbers of the threads that run it together (CuTe `ThrID`): `32:1` is a warp,
+    /// `(4,2):(1,16)` a quad pair.
     pub fn threads(&self) -> &Layout {
         &self.threads
     }

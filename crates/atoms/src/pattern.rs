@@ -1,7 +1,9 @@
 //! Patterns that stand for many names.
 //!
-//! Law: a pattern is text with choices in braces. `{F16,BF16}` stands for either of them, `{,_SATURATE}` for nothing or `_SATURATE`, and `{8,16,..,256}` for the numbers
-//! of a progression. The names of a pattern are all ways to choose, the first choice varying slowest; a name matches exactly if it is one of them.
+//! Law: a pattern is text with choices in braces. `{F16,BF16}` stands for either of them,
+//! `{,_SATURATE}` for nothing or `_SATURATE`, and `{8,16,..,256}` for the numbers of a progression.
+//! The names of a pattern are all ways to choose, the first choice varying slowest; a name matches
+//! exactly if it is one of them.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};

@@ -2,23 +2,28 @@
 //!
 //! # Law
 //!
-//! A fragment `(V,R_0,R_1,..)` holds what a thread has by a partition whose tile is what the threads of a copy have as their first `V` values, and whose tiles follow
-//! each other, in mode `i`, in the order of the coordinates. The values `0, V, 2V, ..` of a thread of the copy are then in other tiles of that partition: number `k` in
-//! tile `g_i(k)` along mode `i`. And
+//! A fragment `(V,R_0,R_1,..)` holds what a thread has by a partition whose tile is what the
+//! threads of a copy have as their first `V` values, and whose tiles follow each other, in mode
+//! `i`, in the order of the coordinates. The values `0, V, 2V, ..` of a thread of the copy are then
+//! in other tiles of that partition: number `k` in tile `g_i(k)` along mode `i`. And
 //!
 //! ```text
 //! retile(F)((v,s), rest) = F(w mod V, .., g_i(w div V) + c_i(rest_i), ..),     w = p(v) + V_atom * s
 //! ```
 //!
-//! where `c_i` are the tiles of the partition that begin a tile of the copy, the complement of `g_i`, and `p` is the order in which a thread has the values of one
-//! instruction at this end. So register `i` of the result holds what is number `i` of the thread's part. It is given if threads and values fill the tile, each of
-//! their leaves in one mode of it, so that in each mode the steps form a chain, and if the thread has at this end what it owns. Of the chain, with the steps of threads
-//! and first values left out, `g_i` is what remains: a step is divided by the extents below it that are left out.
+//! where `c_i` are the tiles of the partition that begin a tile of the copy, the complement of
+//! `g_i`, and `p` is the order in which a thread has the values of one instruction at this end. So
+//! register `i` of the result holds what is number `i` of the thread's part. It is given if threads
+//! and values fill the tile, each of their leaves in one mode of it, so that in each mode the steps
+//! form a chain, and if the thread has at this end what it owns. Of the chain, with the steps of
+//! threads and first values left out, `g_i` is what remains: a step is divided by the extents below
+//! it that are left out.
 //!
-//! For the copy of an operand of a tiled product and fragments of that operand, the parts of the instruction are known, also where they are not in the order of the
-//! coordinates.
+//! For the copy of an operand of a tiled product and fragments of that operand, the parts of the
+//! instruction are known, also where they are not in the order of the coordinates.
 //!
-//! (CuTe `TiledCopy::retile`, which assumes that at this end threads have what they own, in the same order.)
+//! (CuTe `TiledCopy::retile`, which assumes that at this end threads have what they own, in the
+//! same order.)
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -30,7 +35,8 @@ use crate::error::AtomError;
 use crate::tiled_copy::{TiledCopy, sizes};
 use crate::tiled_mma::lifted;
 
-/// A leaf of the further values of a thread: the mode of the tile in which it steps, its step in the partitions there, and in those of them that make a tile.
+/// A leaf of the further values of a thread: the mode of the tile in which it steps, its step in
+/// the partitions there, and in those of them that make a tile.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     mode: usize,
@@ -48,14 +54,18 @@ struct Step {
 }
 
 impl TiledCopy {
-    /// A thread's own copy of what it has by another partition, (FrgV,RestM,RestK,..) as [`ThreadMma::fragment`](crate::ThreadMma::fragment) and
-    /// [`ThreadCopy::fragment`](crate::ThreadCopy::fragment) lay it out, in the modes of this copy, ((FrgV,FrgX),RestM,..): register `i` of the result holds what is
-    /// number `i` of the thread's [part](crate::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
+    /// A thread's own copy of what it has by another partition, (FrgV,RestM,RestK,..) as
+    /// [`ThreadMma::fragment`](crate::ThreadMma::fragment) and
+    /// [`ThreadCopy::fragment`](crate::ThreadCopy::fragment) lay it out, in the modes of this copy,
+    /// ((FrgV,FrgX),RestM,..): register `i` of the result holds what is number `i` of the thread's
+    /// [part](crate::ThreadCopy::partition) (CuTe `retile_S`, `retile_D`).
     ///
-    /// The other partition is that of the operand of which the copy is made, or one that has in its first mode the first values of this copy.
+    /// The other partition is that of the operand of which the copy is made, or one that has in its
+    /// first mode the first values of this copy.
     ///
-    /// Errors: the first mode of the fragment is not the first values of the copy, or further values are not further parts along the modes; a mode of the fragment is
-    /// not made of whole tiles; at this end threads do not have what they own ([`AtomError::Retile`]).
+    /// Errors: the first mode of the fragment is not the first values of the copy, or further
+    /// values are not further parts along the modes; a mode of the fragment is not made of whole
+    /// tiles; at this end threads do not have what they own ([`AtomError::Retile`]).
     pub fn retile<D: Stride>(&self, end: CopyEnd, fragment: &Layout<D>) -> Result<Layout<D>, AtomError> {
         let refuse = |what: &'static str| AtomError::Retile {
             name: self.atom.name().into(),
@@ -105,7 +115,8 @@ impl TiledCopy {
         Ok(Layout::tuple([&held].into_iter().chain(&rests))?)
     }
 
-    /// The order in which a thread has the values of one instruction at an end: the number of each among those that it owns; none where it has others.
+    /// The order in which a thread has the values of one instruction at an end: the number of each
+    /// among those that it owns; none where it has others.
     fn order(&self, end: CopyEnd) -> Result<Option<Layout>, AtomError> {
         let own = self.atom.values(self.atom.reference(), self.bits)?;
         let moved = own.right_inverse()?.compose(&self.atom.values(end, self.bits)?)?;

@@ -2,16 +2,18 @@
 //!
 //! # Law
 //!
-//! A unit is 16 bytes; with elements of `b` bits it holds `T = 128 / b`. An atom has 8 lines of `W` units, `W` = 1, 2, 4 or 8, one after another, and the unit
-//! in a line is flipped by the number of the line, counted in lines of 128 bytes: the swizzle `S<log2(W),4,3>` of byte addresses. The lines lie along K or along the
-//! other dimension, M or N:
+//! A unit is 16 bytes; with elements of `b` bits it holds `T = 128 / b`. An atom has 8 lines of `W`
+//! units, `W` = 1, 2, 4 or 8, one after another, and the unit in a line is flipped by the number of
+//! the line, counted in lines of 128 bytes: the swizzle `S<log2(W),4,3>` of byte addresses. The
+//! lines lie along K or along the other dimension, M or N:
 //!
 //! ```text
 //! K-major     S o 0 o (8,W*T):(W*T,1)          coordinates (mn, k)
 //! MN-major    S o 0 o (W*T,8):(1,W*T)
 //! ```
 //!
-//! (PTX ISA, "Shared Memory Matrix Layout" of `wgmma.mma_async`, table of swizzle atoms; CuTe `GMMA::Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom`.)
+//! (PTX ISA, "Shared Memory Matrix Layout" of `wgmma.mma_async`, table of swizzle atoms; CuTe
+//! `GMMA::Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom`.)
 
 use core::fmt;
 
@@ -19,7 +21,8 @@ use tilewright_layout::{Composed, Layout, Swizzle, Tree};
 
 use crate::error::AtomError;
 
-/// How units of 16 bytes are permuted in shared memory: the swizzle mode of a descriptor, named for the length of its lines.
+/// How units of 16 bytes are permuted in shared memory: the swizzle mode of a descriptor, named for
+/// the length of its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SwizzleMode {
     /// Not at all: atoms of 8 units, one after another.
@@ -66,7 +69,8 @@ impl SwizzleMode {
         128 * self.units()
     }
 
-    /// The two bits that stand for the mode in a descriptor: 0, 3, 2, 1 from no swizzle to 128 bytes.
+    /// The two bits that stand for the mode in a descriptor: 0, 3, 2, 1 from no swizzle to 128
+    /// bytes.
     pub fn code(self) -> u64 {
         match self {
             SwizzleMode::None => 0,
@@ -96,7 +100,8 @@ impl SwizzleMode {
         Ok(Swizzle::new(self.log_units(), i64::from(unit.ilog2()), 3)?)
     }
 
-    /// The atom: the smallest matrix of this arrangement, as a layout from `(mn, k)` to offsets in elements of `element_bits` bits.
+    /// The atom: the smallest matrix of this arrangement, as a layout from `(mn, k)` to offsets in
+    /// elements of `element_bits` bits.
     ///
     /// Errors: the width is not a power of two from 1 to 128 ([`AtomError::ElementWidth`]).
     ///
@@ -118,10 +123,12 @@ impl SwizzleMode {
         Ok(Composed::new(self.swizzle(element_bits)?, 0, inner)?)
     }
 
-    /// The atom repeated until it covers a shape `(mn, k, ..)`, along the first dimension first (CuTe `tile_to_shape`).
+    /// The atom repeated until it covers a shape `(mn, k, ..)`, along the first dimension first
+    /// (CuTe `tile_to_shape`).
     ///
     /// For another order of the copies use `tile_to_shape` of the [atom](SwizzleMode::atom).
-    /// Errors: as [`SwizzleMode::atom`]; the shape has fewer than two modes, or an extent that is not positive; an offset is not representable.
+    /// Errors: as [`SwizzleMode::atom`]; the shape has fewer than two modes, or an extent that is
+    /// not positive; an offset is not representable.
     ///
     /// ```
     /// use tilewright_atoms::{Major, SwizzleMode};

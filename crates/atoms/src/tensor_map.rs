@@ -2,18 +2,24 @@
 //!
 //! # Law
 //!
-//! A tensor map has up to five dimensions of global memory, with extents and strides, and in each the extent of a box. The copy writes a box to shared memory densely, first dimension fastest; a swizzle is
-//! applied behind that. So for a tile of global memory and a layout of that tile in shared memory, go along shared memory and look which coordinate of global memory lies there: as long as each further mode is
-//! a step of 1 in a dimension that is not in the box yet, it is a dimension of the box.
+//! A tensor map has up to five dimensions of global memory, with extents and strides, and in each
+//! the extent of a box. The copy writes a box to shared memory densely, first dimension fastest; a
+//! swizzle is applied behind that. So for a tile of global memory and a layout of that tile in
+//! shared memory, go along shared memory and look which coordinate of global memory lies there: as
+//! long as each further mode is a step of 1 in a dimension that is not in the box yet, it is a
+//! dimension of the box.
 //!
 //! ```text
 //! smem(c) = index of c in the box, for every c in the box
 //! ```
 //!
-//! What the hardware asks for, in the words of the CUDA driver API (`cuTensorMapEncodeTiled`): the first dimension is contiguous; extents are at most 2^32; strides are multiples of 16 bytes below 2^40; a box has
-//! at most 256 in a dimension; its rows are multiples of 16 bytes and, where swizzled, no longer than a line of the swizzle.
+//! What the hardware asks for, in the words of the CUDA driver API (`cuTensorMapEncodeTiled`): the
+//! first dimension is contiguous; extents are at most 2^32; strides are multiples of 16 bytes below
+//! 2^40; a box has at most 256 in a dimension; its rows are multiples of 16 bytes and, where
+//! swizzled, no longer than a line of the swizzle.
 //!
-//! (CuTe `make_tma_copy`: construction of the box from the right inverse of the shared-memory layout.)
+//! (CuTe `make_tma_copy`: construction of the box from the right inverse of the shared-memory
+//! layout.)
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -63,9 +69,11 @@ pub struct TensorMap {
 }
 
 impl TensorMap {
-    /// The map for tiles of `tile`, one extent for each mode of `global`, that lie in shared memory as `shared` says, before the swizzle, in elements of `bits` bits.
+    /// The map for tiles of `tile`, one extent for each mode of `global`, that lie in shared memory
+    /// as `shared` says, before the swizzle, in elements of `bits` bits.
     ///
-    /// Errors: the tile and its layout in shared memory differ in size; nothing lies side by side in both memories; a number that the hardware does not take ([`AtomError::TensorMap`]).
+    /// Errors: the tile and its layout in shared memory differ in size; nothing lies side by side
+    /// in both memories; a number that the hardware does not take ([`AtomError::TensorMap`]).
     pub fn new(
         global: &Layout,
         tile: &Tree<i64>,

@@ -2,8 +2,10 @@
 //!
 //! # Law
 //!
-//! A thread layout sends coordinates to thread numbers. Sorted by stride its modes do not overlap: all steps of the shorter ones together stay below the next
-//! stride. So the digits of a number are found from the longest stride down, each a quotient, and what remains is 0 exactly where the number is one of the layout's.
+//! A thread layout sends coordinates to thread numbers. Sorted by stride its modes do not overlap:
+//! all steps of the shorter ones together stay below the next stride. So the digits of a number are
+//! found from the longest stride down, each a quotient, and what remains is 0 exactly where the
+//! number is one of the layout's.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -12,7 +14,8 @@ use tilewright_layout::{Extent, Layout, LayoutError, Leaf, Tree};
 
 use crate::error::AtomError;
 
-/// The positions of the leaves that move, the longest stride first; none where they overlap, or where a stride is negative or repeats.
+/// The positions of the leaves that move, the longest stride first; none where they overlap, or
+/// where a stride is negative or repeats.
 pub(crate) fn descending(layout: &Layout) -> Option<Vec<usize>> {
     let leaves = layout.leaves();
     let mut order: Vec<usize> = (0..leaves.len()).filter(|at| leaves.get(*at).is_some_and(|l| l.extent > 1)).collect();
@@ -35,7 +38,8 @@ pub(crate) fn is_separable(layout: &Layout) -> bool {
 
 /// The coordinate of a thread: for each top-level mode, the index in it.
 ///
-/// Errors: no thread of the layout has this number ([`AtomError::NoThread`]); of a number that is not known yet it is not known ([`LayoutError::Open`]).
+/// Errors: no thread of the layout has this number ([`AtomError::NoThread`]); of a number that is
+/// not known yet it is not known ([`LayoutError::Open`]).
 pub(crate) fn coordinate<N: Extent>(layout: &Layout, number: &N) -> Result<Tree<N>, AtomError> {
     const OP: &str = "thread_coordinate";
     let overflow = || LayoutError::Overflow { op: OP };

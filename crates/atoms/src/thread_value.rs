@@ -2,14 +2,16 @@
 //!
 //! # Law
 //!
-//! A thread-value layout sends (thread, value) to a place in a tile, counted colexicographically: first mode of the tile fastest. Every place is held by exactly
-//! `holders` threads, by each of them as one value. So its value mode repeats nothing, its thread mode repeats everything `holders` times, and without the
-//! repetitions it is a bijection onto the tile.
+//! A thread-value layout sends (thread, value) to a place in a tile, counted colexicographically:
+//! first mode of the tile fastest. Every place is held by exactly `holders` threads, by each of
+//! them as one value. So its value mode repeats nothing, its thread mode repeats everything
+//! `holders` times, and without the repetitions it is a bijection onto the tile.
 //!
-//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the first `1/copies` of the tile: the value mode repeats everything
-//! `copies` times.
+//! Where what is read is multiplied, a thread has each place `copies` times, and the places are the
+//! first `1/copies` of the tile: the value mode repeats everything `copies` times.
 //!
-//! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is what this module adds.)
+//! (CuTe `MMA_Traits::{A,B,C}Layout`, `Copy_Traits::{Src,Dst}Layout`; that they are bijections is
+//! what this module adds.)
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -20,7 +22,8 @@ use crate::evidence::Flaw;
 
 /// A thread-value layout and by how many threads each place of its tile is held.
 ///
-/// Made from a layout it says that each place is held by one thread; whether that is so is checked by what takes it.
+/// Made from a layout it says that each place is held by one thread; whether that is so is checked
+/// by what takes it.
 ///
 /// ```
 /// use tilewright_atoms::{Arch, MmaAtom, MmaTypes, ThreadValue, ValueType};
@@ -55,7 +58,8 @@ impl ThreadValue {
         ThreadValue { layout, holders, copies: 1 }
     }
 
-    /// What is multiplied: only the first `1/copies` of the places are held, by one thread each, `copies` times.
+    /// What is multiplied: only the first `1/copies` of the places are held, by one thread each,
+    /// `copies` times.
     pub fn multiplied(layout: Layout, copies: i64) -> ThreadValue {
         ThreadValue { layout, holders: 1, copies }
     }

@@ -2,15 +2,18 @@
 //!
 //! # Law
 //!
-//! A thread-value layout `tv` says for a tile who owns what, (thread, value) to the colexicographic index in the tile. Threads and values are taken in blocks of as many as the atom has on its
-//! reference side, and each block is one run of the atom: at the other end it goes to the threads and values that the atom says. So with `own` and `end` the layouts of values in the atom's
+//! A thread-value layout `tv` says for a tile who owns what, (thread, value) to the colexicographic
+//! index in the tile. Threads and values are taken in blocks of as many as the atom has on its
+//! reference side, and each block is one run of the atom: at the other end it goes to the threads
+//! and values that the atom says. So with `own` and `end` the layouts of values in the atom's
 //! block, at the reference and at either end, and `T`, `V` the threads and values of `own`,
 //!
 //! ```text
 //! tidfrg((t,r), (v,s), rest) = L(tv(t' + T*r, v' + V*s) in tile number rest),    own(t',v') = end(t,v)
 //! ```
 //!
-//! (CuTe `TiledCopy`, `make_tiled_copy*`, `tidfrg_{S,D}`, `get_layout{S,D}_TV`, `ThrCopy::partition_{S,D}`, `retile_{S,D}`.)
+//! (CuTe `TiledCopy`, `make_tiled_copy*`, `tidfrg_{S,D}`, `get_layout{S,D}_TV`,
+//! `ThrCopy::partition_{S,D}`, `retile_{S,D}`.)
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -48,12 +51,14 @@ pub struct TiledCopy {
     pub(crate) owned: Layout,
     pub(crate) tiler: Tiler,
     pub(crate) tile: Vec<i64>,
-    /// How the values of a thread are made of the parts of an instruction: values of one, and how many along each mode.
+    /// How the values of a thread are made of the parts of an instruction: values of one, and how
+    /// many along each mode.
     pub(crate) parts: Option<[i64; 3]>,
 }
 
 impl TiledCopy {
-    /// Threads and values side by side: the tile has in each mode as many elements as both have together (CuTe `make_tiled_copy`).
+    /// Threads and values side by side: the tile has in each mode as many elements as both have
+    /// together (CuTe `make_tiled_copy`).
     ///
     /// Errors: as [`make_layout_tv`] and [`TiledCopy::of_thread_values`].
     #[doc(alias = "make_tiled_copy")]
@@ -63,10 +68,13 @@ impl TiledCopy {
         TiledCopy::of_thread_values(atom, bits, owned, Tiler::from_shape(&tile)?)
     }
 
-    /// The copy of values of `bits` bits in which `owned`, (thread, value) to the colexicographic index in the tile, says who owns what, for tiles by `tiler`, one layout for each mode (CuTe `make_tiled_copy_impl`).
+    /// The copy of values of `bits` bits in which `owned`, (thread, value) to the colexicographic
+    /// index in the tile, says who owns what, for tiles by `tiler`, one layout for each mode (CuTe
+    /// `make_tiled_copy_impl`).
     ///
-    /// Errors: the tiler does not name a layout for each mode; threads or values are not whole blocks of the atom's; the atom takes values of this width apart; the threads of the
-    /// atom are not numbered without gaps ([`AtomError::TiledCopy`], [`AtomError::CopyWidth`]).
+    /// Errors: the tiler does not name a layout for each mode; threads or values are not whole
+    /// blocks of the atom's; the atom takes values of this width apart; the threads of the atom are
+    /// not numbered without gaps ([`AtomError::TiledCopy`], [`AtomError::CopyWidth`]).
     pub fn of_thread_values(atom: CopyAtom, bits: i64, owned: Layout, tiler: Tiler) -> Result<TiledCopy, AtomError> {
         let refuse = |what: &'static str| AtomError::TiledCopy {
             name: atom.name().into(),
@@ -93,7 +101,8 @@ impl TiledCopy {
         Ok(TiledCopy { atom, bits, owned, tiler, tile, parts: None })
     }
 
-    /// The copy of an operand of a tiled product, in which each thread owns what it has of the operand there (CuTe `make_tiled_copy_A`, ..).
+    /// The copy of an operand of a tiled product, in which each thread owns what it has of the
+    /// operand there (CuTe `make_tiled_copy_A`, ..).
     ///
     /// Errors: as [`TiledMma::thread_values`] and [`TiledCopy::of_thread_values`].
     #[doc(alias = "make_tiled_copy_A")]
@@ -141,8 +150,9 @@ impl TiledCopy {
         &self.tiler
     }
 
-    /// From (thread, value) at an end to the colexicographic index in the tile: `((ThrV,ThrX),(FrgV,FrgX))`, threads and values in one atom, and copies of it (CuTe `get_layoutS_TV`,
-    /// `get_layoutD_TV`).
+    /// From (thread, value) at an end to the colexicographic index in the tile:
+    /// `((ThrV,ThrX),(FrgV,FrgX))`, threads and values in one atom, and copies of it (CuTe
+    /// `get_layoutS_TV`, `get_layoutD_TV`).
     ///
     /// Errors: the atom takes values of this width apart at that end ([`AtomError::CopyWidth`]).
     pub fn thread_values(&self, end: CopyEnd) -> Result<Layout, AtomError> {
@@ -156,10 +166,12 @@ impl TiledCopy {
         Ok(moved.zip()?)
     }
 
-    /// Any layout of tiles as threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)` (CuTe `tidfrg_S`, `tidfrg_D`).
+    /// Any layout of tiles as threads and their values, `((ThrV,ThrX),(FrgV,FrgX),RestM,..)` (CuTe
+    /// `tidfrg_S`, `tidfrg_D`).
     ///
-    /// Where the tile does not divide the layout, the partition covers it, and goes on past its end.
-    /// Errors: as [`TiledCopy::thread_values`]; steps that do not divide as the tile does ([`AtomError::Layout`]).
+    /// Where the tile does not divide the layout, the partition covers it, and goes on past its
+    /// end. Errors: as [`TiledCopy::thread_values`]; steps that do not divide as the tile does
+    /// ([`AtomError::Layout`]).
     pub fn tidfrg<D: Stride>(&self, end: CopyEnd, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
         let CopyTilers { tile, held } = self.tilers::<D::Extent>(end)?;
         let held = layout.zipped_divide(&tile)?.compose_tiler(&held)?;
@@ -169,7 +181,8 @@ impl TiledCopy {
         Ok(Layout::tuple(&modes)?)
     }
 
-    /// What [`TiledCopy::tidfrg`] does to a layout, step by step, so that it can be done to anything that is tiled.
+    /// What [`TiledCopy::tidfrg`] does to a layout, step by step, so that it can be done to
+    /// anything that is tiled.
     ///
     /// Errors: as [`TiledCopy::thread_values`].
     pub fn tilers<N: Extent>(&self, end: CopyEnd) -> Result<CopyTilers<N>, AtomError> {
@@ -203,7 +216,8 @@ pub(crate) fn sizes(layout: &Layout) -> (i64, i64) {
     (size(0), size(1))
 }
 
-/// The steps of a partition: `compose_tiler(zipped_divide(L, tile), held)`, whose modes are `((thread,values),(rests))`.
+/// The steps of a partition: `compose_tiler(zipped_divide(L, tile), held)`, whose modes are
+/// `((thread,values),(rests))`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyTilers<N: Extent = i64> {
     /// The tile.
@@ -230,7 +244,8 @@ impl<N: Extent> ThreadCopy<'_, N> {
         &self.number
     }
 
-    /// What the thread has at an end: the offset at which its part begins, and the part, ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
+    /// What the thread has at an end: the offset at which its part begins, and the part,
+    /// ((FrgV,FrgX),RestM,..) (CuTe `partition_S`, `partition_D`).
     ///
     /// Errors: as [`TiledCopy::tidfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(
@@ -245,7 +260,8 @@ impl<N: Extent> ThreadCopy<'_, N> {
         Ok((offset, part))
     }
 
-    /// The layout of a thread's own copy of its part: the values of one instruction side by side, and further ones in the order of their strides in memory.
+    /// The layout of a thread's own copy of its part: the values of one instruction side by side,
+    /// and further ones in the order of their strides in memory.
     ///
     /// Errors: as [`ThreadCopy::partition`].
     pub fn fragment(&self, end: CopyEnd, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {

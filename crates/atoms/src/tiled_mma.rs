@@ -2,20 +2,25 @@
 //!
 //! # Law
 //!
-//! Copies of an atom are arranged by an *atom layout* (M,N,K), each run by threads of its own: thread `(v,i,j,l)` is the `v`-th of the atom at `(i,j,l)`, and its number is that of
-//! the product of the atom's threads with the atom layout. Together they make a tile of `m*|M| x n*|N| x k*|K|`; a *permutation* of a mode enlarges the tile and says in which order
-//! its indices are taken.
+//! Copies of an atom are arranged by an *atom layout* (M,N,K), each run by threads of its own:
+//! thread `(v,i,j,l)` is the `v`-th of the atom at `(i,j,l)`, and its number is that of the product
+//! of the atom's threads with the atom layout. Together they make a tile of `m*|M| x n*|N| x
+//! k*|K|`; a *permutation* of a mode enlarges the tile and says in which order its indices are
+//! taken.
 //!
-//! An operand, say A with modes (M,K), is partitioned in this way: take each mode in the order of its permutation, cut it into the extents of the atom, let the atom's
-//! thread-value layout say who holds what, and deal the atoms out to the atom layout, in turn. So with `thrfrg` the partition and `L` the operand,
+//! An operand, say A with modes (M,K), is partitioned in this way: take each mode in the order of
+//! its permutation, cut it into the extents of the atom, let the atom's thread-value layout say who
+//! holds what, and deal the atoms out to the atom layout, in turn. So with `thrfrg` the partition
+//! and `L` the operand,
 //!
 //! ```text
 //! thrfrg((v,(i,l)), (f,(r,s))) = L(p_M(m), p_K(k))
 //!     m = m_a + |m| * (i + |M| * r),  k = k_a + |k| * (l + |K| * s),  (m_a, k_a) = coordinate of tv(v,f) in the atom's tile
 //! ```
 //!
-//! where `p_M` and `p_K` are the permutations, tile after tile. A thread `(v,i,j,l)` has the same part of A for all `j`. Each element has as many owners as the atom gives it, times
-//! the atoms along the mode that the operand does not have.
+//! where `p_M` and `p_K` are the permutations, tile after tile. A thread `(v,i,j,l)` has the same
+//! part of A for all `j`. Each element has as many owners as the atom gives it, times the atoms
+//! along the mode that the operand does not have.
 //!
 //! (CuTe `TiledMMA`, `thrfrg_{A,B,C}`, `get_layout{A,B,C}_TV`, `ThrMMA::partition_{A,B,C}`.)
 
@@ -29,7 +34,8 @@ use crate::error::AtomError;
 use crate::mma::{MmaAtom, Operand};
 use crate::thread_number;
 
-/// An atom, how copies of it are arranged over threads, and in which order it takes the indices of M, N and K.
+/// An atom, how copies of it are arranged over threads, and in which order it takes the indices of
+/// M, N and K.
 ///
 /// ```
 /// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
@@ -65,11 +71,13 @@ pub struct TiledMma {
 }
 
 impl TiledMma {
-    /// Copies of `atom` arranged by `atom_layout`, whose modes are M, N and K, and are one atom where there are fewer than three; `permutation` has for each mode a layout, or `_` where indices are taken as they come (CuTe
-    /// `make_tiled_mma`).
+    /// Copies of `atom` arranged by `atom_layout`, whose modes are M, N and K, and are one atom
+    /// where there are fewer than three; `permutation` has for each mode a layout, or `_` where
+    /// indices are taken as they come (CuTe `make_tiled_mma`).
     ///
-    /// Errors: an atom layout of more than three modes, or one whose modes overlap or run backwards ([`AtomError::AtomLayout`]); a permutation that does not take each
-    /// index of its mode's tile once, or whose size is not a multiple of what the atoms cover ([`AtomError::Permutation`]).
+    /// Errors: an atom layout of more than three modes, or one whose modes overlap or run backwards
+    /// ([`AtomError::AtomLayout`]); a permutation that does not take each index of its mode's tile
+    /// once, or whose size is not a multiple of what the atoms cover ([`AtomError::Permutation`]).
     #[doc(alias = "make_tiled_mma")]
     pub fn new(atom: MmaAtom, atom_layout: &Layout, permutation: &Tiler) -> Result<TiledMma, AtomError> {
         let refuse = || AtomError::AtomLayout { layout: atom_layout.to_string().into() };
@@ -135,7 +143,8 @@ impl TiledMma {
         self.permutation.get(mode)?.as_ref()
     }
 
-    /// From (V,M,N,K), the thread in the atom and the place of the atom, to the number of the thread (CuTe `get_thr_layout_vmnk`).
+    /// From (V,M,N,K), the thread in the atom and the place of the atom, to the number of the
+    /// thread (CuTe `get_thr_layout_vmnk`).
     pub fn thread_layout(&self) -> &Layout {
         &self.thread_layout
     }
@@ -157,10 +166,12 @@ impl TiledMma {
         thread_number::coordinate(&self.thread_layout, number)
     }
 
-    /// An operand of shape (M,K,..), (N,K,..) or (M,N,..) as threads and their values, `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..)))` (CuTe `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
+    /// An operand of shape (M,K,..), (N,K,..) or (M,N,..) as threads and their values,
+    /// `((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,..)))` (CuTe `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
     ///
-    /// Where the tile does not divide the operand, the partition covers it, and goes on past its end.
-    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has fewer than two modes, or steps that do not divide as the tile does ([`AtomError::Layout`]).
+    /// Where the tile does not divide the operand, the partition covers it, and goes on past its
+    /// end. Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the layout has
+    /// fewer than two modes, or steps that do not divide as the tile does ([`AtomError::Layout`]).
     pub fn thrfrg<D: Stride>(&self, operand: Operand, layout: &Layout<D>) -> Result<Layout<D>, AtomError> {
         if layout.rank() < 2 {
             let (expected, found) = (2, layout.rank());
@@ -171,7 +182,8 @@ impl TiledMma {
         Ok(atoms.compose_tiler(&held)?.zipped_divide(&dealt)?)
     }
 
-    /// What [`TiledMma::thrfrg`] does to a layout, step by step, so that it can be done to anything that is tiled.
+    /// What [`TiledMma::thrfrg`] does to a layout, step by step, so that it can be done to anything
+    /// that is tiled.
     ///
     /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]).
     pub fn tilers<N: Extent>(&self, operand: Operand) -> Result<MmaTilers<N>, AtomError> {
@@ -192,10 +204,12 @@ impl TiledMma {
         Ok(MmaTilers { order, atom, held, dealt })
     }
 
-    /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe `get_layoutA_TV`, ..).
+    /// From (thread number, value) to the colexicographic index in the tile of an operand (CuTe
+    /// `get_layoutA_TV`, ..).
     ///
     /// Threads that differ only along the mode that the operand does not have hold the same.
-    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the threads are not numbered without gaps ([`AtomError::Gaps`]).
+    /// Errors: the atom does not take the operand ([`AtomError::NoOperand`]); the threads are not
+    /// numbered without gaps ([`AtomError::Gaps`]).
     pub fn thread_values(&self, operand: Operand) -> Result<Layout, AtomError> {
         if !self.thread_layout.is_bijective() {
             return Err(AtomError::Gaps { layout: self.thread_layout.to_string().into() });
@@ -237,7 +251,8 @@ impl From<MmaAtom> for TiledMma {
     }
 }
 
-/// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order), atom), held), dealt)`.
+/// The steps of a partition: `zipped_divide(compose_tiler(zipped_divide(logical_divide(L, order),
+/// atom), held), dealt)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MmaTilers<N: Extent = i64> {
     /// The permutations of the two modes.
@@ -270,7 +285,9 @@ impl<N: Extent> ThreadMma<'_, N> {
         Ok(Tree::tuple([&at(0), &Tree::tuple([&first, &second])?])?)
     }
 
-    /// What the thread has of an operand: the offset at which its part begins, and the part, (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`, ..).
+    /// What the thread has of an operand: the offset at which its part begins, and the part,
+    /// (FrgV,RestM,RestK,..), (FrgV,RestN,RestK,..) or (FrgV,RestM,RestN,..) (CuTe `partition_A`,
+    /// ..).
     ///
     /// Errors: as [`TiledMma::thrfrg`]; the offset is not representable.
     pub fn partition<D: Stride<Extent = N>>(
@@ -287,8 +304,9 @@ impl<N: Extent> ThreadMma<'_, N> {
         Ok((offset, part))
     }
 
-    /// The layout of a thread's own copy of its part of an operand: the values of one instruction side by side, and the parts of different instructions
-    /// in the order of their strides in memory (CuTe `partition_fragment_A`, ..).
+    /// The layout of a thread's own copy of its part of an operand: the values of one instruction
+    /// side by side, and the parts of different instructions in the order of their strides in
+    /// memory (CuTe `partition_fragment_A`, ..).
     ///
     /// Errors: as [`ThreadMma::partition`].
     pub fn fragment(&self, operand: Operand, layout: &Layout<N>) -> Result<Layout<N>, AtomError> {

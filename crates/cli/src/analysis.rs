@@ -53,7 +53,8 @@ fn tile(source: &str, reader: &mut Reader) -> Result<Composed, Failure> {
     })
 }
 
-/// The accesses that are written; if none is, that by which the layout is one of threads and values.
+/// The accesses that are written; if none is, that by which the layout is one of threads and
+/// values.
 fn accesses(lanes: &Lanes, shape: &Tree<i64>, reader: &mut Reader) -> Result<Vec<Access>, Failure> {
     let Lanes { width: bits, vector, access: specs } = lanes;
     if specs.is_empty() {
@@ -161,7 +162,8 @@ fn ranges(numbers: &[i64]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
-/// The lines that lanes touch, a letter for each word: `0` to `9`, then `a` to `v`, is the lane that comes first.
+/// The lines that lanes touch, a letter for each word: `0` to `9`, then `a` to `v`, is the lane
+/// that comes first.
 fn strip(touched: &Touched, window: Window) -> String {
     let lines = &touched.lines;
     let width = lines.iter().map(|line| line.len()).max().unwrap_or(0).max(4);

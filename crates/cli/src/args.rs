@@ -162,7 +162,8 @@ With --box, and --shared for how the box lies in shared memory, it is also told 
         options: crate::analysis::access::Options,
     },
 
-    /// Find the swizzle, padding or order of threads with which accesses to shared memory cost less.
+    /// Find the swizzle, padding or order of threads with which accesses to shared memory cost
+    /// less.
     #[command(after_help = "\
 Examples:
   tilewright suggest '(128,64):(64,1)' --width 16 --access rows:8 --access ldmatrix.x4
@@ -175,7 +176,8 @@ Accesses are written as for `tilewright banks`; all of them are counted together
 best of its kind: every swizzle and every padding is counted, and linear maps over bits are searched
 with a bound. What is as good as the words wanted allow is said to be, as then nothing does better.")]
     Suggest {
-        /// An expression whose value is a layout of elements in shared memory; a swizzle that it has may give way to another.
+        /// An expression whose value is a layout of elements in shared memory; a swizzle that it
+        /// has may give way to another.
         #[arg(allow_hyphen_values = true)]
         layout: String,
         #[command(flatten)]
@@ -387,7 +389,8 @@ arrows. Where that does not apply although the composite exists, the reason is t
         options: crate::morphism::Options,
     },
 
-    /// Refine two tuples until the leaves of the first begin the second, or cut an end of a morphism.
+    /// Refine two tuples until the leaves of the first begin the second, or cut an end of a
+    /// morphism.
     #[command(after_help = "\
 Examples:
   tilewright refine '(6,6)' '(12,3,6)'

@@ -83,11 +83,12 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         bulks().for_each(|family| bulk_line(&mut text, family));
     }
     text.push_str("\n{a,b} is a choice. `tilewright atoms NAME` shows who holds what.\n");
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 impl Options {
-    /// Whether a family is of the machine asked for and has the part in a name, or in the pattern of all names.
+    /// Whether a family is of the machine asked for and has the part in a name, or in the pattern
+    /// of all names.
     fn admits<A: Known>(&self, family: &Family<A>, part: &str) -> bool {
         self.arch.is_none_or(|arch| family.arch() == arch)
             && (contains(family.pattern(), part) || family.names().iter().any(|name| contains(name, part)))
@@ -130,7 +131,8 @@ fn contains(text: &str, part: &str) -> bool {
 
 /// Whether some instruction of the family has values of a type.
 fn takes(family: &MmaFamily, value: ValueType) -> bool {
-    // What a name does not say its instruction does not have, but for those that have no types in their names.
+    // What a name does not say its instruction does not have, but for those that have no types in
+    // their names.
     let named = |name: &String| name.contains(value.name()) || !name.contains('_') || name.contains("_DP");
     family.names().iter().filter(|name| named(name)).any(|name| {
         family.member(name).is_ok_and(|atom| {
@@ -192,7 +194,7 @@ fn write_product(atom: &MmaAtom, options: &Options, terminal: &mut Terminal) -> 
         return Ok(terminal.object(&json::product(atom))?);
     }
     let text = card::product(atom, options.window(terminal), terminal.colour);
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -200,14 +202,14 @@ fn write_copy(atom: &CopyAtom, options: &Options, terminal: &mut Terminal) -> Re
         return Ok(terminal.object(&json::copy(atom))?);
     }
     let text = card::copy(atom, options.window(terminal), terminal.colour);
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 fn write_bulk(copy: &BulkCopy, terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.json {
         return Ok(terminal.object(&json::bulk_copy(copy))?);
     }
-    Ok(terminal.text(&card::bulk_copy(copy, terminal.colour))?)
+    Ok(terminal.prose(&card::bulk_copy(copy, terminal.colour))?)
 }
 
 impl Options {

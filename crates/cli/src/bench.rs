@@ -6,15 +6,18 @@ mod gemm;
 use clap::Subcommand;
 use tilewright::tensor;
 
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
 /// The tables.
 #[derive(Debug, Subcommand)]
 pub enum Table {
     /// Copies between layouts, in GB/s of elements moved: the best of some runs.
     ///
-    /// `share` is that of a plain copy of as many bytes, measured in turn. NumPy and PyTorch are asked if `python3` has them, the crate `ndarray` if there is a command
-    /// `tilewright-peers`, which `cargo install --path bench` builds, and HPTT if that was built with `--features hptt`.
+    /// `share` is that of a plain copy of as many bytes, measured in turn. NumPy and PyTorch are
+    /// asked if `python3` has them, the crate `ndarray` if there is a command `tilewright-peers`,
+    /// which `cargo install --path bench` builds, and HPTT if that was built with `--features
+    /// hptt`.
     Copy {
         /// The size of each case.
         #[arg(long, value_name = "MEBIBYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -29,13 +32,16 @@ pub enum Table {
 
     /// Products of matrices, in GFLOP/s: the best of some runs.
     ///
-    /// `share` is that of the peak: the multiply-adds that the same instructions do in registers alone, on as many threads, the most of many short slices that are
-    /// measured in turn with the runs. NumPy is asked if `python3` has it, the crates `gemm` and `matrixmultiply` if there is a command `tilewright-peers`, which
-    /// `cargo install --path bench` builds.
+    /// `share` is that of the peak: the multiply-adds that the same instructions do in registers
+    /// alone, on as many threads, the most of many short slices that are measured in turn with the
+    /// runs. NumPy is asked if `python3` has it, the crates `gemm` and `matrixmultiply` if there is
+    /// a command `tilewright-peers`, which `cargo install --path bench` builds.
     ///
-    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by `OPENBLAS_CORETYPE`, the crate `gemm` by a command `tilewright-peers-avx2`, which
-    /// `cargo install --path bench --no-default-features --features avx2` builds without AVX-512. `matrixmultiply`, which takes what it finds, is not asked. With
-    /// `--path portable` OpenBLAS is held to SSE3, and neither crate, which cannot be held to less than AVX2, is asked.
+    /// With `--path avx2` the others are held to the same instructions: NumPy's OpenBLAS by
+    /// `OPENBLAS_CORETYPE`, the crate `gemm` by a command `tilewright-peers-avx2`, which `cargo
+    /// install --path bench --no-default-features --features avx2` builds without AVX-512.
+    /// `matrixmultiply`, which takes what it finds, is not asked. With `--path portable` OpenBLAS
+    /// is held to SSE3, and neither crate, which cannot be held to less than AVX2, is asked.
     Gemm {
         /// Fewer shapes.
         #[arg(long)]
@@ -66,5 +72,5 @@ pub fn run(table: &Table, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn failed(error: tensor::TensorError) -> Failure {
-    Failure::Usage(error.to_string())
+    error.into()
 }

@@ -1,7 +1,9 @@
-//! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its law.
+//! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its
+//! law.
 //!
-//! Law: "holds" is said of what was tested at every index or decided by the algebra, which proves what it
-//! says. Where neither is so, the answer is how far the test came, and the exit status is another.
+//! Law: "holds" is said of what was tested at every index or decided by the algebra, which proves
+//! what it says. Where neither is so, the answer is how far the test came, and the exit status is
+//! another.
 
 use serde_json::json;
 use tilewright::layout::symbolic::Values;
@@ -60,10 +62,11 @@ fn different() -> Finding {
     Finding { law: "left = right".to_owned(), answer: Answer::Fails("the values differ".to_owned()) }
 }
 
-const PROVED: &str = "by the algebra, whatever its numbers";
+const PROVED: &str = "for all values of its numbers, by the algebra";
 const REFUTED: &str = "the algebra shows that they differ";
 
-/// Whether two maps are the same function: at every index where that is done at once, else by the algebra.
+/// Whether two maps are the same function: at every index where that is done at once, else by the
+/// algebra.
 fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
     if a.size() <= law::MOST || a.size() != b.size() {
         return of_verdict(law::same(a, b, law));
@@ -112,9 +115,10 @@ fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
 
 /// The first index at which two layouts of one size differ; none where they are the same function.
 ///
-/// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides differ, they
-/// differ at `p`. If only their next extents do, the shorter mode ends at some index: there the longer one
-/// takes one step more, and the other takes another, or the two modes would have been one.
+/// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides
+/// differ, they differ at `p`. If only their next extents do, the shorter mode ends at some index:
+/// there the longer one takes one step more, and the other takes another, or the two modes would
+/// have been one.
 fn first_difference(a: &Layout, b: &Layout) -> Option<i64> {
     let (a, b) = (a.coalesce().ok()?, b.coalesce().ok()?);
     let mut reached = 1_i64;
@@ -165,7 +169,8 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     conclude(&result, json!({ "result": call.value.to_string() }), &finding, terminal)
 }
 
-/// What came of a test; where it did not get to the end and its law is an equality, the algebra decides.
+/// What came of a test; where it did not get to the end and its law is an equality, the algebra
+/// decides.
 fn by_algebra(call: &Call, verdict: Verdict) -> Finding {
     let whole = verdict.tested == verdict.total || verdict.failure.is_some();
     if !whole

@@ -1,7 +1,9 @@
-//! How the value of an expression comes about: the formulas of its derivation, and a picture of each operation.
+//! How the value of an expression comes about: the formulas of its derivation, and a picture of
+//! each operation.
 //!
-//! Law: the formulas say everything, and a picture shows it once more for the eye. An operation that has no picture of its own shows the layouts that go in
-//! and the one that comes out. What cannot be drawn is told without a picture.
+//! Law: the formulas say everything, and a picture shows it once more for the eye. An operation
+//! that has no picture of its own shows the layouts that go in and the one that comes out. What
+//! cannot be drawn is told without a picture.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -122,8 +124,8 @@ fn sections(derivation: &Derivation, medium: Medium) -> Vec<Section> {
 /// The picture of a value by itself.
 fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
-        Value::Composed(map) if swizzles(map) => draw::swizzle(map, Banks::of_elements(16), style).ok(),
-        Value::Swizzle(swizzle) => draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style).ok(),
+        Value::Composed(map) if swizzles(map) => Some(draw::swizzle(map, Banks::of_elements(16), style)),
+        Value::Swizzle(swizzle) => Some(draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style)),
         _ => alone(value, style),
     }
 }
@@ -134,7 +136,7 @@ fn alone(value: &Value, style: Style) -> Option<Figure<'static>> {
         Value::Matrix(map) => Some(draw::bits(&value.to_string(), map, style)),
         Value::Linear(map) => Some(draw::bits(&value.to_string(), map.matrix(), style)),
         Value::Morphism(f) => draw::morphism(f).ok(),
-        _ => offsets(&value.to_string(), &map::of(value)?, style).ok(),
+        _ => Some(offsets(&value.to_string(), &map::of(value)?, style)),
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Options {
     #[arg(long, value_name = "BITS", default_value = "16", value_parser = clap::value_parser!(i64).range(1..=1024))]
     element_bits: i64,
     /// The addresses to a row of memory.
-    #[arg(long, value_name = "N", default_value = "32")]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(i64).range(1..))]
     width: i64,
     /// The pixels of a PNG to a CSS pixel.
     #[arg(long, default_value = "2")]
@@ -89,7 +89,8 @@ enum Kind {
     Memory,
     /// Modes, axes of memory, and arrows between them.
     Morphism,
-    /// The sizes of the modes, the leaves that they are cut into, and the axes that these walk along.
+    /// The sizes of the modes, the leaves that they are cut into, and the axes that these walk
+    /// along.
     Span,
 }
 
@@ -187,7 +188,8 @@ fn unknown_word(name: &str, failure: Failure) -> Failure {
     }
 }
 
-/// Whether a text may be the name of an instruction. Looking for one that does not exist takes long: the nearest names are found.
+/// Whether a text may be the name of an instruction. Looking for one that does not exist takes
+/// long: the nearest names are found.
 fn is_name(text: &str) -> bool {
     !text.trim().contains(|c: char| c.is_whitespace() || "()[];=".contains(c))
 }
@@ -288,9 +290,9 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
         (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
         (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
         (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
-        (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)?),
-        (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)?),
-        (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)?),
+        (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
         (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
         (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
         (Kind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
@@ -298,9 +300,9 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
             Some(Ok(Some(figure))) => Ok(figure),
             Some(Err(failure)) => Err(failure),
             _ if matches!(read.value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(read)?)?),
-            _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
+            _ => Ok(draw::offsets(text, &map_of(read)?, style)),
         },
-        _ => Ok(draw::offsets(text, &map_of(read)?, style)?),
+        _ => Ok(draw::offsets(text, &map_of(read)?, style)),
     }
 }
 

@@ -30,7 +30,8 @@ pub struct Options {
     /// The coordinate in the shape of the value, instead of the offset.
     #[arg(long)]
     coordinate: bool,
-    /// Whether the value is within these bounds, an expression for a number or a tuple, instead of the value.
+    /// Whether the value is within these bounds, an expression for a number or a tuple, instead of
+    /// the value.
     #[arg(long, value_name = "BOUNDS", conflicts_with = "coordinate", allow_hyphen_values = true)]
     inside: Option<String>,
     /// The form of the text.

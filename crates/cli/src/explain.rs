@@ -1,4 +1,5 @@
-//! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about, what there is to call.
+//! `tilewright explain` and `tilewright functions`: what a code means, how a value comes about,
+//! what there is to call.
 
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ pub fn tell(subject: &str, brief: bool, environment: &mut Environment, terminal:
     if is_code(subject) {
         let code = subject.trim().to_uppercase();
         return match PAGES.into_iter().find_map(|explanation| explanation(&code)) {
-            Some(text) => Ok(terminal.text(&page(text, terminal.colour))?),
+            Some(text) => Ok(terminal.prose(&page(text, terminal.colour))?),
             None => Err(Failure::Usage(format!("there is no error code {code}"))),
         };
     }
@@ -95,10 +96,10 @@ pub fn run_functions(name: Option<&str>, terminal: &mut Terminal) -> Result<(), 
     let colour = terminal.colour;
     match name {
         Some(name) => match describe(name, colour) {
-            Some(text) => Ok(terminal.text(&text)?),
+            Some(text) => Ok(terminal.prose(&text)?),
             None => Err(Failure::Usage(unknown(name))),
         },
-        None => Ok(terminal.text(&list(colour))?),
+        None => Ok(terminal.prose(&list(colour))?),
     }
 }
 

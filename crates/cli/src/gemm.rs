@@ -1,6 +1,7 @@
 //! `tilewright gemm`: a product of matrices, checked and timed.
 //!
-//! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the library's B is the transpose, under a layout.
+//! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the
+//! library's B is the transpose, under a layout.
 
 mod number;
 mod verify;
@@ -12,11 +13,12 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use half::{bf16, f16};
 use tilewright::Layout;
-use tilewright::tensor::npy::{self, NpyError, NpyFile};
+use tilewright::tensor::npy::{self, NpyFile};
 use tilewright::tensor::{self, Numbers, Tensor, TensorView};
 
+use crate::output::{self, Failure};
 use crate::progress::Progress;
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 pub use number::{Number, Random, Sum};
 use verify::{Tally, Terms};
 
@@ -35,7 +37,8 @@ pub struct Options {
     /// Columns of A and rows of B.
     #[arg(long, value_name = "TERMS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
-    /// The type of the numbers: that of the files, or f32 where there are none. Halves are added up in f32, bytes in i32.
+    /// The type of the numbers: that of the files, or f32 where there are none. Halves are added up
+    /// in f32, bytes in i32.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
     /// How many threads may take part; 0 for one a core.
@@ -75,12 +78,9 @@ enum Kind {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    if let Some(directory) = options.output.as_deref().and_then(Path::parent)
-        && !directory.as_os_str().is_empty()
-        && !directory.is_dir()
-    {
+    if let Some(file) = &options.output {
         // Told before the work and not after it.
-        return Err(Failure::Usage(format!("--output: there is no directory {}", directory.display())));
+        output::check_npy(file)?;
     }
     let kind = match options.kind {
         Some(kind) => kind,
@@ -100,31 +100,25 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 
 /// The type of the numbers in a file.
 fn kind_of(path: &Path) -> Result<Kind, Failure> {
-    let header = NpyFile::open(path).map_err(|error| about(path, &error))?.header().clone();
+    let header = NpyFile::open(path).map_err(|error| Failure::of_npy(path, &error))?.header().clone();
     match (header.kind(), header.size()) {
         (npy::Kind::Float, 2) => Ok(Kind::F16),
         (npy::Kind::Float, 4) => Ok(Kind::F32),
         (npy::Kind::Float, 8) => Ok(Kind::F64),
         (npy::Kind::Signed, 1) => Ok(Kind::I8),
         _ => {
-            let (path, found) = (path.display(), header.descr());
-            Err(Failure::Usage(format!(
-                "{path}: elements '{found}' are not multiplied, but '<f2', '<f4', '<f8' and '|i1'"
-            )))
+            let found = header.descr();
+            Err(Failure::file(
+                path,
+                format_args!("elements '{found}' are not multiplied, but '<f2', '<f4', '<f8' and '|i1'"),
+            ))
         }
     }
 }
 
-/// What is wrong with a file.
-fn about(path: &Path, error: &NpyError) -> Failure {
-    Failure::Usage(format!("{}: {error}", path.display()))
-}
-
-/// A refusal of the library, as a message.
+/// A refusal of the library.
 fn refused(error: impl Into<tensor::TensorError>) -> Failure {
-    let error = error.into();
-    let help = error.help().map_or(String::new(), |help| format!("\nhelp: {help}"));
-    Failure::Usage(format!("[{}] {error}{help}", error.code()))
+    error.into().into()
 }
 
 /// A matrix from a file, or of random numbers, row after row.
@@ -154,9 +148,9 @@ fn matrix<S: Number>(
         }
         Some([rows, columns]) => {
             let [r, c] = wanted.map(|extent| extent.map_or("any".into(), |extent| extent.to_string()));
-            Err(Failure::Usage(format!("{name} is {rows} x {columns}, where {r} x {c} is expected")))
+            Err(Failure::Value(format!("{name} is {rows} x {columns}, where {r} x {c} is expected")))
         }
-        None => Err(Failure::Usage(format!("{name} has shape {}, which is no matrix", tensor.shape()))),
+        None => Err(Failure::Value(format!("{name} has shape {}, which is no matrix", tensor.shape()))),
     }
 }
 
@@ -182,9 +176,12 @@ fn best_time(runs: u32, progress: &mut Progress, mut run: impl FnMut() -> f64) -
     best
 }
 
-/// What the instructions of an atom do in registers alone on all threads of the pool that this runs in, in multiplications and additions a second: one slice of about a millisecond.
+/// What the instructions of an atom do in registers alone on all threads of the pool that this runs
+/// in, in multiplications and additions a second: one slice of about a millisecond.
 ///
-/// The clock of a processor changes with what it and its neighbours do, so that one slice says little: whoever wants the peak takes the most of many, between the runs that it is compared with.
+/// The clock of a processor changes with what it and its neighbours do, so that one slice says
+/// little: whoever wants the peak takes the most of many, between the runs that it is compared
+/// with.
 pub fn peak<S: Numbers>(atom: &tilewright::atoms::MmaAtom) -> f64 {
     let rates = rayon::broadcast(|_| {
         let (start, mut multiplications) = (Instant::now(), 0);
@@ -262,7 +259,8 @@ where
         limit / 1e9
     )?;
     if let Some(path) = &options.output {
-        npy::write(path, &c.view()).map_err(|error| about(path, &error))?;
+        npy::write(path, &c.view()).map_err(|error| Failure::of_npy(path, &error))?;
+        terminal.wrote(path)?;
     }
     Ok(())
 }
@@ -299,7 +297,7 @@ where
         let outcome = found.judge(&terms, factors, *old.get([i, j]).map_err(refused)?);
         if let Err(wrong) = tally.count(outcome) {
             progress.end();
-            return Err(Failure::Usage(format!("C({i},{j}) is {}, but {wrong}", found.number())));
+            return Err(Failure::Value(format!("C({i},{j}) is {}, but {wrong}", found.number())));
         }
         progress.step(1);
     }
@@ -314,6 +312,6 @@ where
 {
     S::Sum::factor(value).ok_or_else(|| {
         let (sums, range) = (S::Sum::NAME, S::Sum::RANGE);
-        Failure::Usage(format!("{option} {value}: sums are added up in {sums}, so it must be {range}"))
+        Failure::Usage(format!("{option} {value:?}: sums are added up in {sums}, so it must be {range}"))
     })
 }

@@ -1,8 +1,9 @@
 //! Values and failures as JSON objects.
 //!
-//! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`; a kind
-//! may get more fields, but a field keeps its meaning. Integers are written in full, up to 64 bits. A
-//! number that is known at launch, a coordinate step and an XOR step are strings, and `_` is `"_"`.
+//! Law: the objects are stable. Each value has `text`, which parses back to the value, and `kind`;
+//! a kind may get more fields, but a field keeps its meaning. Integers are written in full, up to
+//! 64 bits. A number that is known at launch, a coordinate step and an XOR step are strings, and
+//! `_` is `"_"`.
 
 use std::ops::Range;
 
@@ -109,7 +110,8 @@ pub fn mutual(mutual: &MutualRefinement) -> Json {
     json!({ "first": nested(mutual.first().fine()), "second": nested(mutual.second().fine()) })
 }
 
-/// The JSON object of a pullback or pushforward: both refined tuples, and the morphism between them.
+/// The JSON object of a pullback or pushforward: both refined tuples, and the morphism between
+/// them.
 pub fn square(square: &Square) -> Json {
     json!({
         "domain": nested(square.domain.fine()),

@@ -1,7 +1,7 @@
 //! Values that become known at launch, tried at numbers.
 //!
-//! A law of layouts with parameters is one for every admissible value of each. It is tested at some of them: the least ones, and others
-//! that differ in size and divisors.
+//! A law of layouts with parameters is one for every admissible value of each. It is tested at some
+//! of them: the least ones, and others that differ in size and divisors.
 
 use tilewright::Value;
 use tilewright::layout::symbolic::{Parameter, Values};

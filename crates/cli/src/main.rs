@@ -2,14 +2,16 @@
 //!
 //! Results go to standard output, messages to standard error; with `--json` both are objects on
 //! standard output. The exit status is 0 if all went well; 1 if the answer is no, an expression is
-//! refused, or a file or stream cannot be read or written; 2 if the command was not used as it should
-//! be; 3 if a check could be done in part only. A reader that closes the pipe ends the command quietly.
+//! refused, or a file or stream cannot be read or written; 2 if the command was not used as it
+//! should be; 3 if a check could be done in part only. A reader that closes the pipe ends the
+//! command quietly.
 
 mod analysis;
 mod args;
 mod atoms;
 mod bench;
 mod check;
+mod closed;
 mod derivation;
 mod draw;
 mod emit;

@@ -1,12 +1,14 @@
 //! Values of the language that are functions, as maps from indices to offsets or coordinates.
 //!
-//! Drawing and checking need no more of a layout than [`Map`], so whatever can be evaluated can be drawn and checked.
+//! Drawing and checking need no more of a layout than [`Map`], so whatever can be evaluated can be
+//! drawn and checked.
 
 pub use tilewright::draw::{Map, Target as Point};
 
 use tilewright::{Layout, Tree, Value};
 
-/// The function that a value is; `None` for numbers, tuples and the like, and for what is not known before launch.
+/// The function that a value is; `None` for numbers, tuples and the like, and for what is not known
+/// before launch.
 pub fn of(value: &Value) -> Option<Map> {
     match value {
         Value::Layout(layout) => Some(Map::from(layout)),

@@ -53,8 +53,9 @@ fn layout(source: &str) -> Result<Layout, Failure> {
     }
 }
 
-/// The pictures of an operation on morphisms, or by way of them, if it is one: squares and refinements have their own, and the others show the morphisms
-/// that go in and the one that comes out. What is applied first stands first.
+/// The pictures of an operation on morphisms, or by way of them, if it is one: squares and
+/// refinements have their own, and the others show the morphisms that go in and the one that comes
+/// out. What is applied first stands first.
 pub fn operation(
     function: &str,
     arguments: &[Value],

@@ -1,7 +1,7 @@
 //! What a command answers that cannot do what was asked, and where its pictures go.
 //!
-//! Law: a failure is told in one form as text and in one as JSON, whichever command it comes from, and
-//! its kind decides the exit status. A file is written whole or not at all.
+//! Law: a failure is told in one form as text and in one as JSON, whichever command it comes from,
+//! and its kind decides the exit status. A file is written whole or not at all.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use tilewright::Diagnostic;
 use tilewright::draw::{Figure, Format, Medium, Style, Theme};
 use tilewright::layout::Refusal;
-use tilewright::tensor::npy;
+use tilewright::tensor::npy::{self, NpyError};
 
 use crate::json::{self, Json};
 use crate::picture;
@@ -82,6 +82,14 @@ impl Failure {
     /// That the system refuses to read or write a file.
     pub fn file(path: &Path, error: impl Display) -> Failure {
         Failure::File(path.to_owned(), error.to_string())
+    }
+
+    /// What is wrong with a file of NumPy.
+    pub fn of_npy(path: &Path, error: &NpyError) -> Failure {
+        match error {
+            NpyError::Io(error) => Failure::file(path, error),
+            error => Failure::refused_about(path.display(), error),
+        }
     }
 
     /// The exit status: 1 is no, or an error; 2 is wrong usage; 3 is that only a part was checked.
@@ -241,6 +249,24 @@ impl Saving {
                 Ok(terminal.text(&text)?)
             }
         }
+    }
+}
+
+/// That a NumPy file can be put at a path: the name says so, and there is such a directory.
+pub fn check_npy(path: &Path) -> Result<(), Failure> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        // What is no file, such as a pipe, is written to as it is.
+        return Ok(());
+    }
+    if path.extension().is_none_or(|extension| extension != "npy") {
+        let shown = path.display();
+        return Err(Failure::Usage(format!("-o {shown}: what is written is a NumPy file; end the name with .npy")));
+    }
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() && !directory.is_dir() => {
+            Err(Failure::file(path, "there is no such directory"))
+        }
+        _ => Ok(()),
     }
 }
 

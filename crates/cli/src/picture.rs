@@ -1,6 +1,7 @@
 //! Pictures made of text, and words in colour.
 //!
-//! A picture's text alone says everything: colour repeats what the cells say. So it reads the same in a pipe.
+//! A picture's text alone says everything: colour repeats what the cells say. So it reads the same
+//! in a pipe.
 
 pub use tilewright::draw::Axis;
 pub use tilewright::draw::terminal::{Colours, Picture, Window};

@@ -71,7 +71,8 @@ pub fn plain(value: &Value) -> Option<Layout> {
     }
 }
 
-/// That the numbers of a value must be known first, and how they become so: `substitute((M,4):(4,1), M, 8)`.
+/// That the numbers of a value must be known first, and how they become so:
+/// `substitute((M,4):(4,1), M, 8)`.
 ///
 /// None where they are known.
 pub fn unknown(source: &str, value: &Value) -> Option<String> {

@@ -1,17 +1,17 @@
 //! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use half::f16;
 use tilewright::layout::{Composed, Xor};
-use tilewright::tensor::npy::NpyError;
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value};
 
-use crate::output::Failure;
+use crate::map;
+use crate::output::{self, Failure};
 use crate::reader::Reader;
 use crate::terminal::Terminal;
 
@@ -24,7 +24,8 @@ pub struct Options {
     /// The layout that the elements go to.
     #[arg(long, value_name = "LAYOUT", allow_hyphen_values = true)]
     to: String,
-    /// The layout of the elements in the file; else the shape of the array, in the order that the file has.
+    /// The layout of the elements in the file; else the shape of the array, in the order that the
+    /// file has.
     #[arg(long, value_name = "LAYOUT", allow_hyphen_values = true)]
     from: Option<String>,
     /// The `.npy` file that is written: the memory under the layout, from offset 0 on.
@@ -33,6 +34,9 @@ pub struct Options {
     /// The shape of the array that is written; else it has one axis.
     #[arg(long, value_name = "SHAPE", requires = "output")]
     shape: Option<String>,
+    /// Let the index of an element alone say where it goes, whatever the axes of the array are.
+    #[arg(long)]
+    by_index: bool,
     /// Print how the elements are moved.
     #[arg(long)]
     explain: bool,
@@ -49,14 +53,10 @@ enum Place {
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
-    if let Some(output) = &options.output
-        && output.extension().is_none_or(|extension| extension != "npy")
-        && !is_stream(output)
-    {
-        let shown = output.display();
-        return Err(Failure::Usage(format!("-o {shown}: what is written is a NumPy file; end the name with .npy")));
+    if let Some(file) = &options.output {
+        output::check_npy(file)?;
     }
-    let file = NpyFile::open(&options.input).map_err(|error| of_file(&options.input, &error))?;
+    let file = NpyFile::open(&options.input).map_err(|error| Failure::of_npy(&options.input, &error))?;
     let header = file.header();
     match (header.kind(), header.size()) {
         (Kind::Signed, 1) => relaid::<i8>(file, options, terminal),
@@ -77,19 +77,6 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// What is wrong with a file of NumPy.
-fn of_file(path: &Path, error: &NpyError) -> Failure {
-    match error {
-        NpyError::Io(error) => Failure::file(path, error),
-        error => Failure::refused_about(path.display(), error),
-    }
-}
-
-/// Whether there is something at a path that is written to as it is, such as a pipe.
-fn is_stream(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
-}
-
 fn relaid<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let order = match file.header().order() {
         Order::C => "C",
@@ -98,7 +85,7 @@ fn relaid<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Term
     let shape = file.header().shape().to_string();
     let to = place(&options.to, "--to")?;
     let from = options.from.as_ref().map(|from| place(from, "--from")).transpose()?;
-    let tensor: Tensor<T> = file.read().map_err(|error| of_file(&options.input, &error))?;
+    let tensor: Tensor<T> = file.read().map_err(|error| Failure::of_npy(&options.input, &error))?;
     let natural = tensor.layout().clone();
     let array = format!("the array, of shape {shape} in {order} order");
     match from.unwrap_or(Place::Layout(natural)) {
@@ -137,6 +124,14 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
         let (has, wanted) = (view.size(), to.size());
         return Err(Failure::Value(format!("--to {to} has {wanted} elements, but {array}, has {has} of them to move")));
     }
+    let sizes = |shape: Tree<i64>| shape.modes().map(|mode| map::size(&mode)).collect::<Vec<_>>();
+    let (axes, modes) = (sizes(view.shape()), sizes(to.shape()));
+    if axes != modes && !options.by_index {
+        return Err(Failure::Value(format!(
+            "--to {to} has modes of sizes {modes:?}, but {array}, is moved by axes of sizes {axes:?}; \
+             write --by-index if only the index of an element counts, first axis fastest"
+        )));
+    }
     let range = to.range().map_err(refused)?;
     if range.0 < 0 {
         return Err(Failure::Value(format!("--to {to} reaches offset {}, but a file begins at offset 0", range.0)));
@@ -165,7 +160,7 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
     let mut memory: Tensor<T> = Tensor::zeroed(rows).map_err(refused)?;
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
-    npy::write(output, &memory.view()).map_err(|error| of_file(output, &error))?;
+    npy::write(output, &memory.view()).map_err(|error| Failure::of_npy(output, &error))?;
     terminal.wrote(output)
 }
 

@@ -1,7 +1,8 @@
 //! `tilewright repl`: an expression at a time, with names that last.
 //!
-//! An expression that is not finished goes on in the next line. The history lives in the user's data directory if there is
-//! one; where it cannot be read or written the session goes on without it.
+//! An expression that is not finished goes on in the next line. The history lives in the user's
+//! data directory if there is one; where it cannot be read or written the session goes on without
+//! it.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -14,6 +15,7 @@ use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
+use tilewright::layout::interrupt;
 use tilewright::notation::{functions, is_incomplete};
 use tilewright::{Environment, Value, evaluate};
 
@@ -29,6 +31,7 @@ An expression prints its value; NAME = EXPRESSION keeps it.
   :help FUNCTION     one function         :names        the names in use
   :show EXPRESSION   draw a layout        :explain X    an error code or a derivation
   :quit              leave (also Ctrl-D)
+Ctrl-C stops a computation.
 ";
 
 /// What a line asks for.
@@ -83,6 +86,9 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
     let mut editor: Editor<Assistant, DefaultHistory> =
         Editor::new().map_err(|error| Failure::Usage(format!("the terminal cannot be used: {error}")))?;
     editor.set_helper(Some(Assistant::new(&session.environment)));
+    if let Err(error) = stop_on_interrupt() {
+        terminal.message(&format!("Ctrl-C ends the session: {error}\n"));
+    }
     let history = history_file();
     if let Some(path) = &history {
         // A first session has no history yet.
@@ -92,9 +98,12 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
         match editor.readline("> ") {
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
+                // A key that was pressed at the prompt is not for this line.
+                interrupt::clear();
                 if !session.answer(&line, terminal)? {
                     break;
                 }
+                interrupt::clear();
                 terminal.out.flush()?;
                 if let Some(assistant) = editor.helper_mut() {
                     *assistant = Assistant::new(&session.environment);
@@ -113,8 +122,20 @@ pub fn run(terminal: &mut Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lines from a file or a pipe: the same answers, without prompt and history. An error does not end the session, but is
-/// in its exit status.
+/// Lets ctrl-C end a search, whose line is then refused, and not the session. What does not end
+/// when it is pressed twice, for it is no search, ends the program.
+fn stop_on_interrupt() -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(|| {
+        if interrupt::is_requested() {
+            // As a shell has it for a program that ctrl-C ends.
+            std::process::exit(130);
+        }
+        interrupt::request();
+    })
+}
+
+/// Lines from a file or a pipe: the same answers, without prompt and history. An error does not end
+/// the session, but is in its exit status.
 fn piped(session: &mut Session, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut pending = String::new();
     for line in io::stdin().lines() {
@@ -170,12 +191,12 @@ impl Session {
     fn answered(&mut self, request: &Request<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
         match request {
             Request::Nothing | Request::Quit => Ok(()),
-            Request::Help("") => Ok(terminal.text(HELP)?),
+            Request::Help("") => Ok(terminal.prose(HELP)?),
             Request::Help(name) => match explain::describe(name, terminal.colour) {
-                Some(text) => Ok(terminal.text(&text)?),
+                Some(text) => Ok(terminal.prose(&text)?),
                 None => Err(Failure::Usage(explain::unknown(name))),
             },
-            Request::Functions => Ok(terminal.text(&explain::list(terminal.colour))?),
+            Request::Functions => Ok(terminal.prose(&explain::list(terminal.colour))?),
             Request::Names => {
                 let names: String = names(&self.environment).iter().map(|name| format!("{name}\n")).collect();
                 Ok(terminal.text(&names)?)

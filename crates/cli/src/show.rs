@@ -17,7 +17,8 @@ use crate::terminal::Terminal;
 /// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
 const MOST_SLABS: i64 = 8;
 
-/// How many cells are drawn at most where all are asked for: a picture is put together before it is written.
+/// How many cells are drawn at most where all are asked for: a picture is put together before it is
+/// written.
 const MOST_CELLS: i64 = 1 << 20;
 
 /// How many lines a table has at most where all are asked for.
@@ -36,6 +37,7 @@ pub fn run(expression: &str, table: bool, all: bool, terminal: &mut Terminal) ->
 fn object(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -> Result<(), Failure> {
     let mut object = json::value(value);
     if let Some(map) = map::of(value) {
+        check_size(&map, table, window)?;
         let mut picture = Vec::new();
         draw(&map, table, window, false, &mut picture)?;
         let picture = String::from_utf8_lossy(&picture).into_owned();
@@ -80,24 +82,37 @@ pub fn write_value(
             return Ok(terminal.text(&format!("{heading}\n{advice}"))?);
         }
     };
+    check_size(&map, table, window)?;
     terminal.text(&format!("{heading}\n\n"))?;
     draw(&map, table, window, colour, &mut terminal.out)?;
     let facts: String = facts(value, &map).iter().map(|line| format!("{line}\n")).collect();
     Ok(terminal.text(&format!("\n{facts}"))?)
 }
 
-/// A table of a map where it is asked for or has too many modes for grids, else grids.
-fn draw(map: &Map, table: bool, window: Window, colour: bool, out: &mut impl std::io::Write) -> Result<(), Failure> {
-    let table = table || map.shape().rank() > 4;
-    let (what, limit) = if table { ("the number of lines", MOST_LINES) } else { ("the number of cells", MOST_CELLS) };
-    if window == Window::ALL && map.size() > limit {
-        return Err(DrawError::TooLarge { what, value: map.size(), limit }.into());
-    }
-    if table { listing(map, window, out) } else { grids(map, window, colour, out) }.map_err(Failure::Io)
+/// Whether a map is shown as a table: if that is asked for, or it has too many modes for grids.
+fn is_table(map: &Map, asked: bool) -> bool {
+    asked || map.shape().rank() > 4
 }
 
-/// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits that it flips, and the cells
-/// what becomes of the latter.
+/// That a map is not too large to be shown whole.
+fn check_size(map: &Map, table: bool, window: Window) -> Result<(), DrawError> {
+    let (what, limit) = match is_table(map, table) {
+        true => ("the number of lines", MOST_LINES),
+        false => ("the number of cells", MOST_CELLS),
+    };
+    match window == Window::ALL && map.size() > limit {
+        true => Err(DrawError::TooLarge { what, value: map.size(), limit }),
+        false => Ok(()),
+    }
+}
+
+/// A table of a map where it is asked for or has too many modes for grids, else grids.
+fn draw(map: &Map, table: bool, window: Window, colour: bool, out: &mut impl std::io::Write) -> Result<(), Failure> {
+    if is_table(map, table) { listing(map, window, out) } else { grids(map, window, colour, out) }.map_err(Failure::Io)
+}
+
+/// What a swizzle does: rows are the values of the bits that it reads, columns those of the bits
+/// that it flips, and the cells what becomes of the latter.
 fn permutation(swizzle: Swizzle, colour: bool) -> String {
     let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
     if swizzle.is_identity() {
@@ -186,7 +201,8 @@ fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io:
     let width = |texts: &mut dyn Iterator<Item = String>, name: &str| {
         texts.map(|text| text.chars().count()).max().unwrap_or(0).max(name.len())
     };
-    // The last index has the longest text, and so has its coordinate, for no part of another is greater.
+    // The last index has the longest text, and so has its coordinate, for no part of another is
+    // greater.
     let a = width(&mut [(size - 1).to_string()].into_iter(), "index");
     let b = width(&mut [map.coordinate(size - 1).to_string()].into_iter(), "coordinate");
     let c = width(&mut shown().map(offset), "offset");
@@ -249,8 +265,8 @@ fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
     Some(yes.chain(no).collect::<Vec<_>>().join(", "))
 }
 
-/// The questions with the answer yes, those with the answer no, a witness, and the least form of the layout. Compact is the
-/// same as bijective.
+/// The questions with the answer yes, those with the answer no, a witness, and the least form of
+/// the layout. Compact is the same as bijective.
 fn predicates(layout: &Layout) -> Vec<String> {
     let asked = [
         ("injective", layout.is_injective().ok()),

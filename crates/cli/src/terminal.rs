@@ -8,25 +8,30 @@ use std::path::Path;
 
 use clap::ColorChoice;
 
+use crate::closed;
 use crate::json::Json;
-pub use crate::output::Failure;
+use crate::output::Failure;
 use crate::picture::Window;
 
 /// Standard output: text as it comes, or kept until an object is made of it.
 pub struct Results {
     stream: BufWriter<StdoutLock<'static>>,
     kept: Option<Vec<u8>>,
+    /// Whether there is anything that somebody should read.
+    written: bool,
 }
 
 impl Results {
     /// Where objects go, past the text that is kept.
     pub fn objects(&mut self) -> &mut impl Write {
+        self.written = true;
         &mut self.stream
     }
 }
 
 impl Write for Results {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.written |= !bytes.is_empty();
         match &mut self.kept {
             Some(kept) => kept.write(bytes),
             None => self.stream.write(bytes),
@@ -61,10 +66,11 @@ impl Terminal {
         let colour = !json && coloured(out.is_terminal());
         let message_colour = coloured(io::stderr().is_terminal());
         let stream = BufWriter::with_capacity(1 << 16, out);
-        Terminal { out: Results { stream, kept: json.then(Vec::new) }, json, colour, message_colour }
+        Terminal { out: Results { stream, kept: json.then(Vec::new), written: false }, json, colour, message_colour }
     }
 
-    /// The room for a picture: that of the terminal, or 100 characters by 24 rows of cells where there is none.
+    /// The room for a picture: that of the terminal, or 100 characters by 24 rows of cells where
+    /// there is none.
     pub fn window(&self) -> Window {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, height)) => {
@@ -79,9 +85,18 @@ impl Terminal {
         self.out.write_all(text.as_bytes())
     }
 
+    /// Writes sentences to standard output: on a terminal that is narrower, its lines are folded
+    /// between words.
+    pub fn prose(&mut self, text: &str) -> io::Result<()> {
+        match terminal_size::terminal_size_of(io::stdout()) {
+            Some((width, _)) if !self.json => self.text(&folded(text, usize::from(width.0))),
+            _ => self.text(text),
+        }
+    }
+
     /// Writes an object to standard output, on a line of its own.
     pub fn object(&mut self, object: &Json) -> io::Result<()> {
-        writeln!(self.out.stream, "{object}")
+        writeln!(self.out.objects(), "{object}")
     }
 
     /// Says that a file was written, where somebody counts on an object.
@@ -124,11 +139,83 @@ impl Terminal {
 
     pub fn finish(mut self) -> io::Result<()> {
         self.end_text()?;
-        self.out.flush()
+        self.out.flush()?;
+        match self.out.written && closed::standard_output() {
+            true => Err(io::Error::other("standard output is closed")),
+            false => Ok(()),
+        }
     }
+}
+
+/// Text whose lines have at most so many columns, broken between words where they have more.
+///
+/// What goes on stands below where the last column of a table begins, or the text of the line. A
+/// line of a picture stays as it is, and so does a word that is longer than a line. Colours take no
+/// room.
+fn folded(text: &str, columns: usize) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let drawn = line.contains(|c| matches!(c, '\u{2500}'..='\u{257f}' | '·' | '⋮'));
+        if drawn || width(line.trim_end()) <= columns {
+            folded.push_str(line);
+            continue;
+        }
+        let begin = line.len() - line.trim_start().len();
+        // The last gap between columns that leaves room for half of the line.
+        let gaps = line.match_indices("  ").map(|(at, _)| at + line[at..].len() - line[at..].trim_start().len());
+        let hang = gaps.map(|at| width(&line[..at])).filter(|at| *at <= columns / 2).max();
+        let hang = hang.unwrap_or_else(|| width(&line[..begin]).min(columns / 2));
+        let mut used = 0;
+        for word in line.trim_end().split_inclusive(' ') {
+            let room = width(word.trim_end());
+            if used + room > columns && used > hang && room > 0 {
+                folded.truncate(folded.trim_end_matches(' ').len());
+                folded.push('\n');
+                folded.push_str(&" ".repeat(hang));
+                used = hang;
+            }
+            folded.push_str(word);
+            used += width(word);
+        }
+        folded.push('\n');
+    }
+    folded
+}
+
+/// The characters of a text that take room.
+fn width(text: &str) -> usize {
+    let mut escape = false;
+    let room = |c: &char| {
+        let shown = !escape && *c != '\x1b';
+        escape = (escape || *c == '\x1b') && *c != 'm';
+        shown
+    };
+    text.chars().filter(room).count()
 }
 
 /// Whether an environment variable is set and not empty.
 fn set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Folded text has the same words, and no line is wider unless a word or a picture is.
+    #[test]
+    fn text_is_folded_between_words() {
+        let text =
+            "a line of some words, no more\n\n  name   what it means in words that go on\n│ a picture that is wide │\n";
+        for columns in 12..60 {
+            let folded = folded(text, columns);
+            assert!(folded.split_whitespace().eq(text.split_whitespace()), "{columns}: {folded}");
+            for line in folded.lines().filter(|line| !line.contains('│')) {
+                assert!(line.chars().count() <= columns, "{columns}: {line}");
+            }
+        }
+        assert_eq!(folded("  name   what it means\n", 20), "  name   what it\n         means\n");
+        assert_eq!(folded("\x1b[1mfour\x1b[0m five six\n", 9), "\x1b[1mfour\x1b[0m five\nsix\n");
+        assert_eq!(folded(text, 80), text);
+    }
 }

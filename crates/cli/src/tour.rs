@@ -1,8 +1,9 @@
-//! `tilewright tour`: one tiling problem from the matrix in memory to the product, printed and checked.
+//! `tilewright tour`: one tiling problem from the matrix in memory to the product, printed and
+//! checked.
 //!
-//! Law: nothing is asserted. Every layout shown is the value of the expression shown above it, every picture is drawn by
-//! evaluating that value, and every line `checked` is a loop over all the indices that it counts. A check that fails is
-//! shown, and the command ends with an error.
+//! Law: nothing is asserted. Every layout shown is the value of the expression shown above it,
+//! every picture is drawn by evaluating that value, and every line `checked` is a loop over all the
+//! indices that it counts. A check that fails is shown, and the command ends with an error.
 
 mod fragments;
 mod memory;
@@ -53,9 +54,12 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
     {
         return Err(Failure::Usage(format!("there is no step {step}; the steps are 1 to {}", STEPS.len())));
     }
-    let mut tour = Tour { environment: Environment::new(), text: String::new(), colour: terminal.colour, failed: 0 };
+    // A page of a hundred characters, or as many as there is room for.
+    let width = terminal.window().columns.clamp(40, 100) - 2;
+    let (environment, text) = (Environment::new(), String::new());
+    let mut tour = Tour { environment, text, width, colour: terminal.colour, failed: 0 };
     if only.is_none() {
-        terminal.out.write_all(wrapped(OPENING).as_bytes())?;
+        terminal.text(&wrapped(OPENING, width))?;
     }
     for (position, (title, step)) in STEPS.iter().enumerate() {
         let number = position + 1;
@@ -67,7 +71,7 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
         }
         // A step builds on the ones before it, so those run even when they are not shown.
         if only.is_none_or(|only| only == number) || tour.failed > 0 {
-            terminal.out.write_all(tour.text.as_bytes())?;
+            terminal.prose(&tour.text)?;
             terminal.out.flush()?;
         }
         if only == Some(number) || tour.failed > 0 {
@@ -82,12 +86,7 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
         let names: Vec<&str> = tour.environment.names().collect();
         let ending =
             format!("Each expression above can be typed at `tilewright repl`. The names: {}.", names.join(", "));
-        write!(
-            terminal.out,
-            "
-{}",
-            wrapped(&ending)
-        )?;
+        terminal.text(&format!("\n{}", wrapped(&ending, width)))?;
     }
     Ok(())
 }
@@ -96,13 +95,15 @@ pub fn run(only: Option<usize>, terminal: &mut Terminal) -> Result<(), Failure> 
 pub struct Tour {
     environment: Environment,
     text: String,
+    /// The characters of a line.
+    width: usize,
     colour: bool,
     failed: usize,
 }
 
 impl Tour {
     fn title(&mut self, number: usize, title: &str) {
-        let rule = "─".repeat(96usize.saturating_sub(title.chars().count() + 4));
+        let rule = "─".repeat(self.width.saturating_sub(title.chars().count() + 6));
         let line = painted(&format!("{number}  {title} {rule}"), Paint::Strong, self.colour);
         let _ = write!(self.text, "\n{line}\n\n");
     }
@@ -115,7 +116,7 @@ impl Tour {
 
     /// A paragraph, wrapped to the width of the tour, and an empty line.
     fn say(&mut self, paragraph: &str) {
-        self.text.push_str(&wrapped(paragraph));
+        self.text.push_str(&wrapped(paragraph, self.width));
         self.text.push('\n');
     }
 
@@ -180,14 +181,13 @@ impl Tour {
     }
 }
 
-/// The words of a paragraph in lines of at most 98 characters.
-fn wrapped(paragraph: &str) -> String {
-    const WIDTH: usize = 98;
+/// The words of a paragraph in lines of at most so many characters.
+fn wrapped(paragraph: &str, line: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
     for word in paragraph.split_whitespace() {
         let width = word.chars().count();
-        if used > 0 && used + 1 + width > WIDTH {
+        if used > 0 && used + 1 + width > line {
             text.push('\n');
             used = 0;
         }

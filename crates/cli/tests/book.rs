@@ -1,4 +1,6 @@
-//! The book holds together: a picture is what the command above it draws, every page is in the summary, every link leads somewhere.
+//! The book holds together: a picture is what the command above it draws, every page is in the
+//! summary, every link leads somewhere. The README shows pictures of the book, so they are drawn by
+//! these commands too.
 //!
 //! `TRYCMD=overwrite cargo test -p tilewright-cli --test book` draws the pictures anew.
 
@@ -25,7 +27,8 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// The commands of a page's `sh` blocks that write pictures: their arguments, and the names of the pictures.
+/// The commands of a page's `sh` blocks that write pictures: their arguments, and the names of the
+/// pictures.
 fn commands(page: &str) -> Vec<(Vec<String>, String)> {
     let mut commands = Vec::new();
     let mut block = None;
@@ -116,4 +119,23 @@ fn every_page_is_in_the_summary_and_every_link_leads_somewhere() {
             assert!(found, "{name} links to {link}");
         }
     }
+}
+
+#[test]
+fn the_readme_shows_a_picture_of_the_book_and_its_links_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pictures = 0;
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let page = fs::read_to_string(root.join(name)).unwrap();
+        for link in links(&page) {
+            let file = link.split('#').next().unwrap();
+            let found = link.starts_with("https://") || file.is_empty() || root.join(file).exists();
+            assert!(found, "{name} links to {link}");
+            if name == "README.md" && link.ends_with(".svg") {
+                assert!(link.starts_with("docs/book/src/pictures/"), "no command draws {link}");
+                pictures += 1;
+            }
+        }
+    }
+    assert!(pictures > 0, "the README shows no picture");
 }

@@ -72,3 +72,21 @@ fn an_explanation_is_one_page_of_formulas_and_pictures() {
         assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count(), "{expression}");
     }
 }
+
+/// Where the disk is full, what was there stays; here no file may grow beyond a kilobyte.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    for (command, name) in [("draw '(16,16):(16,1)'", "full.svg"), ("explain '(6,2):(8,2) o (4,3):(3,1)'", "full.html")]
+    {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, "what was there").unwrap();
+        let program = env!("CARGO_BIN_EXE_tilewright");
+        let script = format!("trap '' XFSZ; ulimit -f 1; exec '{program}' {command} -o '{}'", file.display());
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.starts_with(&format!("error: {}: File too large", file.display())), "{message}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "what was there");
+    }
+}

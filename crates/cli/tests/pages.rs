@@ -1,7 +1,8 @@
 //! The pages about error codes do what they say: every command in their `text` blocks is run.
 //!
-//! A command is followed by `#` and the code that it is refused with, or by what it is good for; then it succeeds, and `eval` prints just that. Without a `#`
-//! it is refused with the code of the page.
+//! A command is followed by `#` and the code that it is refused with, or by what it is good for;
+//! then it succeeds, and `eval` prints just that. Without a `#` it is refused with the code of the
+//! page.
 
 use std::collections::BTreeMap;
 use std::fs;

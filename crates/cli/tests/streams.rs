@@ -1,6 +1,7 @@
 //! What the command writes to which stream, and how it ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -164,7 +165,25 @@ fn a_batch_has_comments_and_may_share_names() {
     assert_eq!(text(&fed(&["eval", "--keep-names", "-"], lines).stdout), "(4,8):(8,1)\n32\n");
 }
 
-/// A full disk is a failure, and leaves what was there.
+/// Results that nobody can read are a failure; a file that is written instead is none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_output_is_said() {
+    let closed = |arguments: &str| {
+        let script = format!("exec '{}' {arguments} >&-", env!("CARGO_BIN_EXE_tilewright"));
+        Command::new("sh").args(["-c", &script]).output().unwrap()
+    };
+    let output = closed("eval 8:1");
+    assert_eq!(text(&output.stderr), "error: standard output is closed\n");
+    assert_eq!(output.status.code(), Some(1));
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("closed.svg");
+    let output = closed(&format!("draw 8:1 -o '{}'", file.display()));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    assert_eq!(run(&["eval", "8:1"]).status.code(), Some(0));
+    assert!(tilewright(&["eval", "8:1"]).stdout(Stdio::null()).status().unwrap().success());
+}
+
+/// A full disk is a failure.
 #[test]
 fn what_cannot_be_written_is_said() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -192,7 +211,6 @@ fn bad_input_is_an_error_and_nothing_worse() {
         "9223372036854775808",
         "f(",
         "nothing(4)",
-        "A",
         "size()",
         "(4,8)((1,2,3))",
         "4 4",

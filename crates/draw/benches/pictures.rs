@@ -1,4 +1,5 @@
-//! How long pictures take: a grid of 64 x 64 offsets, and 128 x 128 places of threads and values, as SVG.
+//! How long pictures take: a grid of 64 x 64 offsets, and 128 x 128 places of threads and values,
+//! as SVG.
 
 use tilewright_draw::{Map, Style, Theme, offsets, thread_value};
 use tilewright_layout::Layout;
@@ -15,7 +16,7 @@ fn map(text: &str) -> Map {
 #[divan::bench]
 fn svg_of_a_grid_of_64_by_64(bencher: divan::Bencher<'_, '_>) {
     let map = map("(64,64):(64,1)");
-    bencher.bench(|| offsets("rows", &map, Style::default()).map(|figure| figure.svg(Theme::Auto)));
+    bencher.bench(|| offsets("rows", &map, Style::default()).svg(Theme::Auto));
 }
 
 #[divan::bench]

@@ -27,7 +27,7 @@ fn drawn(what: &str, text: &str, tile: &str) -> Result<String, DrawError> {
         Err(_) => Map::from(&text.parse::<Composed>()?),
     };
     let figure = match what {
-        "grid" => offsets(text, &map, Style::default())?,
+        "grid" => offsets(text, &map, Style::default()),
         _ => thread_value(text, &map, &tile.parse()?, Style::default())?,
     };
     Ok(figure.svg(Theme::Auto))

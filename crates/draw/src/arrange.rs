@@ -1,13 +1,17 @@
 //! Figures on a page: from panels to a scene.
 //!
-//! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line between cells, a heavier one where a leaf of a
-//! mode starts again, the heaviest around all. Grids below one another that have as many columns have cells of one width, and those side by side that have as
-//! many rows have cells of one height, so that axes they share are aligned. A grid of more than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or columns, shows the first rows
-//! and columns and the last.
+//! Law: a cell is as wide as the widest text of its grid needs. Borders are nested: a thin line
+//! between cells, a heavier one where a leaf of a mode starts again, the heaviest around all. Grids
+//! below one another that have as many columns have cells of one width, and those side by side that
+//! have as many rows have cells of one height, so that axes they share are aligned. A grid of more
+//! than [`MAX_CELLS`] cells, or more than [`MAX_SIDE`] rows or [`MAX_COLUMNS`] columns, shows the
+//! first rows and columns and the last. A grid of few rows is broken into bands below one another
+//! instead, and figures side by side into lines of at most [`MAX_LINE`].
 
 mod cells;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cells::Cells;
 
@@ -19,10 +23,19 @@ use crate::theme::{self, Paint};
 
 /// How many cells of one grid are drawn on a page.
 pub const MAX_CELLS: i64 = 20_000;
-/// How many rows or columns of one grid are drawn on a page.
+/// How many rows of one grid, or columns of one with few rows, are drawn on a page.
 pub const MAX_SIDE: i64 = 256;
 /// How many rows or columns are drawn where not all are.
 const CUT_SIDE: usize = 64;
+/// How many columns of one grid stand side by side on a page.
+pub const MAX_COLUMNS: i64 = 128;
+/// How many columns a band has at most, and how many rows a grid that is broken into bands.
+const BAND: i64 = 32;
+const BAND_ROWS: i64 = 4;
+/// The width, in CSS pixels, beyond which figures that stand side by side are broken into lines.
+pub const MAX_LINE: f64 = 1600.0;
+/// The most lines of a heading.
+const HEADING_LINES: usize = 4;
 /// The longest side of an image.
 const IMAGE_SIDE: f64 = 512.0;
 /// The width to which captions are wrapped, at least.
@@ -36,9 +49,14 @@ pub(crate) fn fits(rows: i64, columns: i64) -> bool {
     rows.max(columns) <= MAX_SIDE && rows.saturating_mul(columns) <= MAX_CELLS
 }
 
-/// How many rows, or columns, of a grid are drawn on a page.
-fn limit(len: i64, rows: i64, columns: i64) -> usize {
-    if fits(rows, columns) { usize::try_from(len).unwrap_or(usize::MAX) } else { CUT_SIDE }
+/// How many rows and columns of a grid are drawn on a page.
+fn limits(rows: i64, columns: i64) -> [usize; 2] {
+    if !fits(rows, columns) {
+        return [CUT_SIDE; 2];
+    }
+    let wide = rows > BAND_ROWS && columns > MAX_COLUMNS;
+    let all = |len: i64| usize::try_from(len).unwrap_or(usize::MAX);
+    [all(rows), if wide { CUT_SIDE } else { all(columns) }]
 }
 
 impl Figure<'_> {
@@ -51,70 +69,118 @@ impl Figure<'_> {
             drawn.push(panels.collect());
         }
         align(&mut drawn);
-        let columns = drawn.iter().map(Vec::len).max().unwrap_or(0);
         let most = |parts: &mut dyn Iterator<Item = f64>| parts.fold(0.0, f64::max);
-        let column = |at: usize| drawn.iter().filter_map(move |row| row.get(at)?.as_ref());
-        let mut top = 0.0;
-        if !self.title.is_empty() {
-            scene.text(Point::new(0.0, theme::TITLE_TEXT / 2.0), &self.title, TextStyle::title());
-            top += theme::TITLE_TEXT + theme::SPACE * 0.75;
-        }
         let gap = theme::SPACE * 1.25;
-        let mut lefts = Vec::with_capacity(columns);
-        let mut right = 0.0;
-        for at in 0..columns {
-            let gutter = most(&mut column(at).map(|part| part.left));
-            let width = most(&mut drawn.iter().filter_map(|row| {
-                let part = row.get(at)?.as_ref()?;
-                // A first line may run on above a neighbour that has none.
-                let free = row.get(at + 1).and_then(Option::as_ref).is_some_and(Drawn::leaves_first_line);
-                Some(part.width.max(if free { part.rest } else { part.words }))
-            }));
-            lefts.push(right + gutter);
-            right += gutter + width + gap;
+        let lines = self.lines(&drawn, gap);
+        let width = lines.iter().map(|line| line.width).fold(0.0, f64::max);
+        let mut top = 0.0;
+        for line in wrapped(&self.title, theme::TITLE_TEXT, true, width.max(CAPTION_WIDTH) / theme::OTHER_FONTS) {
+            scene.text(Point::new(0.0, top + theme::TITLE_TEXT / 2.0), &line, TextStyle::title());
+            top += theme::TITLE_TEXT + theme::STEP;
         }
-        for row in &drawn {
-            let parts = || row.iter().flatten();
-            let above = most(&mut parts().map(|part| part.above));
-            let height = most(&mut parts().map(|part| part.height + part.below));
-            let mut before = f64::INFINITY;
-            for (part, left) in row.iter().zip(&lefts) {
-                if let Some(part) = part {
-                    let at = Point::new(*left, top + above);
-                    part.draw(&mut scene, at, above);
-                    if part.follows {
-                        part.arrow(&mut scene, at, gap, before.min(part.height));
-                    }
-                    before = part.height;
+        if !self.title.is_empty() {
+            top += theme::SPACE * 0.75 - theme::STEP;
+        }
+        for Line { columns, lefts, .. } in &lines {
+            for row in &drawn {
+                let row = row.get(columns.start..columns.end.min(row.len())).unwrap_or_default();
+                let parts = || row.iter().flatten();
+                if parts().next().is_none() && lines.len() > 1 {
+                    continue;
                 }
+                let above = most(&mut parts().map(|part| part.above));
+                let height = most(&mut parts().map(|part| part.height + part.below));
+                let mut before = f64::INFINITY;
+                for (part, left) in row.iter().zip(lefts) {
+                    if let Some(part) = part {
+                        let at = Point::new(*left, top + above);
+                        part.draw(&mut scene, at, above);
+                        if part.follows {
+                            part.arrow(&mut scene, at, gap, before.min(part.height));
+                        }
+                        before = part.height;
+                    }
+                }
+                top += above + height + theme::SPACE;
             }
-            top += above + height + theme::SPACE;
         }
         top -= theme::SPACE;
-        let width = (right - gap).max(scene.bounds().width);
+        let width = width.max(scene.bounds().width);
         if let Some(legend) = &self.legend {
             top = draw_legend(&mut scene, legend, top + theme::SPACE * 0.75, width.max(CAPTION_WIDTH));
         }
         if !self.caption.is_empty() {
             top += theme::SPACE * 0.75;
-            for line in wrapped(&self.caption, theme::TEXT, width.max(CAPTION_WIDTH) / theme::OTHER_FONTS) {
+            for line in wrapped(&self.caption, theme::TEXT, false, width.max(CAPTION_WIDTH) / theme::OTHER_FONTS) {
                 scene.text(Point::new(0.0, top + TEXT_LINE / 2.0), &line, TextStyle::caption());
                 top += TEXT_LINE;
             }
         }
         scene
     }
+
+    /// The columns of the table in lines: all in one, or broken where that would be wider than
+    /// [`MAX_LINE`] and the figure may be broken.
+    fn lines(&self, drawn: &[Vec<Option<Drawn<'_>>>], gap: f64) -> Vec<Line> {
+        let count = drawn.iter().map(Vec::len).max().unwrap_or(0);
+        let sizes: Vec<(f64, f64)> = (0..count).map(|column| sides(drawn, column)).collect();
+        let length = |columns: &Range<usize>| {
+            let sizes = sizes.get(columns.clone()).unwrap_or_default();
+            sizes.iter().map(|(gutter, width)| gutter + width + gap).sum::<f64>() - gap
+        };
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        let mut begin = 0;
+        let ends = self.breaks.iter().copied().filter(|column| (1..count).contains(column)).chain([count]);
+        for end in ends {
+            match parts.last_mut() {
+                Some(line) if length(&(line.start..end)) <= MAX_LINE => line.end = end,
+                _ => parts.push(begin..end),
+            }
+            begin = end;
+        }
+        let line = |columns: Range<usize>| {
+            let mut right = 0.0;
+            let place = |(gutter, width): &(f64, f64)| {
+                let left = right + gutter;
+                right = left + width + gap;
+                left
+            };
+            let lefts = sizes.get(columns.clone()).unwrap_or_default().iter().map(place).collect();
+            Line { width: length(&columns), lefts, columns }
+        };
+        parts.into_iter().map(line).collect()
+    }
 }
 
-/// Gives grids in a column of the table that have as many columns cells of one width, and those in a row that have as many rows cells of one height.
+/// Columns of the table of a figure that stand side by side.
+struct Line {
+    columns: Range<usize>,
+    /// Where the body of each begins.
+    lefts: Vec<f64>,
+    width: f64,
+}
+
+/// How wide the ticks to the left of a column of the table are, and how wide the rest of it.
+fn sides(drawn: &[Vec<Option<Drawn<'_>>>], column: usize) -> (f64, f64) {
+    let parts = || drawn.iter().filter_map(|row| Some((row, row.get(column)?.as_ref()?)));
+    let gutter = parts().map(|(_, part)| part.left).fold(0.0, f64::max);
+    let widths = parts().map(|(row, part)| {
+        // A first line may run on above a neighbour that has none.
+        let free = row.get(column + 1).and_then(Option::as_ref).is_some_and(Drawn::leaves_first_line);
+        part.width.max(if free { part.rest } else { part.words })
+    });
+    (gutter, widths.fold(0.0, f64::max))
+}
+
+/// Gives grids in a column of the table that have as many columns cells of one width, and those in
+/// a row that have as many rows cells of one height.
 fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
     let mut longest: HashMap<(bool, usize, i64), f64> = HashMap::new();
-    // What the sides of a panel are aligned with: columns with those of panels below, rows with those of panels beside.
+    // What the sides of a panel are aligned with: columns with those of panels below, rows with
+    // those of panels beside.
     let keys = |row: usize, column: usize, cells: &Cells| {
-        [
-            ((true, column, cells.columns.step().0), cells.columns.step().1),
-            ((false, row, cells.rows.step().0), cells.rows.step().1),
-        ]
+        let [columns, rows] = cells.steps();
+        [((true, column, columns.0), columns.1), ((false, row, rows.0), rows.1)]
     };
     for (row, parts) in drawn.iter().enumerate() {
         for (column, part) in parts.iter().enumerate() {
@@ -131,9 +197,8 @@ fn align(drawn: &mut [Vec<Option<Drawn<'_>>>]) {
             if let Some(Drawn { body: Shown::Cells(cells), width, height, .. }) = part {
                 let [across, down] =
                     keys(row, column, cells).map(|(key, step)| longest.get(&key).copied().unwrap_or(step));
-                cells.columns.stretch(across);
-                cells.rows.stretch(down);
-                (*width, *height) = (cells.columns.end(), cells.rows.end());
+                cells.stretch(across, down);
+                (*width, *height) = cells.size();
             }
         }
     }
@@ -197,8 +262,8 @@ impl<'a> Drawn<'a> {
         let (body, left, above, width, height) = match &panel.body {
             Body::Grid(grid) => {
                 let cells = Cells::of(grid, scene);
-                let sizes = (cells.gutter(), cells.header(), cells.columns.end(), cells.rows.end());
-                (Shown::Cells(Box::new(cells)), sizes.0, sizes.1, sizes.2, sizes.3)
+                let (left, above, (width, height)) = (cells.gutter(), cells.header(), cells.size());
+                (Shown::Cells(Box::new(cells)), left, above, width, height)
             }
             Body::Image { image, block } => {
                 let (columns, rows) = (image.width() as f64, image.height() as f64);
@@ -210,18 +275,18 @@ impl<'a> Drawn<'a> {
             Body::Scene(scene) => (Shown::Scene(scene), 0.0, 0.0, scene.bounds().width, scene.bounds().height),
         };
         let room = (left + width).max(CAPTION_WIDTH);
-        let heading: Vec<String> = panel.heading.lines().map(|line| fitted(line, theme::TEXT, true, room)).collect();
-        let note = wrapped(&panel.note, 10.5, room / theme::OTHER_FONTS);
-        let headed = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
+        let heading = headed(&panel.heading, room / theme::OTHER_FONTS);
+        let note = wrapped(&panel.note, 10.5, false, room / theme::OTHER_FONTS);
+        let named = if heading.is_empty() { 0.0 } else { heading.len() as f64 * TEXT_LINE + theme::STEP / 2.0 };
         // A diagram has no ticks that would keep the heading off.
-        let headed = if headed > 0.0 && matches!(body, Shown::Scene(_)) { headed + theme::STEP } else { headed };
+        let named = if named > 0.0 && matches!(body, Shown::Scene(_)) { named + theme::STEP } else { named };
         let noted = if panel.note.is_empty() { 0.0 } else { note.len() as f64 * TEXT_LINE + theme::STEP };
         let widest = note.iter().map(|line| text_width(line, 10.5, false)).fold(0.0, f64::max);
         // A heading stands above the body, a note below it.
-        let named = heading.iter().map(|line| text_width(line, theme::TEXT, true)).fold(0.0, f64::max);
-        let words = named.max(widest) * theme::OTHER_FONTS;
+        let longest = heading.iter().map(|line| text_width(line, theme::TEXT, true)).fold(0.0, f64::max);
+        let words = longest.max(widest) * theme::OTHER_FONTS;
         let later = heading.iter().skip(1).map(|line| text_width(line, theme::TEXT, true)).fold(widest, f64::max);
-        let (above, rest) = (above + headed, later * theme::OTHER_FONTS);
+        let (above, rest) = (above + named, later * theme::OTHER_FONTS);
         Drawn {
             heading,
             note,
@@ -243,7 +308,8 @@ impl<'a> Drawn<'a> {
         self.heading.first().is_some_and(String::is_empty)
     }
 
-    /// Draws it with the top left corner of its body at a place, and its heading, beside those of its neighbours, so far above.
+    /// Draws it with the top left corner of its body at a place, and its heading, beside those of
+    /// its neighbours, so far above.
     fn draw(&self, scene: &mut Scene, at: Point, above: f64) {
         for (line, text) in self.heading.iter().enumerate() {
             let style = if line == 0 && !self.minor { TextStyle::heading() } else { TextStyle::plain() };
@@ -288,7 +354,24 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// Ticks at the quarters of a side of an image: where, as a part of the side, and which cell begins there.
+/// The lines of a heading: one is broken where it is too long, of several each is shortened.
+fn headed(heading: &str, room: f64) -> Vec<String> {
+    if heading.lines().count() > 1 {
+        return heading.lines().map(|line| fitted(line, theme::TEXT, true, room)).collect();
+    }
+    if text_width(heading, theme::TEXT, true) <= room {
+        return heading.lines().map(str::to_owned).collect();
+    }
+    let mut lines = wrapped(heading, theme::TEXT, true, room);
+    if lines.len() > HEADING_LINES {
+        let rest = lines.split_off(HEADING_LINES - 1).concat();
+        lines.push(fitted(&rest, theme::TEXT, true, room));
+    }
+    lines
+}
+
+/// Ticks at the quarters of a side of an image: where, as a part of the side, and which cell begins
+/// there.
 fn image_ticks(pixels: usize, block: i64) -> impl Iterator<Item = (f64, String)> {
     (0..4).map(move |quarter| {
         let pixel = pixels * quarter / 4;

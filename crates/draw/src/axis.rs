@@ -1,7 +1,7 @@
 //! The sides of a grid.
 //!
-//! Law: a side has a position for every index of a mode, fastest leaf first. Each leaf has ticks of its own, and a line stands where a leaf starts
-//! again: the heavier, the more leaves do.
+//! Law: a side has a position for every index of a mode, fastest leaf first. Each leaf has ticks of
+//! its own, and a line stands where a leaf starts again: the heavier, the more leaves do.
 
 use tilewright_layout::Tree;
 
@@ -69,8 +69,8 @@ impl Axis {
         Axis { begin, ..self }
     }
 
-    /// The same side with another number of positions: its slowest leaf ends earlier or goes on, the faster ones repeat as before. Where it ends
-    /// within a faster leaf it has no hierarchy.
+    /// The same side with another number of positions: its slowest leaf ends earlier or goes on,
+    /// the faster ones repeat as before. Where it ends within a faster leaf it has no hierarchy.
     #[must_use]
     pub(crate) fn cut_to(self, len: i64) -> Axis {
         let run = self.run(self.levels().saturating_sub(1));
@@ -134,7 +134,8 @@ impl Axis {
     pub(crate) fn widest(&self, level: usize) -> Vec<i64> {
         let last = self.len() - 1;
         match self.names.len() {
-            // The slowest leaf ends at the last position, each other at its own last index; the first may be shifted.
+            // The slowest leaf ends at the last position, each other at its own last index; the
+            // first may be shifted.
             0 => vec![0, (self.run(level + 1) - 1).min(last), last],
             _ => (0..=last).collect(),
         }

@@ -1,8 +1,9 @@
 //! Colours: from lightness, chroma and hue to bytes.
 //!
-//! Law: [`oklch`] gives the colour of that lightness and hue with the greatest chroma up to the one asked for that the bytes can express.
-//! OKLCH (Ottosson, 2020) is even to the eye: colours of one lightness look equally bright whatever their hue, so a set of fills keeps one
-//! weight and one colour of text.
+//! Law: [`oklch`] gives the colour of that lightness and hue with the greatest chroma up to the one
+//! asked for that the bytes can express. OKLCH (Ottosson, 2020) is even to the eye: colours of one
+//! lightness look equally bright whatever their hue, so a set of fills keeps one weight and one
+//! colour of text.
 
 /// A colour: red, green and blue, each 0 to 255, in sRGB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,7 +75,8 @@ pub fn oklch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
     }
 }
 
-/// Red, green and blue in light, if bytes can express them: half a step beyond either end still rounds to the end.
+/// Red, green and blue in light, if bytes can express them: half a step beyond either end still
+/// rounds to the end.
 fn inside(lightness: f64, chroma: f64, (sine, cosine): (f64, f64)) -> Option<[f64; 3]> {
     /// The light of half a step below black and above white.
     const ENDS: std::ops::RangeInclusive<f64> = -0.5 / 255.0 / 12.92..=1.004_466_356;

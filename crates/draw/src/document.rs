@@ -9,7 +9,8 @@ pub struct Document {
     pub title: String,
     /// What can be seen in it, for those who cannot see it.
     pub description: String,
-    /// The texts of what is drawn, as comments in formats that have them: the picture can be made again from its file.
+    /// The texts of what is drawn, as comments in formats that have them: the picture can be made
+    /// again from its file.
     pub source: Vec<String>,
     /// Light, dark, or what the reader prefers.
     pub theme: Theme,

@@ -50,6 +50,25 @@ pub enum DrawError {
         /// The format.
         format: &'static str,
     },
+    /// An index past the end of what is drawn.
+    PastEnd {
+        /// The index.
+        index: i64,
+        /// How many there are.
+        extent: i64,
+    },
+    /// A scale that is no positive number.
+    Scale {
+        /// The scale, as text.
+        scale: String,
+    },
+    /// A width of rows of memory that is not drawn.
+    Row {
+        /// How many.
+        width: i64,
+        /// The most.
+        most: i64,
+    },
     /// Sizes that should agree and do not.
     Size {
         /// What has the first size.
@@ -73,7 +92,9 @@ impl DrawError {
             DrawError::TooLarge { .. } => "E0503",
             DrawError::Format { .. } => "E0504",
             DrawError::NotBuilt { .. } => "E0505",
-            DrawError::Size { .. } => "E0506",
+            DrawError::Size { .. } | DrawError::Row { .. } => "E0506",
+            DrawError::PastEnd { .. } => "E0507",
+            DrawError::Scale { .. } => "E0508",
         }
     }
 
@@ -87,6 +108,9 @@ impl DrawError {
             DrawError::Format { .. } => "end the name with .svg, .html, .png, .pdf, .tex or .txt".to_owned(),
             DrawError::NotBuilt { format } => format!("build with the feature `{format}`, or write .svg"),
             DrawError::Size { .. } => "give sizes that agree".to_owned(),
+            DrawError::Row { most, .. } => format!("give a width from 1 to {most}"),
+            DrawError::PastEnd { extent, .. } => format!("give an index from 0 to {}", extent.saturating_sub(1)),
+            DrawError::Scale { .. } => "give the pixels of a PNG to a CSS pixel, from 0.05 to 16".to_owned(),
         })
     }
 }
@@ -111,6 +135,13 @@ impl fmt::Display for DrawError {
             DrawError::Size { what, size, other, wanted } => {
                 write!(f, "{what} is {size}, but {other} is {wanted}")
             }
+            DrawError::Row { width, most } => {
+                write!(f, "memory is drawn in rows of 1 to {most} addresses, and the width asked for is {width}")
+            }
+            DrawError::PastEnd { index, extent } => {
+                write!(f, "a slice is at index {index} of a mode of {extent}, and only what is in the layout is drawn")
+            }
+            DrawError::Scale { scale } => write!(f, "a picture cannot be drawn at a scale of {scale}"),
         }
     }
 }

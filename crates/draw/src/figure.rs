@@ -1,8 +1,9 @@
 //! Figures: panels side by side and below one another, with a title, a caption and a legend.
 //!
-//! Law: panels stand in a table; the bodies of one row of it begin at one height and those of one column at one distance from the left, so that
-//! axes shared by neighbours are aligned. A figure is drawn on a page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show the same
-//! panels in the same order.
+//! Law: panels stand in a table; the bodies of one row of it begin at one height and those of one
+//! column at one distance from the left, so that axes shared by neighbours are aligned. A figure is
+//! drawn on a page through a [`Scene`] (`arrange.rs`) or in the terminal (`terminal.rs`); both show
+//! the same panels in the same order.
 
 use crate::axis::Axis;
 use crate::document::Document;
@@ -38,7 +39,8 @@ pub struct Panel<'a> {
     pub body: Body<'a>,
     /// Whether an arrow leads to it from the panel to its left.
     pub follows: bool,
-    /// Whether it is one more part of what a panel above it names, so that its heading is a lesser one.
+    /// Whether it is one more part of what a panel above it names, so that its heading is a lesser
+    /// one.
     pub minor: bool,
 }
 
@@ -102,6 +104,9 @@ pub struct Figure<'a> {
     pub table: Vec<Vec<Option<Panel<'a>>>>,
     /// What colours mean.
     pub legend: Option<Legend>,
+    /// The columns of the table before which a line of panels may be broken where the page is too
+    /// narrow for all.
+    pub breaks: Vec<usize>,
 }
 
 impl<'a> Figure<'a> {
@@ -149,9 +154,30 @@ impl<'a> Figure<'a> {
         self
     }
 
-    /// The panels of another figure to the right of these.
+    /// The panels of another figure to the right of these, or below them where the page is too
+    /// narrow for both.
+    ///
+    /// ```
+    /// use tilewright_draw::{Figure, Map, Style, offsets};
+    ///
+    /// let square = Map::from(&"(16,16):(16,1)".parse().unwrap());
+    /// let row = |count: usize| {
+    ///     (0..count).fold(Figure::default(), |all, _| all.beside(offsets("A", &square, Style::default())))
+    /// };
+    /// assert!(row(2).scene().bounds().width > 1.9 * row(1).scene().bounds().width);
+    /// assert!(row(10).scene().bounds().width < 2000.0);
+    /// ```
     #[must_use]
     pub fn beside(mut self, other: Figure<'a>) -> Figure<'a> {
+        let width = self.joined(other);
+        if width > 0 {
+            self.breaks.push(width);
+        }
+        self
+    }
+
+    /// Puts the panels of another figure to the right of these; returns in which column they begin.
+    fn joined(&mut self, other: Figure<'a>) -> usize {
         let width = self.table.iter().map(Vec::len).max().unwrap_or(0);
         let height = self.table.len().max(other.table.len());
         self.table.resize_with(height, Vec::new);
@@ -160,18 +186,20 @@ impl<'a> Figure<'a> {
             row.extend(more);
         }
         self.source.extend(other.source);
-        self.legend = self.legend.or(other.legend);
+        self.legend = self.legend.take().or(other.legend);
+        self.breaks.extend(other.breaks.iter().map(|column| column + width));
         for (mine, theirs) in [(&mut self.title, other.title), (&mut self.caption, other.caption)] {
             if mine.is_empty() {
                 *mine = theirs;
             }
         }
-        self
+        width
     }
 
-    /// The panels of what becomes of these: to the right, with an arrow, or below where both are wide.
+    /// The panels of what becomes of these: to the right, with an arrow, or below where both are
+    /// wide. A line is not broken at an arrow.
     #[must_use]
-    pub fn followed_by(self, mut next: Figure<'a>) -> Figure<'a> {
+    pub fn followed_by(mut self, mut next: Figure<'a>) -> Figure<'a> {
         const WIDE: i64 = 40;
         let sides = |figure: &Figure<'a>| {
             let sizes = figure.panels().map(|panel| match &panel.body {
@@ -188,7 +216,8 @@ impl<'a> Figure<'a> {
         if let Some(Some(panel)) = next.table.first_mut().and_then(|row| row.first_mut()) {
             panel.follows = true;
         }
-        self.beside(next)
+        self.joined(next);
+        self
     }
 
     /// The panels of another figure below these.
@@ -230,7 +259,8 @@ impl<'a> Figure<'a> {
         crate::tikz::tikz(&self.scene(), &self.document(theme))
     }
 
-    /// The figure as a PNG file, with `scale` pixels to a CSS pixel, or fewer if it would become very large.
+    /// The figure as a PNG file, with `scale` pixels to a CSS pixel, or fewer if it would become
+    /// very large.
     #[cfg(feature = "png")]
     pub fn png(&self, theme: Theme, scale: f64) -> Vec<u8> {
         crate::raster::png(&self.scene(), theme.mode(), scale)

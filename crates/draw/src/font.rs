@@ -1,7 +1,9 @@
 //! The fonts of PNG and PDF.
 //!
-//! Law: every character that [`crate::text_width`] can measure has a glyph; one that no font has is shown as the font's box. Figures have one
-//! width.
+//! Law: a character is drawn in the first font that has it: Inter for ASCII and the few signs
+//! beside it, DejaVu Sans for Latin, Greek and Cyrillic letters, arrows, mathematics and boxes. One
+//! that no font has is a box. A word is not mixed: if Inter lacks one of its letters, all of it is
+//! in DejaVu Sans. Figures have one width.
 
 use ttf_parser::{Face, GlyphId};
 
@@ -16,25 +18,29 @@ use {
 pub(crate) enum Weight {
     Regular,
     Strong,
-    Symbols,
+    /// The font of other letters and signs.
+    Other,
+    /// The same, heavier.
+    OtherStrong,
 }
 
 impl Weight {
-    pub(crate) const ALL: [Weight; 3] = [Weight::Regular, Weight::Strong, Weight::Symbols];
+    pub(crate) const ALL: [Weight; 4] = [Weight::Regular, Weight::Strong, Weight::Other, Weight::OtherStrong];
 
     /// The font file.
     pub(crate) fn bytes(self) -> &'static [u8] {
         match self {
             Weight::Regular => include_bytes!("fonts/Inter-Regular.ttf"),
             Weight::Strong => include_bytes!("fonts/Inter-SemiBold.ttf"),
-            Weight::Symbols => include_bytes!("fonts/DejaVuSans-Symbols.ttf"),
+            Weight::Other => dejavu::sans::regular(),
+            Weight::OtherStrong => dejavu::sans::bold(),
         }
     }
 }
 
 /// The fonts, read.
 pub(crate) struct Fonts {
-    faces: [Option<Face<'static>>; 3],
+    faces: [Option<Face<'static>>; 4],
 }
 
 /// A glyph in a line of text.
@@ -54,30 +60,43 @@ impl Fonts {
     }
 
     pub(crate) fn face(&self, weight: Weight) -> Option<&Face<'static>> {
-        let [regular, strong, symbols] = &self.faces;
+        let [regular, strong, other, other_strong] = &self.faces;
         match weight {
             Weight::Regular => regular.as_ref(),
             Weight::Strong => strong.as_ref(),
-            Weight::Symbols => symbols.as_ref(),
+            Weight::Other => other.as_ref(),
+            Weight::OtherStrong => other_strong.as_ref(),
         }
+    }
+
+    /// Whether a font has a character.
+    #[cfg(all(test, feature = "png"))]
+    pub(crate) fn has(&self, character: char) -> bool {
+        self.faces.iter().flatten().any(|face| face.glyph_index(character).is_some())
     }
 
     /// The glyphs of a line and its width, for a size of 1.
     pub(crate) fn line(&self, text: &str, strong: bool) -> (Vec<Glyph>, f64) {
-        let weight = if strong { Weight::Strong } else { Weight::Regular };
+        let (weight, other) =
+            if strong { (Weight::Strong, Weight::OtherStrong) } else { (Weight::Regular, Weight::Other) };
         let mut glyphs = Vec::with_capacity(text.len());
         let mut x = 0.0;
-        for character in text.chars() {
-            let find = |font: Weight| Some((font, self.face(font)?.glyph_index(character)?));
-            let (font, id) = find(weight).or_else(|| find(Weight::Symbols)).unwrap_or((weight, GlyphId(0)));
-            glyphs.push(Glyph {
-                font,
-                id,
-                #[cfg(feature = "pdf")]
-                character,
-                x,
-            });
-            x += self.advance(font, id);
+        for word in text.split_inclusive(char::is_whitespace) {
+            let find = |font: Weight, character: char| Some((font, self.face(font)?.glyph_index(character)?));
+            let lacking = word.chars().any(|letter| letter.is_alphabetic() && find(weight, letter).is_none());
+            let (first, second) = if lacking { (other, weight) } else { (weight, other) };
+            for character in word.chars() {
+                let found = find(first, character).or_else(|| find(second, character));
+                let (font, id) = found.unwrap_or((other, GlyphId(0)));
+                glyphs.push(Glyph {
+                    font,
+                    id,
+                    #[cfg(feature = "pdf")]
+                    character,
+                    x,
+                });
+                x += self.advance(font, id);
+            }
         }
         (glyphs, x)
     }

@@ -66,8 +66,18 @@ impl fmt::Display for Format {
 impl Figure<'_> {
     /// The figure as the bytes of a file; `scale` is the pixels of a PNG to a CSS pixel.
     ///
-    /// Errors: the format is left out of this build.
+    /// Errors: the format is left out of this build; the scale is not a number from 0.05 to 16.
+    ///
+    /// ```
+    /// use tilewright_draw::{Figure, Format, Theme};
+    ///
+    /// let refused = Figure::default().file(Format::Png, Theme::Light, 0.0);
+    /// assert_eq!(refused.unwrap_err().code(), "E0508");
+    /// ```
     pub fn file(&self, format: Format, theme: Theme, scale: f64) -> Result<Vec<u8>, DrawError> {
+        if !(0.05..=16.0).contains(&scale) {
+            return Err(DrawError::Scale { scale: scale.to_string() });
+        }
         Ok(match format {
             Format::Svg => self.svg(theme).into_bytes(),
             Format::Html => self.html(theme).into_bytes(),
@@ -82,7 +92,6 @@ impl Figure<'_> {
             Format::Pdf => self.pdf(theme),
             #[allow(unreachable_patterns)]
             other => {
-                let _ = scale;
                 return Err(DrawError::NotBuilt { format: if other == Format::Pdf { "pdf" } else { "png" } });
             }
         })

@@ -1,7 +1,7 @@
 //! Grids: cells in rows and columns, computed when they are drawn.
 //!
-//! Law: the cell in row `i` and column `j` is what the grid's function says of `(i, j)`, and only cells that are shown are computed. Rows go downward,
-//! columns to the right.
+//! Law: the cell in row `i` and column `j` is what the grid's function says of `(i, j)`, and only
+//! cells that are shown are computed. Rows go downward, columns to the right.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Cell {
     pub label: String,
     /// The second line.
     pub second: String,
-    /// What is told when it is pointed at.
+    /// The tooltip.
     pub title: String,
     /// The fill.
     pub fill: Paint,
@@ -28,7 +28,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Forgets everything but the room of its texts.
+    /// Empties the cell; the memory of its texts is kept.
     pub(crate) fn clear(&mut self) {
         self.label.clear();
         self.second.clear();

@@ -1,7 +1,8 @@
 //! A web page.
 //!
-//! Law: the page is the SVG picture and nothing from elsewhere. A click on something that belongs to a thread leaves only what belongs to it, and lists
-//! it below; another click, or Escape, brings the rest back; the arrow keys go from thread to thread.
+//! Law: the page is the SVG picture and nothing from elsewhere. A click on something that belongs
+//! to a thread leaves only what belongs to it, and lists it below; another click, or Escape, brings
+//! the rest back; the arrow keys go from thread to thread.
 
 use crate::document::Document;
 use crate::page::head;

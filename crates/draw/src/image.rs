@@ -1,7 +1,8 @@
 //! Pictures of pixels, and PNG files of them.
 //!
-//! A picture that would have too many cells becomes an image: one pixel a cell, or a block of cells. PNG is written here in full (signature,
-//! header, one deflated block of rows, end), so that SVG and HTML can carry an image without any feature of this crate.
+//! A picture that would have too many cells becomes an image: one pixel a cell, or a block of
+//! cells. PNG is written here in full (signature, header, one deflated block of rows, end), so that
+//! SVG and HTML can carry an image without any feature of this crate.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 
@@ -16,7 +17,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// The picture of this width with these pixels, row by row; a last row that is not full is filled up with [`Paint::Void`].
+    /// The picture of this width with these pixels, row by row; a last row that is not full is
+    /// filled up with [`Paint::Void`].
     pub fn new(width: usize, mut pixels: Vec<Paint>) -> Image {
         let width = width.max(1);
         pixels.resize(pixels.len().next_multiple_of(width).max(width), Paint::Void);
@@ -42,7 +44,7 @@ impl Image {
     /// Red, green and blue of each pixel, row by row.
     pub fn bytes(&self, mode: Mode) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.pixels.len() * 3);
-        // Neighbours are often alike, and a colour is dear to compute.
+        // Neighbours are often alike, and a colour takes long to compute.
         let mut last: Option<(Paint, Rgb)> = None;
         let mut known = std::collections::HashMap::new();
         for paint in &self.pixels {

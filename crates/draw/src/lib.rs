@@ -2,12 +2,15 @@
 //!
 //! A picture is made in three steps, each a value that can be looked at:
 //!
-//! 1. a **[`Figure`]** says what is shown: panels in a table, each a [`Grid`] of cells that are computed when they are drawn, an
-//!    [`Image`] of pixels, or a [`Scene`]; with a title, a caption and a legend;
-//! 2. a **[`Scene`]** says what is drawn and where: tiles with text, lines, paths and arrows, words, images, groups. Colours are roles
-//!    ([`Paint`]) that [`theme`] resolves, in a light and a dark form;
-//! 3. a **format** writes it: [`svg()`], [`html()`] (a click isolates a thread), [`tikz()`], and with the features `png` and `pdf` those too. The
-//!    [`terminal`] draws figures itself, in characters.
+//! 1. a **[`Figure`]** says what is shown: panels in a table, each a [`Grid`] of cells that are
+//!    computed when they are drawn, an [`Image`] of pixels, or a [`Scene`]; with a title, a caption
+//!    and a legend;
+//! 2. a **[`Scene`]** says what is drawn and where: tiles with text, lines, paths and arrows,
+//!    words, images, groups. Colours are roles ([`Paint`]) that [`theme`] resolves, in a light and
+//!    a dark form;
+//! 3. a **format** writes it: [`svg()`], [`html()`] (a click isolates a thread), [`tikz()`], and
+//!    with the features `png` and `pdf` those too. The [`terminal`] draws figures itself, in
+//!    characters.
 //!
 //! The kinds of pictures are functions from layouts to figures:
 //!
@@ -34,7 +37,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let layout: Layout = "((2,2),(2,4)):((1,4),(2,8))".parse()?;
-//! let figure = offsets("L", &Map::from(&layout), Style::default())?.titled("A nested layout");
+//! let figure = offsets("L", &Map::from(&layout), Style::default()).titled("A nested layout");
 //! let file = figure.svg(Theme::Auto);
 //! assert!(file.starts_with("<svg") && file.contains("prefers-color-scheme:dark"));
 //! # Ok(())
@@ -43,14 +46,17 @@
 //!
 //! A [`Page`] puts words, formulas and figures into one HTML file.
 //!
-//! A scene knows nothing of layouts, so diagrams of nodes, arrows and nesting trees ([`Scene::nesting`]) are drawn by the same formats:
-//! build a [`Scene`] and give it to [`Figure::of_scene`].
+//! A scene knows nothing of layouts, so diagrams of nodes, arrows and nesting trees
+//! ([`Scene::nesting`]) are drawn by the same formats: build a [`Scene`] and give it to
+//! [`Figure::of_scene`].
 //!
 //! # Promises
 //!
-//! Every cell is computed by evaluating the layout at the cell's own index. What is large becomes an image or is cut, and says so; there is
-//! always a picture, within stated limits ([`MAX_CELLS`], [`MAX_SIDE`], [`MAX_INDICES`]). Files hold everything they need: no font, script or
-//! style from elsewhere. Text is readable on every fill: its contrast is at least 4.5 to 1.
+//! Every cell is computed by evaluating the layout at the cell's own index. What is large becomes
+//! an image or is cut, and says so; there is always a picture, within stated limits ([`MAX_CELLS`],
+//! [`MAX_SIDE`], [`MAX_COLUMNS`], [`MAX_LINE`], [`MAX_INDICES`]). Files hold everything they need:
+//! no font, script or style from elsewhere. Text is readable on every fill: its contrast is at
+//! least 4.5 to 1.
 
 mod arrange;
 mod axis;
@@ -81,7 +87,7 @@ pub mod terminal;
 pub mod theme;
 mod tikz;
 
-pub use arrange::{MAX_CELLS, MAX_SIDE};
+pub use arrange::{MAX_CELLS, MAX_COLUMNS, MAX_LINE, MAX_SIDE};
 pub use axis::Axis;
 pub use colour::{Rgb, oklch};
 pub use document::Document;

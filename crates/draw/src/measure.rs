@@ -1,7 +1,8 @@
 //! How wide a text is.
 //!
-//! Widths are those of the embedded font ([`crate::theme`] names it first), so that what is measured here fits in every format; a reader's
-//! own font may differ a little, and cells leave room for that.
+//! Widths are those of the embedded font ([`crate::theme`] names it first), so that what is
+//! measured here fits in every format; a reader's own font may differ a little, and cells leave
+//! room for that.
 
 /// The advance of each printable ASCII character, in thousandths of the size.
 const ADVANCES: [u16; 95] = [
@@ -12,8 +13,24 @@ const ADVANCES: [u16; 95] = [
     333, 426, 662,
 ];
 
+/// The widest advances of the letters of Latin, Greek and Cyrillic from U+00A0 on, of sixteen
+/// characters each, in hundredths of the size.
+const LETTERS: [u8; 73] = [
+    100, 99, 104, 81, 100, 69, 80, 80, 93, 74, 94, 112, 78, 106, 84, 100, 104, 81, 149, 81, 104, 149, 81, 80, 84, 104,
+    82, 84, 100, 100, 88, 81, 116, 57, 50, 50, 63, 50, 0, 0, 0, 0, 0, 0, 0, 98, 97, 95, 89, 67, 84, 94, 105, 95, 110,
+    117, 127, 95, 106, 95, 130, 134, 92, 117, 122, 106, 117, 117, 81, 99, 123, 123, 122,
+];
+/// The same of signs from U+2010 on: punctuation, arrows, mathematics.
+const SIGNS: [u8; 47] = [
+    100, 92, 180, 100, 100, 0, 53, 53, 64, 145, 82, 105, 0, 0, 105, 116, 115, 122, 129, 84, 142, 160, 143, 125, 135,
+    84, 84, 84, 135, 84, 84, 88, 94, 124, 125, 84, 102, 105, 84, 84, 139, 88, 100, 100, 143, 100, 111,
+];
+
 /// What any other character is taken to need.
-const OTHER: u16 = 800;
+const OTHER: u64 = 1050;
+
+/// How much wider a text with other letters is than the same in the first font, at most.
+const WIDER: f64 = 1.3;
 
 /// How much wider the heavier weight is, at most.
 const STRONG: f64 = 1.05;
@@ -26,13 +43,28 @@ const STRONG: f64 = 1.05;
 /// assert!(text_width("128", 10.0, false) > text_width("12", 10.0, false));
 /// ```
 pub fn text_width(text: &str, size: f64, strong: bool) -> f64 {
-    let advance = |c: char| {
-        let place = usize::try_from(u32::from(c)).ok().and_then(|code| code.checked_sub(32));
-        u64::from(place.and_then(|place| ADVANCES.get(place)).copied().unwrap_or(OTHER))
-    };
     let thousandths: u64 = text.chars().map(advance).sum();
-    let width = thousandths as f64 * size / 1000.0;
+    // Words with other letters are drawn in a wider font.
+    let other = text.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
+    let width = thousandths as f64 * size / 1000.0 * if other { WIDER } else { 1.0 };
     if strong { width * STRONG } else { width }
+}
+
+/// The advance of a character, in thousandths of the size: its own, or the widest of its
+/// neighbours.
+fn advance(c: char) -> u64 {
+    let code = u32::from(c);
+    let ascii = usize::try_from(code).ok().and_then(|code| ADVANCES.get(code.checked_sub(32)?));
+    let among = |table: &[u8], first: u32| {
+        let row = usize::try_from(code.checked_sub(first)? / 16).ok()?;
+        table.get(row).map(|width| u64::from(*width) * 10)
+    };
+    match (c, ascii) {
+        (_, Some(width)) => u64::from(*width),
+        // Its row has the sign for ten thousandths, which is twice as wide.
+        ('…', None) => 920,
+        _ => among(&LETTERS, 0xa0).or_else(|| among(&SIGNS, 0x2010)).unwrap_or(OTHER),
+    }
 }
 
 /// The text, shortened with `…` to fit a width.
@@ -53,22 +85,52 @@ pub(crate) fn fitted(text: &str, size: f64, strong: bool, width: f64) -> String 
     short
 }
 
-/// The text in lines of at most a width, broken between words.
-pub(crate) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+/// The text in lines of at most a width, broken between words. A word that is longer than a line,
+/// as a layout may be, is broken too: after a comma, colon or parenthesis where it has one,
+/// otherwise anywhere.
+pub(crate) fn wrapped(text: &str, size: f64, strong: bool, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();
         for word in paragraph.split_whitespace() {
             let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
-            if text_width(&longer, size, false) > width && !line.is_empty() {
-                lines.push(std::mem::replace(&mut line, word.to_owned()));
-            } else {
+            if text_width(&longer, size, strong) <= width {
                 line = longer;
+                continue;
             }
+            if !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            let mut rest = word;
+            while let Some((head, tail)) = broken(rest, size, strong, width) {
+                lines.push(head.to_owned());
+                rest = tail;
+            }
+            rest.clone_into(&mut line);
         }
         lines.push(line);
     }
     lines
+}
+
+/// A word that is longer than a width, in what fits and the rest; none if it fits or cannot be
+/// shortened.
+fn broken(word: &str, size: f64, strong: bool, width: f64) -> Option<(&str, &str)> {
+    let (mut taken, mut fits, mut after_mark) = (0.0, 0, 0);
+    for (at, c) in word.char_indices() {
+        let end = at + c.len_utf8();
+        taken += text_width(word.get(at..end)?, size, strong);
+        // Every line takes at least one character.
+        if taken > width && at > 0 {
+            let cut = if after_mark > fits / 2 { after_mark } else { fits };
+            return Some((word.get(..cut)?, word.get(cut..)?));
+        }
+        fits = end;
+        if matches!(c, ',' | ':' | ')' | ';') {
+            after_mark = end;
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -104,8 +166,42 @@ mod tests {
             let short = fitted("((2,2),(2,4)):((1,4),(2,8))", 10.0, false, f64::from(width));
             assert!(width < 10 || text_width(&short, 10.0, false) <= f64::from(width), "{short}");
         }
-        let lines = wrapped("one two three four five six", 10.0, 50.0);
+        let lines = wrapped("one two three four five six", 10.0, false, 50.0);
         assert!(lines.len() > 1 && lines.iter().all(|line| text_width(line, 10.0, false) <= 50.0));
         assert_eq!(lines.join(" "), "one two three four five six");
+    }
+
+    #[test]
+    fn long_words_are_broken_and_nothing_is_lost() {
+        let word = "((2,2),(2,4)):((1,4),(2,8))";
+        for width in 1..300 {
+            let lines = wrapped(word, 10.0, true, f64::from(width));
+            assert_eq!(lines.concat(), word, "{width}");
+            let fits = |line: &String| line.chars().count() == 1 || text_width(line, 10.0, true) <= f64::from(width);
+            assert!(lines.iter().all(fits), "{width}: {lines:?}");
+        }
+        // A line begins where a mode or a stride does.
+        assert_eq!(wrapped(word, 10.0, false, 60.0), ["((2,2),(2,4)):", "((1,4),(2,8))"]);
+    }
+
+    #[cfg(feature = "png")]
+    #[test]
+    fn other_letters_are_no_wider_than_measured() {
+        let fonts = crate::font::Fonts::new();
+        let blocks = [0xa0..=0x52f, 0x2010..=0x22ff, 0x2500..=0x257f];
+        for code in blocks.into_iter().flatten() {
+            let Some(c) = char::from_u32(code).filter(|c| fonts.has(*c)) else { continue };
+            for strong in [false, true] {
+                let (_, drawn) = fonts.line(&c.to_string(), strong);
+                let measured = text_width(&c.to_string(), 1.0, strong);
+                assert!(drawn <= measured + 1e-9, "U+{code:04X} {c} {strong}: {drawn} > {measured}");
+            }
+        }
+        for text in ["Größe der Kachel 128", "κόσμος 4×8", "Привет, мир: 64 → 32", "x ∈ ℝ, ∑ ≤ ∫", "naïve WWW mmm"]
+        {
+            for strong in [false, true] {
+                assert!(fonts.line(text, strong).1 <= text_width(text, 1.0, strong), "{text} {strong}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Nesting trees: the profile of a tuple as lines that join its leaves.
 //!
-//! Law: every node of the profile that is a tuple becomes one bracket, which joins exactly its modes, in order; deeper tuples stand nearer to the
-//! leaves.
+//! Law: every node of the profile that is a tuple becomes one bracket, which joins exactly its
+//! modes, in order; deeper tuples stand nearer to the leaves.
 
 use tilewright_layout::Tree;
 
@@ -42,8 +42,9 @@ impl Side {
 }
 
 impl Scene {
-    /// Draws the nesting of `leaves`, a tree whose leaves are places, on one side of them: each tuple a bracket `step` further out than the
-    /// deepest of its modes. Returns the place of the root.
+    /// Draws the nesting of `leaves`, a tree whose leaves are places, on one side of them: each
+    /// tuple a bracket `step` further out than the deepest of its modes. Returns the place of the
+    /// root.
     ///
     /// ```
     /// use tilewright_draw::{Paint, Point, Scene, Side, Stroke};

@@ -1,7 +1,9 @@
 //! Web pages of words, formulas and pictures.
 //!
-//! Law: one file, nothing outside it, light or dark as the reader prefers. Words and formulas take their colours from the roles of the pictures ([`Paint`]),
-//! so that a page is of one piece. A part stands below the one before it; its formulas and its pictures stand side by side where there is room.
+//! Law: one file, nothing outside it, light or dark as the reader prefers. Words and formulas take
+//! their colours from the roles of the pictures ([`Paint`]), so that a page is of one piece. A part
+//! stands below the one before it; its formulas and its pictures stand side by side where there is
+//! room.
 
 use crate::document::Document;
 use crate::figure::Figure;
@@ -52,7 +54,7 @@ enum Words {
 /// let mut page = Page::new("Row after row", Theme::Auto);
 /// page.part("A matrix");
 /// page.formulas("A(i,j) = 8i + j");
-/// page.figure(&offsets("A", &Map::from(&rows), Style::default()).unwrap());
+/// page.figure(&offsets("A", &Map::from(&rows), Style::default()));
 /// let file = page.html();
 /// assert!(file.contains("8i + j") && file.contains("<svg"));
 /// ```

@@ -1,13 +1,15 @@
 //! PDF.
 //!
-//! Law: one page, just as large as the picture; text is text in the embedded fonts, can be searched and copied, and looks the same everywhere. A
-//! CSS pixel is three quarters of a point; a picture beyond the largest page is made smaller.
+//! Law: one page, just as large as the picture; text is text in the embedded fonts, can be searched
+//! and copied, and looks the same everywhere. A CSS pixel is three quarters of a point; a picture
+//! beyond the largest page is made smaller. The file holds those glyphs of a font that it shows.
 
 use std::collections::BTreeMap;
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
+use subsetter::{GlyphRemapper, subset};
 use ttf_parser::{Face, GlyphId};
 
 use crate::colour::Rgb;
@@ -36,7 +38,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     let mut writer = Writer {
         content: Content::new(),
         fonts: Fonts::new(),
-        glyphs: BTreeMap::new(),
+        shown: BTreeMap::new(),
         frame,
         scale,
         mode: document.theme.mode(),
@@ -46,7 +48,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     writer.fill_with(Paint::Paper.rgb(writer.mode));
     writer.content.fill_nonzero();
     writer.scene(scene);
-    let Writer { content, fonts, glyphs, mode, .. } = writer;
+    let Writer { content, fonts, shown, mode, .. } = writer;
 
     let mut ids = Ids(0);
     let (catalog, pages, page, stream, info) = (ids.next(), ids.next(), ids.next(), ids.next(), ids.next());
@@ -54,12 +56,7 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
     pdf.catalog(catalog).pages(pages).lang(TextStr("en"));
     pdf.pages(pages).kids([page]).count(1);
     pdf.document_info(info).title(TextStr(&document.title)).subject(TextStr(&document.source.join("; ")));
-    let used: Vec<(Weight, Ref)> = glyphs.keys().map(|(font, _)| *font).fold(Vec::new(), |mut used, font| {
-        if used.last().is_none_or(|(last, _)| *last != font) {
-            used.push((font, ids.next()));
-        }
-        used
-    });
+    let used: Vec<(Weight, Ref)> = shown.keys().map(|font| (*font, ids.next())).collect();
     let images: Vec<Ref> = scene.images().iter().map(|_| ids.next()).collect();
     let mut written = pdf.page(page);
     let size = Rect::new(0.0, 0.0, (frame.width * scale) as f32, (frame.height * scale) as f32);
@@ -87,14 +84,20 @@ pub fn pdf(scene: &Scene, document: &Document) -> Vec<u8> {
         object.width(side(image.width())).height(side(image.height()));
         object.bits_per_component(8).color_space().device_rgb();
     }
-    for (font, id) in used {
-        if let Some(face) = fonts.face(font) {
-            let own: Vec<(GlyphId, char)> =
-                glyphs.iter().filter(|((of, _), _)| *of == font).map(|((_, glyph), c)| (GlyphId(*glyph), *c)).collect();
-            embed(&mut pdf, &mut ids, id, font, face, &fonts, &own);
+    for ((font, shown), (_, id)) in shown.iter().zip(used) {
+        if let Some(face) = fonts.face(*font) {
+            embed(&mut pdf, &mut ids, id, *font, face, &fonts, shown);
         }
     }
     pdf.finish()
+}
+
+/// The glyphs of a font that are shown: their numbers in the file, and for each of these the glyph
+/// and its character.
+#[derive(Default)]
+struct Shown {
+    numbers: GlyphRemapper,
+    glyphs: BTreeMap<u16, (GlyphId, char)>,
 }
 
 /// Numbers for the objects of the file.
@@ -111,25 +114,19 @@ fn name_of(font: Weight) -> Name<'static> {
     Name(match font {
         Weight::Regular => b"F0",
         Weight::Strong => b"F1",
-        Weight::Symbols => b"F2",
+        Weight::Other => b"F2",
+        Weight::OtherStrong => b"F3",
     })
 }
 
 /// Writes a font with the widths and characters of the glyphs in use.
-fn embed(
-    pdf: &mut Pdf,
-    ids: &mut Ids,
-    id: Ref,
-    font: Weight,
-    face: &Face<'static>,
-    fonts: &Fonts,
-    glyphs: &[(GlyphId, char)],
-) {
+fn embed(pdf: &mut Pdf, ids: &mut Ids, id: Ref, font: Weight, face: &Face<'static>, fonts: &Fonts, shown: &Shown) {
     let (descendant, descriptor, characters, file) = (ids.next(), ids.next(), ids.next(), ids.next());
     let base = Name(match font {
         Weight::Regular => b"TWAAAA+Inter-Regular",
         Weight::Strong => b"TWAAAB+Inter-SemiBold",
-        Weight::Symbols => b"TWAAAC+DejaVuSans",
+        Weight::Other => b"TWAAAC+DejaVuSans",
+        Weight::OtherStrong => b"TWAAAD+DejaVuSans-Bold",
     });
     let system = SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
     pdf.type0_font(id)
@@ -141,8 +138,8 @@ fn embed(
     cid.subtype(CidFontType::Type2).base_font(base).system_info(system).font_descriptor(descriptor);
     cid.default_width(0.0).cid_to_gid_map_predefined(Name(b"Identity"));
     let mut widths = cid.widths();
-    for (glyph, _) in glyphs {
-        widths.consecutive(glyph.0, [(fonts.advance(font, *glyph) * 1000.0) as f32]);
+    for (number, (glyph, _)) in &shown.glyphs {
+        widths.consecutive(*number, [(fonts.advance(font, *glyph) * 1000.0) as f32]);
     }
     widths.finish();
     cid.finish();
@@ -159,20 +156,22 @@ fn embed(
         Name(b"Characters"),
         SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"UCS"), supplement: 0 },
     );
-    for (glyph, character) in glyphs {
-        map.pair(glyph.0, *character);
+    for (number, (_, character)) in &shown.glyphs {
+        map.pair(*number, *character);
     }
     pdf.cmap(characters, &map.finish());
-    let body = compress_to_vec_zlib(font.bytes(), 6);
-    let length = i32::try_from(font.bytes().len()).unwrap_or(i32::MAX);
+    // The fonts are known and can be cut; a test shows it.
+    let cut = subset(font.bytes(), 0, &shown.numbers).unwrap_or_default();
+    let body = compress_to_vec_zlib(&cut, 6);
+    let length = i32::try_from(cut.len()).unwrap_or(i32::MAX);
     pdf.stream(file, &body).filter(Filter::FlateDecode).pair(Name(b"Length1"), length);
 }
 
 struct Writer {
     content: Content,
     fonts: Fonts,
-    /// The glyphs in use and their characters.
-    glyphs: BTreeMap<(Weight, u16), char>,
+    /// The glyphs in use, font by font.
+    shown: BTreeMap<Weight, Shown>,
     frame: Frame,
     scale: f64,
     mode: Mode,
@@ -278,9 +277,11 @@ impl Writer {
         for run in glyphs.chunk_by(|a, b| a.font == b.font) {
             let Some(first) = run.first() else { continue };
             let mut codes = Vec::with_capacity(2 * run.len());
+            let shown = self.shown.entry(first.font).or_default();
             for glyph in run {
-                codes.extend(glyph.id.0.to_be_bytes());
-                self.glyphs.entry((glyph.font, glyph.id.0)).or_insert(glyph.character);
+                let number = shown.numbers.remap(glyph.id.0);
+                codes.extend(number.to_be_bytes());
+                shown.glyphs.entry(number).or_insert((glyph.id, glyph.character));
             }
             let x = self.x(left + first.x * size);
             self.content.begin_text().set_font(name_of(first.font), (size * self.scale) as f32);

@@ -1,6 +1,7 @@
 //! The kinds of pictures: what each shows of which layouts.
 //!
-//! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn from what a layout is expected to be.
+//! Law: every cell is computed by evaluating the layout at the cell's own index. Nothing is drawn
+//! from what a layout is expected to be.
 
 mod bits;
 mod composition;

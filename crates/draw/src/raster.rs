@@ -1,7 +1,8 @@
 //! PNG.
 //!
-//! Law: the pixels are those of the scene at a scale, drawn with smooth edges and the embedded fonts, on the ground of the theme. A picture of more
-//! than [`MAX_PIXELS`] pixels is made smaller: there is always a file.
+//! Law: the pixels are those of the scene at a scale, drawn with smooth edges and the embedded
+//! fonts, on the ground of the theme. A picture of more than [`MAX_PIXELS`] pixels is made smaller:
+//! there is always a file.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,8 @@ pub const MAX_PIXELS: f64 = 33_554_432.0;
 /// The longest side of a file.
 const MAX_SIDE: f64 = 16_000.0;
 
-/// The PNG file of a scene, with `scale` pixels to a CSS pixel, or fewer if it would become very large.
+/// The PNG file of a scene, with `scale` pixels to a CSS pixel, or fewer if it would become very
+/// large.
 ///
 /// ```
 /// use tilewright_draw::{Mode, Point, Scene, TextStyle, png};

@@ -1,8 +1,9 @@
 //! A scene: what is drawn and where, before it is a file.
 //!
-//! Law: a scene is a list of items, drawn in order, the later on top. Lengths are CSS pixels, x to the right and y downward, colours are
-//! roles ([`Paint`]), the y of a text is the middle of its capitals. Every format draws every item, so a picture looks the same in each. All
-//! text lives in one string and items point into it: a grid of thousands of cells is a handful of allocations.
+//! Law: a scene is a list of items, drawn in order, the later on top. Lengths are CSS pixels, x to
+//! the right and y downward, colours are roles ([`Paint`]), the y of a text is the middle of its
+//! capitals. Every format draws every item, so a picture looks the same in each. All text lives in
+//! one string and items point into it: a grid of thousands of cells is a handful of allocations.
 //!
 //! The scene knows nothing of layouts: diagrams of nodes, arrows and nesting trees are scenes too.
 //!
@@ -73,7 +74,7 @@ pub enum Item {
     },
     /// The items up to the matching [`Item::Close`] belong together.
     Open {
-        /// What is told when one of them is pointed at.
+        /// The tooltip of all of them.
         title: Span,
         /// What they belong to.
         link: Option<u32>,
@@ -82,7 +83,8 @@ pub enum Item {
     Close,
 }
 
-/// What is drawn and where: items in order, the later on top. Lengths are CSS pixels, y downward; colours are roles.
+/// What is drawn and where: items in order, the later on top. Lengths are CSS pixels, y downward;
+/// colours are roles.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
     text: String,
@@ -123,7 +125,8 @@ impl Scene {
         &self.images
     }
 
-    /// The least rectangle that holds everything, borders and the widths of texts included; at the origin and empty for an empty scene.
+    /// The least rectangle that holds everything, borders and the widths of texts included; at the
+    /// origin and empty for an empty scene.
     pub fn bounds(&self) -> Frame {
         self.bounds.unwrap_or_default()
     }
@@ -149,7 +152,7 @@ impl Scene {
         self.bounds = Some(self.bounds.map_or(frame, |bounds| bounds.with(frame)));
     }
 
-    /// Adds a tile with its two lines of text and what is told when it is pointed at; each may be empty.
+    /// Adds a tile with its two lines of text and its tooltip; each may be empty.
     pub fn tile(&mut self, tile: Tile, label: &str, second: &str, title: &str) {
         let (label, second, title) = (self.span(label), self.span(second), self.span(title));
         let edge = tile.border.map_or(0.0, |border| border.width / 2.0);
@@ -158,7 +161,8 @@ impl Scene {
         self.items.push(Item::Tile(Tile { label, second, title, ..tile }));
     }
 
-    /// Keeps the texts of a tile that is added later: its label, its second line and what is told of it. They lie end to end; returns where each ends.
+    /// Keeps the texts of a tile that is added later: its label, its second line and its
+    /// tooltip. They lie end to end; returns where each ends.
     pub(crate) fn texts(&mut self, texts: [&str; 3]) -> [u32; 3] {
         texts.map(|text| {
             // A scene that can hold no more text goes on without it.
@@ -179,7 +183,8 @@ impl Scene {
         self.text.reserve(48 * tiles);
     }
 
-    /// Adds the tiles of a grid that covers `frame`, with where their texts end, of which the first begins at `begin`.
+    /// Adds the tiles of a grid that covers `frame`, with where their texts end, of which the first
+    /// begins at `begin`.
     pub(crate) fn grid(
         &mut self,
         frame: Frame,
@@ -244,7 +249,7 @@ impl Scene {
         self.images.push(image);
     }
 
-    /// Adds what `draw` adds as one group, with what is told when it is pointed at and what it belongs to.
+    /// Adds what `draw` adds as one group, with its tooltip and what it belongs to.
     pub fn group(&mut self, title: &str, link: Option<u32>, draw: impl FnOnce(&mut Scene)) {
         let title = self.span(title);
         self.items.push(Item::Open { title, link });

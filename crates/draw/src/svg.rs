@@ -1,7 +1,8 @@
 //! SVG.
 //!
-//! Law: one file, nothing outside it. Colours are CSS custom properties by role, so that a page can set them; they are declared light, and dark where
-//! the reader prefers that. Each rule names the light colour first, for programs that know no custom properties. Text is text, the picture has a
+//! Law: one file, nothing outside it. Colours are CSS custom properties by role, so that a page can
+//! set them; they are declared light, and dark where the reader prefers that. Each rule names the
+//! light colour first, for programs that know no custom properties. Text is text, the picture has a
 //! title and a description, and what belongs to a thread has `data-t`.
 
 mod escape;
@@ -259,7 +260,8 @@ impl Writer<'_> {
     }
 }
 
-/// The baseline of a text whose capitals have their middle at `at`; capitals are 0.728 of the size high.
+/// The baseline of a text whose capitals have their middle at `at`; capitals are 0.728 of the size
+/// high.
 pub(crate) fn baseline(at: Point, size: f64) -> f64 {
     at.y + 0.364 * size
 }

@@ -1,8 +1,9 @@
 //! Text: pictures in the terminal.
 //!
-//! Law: the text alone says everything; colour repeats what the cells say, so a picture reads the same in a pipe. Rows are mode 0, downward;
-//! columns are mode 1, rightward; ticks stand outside. What does not fit the window is left out in the middle, and dots say so. No line is wider
-//! than the window, unless the window holds fewer than three columns of cells.
+//! Law: the text alone says everything; colour repeats what the cells say, so a picture reads the
+//! same in a pipe. Rows are mode 0, downward; columns are mode 1, rightward; ticks stand outside.
+//! What does not fit the window is left out in the middle, and dots say so. No line is wider than
+//! the window, unless the window holds fewer than three columns of cells.
 
 mod canvas;
 mod grid;
@@ -184,7 +185,8 @@ fn shade(paint: Paint) -> char {
 }
 
 impl Figure<'_> {
-    /// The figure as a picture in the terminal: panels side by side where the window is wide enough, else below one another.
+    /// The figure as a picture in the terminal: panels side by side where the window is wide
+    /// enough, else below one another.
     ///
     /// ```
     /// use tilewright_draw::terminal::{Colours, Window};
@@ -193,7 +195,7 @@ impl Figure<'_> {
     ///
     /// let layout: Layout = "(2,3):(3,1)".parse().unwrap();
     /// let style = Style { medium: Medium::Terminal, ..Style::default() };
-    /// let figure = offsets("rows", &Map::from(&layout), style).unwrap();
+    /// let figure = offsets("rows", &Map::from(&layout), style);
     /// let text = figure.picture(Window::ALL, Colours::None).text(0, Colours::None, Mode::Light);
     /// assert!(text.starts_with("rows\n    0 1 2\n  ┌───────┐\n0 │ 0 1 2 │\n"));
     /// ```

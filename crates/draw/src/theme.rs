@@ -1,7 +1,9 @@
-//! The look of every picture: its colours by role, in a light and a dark form, its sizes and its type.
+//! The look of every picture: its colours by role, in a light and a dark form, its sizes and its
+//! type.
 //!
-//! Law: a picture says *what* something is ([`Paint`]), never which colour it has; colours are chosen here and nowhere else. Text on a fill
-//! is black or white, whichever stands out more, so it can always be read.
+//! Law: a picture says *what* something is ([`Paint`]), never which colour it has; colours are
+//! chosen here and nowhere else. Text on a fill is black or white, whichever stands out more, so it
+//! can always be read.
 
 use crate::colour::{Rgb, contrast_of, oklch};
 
@@ -34,7 +36,8 @@ pub const BORDER: f64 = 1.25;
 /// The outline of what is pointed out.
 pub const OUTLINE: f64 = 2.25;
 
-/// How much wider than measured a text may be where the reader's system has none of the better fonts.
+/// How much wider than measured a text may be where the reader's system has none of the better
+/// fonts.
 pub const OTHER_FONTS: f64 = 1.12;
 
 /// The fonts of SVG and HTML, best first.
@@ -54,7 +57,8 @@ pub enum Mode {
 /// Which forms a document has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Theme {
-    /// The form that the reader's system prefers, where the format can ask (SVG and HTML); else light.
+    /// The form that the reader's system prefers, where the format can ask (SVG and HTML); else
+    /// light.
     #[default]
     Auto,
     /// Light only.
@@ -76,7 +80,8 @@ impl Theme {
 /// How threads (or tiles, or banks) are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Palette {
-    /// Four tones of each hue, and hues far apart: groups of four threads belong together, and no two threads of a warp look alike.
+    /// Four tones of each hue, and hues far apart: groups of four threads belong together, and no
+    /// two threads of a warp look alike.
     #[default]
     Distinct,
     /// Hues in order.

@@ -1,8 +1,11 @@
 //! TikZ.
 //!
-//! Law: the text is a whole document that pdfLaTeX compiles with `tikz` alone. A cell has no node and no colour of its own: neighbouring cells do
-//! not overlap, so those of one fill become one path, and their texts, colour by colour, one box of kerned pieces. So memory grows by some dozen words
-//! a cell, and tens of thousands of cells stay within the capacity of a standard TeX. An image, which TikZ cannot hold, becomes runs of coloured rectangles, of at most 96 rows and columns.
+//! Law: the text is a whole document that pdfLaTeX compiles with `tikz` alone. A cell has no node
+//! and no colour of its own: neighbouring cells do not overlap, so those of one fill become one
+//! path, and their texts, colour by colour, one box of kerned pieces. So memory grows by some dozen
+//! words a cell, and tens of thousands of cells stay within the capacity of a standard TeX. An
+//! image, which TikZ cannot hold, becomes runs of coloured rectangles, of at most 96 rows and
+//! columns.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,7 +25,8 @@ const SEAM: f64 = 0.4;
 /// The most pieces of text; beyond it, cells keep their first line, or none.
 const MAX_TEXTS: usize = 33_000;
 
-/// Rectangles are gathered (x, y, width, height) until they are filled; texts (x, y, text) are gathered in a box until it is placed.
+/// Rectangles are gathered (x, y, width, height) until they are filled; texts (x, y, text) are
+/// gathered in a box until it is placed.
 const MACROS: &str = r"\newcommand\twr[4]{\pgfpathrectangle{\pgfqpoint{#1bp}{#2bp}}{\pgfqpoint{#3bp}{#4bp}}}
 \newcommand\twf[1]{\pgfsetfillcolor{#1}\pgfusepath{fill}}
 \newsavebox\twbox
@@ -49,7 +53,9 @@ pub fn tikz(scene: &Scene, document: &Document) -> String {
     for line in [&document.title].into_iter().chain(&document.source) {
         if !line.is_empty() {
             out.push_str("% ");
-            out.extend(line.chars().filter(|c| !c.is_control()));
+            for c in line.chars().filter(|c| !c.is_control()) {
+                if c.is_ascii() { out.push(c) } else { push_tex(&mut out, c.encode_utf8(&mut [0; 4])) }
+            }
             out.push('\n');
         }
     }

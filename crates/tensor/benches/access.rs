@@ -1,7 +1,9 @@
-//! What an element access costs: the sum of a matrix through views, and through raw pointers that nobody checks.
+//! What an element access costs: the sum of a matrix through views, and through raw pointers that
+//! nobody checks.
 //!
-//! Each pair of cases does the same additions in the same order, so that the difference is the access. `scripts/accesses` counts the instructions of an element of
-//! each case, of which all have 65536. On x86-64 without vector extensions, an element costs
+//! Each pair of cases does the same additions in the same order, so that the difference is the
+//! access. `scripts/accesses` counts the instructions of an element of each case, of which all have
+//! 65536. On x86-64 without vector extensions, an element costs
 //!
 //! ```text
 //!                                     by pointers   for_each, sum   iterator   from the back

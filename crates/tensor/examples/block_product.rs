@@ -1,9 +1,10 @@
-//! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product, and
-//! predicates at the edges. Run on the CPU, thread after thread.
+//! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product,
+//! and predicates at the edges. Run on the CPU, thread after thread.
 //!
-//! Nothing here knows of rows and columns. `local_tile` cuts the block out. The partitions of a `TiledCopy`
-//! and a `TiledMma` say what each thread moves and multiplies, and a tensor of coordinates, partitioned
-//! alike, says what of it lies inside. So the extents need not be multiples of the block.
+//! Nothing here knows of rows and columns. `local_tile` cuts the block out. The partitions of a
+//! `TiledCopy` and a `TiledMma` say what each thread moves and multiplies, and a tensor of
+//! coordinates, partitioned alike, says what of it lies inside. So the extents need not be
+//! multiples of the block.
 //!
 //! ```text
 //! cargo run --release --example block_product
@@ -27,7 +28,8 @@ struct Kernel {
 impl Kernel {
     fn new() -> Result<Kernel, Box<dyn Error>> {
         let (block @ [m, n, k], threads) = ([32, 32, 8], 64);
-        // A by single elements, threads along K first. B by four at once along N, where it is contiguous.
+        // A by single elements, threads along K first. B by four at once along N, where it is
+        // contiguous.
         let one = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>")?;
         let along_k: Layout = format!("({},{k}):({k},1)", threads / k).parse()?;
         let four = CopyAtom::named("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>")?;
@@ -55,7 +57,8 @@ impl Kernel {
         let [m, n, k] = self.block;
         let (tiler, [i, j]) = (format!("[{m}:1;{n}:1;{k}:1]").parse::<Tiler>()?, at);
         let block = coord!(i, j, _)?;
-        // What the block has of each matrix, as coordinates: (32,8,tiles of K) of A and of B, (32,32) of C.
+        // What the block has of each matrix, as coordinates: (32,8,tiles of K) of A and of B,
+        // (32,32) of C.
         let [of_a, of_b, of_c] =
             [(a.shape(), coord!(1, _, 1)?), (b.shape(), coord!(_, 1, 1)?), (c.shape(), coord!(1, 1, _)?)].map(
                 |(shape, projection): (_, Coord)| {

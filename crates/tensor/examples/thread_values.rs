@@ -1,7 +1,8 @@
 //! The work of a GPU kernel on the CPU: blocks, threads and the values that each thread holds.
 //!
-//! A tensor is cut into tiles, one for each block; a thread-value layout says which elements of a tile belong to which thread; and every thread adds its own. The
-//! threads of a block have disjoint parts of the result, which the layouts prove, so blocks run on all cores without a lock.
+//! A tensor is cut into tiles, one for each block; a thread-value layout says which elements of a
+//! tile belong to which thread; and every thread adds its own. The threads of a block have disjoint
+//! parts of the result, which the layouts prove, so blocks run on all cores without a lock.
 //!
 //! ```text
 //! cargo run --example thread_values
@@ -60,7 +61,8 @@ fn whole_tiles(tile: &Tree<i64>, tv: &Layout) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A tensor that tiles do not divide: a tensor of coordinates, tiled alike, says which values are inside.
+/// A tensor that tiles do not divide: a tensor of coordinates, tiled alike, says which values are
+/// inside.
 fn ragged_edge(tile: &Tree<i64>, tv: &Layout) -> Result<(), Box<dyn Error>> {
     let shape: Tree<i64> = "(250,2000)".parse()?;
     let tensor = Tensor::filled(Layout::row_major(&shape)?, 1_u8)?;

@@ -1,7 +1,7 @@
 //! Comparison of tensors of numbers, up to a tolerance.
 //!
-//! Law: elements `a` and `b` are near when they are equal, or `|a - b| <= absolute + relative * |b|`. What is not a number is near nothing, and infinity only
-//! itself.
+//! Law: elements `a` and `b` are close when they are equal, or `|a - b| <= absolute + relative *
+//! |b|`. NaN is close to nothing, and infinity only to itself.
 
 use std::fmt;
 
@@ -16,22 +16,22 @@ use crate::view::TensorView;
 pub struct Tolerance {
     /// As a part of the magnitude of the second.
     pub relative: f64,
-    /// In any case.
+    /// Whatever the magnitude.
     pub absolute: f64,
 }
 
 /// How two tensors differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// The number of elements that are not near each other.
+    /// The number of elements that are not close to each other.
     pub count: i64,
     /// The number of elements.
     pub of: i64,
-    /// The coordinate at which they are furthest apart, as a part of what is allowed; the first such.
+    /// The coordinate of the greatest distance, as a part of the tolerance; the first such.
     pub worst: Tree<i64>,
     /// The two elements there.
     pub elements: (f64, f64),
-    /// The largest `|a - b|`; infinite where one of them is not a number.
+    /// The largest `|a - b|`; infinite where one of them is NaN.
     pub largest: f64,
 }
 
@@ -46,7 +46,8 @@ impl fmt::Display for Difference {
 }
 
 impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
-    /// How this tensor differs from another of its shape; none where every element is near the other.
+    /// How this tensor differs from another of its shape; none where every element is close to the
+    /// other.
     ///
     /// Errors: the shapes differ.
     ///
@@ -80,7 +81,7 @@ impl<T: Copy + Into<f64>, L: Offsets> TensorView<'_, T, L> {
             let distance = if distance.is_nan() { f64::INFINITY } else { distance };
             let allowed = tolerance.absolute + tolerance.relative * b.abs();
             largest = largest.max(distance);
-            // What is infinitely far apart is near at no tolerance.
+            // What is infinitely far apart is close at no tolerance.
             if distance <= allowed && distance.is_finite() {
                 continue;
             }

@@ -1,10 +1,12 @@
 //! Identity tensors: tensors whose elements are their own coordinates.
 //!
-//! Law: element `c` of an identity tensor is `c`, and an identity tensor that is sliced, tiled or partitioned as a tensor of data is has at every coordinate the
-//! coordinate, in the whole, of what the other has there. Nothing is stored.
+//! Law: element `c` of an identity tensor is `c`. An identity tensor that is sliced, tiled or
+//! partitioned like a tensor of data has at every coordinate the coordinate, in the whole, of the
+//! element that the other has there. Nothing is stored.
 //!
-//! Tiles may cover more than the tensor here: the coordinates past an edge are what a predicate compares with the shape. [`TensorView::gather`] and [`TensorViewMut::scatter`] copy between
-//! a part of a tensor, given by its coordinates, and any other tensor, as far as there are elements.
+//! Tiles may cover more than the tensor here: a predicate compares the coordinates past an edge
+//! with the shape. [`TensorView::gather`] and [`TensorViewMut::scatter`] copy between a part of a
+//! tensor, given by its coordinates, and any other tensor, as far as there are elements.
 
 use std::fmt;
 
@@ -54,7 +56,7 @@ impl CoordinateTensor {
         Ok(CoordinateTensor { map, start: Coordinate::zero(), codomain: shape.profile().clone() })
     }
 
-    /// What sends a coordinate to the steps from [`CoordinateTensor::start`].
+    /// The layout from coordinates of this tensor to steps from [`CoordinateTensor::start`].
     pub fn layout(&self) -> &Layout<Coordinate> {
         &self.map
     }
@@ -95,7 +97,8 @@ impl CoordinateTensor {
         (0..self.size()).map_while(|index| self.get(index).ok())
     }
 
-    /// Of each coordinate, whether it is inside a shape: below it in every mode. In the same modes, compact (CuTe `elem_less`).
+    /// For each coordinate, whether it is inside a shape: below it in every mode. A compact tensor
+    /// of the same modes (CuTe `elem_less`).
     ///
     /// Errors: the shape nests in another way than the coordinates do; there is not so much memory.
     pub fn elem_less(&self, shape: &Tree<i64>) -> Result<Tensor<bool>, TensorError> {
@@ -128,7 +131,7 @@ impl CoordinateTensor {
         for leaf in self.map.leaves().iter().filter(|leaf| leaf.extent > 1) {
             axes.push((leaf.extent, 0_i64, leaves(&leaf.stride)?));
         }
-        // Sums of steps on the way lie between these two ends in every mode.
+        // All partial sums lie between these two ends in every mode.
         for (position, start) in at.iter().enumerate() {
             let (mut least, mut greatest) = (i128::from(*start), i128::from(*start));
             for (extent, _, step) in &axes {
@@ -141,7 +144,8 @@ impl CoordinateTensor {
         }
         loop {
             f(&at)?;
-            // As a counter goes on: the first axis that has a next index takes it, and those before it begin again.
+            // Like a counter: the first axis that has a next index takes it, and those before it
+            // start again.
             let mut moved = false;
             for (extent, index, step) in &mut axes {
                 let (next, times) = if *index + 1 < *extent { (*index + 1, 1) } else { (0, 1 - *extent) };
@@ -166,7 +170,7 @@ fn place_in(coord: &[i64], extents: &[i64]) -> Option<i64> {
         if *at < 0 || at >= extent {
             return None;
         }
-        // Below the size of the shape.
+        // It is below the size of the shape.
         index = index.wrapping_add(at.wrapping_mul(step));
         step = step.wrapping_mul(*extent);
     }
@@ -174,10 +178,14 @@ fn place_in(coord: &[i64], extents: &[i64]) -> Option<i64> {
 }
 
 impl<T: Copy, L: Offsets> TensorView<'_, T, L> {
-    /// Copies what lies at the coordinates of a tensor of coordinates: element `i` of `dst` becomes that at coordinate `i`, or `outside`, where the coordinate is outside this tensor.
+    /// Copies the elements at the coordinates of another tensor: element `i` of `dst` becomes the
+    /// one at coordinate `i`, or `outside` where that is outside this tensor.
     ///
-    /// So a part of an identity tensor, tiled past the edge, is copied as that part of the tensor would be, with zeros where nothing is (a copy with a predicate that fills with zeros).
-    /// Errors: the sizes differ (E0420); the shape of this tensor nests in another way than the coordinates do.
+    /// So a part of an identity tensor that is tiled past the edge is copied like that part of the
+    /// tensor, with zeros past the edge: a predicated copy that fills with zeros.
+    ///
+    /// Errors: the sizes differ (E0420); the shape of this tensor nests in another way than the
+    /// coordinates do.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -218,11 +226,14 @@ impl<T: Copy, L: Offsets> TensorView<'_, T, L> {
 }
 
 impl<T: Copy, L: Offsets> TensorViewMut<'_, T, L> {
-    /// Copies to the coordinates of a tensor of coordinates: the element at coordinate `i` becomes element `i` of `src`; what would lie outside is left out. Of several that go to one
-    /// place, the last stays.
+    /// Copies to the coordinates of another tensor: the element at coordinate `i` becomes element
+    /// `i` of `src`. Coordinates outside this tensor are left out. Of several elements that go to
+    /// one place, the last one stays.
     ///
-    /// The way back of [`TensorView::gather`]: what a thread holds of a tile that reaches past the edge is stored as far as there is a tensor.
-    /// Errors: as there.
+    /// The reverse of [`TensorView::gather`]: what a thread holds of a tile that reaches past the
+    /// edge is stored as far as there is a tensor.
+    ///
+    /// Errors: as [`TensorView::gather`].
     ///
     /// ```
     /// use tilewright_layout::Layout;

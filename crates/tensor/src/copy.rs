@@ -1,12 +1,15 @@
 //! Moving data between layouts.
 //!
-//! Law: `copy(src, dst)` makes `dst(i) = src(i)` for every colexicographic index `i`, and writes nothing else. Where the two shapes are congruent, or one refines the
-//! other, this is the same for every coordinate.
+//! Law: `copy(src, dst)` makes `dst(i) = src(i)` for every colexicographic index `i`, and writes
+//! nothing else. Where the two shapes are congruent, or one refines the other, the same holds for
+//! every coordinate.
 //!
-//! Any two layouts of one size will do: strided, permuted, tiled, swizzled, gathered through another layout, with XOR strides. A [`Plan`] is made of the two
-//! ([`plan`]) and then run on memory, as often as needed; it prints what it does and why.
+//! Any two layouts of one size will do: strided, permuted, tiled, swizzled, gathered through
+//! another layout, with XOR strides. A [`Plan`] is made for the two ([`plan`]) and then run on
+//! memory ([`run`]) as often as needed. It prints what it does and why.
 //!
-//! Extra memory does not grow with the data: the tables of a tile, below 512 KiB, and for each thread a buffer of a line for each column of a tile, 80 KiB at the most; [`Plan`] prints it.
+//! Extra memory does not grow with the data: the tables of a tile, below 512 KiB, and a buffer for
+//! each thread, at most 80 KiB, which [`Plan`] prints.
 
 mod explain;
 mod joined;
@@ -26,7 +29,8 @@ pub use plan::CopyOptions;
 use plan::{Body, body};
 use run::Work;
 
-/// How to copy between two layouts, for elements of one size: made once, run on any memory under these layouts.
+/// How to copy between two layouts, for elements of one size: made once, then run on any memory
+/// under these layouts.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -57,7 +61,8 @@ pub struct Plan {
 impl Plan {
     /// A plan to copy elements of `element_bytes` bytes from one layout to another.
     ///
-    /// Errors: the sizes differ (E0420); the destination reaches an element twice, or is not known not to (E0402); as [`Offsets::derived`].
+    /// Errors: the sizes differ (E0420); the destination reaches an element twice, or is not known
+    /// not to (E0402); as [`Offsets::derived`].
     pub fn new<S: Offsets, D: Offsets>(
         src: &S,
         dst: &D,
@@ -125,7 +130,8 @@ impl Plan {
         dst: &mut TensorViewMut<'_, T, D>,
     ) {
         debug_assert_eq!(size_of::<T>(), self.element);
-        // SAFETY: every place of the plan's sides is one of the views' layouts, which they borrow: to be read, and for this alone to be written.
+        // SAFETY: every place of the plan's sides is one of the views' layouts. The views borrow
+        // the places of the source to be read, and those of the destination for this alone.
         unsafe { self.work().run(src.as_ptr().cast(), dst.as_mut_ptr().cast()) }
     }
 
@@ -183,9 +189,10 @@ pub fn copy<T: NoUninit, S: Offsets, D: Offsets>(
 #[allow(unsafe_code)]
 pub fn fill<T: NoUninit, D: Offsets>(dst: &mut TensorViewMut<'_, T, D>, value: T) -> Result<(), TensorError> {
     let (side, size) = (Addressing::of(dst.layout())?, dst.size());
-    let everywhere = Addressing::everywhere(side.leaves().iter().map(|leaf| leaf.extent));
-    let plan = Plan::of_sides(everywhere, side, size, size_of::<T>(), CopyOptions::default())?;
-    // SAFETY: the only place of the source is the value, and those of the destination are borrowed by the view.
+    let broadcast = Addressing::broadcast(side.leaves().iter().map(|leaf| leaf.extent));
+    let plan = Plan::of_sides(broadcast, side, size, size_of::<T>(), CopyOptions::default())?;
+    // SAFETY: the only place of the source is the value, and the view borrows those of the
+    // destination.
     unsafe { plan.work().run((&raw const value).cast(), dst.as_mut_ptr().cast()) };
     Ok(())
 }

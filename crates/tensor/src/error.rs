@@ -1,6 +1,7 @@
 //! Refusals.
 //!
-//! As in the algebra, errors are data with a stable [code](TensorError::code); the sentence is made when one is printed.
+//! As in the algebra, errors are data with a stable [code](TensorError::code); the sentence is made
+//! when one is printed.
 
 use std::fmt;
 
@@ -24,7 +25,8 @@ pub enum TensorError {
     },
     /// E0402: a layout that reaches an element twice, where every element must be reached once.
     Shared {
-        /// Two indices, the first of them less, and their common offset; none where the search for a pair came to its limit.
+        /// Two indices, the first of them less, and their common offset; none where the search for
+        /// a pair came to its limit.
         pair: Option<(i64, i64, i64)>,
         /// The layout.
         layout: Box<str>,
@@ -88,7 +90,8 @@ pub enum TensorError {
     },
     /// E0413: a thread layout that does not say which thread has what.
     ThreadLayout {
-        /// Two indices, the first of them less, and their common thread; none where the numbers of threads have gaps or begin elsewhere than at 0.
+        /// Two indices, the first of them less, and their common thread; none where the numbers of
+        /// threads have gaps or begin elsewhere than at 0.
         pair: Option<(i64, i64, i64)>,
         /// The thread layout.
         threads: Box<str>,

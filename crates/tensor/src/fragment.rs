@@ -1,8 +1,8 @@
 //! Fragments: a thread's own copy of what a view shows.
 //!
-//! Law: a fragment has the shape of the view, and memory of its own, compact: [`Layout::fragment_like`] says
-//! in which order. `load` copies the elements of the view to one, and `store` copies them back: element `i`
-//! of either is element `i` of the other.
+//! Law: a fragment has the shape of the view, and memory of its own, compact:
+//! [`Layout::fragment_like`] says in which order. `load` copies the elements of the view to one,
+//! and `store` copies them back: element `i` of either is element `i` of the other.
 
 use bytemuck::{NoUninit, Zeroable};
 use tilewright_layout::{Composed, Layout, LayoutError};
@@ -57,10 +57,11 @@ impl<T, L: Offsets> TensorView<'_, T, L>
 where
     L::Derived: Fragmented,
 {
-    /// A tensor of zeros for what this view shows, in elements of type `U`: mode 0 first and fastest, the others by their strides (CuTe
-    /// `make_fragment_like`).
+    /// A tensor of zeros for what this view shows, in elements of type `U`: mode 0 first and
+    /// fastest, the others by their strides (CuTe `make_fragment_like`).
     ///
-    /// Errors: as [`Layout::fragment_like`]; mode 0 repeats elements: what is written must have one coordinate.
+    /// Errors: as [`Layout::fragment_like`]; mode 0 repeats elements: what is written must have one
+    /// coordinate.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -82,7 +83,8 @@ where
         Tensor::zeroed(self.layout().derived()?.fragment_layout()?)
     }
 
-    /// A tensor of zeros of this shape, in elements of type `U`, compact, with the order of the modes that this view has (CuTe `make_tensor_like`).
+    /// A tensor of zeros of this shape, in elements of type `U`, compact, with the order of the
+    /// modes that this view has (CuTe `make_tensor_like`).
     ///
     /// Errors: as [`Layout::layout_like`]; the view repeats elements.
     #[doc(alias = "make_tensor_like")]

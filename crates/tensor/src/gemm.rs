@@ -1,12 +1,13 @@
 //! Products of matrices.
 //!
-//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what
-//! `alpha * (sum over k of A(i,k) * B(j,k)) + beta * C(i,j)` was, for all `i < M` and `j < N`; nothing
-//! else changes. The bounds on the error and the memory are those of [`gemm`].
+//! **Law.** `gemm(mma, alpha, a, b, beta, c)` makes `C(i,j)` what `alpha * (sum over k of A(i,k) *
+//! B(j,k)) + beta * C(i,j)` was, for all `i < M` and `j < N`; nothing else changes. The bounds on
+//! the error and the memory are those of [`gemm`].
 //!
-//! The rooms, from the outside in: `route` (which micro-kernels an atom stands for), `product` (what is
-//! multiplied), `plan` with `blocking` and `tasks` (how it is divided), `small` and `task` (the loops),
-//! `source` with `pack` (factors, packed or in place), `tile` (tiles of C), `kernel` (micro-kernels).
+//! The rooms, from the outside in: `route` (which micro-kernels an atom stands for), `product`
+//! (what is multiplied), `plan` with `blocking` and `tasks` (how it is divided), `small` and `task`
+//! (the loops), `source` with `pack` (factors, packed or in place), `tile` (tiles of C), `kernel`
+//! (micro-kernels).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -44,42 +45,42 @@ pub use route::Numbers;
 use route::Route;
 pub use tilings::{Tilings, tilings};
 
-/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of `(M,N)`.
-/// The last modes of A and B are summed over, as in all matrix instructions.
+/// Multiplies matrices: `C = alpha * A * B + beta * C`, with A of `(M,K)`, B of `(N,K)` and C of
+/// `(M,N)`. The last modes of A and B are summed over, as in all matrix instructions.
 ///
-/// Each matrix is a view of two modes, nested or not, under any layout. The atom of `mma` says which
-/// micro-kernel computes ([`cpu_atoms`]), and its threads how many threads may take part; there must be
-/// a `rayon` pool that has them. What is computed depends on neither, but for the order in which sums are
-/// rounded. A permutation of `mma` changes nothing.
+/// Each matrix is a view of two modes, nested or not, under any layout. The atom of `mma` says
+/// which micro-kernel computes ([`cpu_atoms`]), and its threads how many threads may take part;
+/// there must be a `rayon` pool that has them. What is computed depends on neither, but for the
+/// order in which sums are rounded. A permutation of `mma` changes nothing.
 ///
-/// With `beta = 0` the old C is not read, so a NaN there is overwritten. With `alpha = 0` A and B are
-/// still multiplied, so a NaN in them remains.
+/// With `beta = 0` the old C is not read, so a NaN there is overwritten. With `alpha = 0` A and B
+/// are still multiplied, so a NaN in them remains.
 ///
 /// # Accuracy
 ///
 /// Floats are added up in an order of our own. Each place differs from the exact result by at most
-/// `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)`, where `gamma(n) = n*u / (1 - n*u)` and `u` is half of
-/// the distance from 1 to the next number (Higham, "Accuracy and Stability of Numerical Algorithms",
-/// 3.5). That leaves out overflow and underflow: where `|A| |B|` exceeds the greatest number, a partial
-/// sum may become infinite although the sum does not. The dot products of AVX-512-BF16 take subnormal
-/// numbers for zero.
+/// `gamma(k+3) * (|alpha| |A| |B| + |beta| |C|)`, where `gamma(n) = n*u / (1 - n*u)` and `u` is
+/// half of the distance from 1 to the next number (Higham, "Accuracy and Stability of Numerical
+/// Algorithms", 3.5). That leaves out overflow and underflow: where `|A| |B|` exceeds the greatest
+/// number, a partial sum may become infinite although the sum does not. The dot products of
+/// AVX-512-BF16 take subnormal numbers for zero.
 ///
 /// Sums of `i8` are exact modulo `2^32`: the result is right where it fits into an `i32`, and wraps
 /// where it does not.
 ///
 /// # Memory
 ///
-/// Each thread keeps one workspace: a panel of B (at most 4 MiB and a slice), a block of A (at most half
-/// of an L2 cache, or 2 MiB, and a slice), the offsets of their rows, columns and steps, and one slice of
-/// numbers for a factor whose layout is not additive. Threads that each compute some columns of C with
-/// all rows share the packed blocks of A, where all of them take no more than half of an L2 cache a
-/// thread, and 8 MiB. Products of up to eight million multiplications (a million, on several threads)
-/// whose operands can be read in place need none.
+/// Each thread keeps one workspace: a panel of B (at most 4 MiB and a slice), a block of A (at most
+/// half of an L2 cache, or 2 MiB, and a slice), the offsets of their rows, columns and steps, and
+/// one slice of numbers for a factor whose layout is not additive. Threads that each compute some
+/// columns of C with all rows share the packed blocks of A, where all of them take no more than
+/// half of an L2 cache a thread, and 8 MiB. Products of up to eight million multiplications (a
+/// million, on several threads) whose operands can be read in place need none.
 ///
-/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or for
-/// one whose instructions this machine does not have ([`TensorError::Instructions`]); threads along K
-/// ([`TensorError::ThreadsAlongK`]); an operand that has not two modes ([`TensorError::NoMatrix`]);
-/// extents that do not agree ([`TensorError::Product`]).
+/// Errors: an atom that stands for no micro-kernel for these types ([`TensorError::NoKernel`]), or
+/// for one whose instructions this machine does not have ([`TensorError::Instructions`]); threads
+/// along K ([`TensorError::ThreadsAlongK`]); an operand that has not two modes
+/// ([`TensorError::NoMatrix`]); extents that do not agree ([`TensorError::Product`]).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -114,8 +115,8 @@ pub fn gemm<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets>(
     })
 }
 
-/// Calls `compute` with the route that the atom names and the product of these operands, if they fit
-/// each other and the instructions are available.
+/// Calls `compute` with the route that the atom names and the product of these operands, if they
+/// fit each other and the instructions are available.
 #[inline]
 fn with_product<S: Numbers, LA: Offsets, LB: Offsets, LC: Offsets, R>(
     mma: &TiledMma,
@@ -172,8 +173,8 @@ fn offset_of<L: Offsets>(layout: &L, operand: char) -> Result<impl Fn(usize, usi
         Some(_) => 0,
         None => layout.shape().mode(0).map_or(1, |rows| rows.leaves().iter().product()),
     };
-    // Every index of the layout has an offset; that of the first one stands in for indices that do not
-    // occur.
+    // Every index of the layout has an offset; that of the first one stands in for indices that do
+    // not occur.
     let first = layout.offset(0)?;
     Ok(move |row: usize, column: usize| layout.offset(row as i64 + rows * column as i64).unwrap_or(first) as isize)
 }
@@ -193,8 +194,8 @@ fn places<'a>(
     Ok((Places::Each(offset), [extent(0), extent(1)]))
 }
 
-/// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The last one is
-/// available on every machine.
+/// The atoms whose micro-kernels multiply these numbers on this machine, the fastest first. The
+/// last one is available on every machine.
 ///
 /// ```
 /// use tilewright_tensor::cpu_atoms;
@@ -210,8 +211,8 @@ pub fn cpu_atoms<S: Numbers>() -> Result<Vec<MmaAtom>, TensorError> {
     routes.map(|route| Ok(MmaAtom::cpu(route.arch, route.shape, S::TYPES)?)).collect()
 }
 
-/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as many as
-/// the `rayon` pool has.
+/// The fastest atom for these numbers on this machine, on so many threads along N; 0 stands for as
+/// many as the `rayon` pool has.
 ///
 /// ```
 /// use tilewright_tensor::cpu_mma;
@@ -240,9 +241,9 @@ pub fn cpu_mma_of(atom: MmaAtom, threads: usize) -> Result<TiledMma, TensorError
     Ok(TiledMma::new(atom, &layout, &whole)?)
 }
 
-/// Multiplies and adds in registers alone, with the instructions of an atom: `steps` steps in each of a
-/// number of chains. Returns how many multiplications that were. Divided by the time that it takes, this
-/// is the most that the atom can do.
+/// Multiplies and adds in registers alone, with the instructions of an atom: `steps` steps in each
+/// of a number of chains. Returns how many multiplications that were. Divided by the time that it
+/// takes, this is the most that the atom can do.
 ///
 /// Errors: as [`gemm`], of the atom.
 ///

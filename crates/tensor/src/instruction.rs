@@ -1,7 +1,9 @@
 //! Partitions of tensors for instructions.
 //!
-//! Law: the part of a thread is `T o f`, where `f` is the partition of the coordinates that [`ThreadMma::partition`] and [`ThreadCopy::partition`] make of any layout. Unlike layouts,
-//! tensors end: tiles that cover more than a mode are refused, except of coordinates, which say where the tensor ends.
+//! Law: the part of a thread is `T o f`, where `f` is the partition of the coordinates that
+//! [`ThreadMma::partition`] and [`ThreadCopy::partition`] make of any layout. Unlike layouts,
+//! tensors end: tiles that cover more than a mode are refused, except of coordinates, which say
+//! where the tensor ends.
 
 use tilewright_atoms::{CopyEnd, CopyTilers, MmaTilers, Operand, ThreadCopy, ThreadMma};
 use tilewright_layout::{Coord, LayoutError, Slot, Tree};
@@ -13,7 +15,7 @@ use crate::rearrange::{Form, Rearrangement};
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
 
-/// What the threads of an instruction share out among themselves: views and identity tensors.
+/// What is partitioned among the threads of an instruction: views and identity tensors.
 ///
 /// ```
 /// use tilewright_atoms::{MmaAtom, Operand, TiledMma};
@@ -36,13 +38,15 @@ use crate::view::{TensorView, TensorViewMut};
 /// # }
 /// ```
 pub trait Instructed: Tiling {
-    /// How many modes there are.
+    /// The number of modes.
     #[doc(hidden)]
     fn mode_count(&self) -> usize;
 
-    /// What a thread has of an operand (M,K,..), (N,K,..) or (M,N,..) of a tiled product: `(FrgV,RestM,RestK,..)` (CuTe `partition_A`, `partition_B`, `partition_C`).
+    /// What a thread has of an operand (M,K,..), (N,K,..) or (M,N,..) of a tiled product:
+    /// `(FrgV,RestM,RestK,..)` (CuTe `partition_A`, `partition_B`, `partition_C`).
     ///
-    /// Errors: the instruction does not take the operand; fewer than two modes; a tile larger than its mode, or tiles that cover more than it; as [`Tiling::logical_divide`].
+    /// Errors: the instruction does not take the operand; fewer than two modes; a tile larger than
+    /// its mode, or tiles that cover more than it; as [`Tiling::logical_divide`].
     #[doc(alias = "partition_A")]
     #[doc(alias = "partition_B")]
     #[doc(alias = "partition_C")]
@@ -64,9 +68,12 @@ pub trait Instructed: Tiling {
         ])
     }
 
-    /// What a thread has at an end of a tiled copy: `((FrgV,FrgX),RestM,..)` (CuTe `partition_S`, `partition_D`).
+    /// What a thread has at an end of a tiled copy: `((FrgV,FrgX),RestM,..)` (CuTe `partition_S`,
+    /// `partition_D`).
     ///
-    /// Errors: the copy takes values of this width apart; a tile larger than its mode, or tiles that cover more than it; as [`Tiling::zipped_divide`]; a mutable view at an end at which several threads name the same.
+    /// Errors: the copy takes values of this width apart; a tile larger than its mode, or tiles
+    /// that cover more than it; as [`Tiling::zipped_divide`]; a mutable view at an end at which
+    /// several threads name the same.
     #[doc(alias = "partition_S")]
     #[doc(alias = "partition_D")]
     fn partition_at(self, thread: &ThreadCopy<'_>, end: CopyEnd) -> Result<Self::Output, TensorError> {
@@ -82,7 +89,7 @@ pub trait Instructed: Tiling {
     }
 }
 
-/// As many open places.
+/// A coordinate of so many open modes.
 fn open(modes: usize) -> Result<Coord, LayoutError> {
     Tree::flat((0..modes).map(|_| Slot::All))
 }

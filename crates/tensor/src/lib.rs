@@ -1,8 +1,9 @@
 //! Data under a layout.
 //!
-//! A tensor is memory and a layout that says where the element at each coordinate lies. [`Tensor`] owns its memory; [`TensorView`] and
-//! [`TensorViewMut`] borrow it. That every offset of the layout lies in the memory is proved once, from the range of the layout, when a view is made;
-//! an element access after that is an addition.
+//! A tensor is memory and a layout that says where the element at each coordinate lies. [`Tensor`]
+//! owns its memory; [`TensorView`] and [`TensorViewMut`] borrow it. That every offset of the layout
+//! lies in the memory is proved once, from the range of the layout, when a view is made; an element
+//! access after that is an addition.
 //!
 //! ```
 //! use tilewright_layout::Layout;

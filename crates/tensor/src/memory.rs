@@ -1,13 +1,13 @@
 //! Memory that a tensor owns.
 //!
-//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple of
-//! 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two things. It is
-//! aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge pages: a transpose
-//! touches a page for every row, and the TLB holds some thousand pages. A matrix of 64 MiB has more than
-//! that of 4 KiB.
+//! Law: `Memory<T>` holds `len` elements, all of them initialised, at an address that is a multiple
+//! of 64 or comes from a `Vec`. It drops and frees them once. It is a boxed slice, but for two
+//! things. It is aligned to a cache line. And from [`LARGE`] bytes on the system is asked for huge
+//! pages: a transpose touches a page for every row, and the TLB holds some thousand pages. A matrix
+//! of 64 MiB has more than that of 4 KiB.
 //!
-//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements are.
-//! Huge pages make transposes of 64 MiB one and a half times as fast.
+//! Reason for unsafe code: the standard containers cannot be aligned to more than their elements
+//! are. Huge pages make transposes of 64 MiB one and a half times as fast.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
@@ -26,14 +26,15 @@ pub(crate) const PAGE: usize = 4096;
 /// The alignment of memory that is allocated here: a cache line, and the widest vector.
 pub const ALIGNMENT: usize = LINE;
 
-/// The bytes of a huge page of most processors, and the alignment of memory that is to lie in such.
+/// The bytes of a huge page on most processors, and the alignment of memory that is to lie in them.
 const HUGE_PAGE: usize = 2 << 20;
-/// Memory of so many bytes is to lie in huge pages.
+/// The least bytes of memory that is to lie in huge pages.
 const LARGE: usize = HUGE_PAGE;
 
 /// Elements that are owned.
 ///
-/// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was allocated with, unless its size is 0: then nothing was.
+/// Invariant: `pointer` is valid for `len` initialised elements, and `block` is what it was
+/// allocated with, unless its size is 0: then nothing was.
 pub(crate) struct Memory<T> {
     pointer: NonNull<T>,
     len: usize,
@@ -41,13 +42,13 @@ pub(crate) struct Memory<T> {
     owned: PhantomData<T>,
 }
 
-// SAFETY: the elements belong to the memory as those of a box do to it.
+// SAFETY: the memory owns its elements, as a box does.
 unsafe impl<T: Send> Send for Memory<T> {}
 // SAFETY: shared access to the memory is shared access to its elements.
 unsafe impl<T: Sync> Sync for Memory<T> {}
 
 impl<T> Memory<T> {
-    /// Room for so many elements, none of them there yet.
+    /// Room for so many elements, none of them initialised yet.
     fn room(len: usize, zeroed: bool) -> Result<Memory<T>, TensorError> {
         let refused =
             || TensorError::Memory { elements: i64::try_from(len).unwrap_or(i64::MAX), bytes: size_of::<T>() };
@@ -57,7 +58,7 @@ impl<T> Memory<T> {
         let pointer = if block.size() == 0 {
             NonNull::dangling()
         } else {
-            // SAFETY: the size is not 0, and there is room for so many bytes.
+            // SAFETY: the size is not 0. If the pointer is not null, it is valid for so many bytes.
             let bytes = unsafe {
                 let bytes = if zeroed && block.size() < LARGE { alloc_zeroed(block) } else { alloc(block) };
                 if block.size() >= LARGE && !bytes.is_null() {
@@ -96,7 +97,8 @@ impl<T> Memory<T> {
     {
         let mut memory = Memory::room(len, false)?;
         for (position, element) in elements.take(len).enumerate() {
-            // SAFETY: there is room for `len` elements; the one written is counted only then, so a panic of `clone` leaves the invariant whole.
+            // SAFETY: there is room for `len` elements. An element is counted only after it is
+            // written, so a panic of `clone` leaves the invariant whole.
             unsafe { memory.pointer.add(position).write(element.clone()) };
             memory.len = position + 1;
         }
@@ -125,17 +127,20 @@ impl<T> Memory<T> {
         Memory { pointer: unsafe { NonNull::new_unchecked(pointer) }, len, block, owned: PhantomData }
     }
 
-    /// The elements as a vector: where they are, if a vector could have been allocated there, and moved to a new one otherwise.
+    /// The elements as a vector: where they are, if a vector could have been allocated there, and
+    /// moved to a new one otherwise.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let memory = std::mem::ManuallyDrop::new(self);
         let (pointer, len, block) = (memory.pointer.as_ptr(), memory.len, memory.block);
         if block.size() == 0 || block.align() == align_of::<T>() {
             let capacity = block.size().checked_div(size_of::<T>()).unwrap_or(usize::MAX);
-            // SAFETY: allocated for `capacity` elements at the alignment of `T`, or not at all, with `len` elements initialised, and given up here.
+            // SAFETY: allocated for `capacity` elements at the alignment of `T`, or not at all,
+            // with `len` elements initialised; `self` is forgotten, so this is the only owner.
             return unsafe { Vec::from_raw_parts(pointer, len, capacity) };
         }
         let mut vec = Vec::with_capacity(len);
-        // SAFETY: the elements are moved, there is room for them, and the old memory is freed without dropping them.
+        // SAFETY: the vector has room for the elements, which are moved; the old memory is freed
+        // without dropping them.
         unsafe {
             pointer.copy_to_nonoverlapping(vec.as_mut_ptr(), len);
             vec.set_len(len);
@@ -146,20 +151,22 @@ impl<T> Memory<T> {
 
     #[inline]
     pub(crate) fn as_slice(&self) -> &[T] {
-        // SAFETY: the invariant.
+        // SAFETY: by the invariant the pointer is valid for `len` initialised elements.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
     }
 
     #[inline]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: the invariant, and `self` is borrowed mutably.
+        // SAFETY: by the invariant the pointer is valid for `len` initialised elements, and `self`
+        // is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
     }
 }
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // SAFETY: the elements are dropped once, here, and the memory freed with what it was allocated with.
+        // SAFETY: the elements are dropped once, here, and the memory freed with what it was
+        // allocated with.
         unsafe {
             std::ptr::drop_in_place(self.as_mut_slice());
             if self.block.size() != 0 {
@@ -169,14 +176,16 @@ impl<T> Drop for Memory<T> {
     }
 }
 
-/// Asks the system to give memory that nobody has touched yet huge pages. It may have none left, or know of none: then nothing changes.
+/// Asks the system for huge pages for memory that nobody has touched yet. It may have none left, or
+/// none at all: then nothing changes.
 ///
 /// # Safety
 ///
 /// The bytes are memory that was allocated, and belong to the caller.
 #[cfg(target_os = "linux")]
 unsafe fn in_huge_pages(bytes: *mut u8, size: usize) {
-    // SAFETY: the advice changes no content; whole pages within the memory are named, for it begins with one.
+    // SAFETY: the advice changes no content. It names whole pages within the memory, which begins
+    // with one.
     unsafe { libc::madvise(bytes.cast(), size / HUGE_PAGE * HUGE_PAGE, libc::MADV_HUGEPAGE) };
 }
 

@@ -1,10 +1,12 @@
-//! Arrays of the crate `ndarray`, and tensors.
+//! Tensors and arrays of the crate `ndarray`.
 //!
-//! Law: element `(i,j,..)` of a tensor is element `[i,j,..]` of the array, and they share memory: views become views with the same strides, negative ones too, and
-//! owned memory is handed over. An array has one axis for each mode; a nested mode is none, and is refused.
+//! Law: element `(i,j,..)` of a tensor is element `[i,j,..]` of the array, and they share memory.
+//! Views become views with the same strides, also negative ones, and owned memory is handed over.
+//! An array has one axis for each mode. A nested mode is no axis, and is refused.
 //!
-//! Reason for unsafe code: a view of `ndarray` is made of a pointer and strides, and so is a view here; a slice of all that lies between their ends may not be
-//! borrowed, as others may have elements there.
+//! Reason for unsafe code: a view of `ndarray` is made of a pointer and strides, and so is a view
+//! here. A slice of all that lies between their ends may not be borrowed, because others may have
+//! elements there.
 #![allow(unsafe_code)]
 
 use ndarray::{
@@ -25,12 +27,12 @@ fn layout_of(shape: &[usize], strides: &[isize]) -> Result<Layout, TensorError> 
     Ok(Layout::new(&Tree::flat(extents)?, &Tree::flat(strides)?)?)
 }
 
-/// The axes of a layout: extents, magnitudes of strides, and which run backwards.
+/// The axes of a layout: extents, magnitudes of strides, and which strides are negative.
 struct Axes {
     extents: Vec<usize>,
     strides: Vec<usize>,
     backwards: Vec<usize>,
-    /// The offset of the element that is first in memory.
+    /// The least offset.
     least: i64,
 }
 
@@ -83,7 +85,8 @@ impl<'a, T> TensorView<'a, T> {
         let axes = Axes::of(self.layout())?;
         let shape = IxDyn(&axes.extents).strides(IxDyn(&axes.strides));
         let first = self.as_ptr().wrapping_offset(axes.least as isize);
-        // SAFETY: from the element that is first in memory the strides are not negative, and reach the elements of this view, borrowed for 'a.
+        // SAFETY: from the element that is first in memory the strides are not negative, and reach
+        // the elements of this view, borrowed for 'a.
         let mut array = unsafe { ArrayViewD::from_shape_ptr(shape, first) };
         axes.backwards.iter().for_each(|axis| array.invert_axis(Axis(*axis)));
         Ok(array)
@@ -97,7 +100,8 @@ impl<'a, T> TensorViewMut<'a, T> {
     pub fn from_ndarray<D: Dimension>(mut array: ArrayViewMut<'a, T, D>) -> Result<TensorViewMut<'a, T>, TensorError> {
         let layout = layout_of(array.shape(), array.strides())?;
         each_once(&layout)?;
-        // SAFETY: the array's elements, borrowed for 'a, at the array's strides from its first, each at one coordinate.
+        // SAFETY: the array's elements, borrowed for 'a, at the array's strides from its first,
+        // each at one coordinate.
         Ok(unsafe { TensorViewMut::from_raw(array.as_mut_ptr(), layout) })
     }
 
@@ -108,7 +112,8 @@ impl<'a, T> TensorViewMut<'a, T> {
         let axes = Axes::of(self.layout())?;
         let shape = IxDyn(&axes.extents).strides(IxDyn(&axes.strides));
         let first = self.as_mut_ptr().wrapping_offset(axes.least as isize);
-        // SAFETY: as for a view to be read; the elements of this view have one coordinate each.
+        // SAFETY: from the element that is first in memory the strides are not negative, and reach
+        // the elements of this view, borrowed mutably for 'a, each at one coordinate.
         let mut array = unsafe { ArrayViewMutD::from_shape_ptr(shape, first) };
         axes.backwards.iter().for_each(|axis| array.invert_axis(Axis(*axis)));
         Ok(array)
@@ -125,8 +130,9 @@ impl<T> Tensor<T> {
         Tensor::from_vec_with_origin(elements, origin.unwrap_or(0), layout)
     }
 
-    /// The array of a tensor, which takes over its memory where that came from a vector or an array; the elements of memory that is aligned to
-    /// [`ALIGNMENT`](crate::ALIGNMENT) are moved, as no vector can have it.
+    /// The array of a tensor, which takes over its memory where that came from a vector or an
+    /// array; the elements of memory that is aligned to [`ALIGNMENT`](crate::ALIGNMENT) are moved,
+    /// as no vector can have it.
     ///
     /// Errors: a mode is nested.
     ///

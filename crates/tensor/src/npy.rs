@@ -1,10 +1,13 @@
 //! `.npy` files, the arrays of NumPy.
 //!
-//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and a tensor that is written is read by NumPy in the same way. A file is
-//! in C order, the last mode fastest, or in Fortran order, the first: a tensor that is read has the layout of its file, and one that is compact in either order is
-//! written as it lies in memory; any other is written in C order, as NumPy does. A nested mode is one axis, counted by its index.
+//! Law: the tensor that is read has at `(i,j,..)` the element that NumPy has at `[i,j,..]`, and
+//! NumPy reads a tensor that is written in the same way. A file is in C order, the last mode
+//! fastest, or in Fortran order, the first mode fastest. A tensor that is read has the layout of
+//! its file. One that is compact in either order is written as it lies in memory; any other is
+//! written in C order, as NumPy does. A nested mode is one axis, counted by its index.
 //!
-//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an interruption leaves what was there before.
+//! Writing makes a new file and puts it in the place of the old one when it is complete, so that an
+//! interruption leaves what was there before.
 //!
 //! The format is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
 
@@ -31,7 +34,7 @@ pub use write::{replace, write};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// E0410: what is not a `.npy` file, or one of a form that is not read here.
+    /// E0410: not a `.npy` file, or one of a form that is not read here.
     Format {
         /// What was expected, in words.
         expected: &'static str,
@@ -113,21 +116,22 @@ fn malformed(expected: &'static str, found: impl fmt::Display) -> NpyError {
 mod sealed {
     use super::{NpyError, Pod, Tensor};
 
-    /// An element as its bytes lie in a file.
+    /// An element in the bytes of a file.
     pub trait Stored: Sized + Copy {
-        /// What any bytes are.
+        /// A type of the same size for which any bytes are valid.
         type Bytes: Pod;
 
-        /// With the bytes of each number in the other order.
+        /// The same with the bytes of each number in reverse order.
         fn swapped(bytes: Self::Bytes) -> Self::Bytes;
 
-        /// The elements, if they are some.
+        /// The elements, if all of them are valid.
         fn of_stored(stored: Tensor<Self::Bytes>) -> Result<Tensor<Self>, NpyError>;
     }
 }
 use sealed::Stored;
 
-/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
+/// A type of elements that NumPy has: integers of 8 to 64 bits, floats of 16 to 64, `bool`, and
+/// complex numbers as their two parts, `[f32; 2]` and `[f64; 2]`.
 pub trait Element: NoUninit + Zeroable + Stored {
     /// What kind of number it is.
     const KIND: Kind;
@@ -219,7 +223,7 @@ impl Element for bool {
 pub struct NpyFile {
     header: Header,
     rest: BufReader<File>,
-    /// The length of the file after the header, where it has one: a pipe has none.
+    /// The length of the file after the header; none of a pipe.
     length: Option<u64>,
 }
 
@@ -249,7 +253,8 @@ impl NpyFile {
 
     /// The elements, in the layout that the file has them in.
     ///
-    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or goes on; an extent is 0; there is not so much memory; the system refuses.
+    /// Errors: they are of another type; a truth is neither 0 nor 1; the file ends too early, or
+    /// goes on; an extent is 0; there is not so much memory; the system refuses.
     pub fn read<T: Element>(mut self) -> Result<Tensor<T>, NpyError> {
         let header = &self.header;
         if (header.kind(), header.size()) != (T::KIND, size_of::<T>()) {
@@ -282,7 +287,7 @@ impl NpyFile {
 /// What is expected of the length of a file.
 const ELEMENTS: &str = "as many bytes as the shape says";
 
-/// Fills a place with bytes of a file, of which there must be enough.
+/// Fills a place with bytes of a file, and refuses a file that has fewer.
 fn exactly(file: &mut impl Read, place: &mut [u8], expected: &'static str) -> Result<(), NpyError> {
     file.read_exact(place).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => malformed(expected, "the end of the file before"),
@@ -290,7 +295,7 @@ fn exactly(file: &mut impl Read, place: &mut [u8], expected: &'static str) -> Re
     })
 }
 
-/// The elements of a stream, for which memory is taken as they come: its header may say anything.
+/// The elements of a stream. Memory is allocated as they come, because the header may say anything.
 fn from_stream<T: Pod>(stream: &mut impl Read, layout: Layout) -> Result<Tensor<T>, NpyError> {
     const PIECE: usize = 1 << 16;
     let wanted = usize::try_from(layout.size()).unwrap_or(usize::MAX);

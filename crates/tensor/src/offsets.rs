@@ -1,11 +1,14 @@
 //! What says where the elements of a tensor lie.
 //!
-//! Law: a map from the coordinates of a shape to offsets, counted in elements. Its [range](Offsets::range) is that of its offsets, exactly; memory
-//! is safe to access because of it, so the trait is implemented here alone: for layouts of integer and of XOR strides, composed layouts, and their
-//! constant forms.
+//! Law: a map from the coordinates of a shape to offsets, counted in elements. Its
+//! [range](Offsets::range) is that of its offsets, exactly; memory is safe to access because of it,
+//! so the trait is implemented here alone: for layouts of integer and of XOR strides, composed
+//! layouts, and their constant forms.
 //!
-//! Slices, tiles and compositions of these maps are maps of two kinds, [`Layout`](tilewright_layout::Layout) and [`Composed`] ([`Offsets::Derived`]). A layout with XOR strides is a
-//! composed one: give every mode its own bits of a number, by a layout whose strides are powers of two; XOR strides are linear over those bits.
+//! Slices, tiles and compositions of these maps are maps of two kinds,
+//! [`Layout`](tilewright_layout::Layout) and [`Composed`] ([`Offsets::Derived`]). A layout with XOR
+//! strides is a composed one: give every mode its own bits of a number, by a layout whose strides
+//! are powers of two; XOR strides are linear over those bits.
 
 mod mapped;
 mod plain;
@@ -26,7 +29,8 @@ mod sealed {
     }
 }
 
-/// The most coordinates of a composed layout that are looked at one by one, where its range is not found by bounds.
+/// The most coordinates of a composed layout that are looked at one by one, where its range is not
+/// found by bounds.
 pub const MAX_WALK: i64 = 1 << 24;
 
 /// What says where the elements of a tensor lie: a map from the coordinates of a shape to offsets.
@@ -78,16 +82,19 @@ pub trait Offsets: sealed::Sealed + Clone + PartialEq + fmt::Display + fmt::Debu
 
     /// The least and the greatest offset.
     ///
-    /// Errors: an offset is not representable; the range was not found within the limits of [`Composed::cosize`], of a map with more than
-    /// [`MAX_WALK`] coordinates.
+    /// Errors: an offset is not representable; the range was not found within the limits of
+    /// [`Composed::cosize`], of a map with more than [`MAX_WALK`] coordinates.
     fn range(&self) -> Result<(i64, i64), TensorError>;
 
     /// Whether different coordinates have different offsets.
     ///
-    /// Errors: it was not decided within the limits of [`Layout::is_injective`](tilewright_layout::Layout::is_injective) or [`Composed::is_injective`].
+    /// Errors: it was not decided within the limits of
+    /// [`Layout::is_injective`](tilewright_layout::Layout::is_injective) or
+    /// [`Composed::is_injective`].
     fn injective(&self) -> Result<bool, TensorError>;
 
-    /// Two indices, the first of them less, and their common offset; none where there is no such pair, or none was found within the limits.
+    /// Two indices, the first of them less, and their common offset; none where there is no such
+    /// pair, or none was found within the limits.
     fn collision(&self) -> Option<(i64, i64, i64)>;
 
     /// The offsets in the order of the indices.

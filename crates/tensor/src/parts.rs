@@ -4,10 +4,13 @@
 //!
 //! # Invariant
 //!
-//! The parts of a mutable view are disjoint: its layout sends different coordinates to different offsets, and the coordinates of two parts differ in that mode. Every
-//! index is given out once: by the iterator, which counts it off its range, or by one of the two halves into which the range is split for threads.
+//! The parts of a mutable view are disjoint: its layout sends different coordinates to different
+//! offsets, and the coordinates of two parts differ in that mode. Every index is given out once: by
+//! the iterator, which takes it off its range, or by one of the two halves into which the range is
+//! split for threads.
 //!
-//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint tiles.
+//! Reason for unsafe code: the borrow checker knows of disjoint halves of slices, not of disjoint
+//! tiles.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -37,6 +40,8 @@ mod sealed {
 
         fn apart(self) -> (*mut Self::Element, Self::Map);
 
+        /// The view of these parts.
+        ///
         /// # Safety
         /// The invariant of the view.
         unsafe fn of(base: *mut Self::Element, map: Self::Map) -> Self;
@@ -53,7 +58,7 @@ impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorView<'_
     }
 
     unsafe fn of(base: *mut T, map: L) -> Self {
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches for the invariant of the view.
         unsafe { TensorView::from_raw(base, map) }
     }
 }
@@ -67,7 +72,7 @@ impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorViewMut
     }
 
     unsafe fn of(base: *mut T, map: L) -> Self {
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches for the invariant of the view.
         unsafe { TensorViewMut::from_raw(base, map) }
     }
 }
@@ -78,17 +83,18 @@ impl<T, L: Offsets<Derived = L> + Rearrange<Start = i64>> View for TensorViewMut
 pub struct Parts<V: View> {
     base: *mut V::Element,
     map: V::Map,
-    /// The coordinate of a part, whose leaf `at` is the index of it.
+    /// The coordinate of a part; its leaf `at` is the index of the part.
     coord: Coord,
     at: usize,
     range: Range<i64>,
-    /// At place `i` the index of part `i`, where they are not counted by it: each index once.
+    /// The index of each part, where it is not its place in the order: each index once.
     order: Option<Arc<[i64]>>,
     edge: Option<Edge>,
     whole: PhantomData<V>,
 }
 
-/// Where tiles end before they are full: by mode, the extent of the tensor, that of the tile, and the number of tiles.
+/// Tiles that end where the tensor does. By mode: the extent of the tensor, that of the tile, and
+/// the number of tiles.
 #[derive(Clone)]
 struct Edge {
     extents: Vec<i64>,
@@ -102,7 +108,7 @@ unsafe impl<V: View + Send> Send for Parts<V> {}
 unsafe impl<V: View + Send> Sync for Parts<V> {}
 
 impl Edge {
-    /// What is inside the tensor of the tile with this number; none where it is the whole tile.
+    /// The part of this tile that is inside the tensor; none if all of it is.
     fn clip(&self, index: i64) -> Result<Option<Tiler>, LayoutError> {
         let position = idx2crd(&Tree::leaf(index), &self.counts)?;
         let sizes = self.extents.iter().zip(&self.tile).zip(position.leaves());
@@ -118,14 +124,15 @@ impl Edge {
         Ok(Some(Tiler::from_shape(&Tree::flat(inside)?)?))
     }
 
-    /// What is inside of the last tile.
+    /// The part of the last tile that is inside the tensor.
     fn last(&self) -> Result<Option<Tiler>, LayoutError> {
         self.clip(self.counts.product()? - 1)
     }
 }
 
 impl<V: View> Parts<V> {
-    /// Part number `index` of those of `shape`, the part of the map at `coord`, whose open leaf `at` is the number.
+    /// Part number `index` of those of `shape` is the part of the map at `coord`, whose open leaf
+    /// `at` is the number.
     fn new((base, map): (*mut V::Element, V::Map), coord: Coord, at: usize, count: i64) -> Parts<V> {
         Parts { base, map, coord, at, range: 0..count, order: None, edge: None, whole: PhantomData }
     }
@@ -153,7 +160,7 @@ impl<V: View> Parts<V> {
     /// How many parts are left.
     #[inline]
     fn count_left(&self) -> usize {
-        // No more than elements.
+        // There are at most as many parts as elements.
         (self.range.end - self.range.start) as usize
     }
 
@@ -179,11 +186,13 @@ impl<V: View> Parts<V> {
                 Some(tiler) => map.composed_by(&tiler).ok()?,
             },
         };
-        // SAFETY: the elements of a slice, or of what is inside the tensor of it; the slices at different indices of one mode have none in common.
+        // SAFETY: these are elements of a slice, or of its part inside the tensor; slices at
+        // different indices of one mode have none in common, and the caller asks for each place
+        // once.
         Some(unsafe { V::of(self.base.wrapping_offset(start as isize), map) })
     }
 
-    /// The parts in other places: of the same whole, and given out by whoever has the places.
+    /// The parts at other places of the same whole. The caller of both gives out each place once.
     fn with_range(&self, range: Range<i64>) -> Parts<V> {
         Parts {
             base: self.base,
@@ -302,7 +311,8 @@ macro_rules! parts {
                 Parts::along(self.rearranged(&[])?, mode)
             }
 
-            /// The tiles, each with the modes of the tensor, in the order of their number: the tiles of mode 0 first.
+            /// The tiles, each with the modes of the tensor, in the order of their number: the
+            /// tiles of mode 0 first.
             ///
             #[doc = $once]
             ///
@@ -312,12 +322,14 @@ macro_rules! parts {
                 Parts::of_divided(self.zipped_divide(tiler)?.apart(), 1)
             }
 
-            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far edges may be smaller.
+            /// The tiles of a shape, by mode, each ending where the tensor does: those at the far
+            /// edges may be smaller.
             ///
             #[doc = $once]
             ///
-            /// A mode that the shape does not name is one tile. Errors: an extent is larger than its mode, not positive, or not a number; what is inside of a
-            /// tile at the edge is no layout.
+            /// A mode that the shape does not name is one tile. Errors: an extent is larger than
+            /// its mode, not positive, or not a number; what is inside of a tile at the edge is no
+            /// layout.
             pub fn $clipped(self: $receiver, tile: &Tree<i64>) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let (shape, view) = (self.shape(), self.rearranged(&[])?);
                 let (tiler, edge) = edge_of(&shape, tile)?;
@@ -325,18 +337,20 @@ macro_rules! parts {
                 let divided = covering_tiles(&map, &tiler)?;
                 let last = edge.last()?;
                 if let Some(clip) = last {
-                    // Of each mode by itself, so what holds of the last tile holds of all.
+                    // Each mode is clipped by itself, so what holds of the last tile holds of all.
                     divided.sliced(&of_pair(&divided.extents(), &Tree::leaf(Slot::At(0)), 1)?)?.0.composed_by(&clip)?;
                 }
                 let parts = Parts::of_divided((base, divided), 1)?;
                 Ok(Parts { edge: Some(edge), ..parts })
             }
 
-            /// What each thread has of a tensor that threads share in turn, in the order of their numbers: for each thread, [`Tiling::local_partition`].
+            /// What each thread has of a tensor that threads share in turn, in the order of their
+            /// numbers: for each thread, [`Tiling::local_partition`].
             ///
             #[doc = $once]
             ///
-            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0, 1, ..` ([`TensorError::ThreadLayout`]).
+            /// Errors: as [`Tiling::local_partition`]; the thread layout is not one to one onto `0,
+            /// 1, ..` ([`TensorError::ThreadLayout`]).
             pub fn $partition(self: $receiver, threads: &Layout) -> Result<Parts<$view<'a, T, L::Derived>>, TensorError> {
                 let order = by_number(threads)?;
                 let tile = Tiler::from_shape(&threads.shape().product_each()?)?;

@@ -1,7 +1,7 @@
 //! What names an element: an index, one index for each mode, or a nested coordinate.
 //!
-//! Law: the offset at a position is that of the layout at the coordinate that the position stands for. Indices are counted from 0 and must be below their
-//! extents: unlike a layout, memory ends.
+//! Law: the offset at a position is that of the layout at the coordinate that the position stands
+//! for. Indices are counted from 0 and must be below their extents: unlike a layout, memory ends.
 
 use tilewright_layout::{Leaf, Tree};
 
@@ -15,7 +15,8 @@ mod sealed {
     impl Sealed for &super::Tree<i64> {}
 }
 
-/// What names an element: an index counted colexicographically, one index for each top-level mode, or a coordinate.
+/// What names an element: an index counted colexicographically, one index for each top-level mode,
+/// or a coordinate.
 pub trait Position: sealed::Sealed + Copy {
     /// The offset of a layout here.
     ///
@@ -62,7 +63,7 @@ impl<const RANK: usize> Position for [i64; RANK] {
 
     fn coord(self) -> Result<Tree<i64>, TensorError> {
         match self.as_slice() {
-            // The index of the one mode is that of the whole, whether parentheses stand around it or not.
+            // A tensor of one mode has the same indices with and without a tuple around the mode.
             [index] => Ok(Tree::leaf(*index)),
             _ => Ok(Tree::flat(self)?),
         }
@@ -80,7 +81,7 @@ fn flat(leaves: &[Leaf], position: &[i64]) -> Option<i64> {
         if *index as u64 >= leaf.extent as u64 {
             return None;
         }
-        // An offset of the layout, or part of one.
+        // An offset of the layout, or a partial sum of one.
         offset = offset.wrapping_add(leaf.stride.wrapping_mul(*index));
     }
     Some(offset)

@@ -1,9 +1,12 @@
 //! Views prepared for access in any order.
 //!
-//! Law: the element at a position is that of the view there. What an access needs is read from the layout once: for indices, the steps and jumps of the
-//! [`Evaluator`]; for one index in each mode, the extents and the strides as arrays. An access then is a comparison, some multiplications and a load.
+//! Law: the element at a position is that of the view there. What an access needs is read from the
+//! layout once: for indices, the steps and jumps of the [`Evaluator`]; for one index in each mode,
+//! the extents and the strides as arrays. Then an access is a comparison, some multiplications and
+//! a load.
 //!
-//! Reason for unsafe code: the comparison with the shape is the only one; the offset is one of the layout, and needs no other.
+//! Reason for unsafe code: the comparison with the shape proves that the offset is one of the
+//! layout, so no second comparison is made.
 #![allow(unsafe_code)]
 
 use tilewright_layout::{Evaluator, Layout, LayoutError};
@@ -95,7 +98,8 @@ impl<'a, T, const RANK: usize> ByMode<'a, T, RANK> {
     }
 }
 
-/// A mutable view prepared for access by one index in each mode; made by [`TensorViewMut::by_mode_mut`].
+/// A mutable view prepared for access by one index in each mode; made by
+/// [`TensorViewMut::by_mode_mut`].
 pub struct ByModeMut<'a, T, const RANK: usize> {
     view: TensorViewMut<'a, T>,
     extents: [i64; RANK],
@@ -121,7 +125,8 @@ impl<T, const RANK: usize> ByModeMut<'_, T, RANK> {
 impl<'a, T> TensorView<'a, T> {
     /// The view prepared for access by one index in each mode.
     ///
-    /// Errors: a mode is nested, or there are not so many. [`Tiling::flatten`](crate::Tiling::flatten) undoes the nesting.
+    /// Errors: a mode is nested, or there are not so many.
+    /// [`Tiling::flatten`](crate::Tiling::flatten) undoes the nesting.
     ///
     /// ```
     /// use tilewright_layout::Layout;

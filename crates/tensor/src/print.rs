@@ -1,8 +1,10 @@
 //! Tensors as text.
 //!
-//! The layout, and then the elements: a row of a tensor of one mode, a table of one of two, mode 0 downwards, and a table for each coordinate of the further
-//! modes of one of more. A nested mode is counted by its index. Of a tensor of more than [`FEW`] elements, a long mode shows its first and last few. `{:#}` shows
-//! all; a precision, as in `{:.3}`, goes to the elements.
+//! Law: the layout is printed first, and then the elements. A tensor of one mode is a row. One of
+//! two modes is a table, with mode 0 downwards. One of more is a table for each coordinate of the
+//! further modes. A nested mode is counted by its index. Of a tensor of more than [`FEW`] elements,
+//! a long mode shows its first and last few. `{:#}` shows all; a precision, as in `{:.3}`, goes to
+//! the elements.
 
 use std::fmt::{self, Display, Write};
 
@@ -44,7 +46,8 @@ impl<T: Display, L: Offsets> Display for TensorView<'_, T, L> {
 }
 
 impl<T: Display, L: Offsets> TensorView<'_, T, L> {
-    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest, as long as some are `left` to be shown.
+    /// The tables at the shown coordinates of the modes from `further` on, the last mode slowest,
+    /// as long as some are `left` to be shown.
     fn tables<I: Iterator<Item = Option<i64>> + Clone>(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -55,7 +58,7 @@ impl<T: Display, L: Offsets> TensorView<'_, T, L> {
         all: bool,
     ) -> fmt::Result {
         let Some(mode) = further.pop() else {
-            // Below 0 once the gap has been shown.
+            // It goes below 0 once the gap has been shown.
             *left -= 1;
             if *left < 0 {
                 return write!(f, "\n{GAP}");

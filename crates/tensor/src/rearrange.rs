@@ -1,10 +1,13 @@
 //! What can be done to the domain of a tensor.
 //!
-//! Law: a rearrangement makes of a map `L` the map `L o f`, where `f` goes into the coordinates of `L`; so it reaches no element that `L` does not. The algebra
-//! goes on past the end of a mode, memory does not: an index outside its mode, a tile larger than its mode, and tiles that cover more than their mode are refused here.
-//! (Coordinates have no memory under them: there, tiles may cover more, and a predicate says which are inside.)
+//! Law: a rearrangement makes of a map `L` the map `L o f`, where `f` goes into the coordinates of
+//! `L`. So it reaches no element that `L` does not. The algebra continues past the end of a mode;
+//! memory does not. So an index outside its mode, a tile larger than its mode, and tiles that cover
+//! more than their mode are refused here. Coordinates have no memory under them: there, tiles may
+//! cover more, and a predicate says which are inside.
 //!
-//! Where a tile is a layout, `f` is found by doing the same to the compact layout of the shape, whose offsets are indices: `f` is one to one exactly when that is.
+//! Where a tile is a layout, `f` is found by doing the same to the compact layout of the shape,
+//! whose offsets are indices. `f` is one to one exactly when that is.
 
 use std::ops::Range;
 
@@ -30,15 +33,17 @@ pub enum Form {
 pub enum Rearrangement {
     /// The part at these indices, all of each mode under `_`.
     Slice(Coord),
-    /// Of `((tiles),(rests))`, the tile at these indices of the rests; modes of the rests that are not named stay.
+    /// Of `((tiles),(rests))`, the tile at these indices of the rests; modes of the rests that are
+    /// not named stay.
     Inner(Coord),
-    /// Of `((tiles),(rests))`, the rests at these indices of the tile; modes of the tile that are not named stay.
+    /// Of `((tiles),(rests))`, the rests at these indices of the tile; modes of the tile that are
+    /// not named stay.
     Outer(Coord),
     /// The coordinates in the order in which a layout names their indices.
     Compose(Layout),
     /// Of each mode, the part that a tiler names.
     ComposeBy(Tiler),
-    /// Tiles and what runs over them.
+    /// Tiles and the rests that run over them.
     Divide(Form, Tiler),
     /// Some modes as one.
     Group(Range<usize>),
@@ -60,7 +65,8 @@ impl Rearrangement {
     }
 }
 
-/// A map whose domain can be rearranged: [`Layout`], [`Composed`], and the layout of coordinates of an identity tensor.
+/// A map whose domain can be rearranged: [`Layout`], [`Composed`], and the layout of coordinates of
+/// an identity tensor.
 pub trait Rearrange: Clone + sealed::Sealed {
     /// What a slice adds to the values of its map.
     type Start: Stride;
@@ -180,7 +186,8 @@ impl Rearrange for Layout<Coordinate> {
     domain!();
 }
 
-/// The map after one rearrangement, and the value that it begins at. `covering`: tiles may cover more than their mode.
+/// The map after one rearrangement, and the value at which it begins. With `covering`, tiles may
+/// cover more than their mode.
 pub(crate) fn rearranged<L: Rearrange>(
     map: &L,
     how: &Rearrangement,
@@ -233,7 +240,8 @@ pub(crate) fn names_once(how: &Rearrangement, shape: &Tree<i64>) -> Result<(), T
     crate::offsets::each_once(&indices)
 }
 
-/// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as that goes, and keeps the other, each of its modes by itself.
+/// The coordinate of a pair of modes that fixes mode `fixed` at `coord`, as far as that goes, and
+/// keeps the other, each of its modes by itself.
 pub(crate) fn of_pair(shape: &Tree<i64>, coord: &Coord, fixed: usize) -> Result<Coord, LayoutError> {
     let open = |mode: &Tree<i64>| Tree::flat(std::iter::repeat_n(Slot::All, mode.rank()));
     let Some(mode) = shape.mode(fixed).filter(|_| shape.rank() == 2) else {
@@ -286,7 +294,8 @@ fn check_tile(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), Te
     Ok(())
 }
 
-/// Refuses a tile with values outside the indices of a shape, and one whose copies do not cover it evenly.
+/// Refuses a tile with values outside the indices of a shape, and one whose copies do not cover it
+/// evenly.
 fn check_tiles(tile: &Layout, shape: &Tree<i64>, path: &[usize]) -> Result<(), TensorError> {
     check_tile(tile, shape, path)?;
     let size = size_of(shape)?;

@@ -1,12 +1,14 @@
 //! The same memory in elements of another type.
 //!
-//! Law: element `c` of the recast tensor covers exactly the bits of a box of elements of the tensor, or is a part of one: that of [`Layout::recast`]. Where modes run
-//! backwards within an element, which the algebra of layouts refuses for want of a place to say where offset 0 goes, the tensor has one: turn those
-//! modes round, recast, and turn them back.
+//! Law: element `c` of the recast tensor covers exactly the bits of a box of elements of the
+//! tensor, or is a part of one: that of [`Layout::recast`]. The algebra refuses modes with negative
+//! strides within an element, because it cannot say where offset 0 goes. A tensor can: those modes
+//! are reversed, recast, and reversed back.
 //!
-//! The first element must be aligned as the new type wants. All others then are, as they are whole elements away.
+//! The first element must be aligned for the new type. Then all others are, as they are whole
+//! elements away.
 //!
-//! Reason for unsafe code: a pointer to other elements.
+//! Reason for unsafe code: a pointer is cast to another type of elements.
 #![allow(unsafe_code)]
 
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -18,7 +20,8 @@ use crate::view::{TensorView, TensorViewMut};
 
 /// A map that can be recast.
 pub trait Recast: Sized + sealed::Sealed {
-    /// The map of the same bits in elements of `new_bits`, and the offset of its beginning, in old elements and in new ones.
+    /// The map of the same bits in elements of `new_bits`, and the offset of its beginning, in old
+    /// elements and in new ones.
     #[doc(hidden)]
     fn recast_at(&self, new_bits: i64, old_bits: i64) -> Result<(Self, i64, i64), LayoutError>;
 }
@@ -42,24 +45,24 @@ impl Recast for Layout {
             Err(error) => error,
         };
         let backwards = |leaf: &Leaf| leaf.stride < 0;
-        // Where elements are cut as well, their parts would be turned round too.
+        // Where elements are split as well, their parts would be reversed too.
         if new_bits.checked_rem(old_bits) != Some(0) || !self.leaves().iter().any(backwards) {
             return Err(error);
         }
-        let Some((forwards, start)) = turned(self, backwards) else { return Err(error) };
+        let Some((forwards, start)) = reversed(self, backwards) else { return Err(error) };
         let Ok(recast) = forwards.recast(new_bits, old_bits) else { return Err(error) };
         // Widening keeps the leaves.
-        let turn: Vec<bool> = self.leaves().iter().map(backwards).collect();
-        let mut turn = turn.iter().copied();
-        match turned(&recast, |_| turn.next() == Some(true)) {
+        let reverses: Vec<bool> = self.leaves().iter().map(backwards).collect();
+        let mut reverses = reverses.iter().copied();
+        match reversed(&recast, |_| reverses.next() == Some(true)) {
             Some((layout, end)) => Ok((layout, start, end)),
             None => Err(error),
         }
     }
 }
 
-/// The layout with some modes run from their other end, and the offset where it then begins.
-fn turned(layout: &Layout, mut which: impl FnMut(&Leaf) -> bool) -> Option<(Layout, i64)> {
+/// The layout with some modes reversed, and the offset where it then begins.
+fn reversed(layout: &Layout, mut which: impl FnMut(&Leaf) -> bool) -> Option<(Layout, i64)> {
     let mut start = 0_i64;
     let mut leaves = Vec::new();
     for leaf in layout.leaves() {
@@ -78,7 +81,8 @@ fn bits<T>() -> i64 {
     i64::try_from(size_of::<T>().saturating_mul(8)).unwrap_or(i64::MAX)
 }
 
-/// The map of a view in elements of type `U`, and the bytes from offset 0 of the view to that of the result.
+/// The map of a view in elements of type `U`, and the bytes from offset 0 of the view to that of
+/// the result.
 fn recast_map<T, U, L: Recast>(map: &L, base: *const T) -> Result<(L, isize), TensorError> {
     let (map, old, new) = map.recast_at(bits::<U>(), bits::<T>())?;
     // Both are distances within one allocation, or 0.
@@ -96,7 +100,8 @@ impl<'a, T: NoUninit, L: Offsets> TensorView<'a, T, L>
 where
     L::Derived: Recast,
 {
-    /// The same memory as elements of another type: wider ones where enough lie together, narrower ones always (CuTe `recast`).
+    /// The same memory as elements of another type: wider ones where enough lie together, narrower
+    /// ones always (CuTe `recast`).
     ///
     /// Errors: as [`Layout::recast`]; the first element is not aligned for the type.
     ///
@@ -113,7 +118,8 @@ where
     /// ```
     pub fn recast<U: AnyBitPattern>(&self) -> Result<TensorView<'a, U, L::Derived>, TensorError> {
         let (map, distance) = recast_map::<T, U, _>(&self.layout().derived()?, self.as_ptr())?;
-        // SAFETY: its elements are boxes or parts of elements of this view, aligned, without padding, and of a type that any bits are of.
+        // SAFETY: the elements are boxes or parts of elements of this view, aligned, without
+        // padding, and of a type for which any bits are valid.
         Ok(unsafe { TensorView::from_raw(self.as_ptr().wrapping_byte_offset(distance).cast::<U>(), map) })
     }
 }
@@ -127,7 +133,8 @@ where
     /// Errors: as there.
     pub fn recast<U: NoUninit + AnyBitPattern>(mut self) -> Result<TensorViewMut<'a, U, L::Derived>, TensorError> {
         let (map, distance) = recast_map::<T, U, _>(&self.layout().derived()?, self.as_ptr())?;
-        // SAFETY: as above; any bits are of either type, and no bit is in two elements, as none was before.
+        // SAFETY: as for views that are read; any bits are valid for both types, and no bit is in
+        // two elements, as none was before.
         Ok(unsafe { TensorViewMut::from_raw(self.as_mut_ptr().wrapping_byte_offset(distance).cast::<U>(), map) })
     }
 }

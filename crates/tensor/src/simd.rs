@@ -1,12 +1,20 @@
-//! Moving bytes: what the tiles of a plan are done with.
+//! The processor: its instructions and caches, and what is done with vector registers.
+//!
+//! Law: each function computes the same whatever the instructions; they decide only how fast.
+//! `instructions` and `caches` ask the processor, `moves` copies runs of bytes, `nontemporal`
+//! writes past the caches, `transpose` transposes stripes of bytes for copies, and `square` squares
+//! of words for packing.
 //!
 //! # Invariant
 //!
-//! Every function here is given a source, a destination and tables of byte offsets from them. For each pair of offsets that its description names, the
-//! bytes read are inside the memory that the source was borrowed from, and the bytes written inside that of the destination, which nobody else
-//! uses meanwhile. The two do not overlap. Pointers are moved by wrapping arithmetic, so that only those that are used need to be inside.
+//! Every function that moves bytes is given a source, a destination and tables of byte offsets from
+//! them. For each pair of offsets that its description names, the bytes read lie in the memory that
+//! the source was borrowed from, and the bytes written in that of the destination, which nobody
+//! else uses meanwhile. The two do not overlap. Pointers are moved by wrapping arithmetic, so that
+//! only those that are used have to lie inside.
 //!
-//! Reason for unsafe code: vector instructions, stores past the caches, and no comparison for each element.
+//! Reason for unsafe code: vector instructions, non-temporal stores, and no comparison for each
+//! element.
 #![allow(unsafe_code)]
 
 mod caches;
@@ -22,5 +30,6 @@ pub(crate) use instructions::{has_avx2_fma, has_avx512_bf16, has_avx512_products
 pub(crate) use moves::{Rectangle, copy_bytes, copy_pairs, copy_run, splat};
 pub(crate) use nontemporal::{fence, stream_run, stream_units};
 pub(crate) use transpose::{
-    Edge, Line, Pieces, Rows, Scratch, Stores, Stripe, TURNED, fetch, stripes_ahead, transpose, transpose_turned,
+    Edge, Line, PERMUTED_BUFFER, Pieces, Rows, Scratch, Stores, Stripe, prefetch, stripes_ahead, transpose,
+    transpose_permuted,
 };

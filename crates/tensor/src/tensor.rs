@@ -1,9 +1,11 @@
 //! Tensors: owned memory under a layout.
 //!
-//! Law: as of a [`TensorView`]; the memory is the tensor's own. The layout reaches every element once, so that a mutable view of the whole always exists;
-//! what repeats elements is a view of memory.
+//! Law: as of a [`TensorView`]; the memory is the tensor's own. The layout reaches every element
+//! once, so that a mutable view of the whole always exists; what repeats elements is a view of
+//! memory.
 //!
-//! Invariant: both were proved when the tensor was made, and neither the memory nor the layout is replaced or resized.
+//! Invariant: both were proved when the tensor was made, and neither the memory nor the layout is
+//! replaced or resized.
 //!
 //! Reason for unsafe code: views of the whole repeat no proof.
 #![allow(unsafe_code)]
@@ -21,7 +23,8 @@ use crate::view::{TensorView, TensorViewMut, check_range};
 
 /// Owned elements under a layout.
 ///
-/// Memory that is allocated here is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes, and from 2 MiB on lies in huge pages, if Linux has some to give; that of a `Vec` stays where it is.
+/// Memory that is allocated here is aligned to [`ALIGNMENT`](crate::ALIGNMENT) bytes, and from 2
+/// MiB on lies in huge pages, if Linux has some to give; that of a `Vec` stays where it is.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -39,11 +42,13 @@ pub struct Tensor<T, L = Layout> {
     layout: L,
 }
 
-/// The number of elements from the least offset to the greatest, and the place of offset 0 among them.
+/// The number of elements from the least offset to the greatest, and the place of offset 0 among
+/// them.
 fn room<L: Offsets, T>(layout: &L) -> Result<(usize, usize), TensorError> {
     each_once(layout)?;
     let (least, greatest) = layout.range()?;
-    // Offset 0 lies in memory or before it: what lies before is not allocated, but for where the elements themselves do.
+    // Offset 0 lies in memory or before it: what lies before is not allocated, but for where the
+    // elements themselves do.
     let first = least.min(0);
     let elements = greatest.checked_sub(first).and_then(|last| last.checked_add(1));
     let refused = |elements| TensorError::Memory { elements, bytes: size_of::<T>() };
@@ -53,9 +58,11 @@ fn room<L: Offsets, T>(layout: &L) -> Result<(usize, usize), TensorError> {
 }
 
 impl<T, L: Offsets> Tensor<T, L> {
-    /// A tensor of clones of a value. Memory from offset 0 or the least offset to the greatest is allocated.
+    /// A tensor of clones of a value. Memory from offset 0 or the least offset to the greatest is
+    /// allocated.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; there is not so much memory.
+    /// Errors: the layout reaches an element twice, or is not known not to; there is not so much
+    /// memory.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -84,7 +91,8 @@ impl<T, L: Offsets> Tensor<T, L> {
         Ok(Tensor { memory: Memory::zeroed(elements)?, origin, layout })
     }
 
-    /// A tensor of the values of a function of the index; elements that no index reaches are clones of the first.
+    /// A tensor of the values of a function of the index; elements that no index reaches are clones
+    /// of the first.
     ///
     /// Errors: as [`Tensor::filled`].
     ///
@@ -109,7 +117,8 @@ impl<T, L: Offsets> Tensor<T, L> {
 
     /// The tensor of a vector, whose memory stays where it is, with offset 0 at its first element.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside the vector.
+    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside
+    /// the vector.
     pub fn from_vec(vec: Vec<T>, layout: L) -> Result<Tensor<T, L>, TensorError> {
         Tensor::from_vec_with_origin(vec, 0, layout)
     }
@@ -123,14 +132,16 @@ impl<T, L: Offsets> Tensor<T, L> {
         Ok(Tensor { memory: Memory::of_vec(vec), origin, layout })
     }
 
-    /// All elements in memory, those that no coordinate reaches too, in the order of memory; without copying where the memory came from a vector.
+    /// All elements in memory, those that no coordinate reaches too, in the order of memory;
+    /// without copying where the memory came from a vector.
     pub fn into_vec(self) -> Vec<T> {
         self.memory.into_vec()
     }
 
     /// The same elements under another layout.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside the memory.
+    /// Errors: the layout reaches an element twice, or is not known not to; an offset is outside
+    /// the memory.
     pub fn with_layout<M: Offsets>(self, layout: M) -> Result<Tensor<T, M>, TensorError> {
         check_range(&layout, self.origin, self.memory.as_slice().len())?;
         each_once(&layout)?;
@@ -173,25 +184,28 @@ impl<T, L: Offsets> Tensor<T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     pub fn as_ptr(&self) -> *const T {
         self.memory.as_slice().as_ptr().wrapping_add(self.origin)
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.memory.as_mut_slice().as_mut_ptr().wrapping_add(self.origin)
     }
 
     /// The elements, to be read.
     pub fn view(&self) -> TensorView<'_, T, L> {
-        // SAFETY: the invariant.
+        // SAFETY: by the invariant every offset of the layout lies in the memory.
         unsafe { TensorView::of_valid(self.memory.as_slice(), self.origin, self.layout.clone()) }
     }
 
     /// The elements, to be read and written.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T, L> {
-        // SAFETY: the invariant.
+        // SAFETY: by the invariant every offset of the layout lies in the memory, each at one
+        // coordinate.
         unsafe { TensorViewMut::of_valid(self.memory.as_mut_slice(), self.origin, self.layout.clone()) }
     }
 
@@ -203,7 +217,8 @@ impl<T, L: Offsets> Tensor<T, L> {
         self.memory.as_slice().get(self.place(offset)).ok_or_else(unreachable_offset)
     }
 
-    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be written.
+    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be
+    /// written.
     ///
     /// Errors: it is outside the shape.
     pub fn get_mut(&mut self, position: impl Position) -> Result<&mut T, TensorError> {
@@ -225,7 +240,7 @@ impl<T, L: Offsets> Tensor<T, L> {
     }
 }
 
-/// For an offset that the proof on construction excludes.
+/// Stops at an offset that the proof on construction excludes.
 #[cold]
 fn unreachable_offset() -> TensorError {
     TensorError::Layout(LayoutError::Overflow { op: "tensor" })

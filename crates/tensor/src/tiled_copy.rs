@@ -1,13 +1,13 @@
 //! Copies of partitions by tiled copies.
 //!
-//! Law: where a thread has the same elements at both ends of the instruction, `copy_thread(thread, src,
-//! dst)` makes `dst(i) = src(i)`, and [`copy_thread_if`] does so where the predicate holds. An instruction
-//! that moves values between threads runs on the partitions of all of them: [`copy_threads`] makes
-//! `dst[t'](v', rest) = src[t](v, rest)` where `source(t, v) = destination(t', v')` in the thread-value
-//! layouts of the tiled copy.
+//! Law: where a thread has the same elements at both ends of the instruction, `copy_thread(thread,
+//! src, dst)` makes `dst(i) = src(i)`, and [`copy_thread_if`] does so where the predicate holds. An
+//! instruction that moves values between threads runs on the partitions of all of them:
+//! [`copy_threads`] makes `dst[t'](v', rest) = src[t](v, rest)` where `source(t, v) =
+//! destination(t', v')` in the thread-value layouts of the tiled copy.
 //!
-//! Partitions are those of [`Instructed::partition_at`](crate::Instructed::partition_at), or fragments of
-//! their shape: mode 0 has the values of a thread, the others are rests.
+//! Partitions are those of [`Instructed::partition_at`](crate::Instructed::partition_at), or
+//! fragments of their shape: mode 0 has the values of a thread, the others are rests.
 //!
 //! (CuTe `copy(tiled_copy, src, dst)` and `copy_if(tiled_copy, pred, src, dst)`.)
 
@@ -20,8 +20,8 @@ use crate::view::{TensorView, TensorViewMut};
 /// Copies one thread's partition (CuTe `copy(tiled_copy, src, dst)`).
 ///
 /// Errors: the instruction moves values between threads (E0423: take [`copy_threads`]); elements of
-/// another width than the values of the copy (E0424); partitions whose values or rests do not agree with
-/// the copy or each other (E0425).
+/// another width than the values of the copy (E0424); partitions whose values or rests do not agree
+/// with the copy or each other (E0425).
 ///
 /// ```
 /// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
@@ -63,8 +63,8 @@ pub fn copy_thread<T: Copy, S: Offsets, D: Offsets>(
 /// Copies one thread's partition where a predicate holds, and leaves the rest as it is (CuTe
 /// `copy_if(tiled_copy, pred, src, dst)`).
 ///
-/// The predicate has a boolean for each rest, which then stands for all values of the instruction, as in
-/// CuTe; or one for each element.
+/// The predicate has a boolean for each rest, which then stands for all values of the instruction,
+/// as in CuTe; or one for each element.
 ///
 /// Errors: as [`copy_thread`]; a predicate of another size (E0425).
 ///
@@ -119,14 +119,14 @@ pub fn copy_thread_if<T: Copy, P: Offsets, S: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// Copies the partitions of all threads, by number: what an instruction does that moves values between
-/// threads, such as `ldmatrix`.
+/// Copies the partitions of all threads, by number: what an instruction does that moves values
+/// between threads, such as `ldmatrix`.
 ///
 /// `src[t]` is the partition of thread `t` at the source and `dst[t]` that at the destination, or a
 /// fragment of its shape.
 ///
-/// Errors: elements of another width than the values of the copy (E0424); as many partitions as there are
-/// threads are expected, with values and rests that agree (E0425).
+/// Errors: elements of another width than the values of the copy (E0424); as many partitions as
+/// there are threads are expected, with values and rests that agree (E0425).
 ///
 /// ```
 /// use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
@@ -258,7 +258,8 @@ fn width<T>(copy: &TiledCopy) -> Result<(), TensorError> {
 fn own_values<T>(copy: &TiledCopy) -> Result<(), TensorError> {
     width::<T>(copy)?;
     let (from, to) = (copy.thread_values(CopyEnd::Source)?, copy.thread_values(CopyEnd::Destination)?);
-    // As functions of (thread, value), so that one value of a thread is another's only if both ends say so.
+    // As functions of (thread, value), so that one value of a thread is another's only if both ends
+    // say so.
     let same =
         from.coalesce() == to.coalesce() && values(copy, CopyEnd::Source)? == values(copy, CopyEnd::Destination)?;
     if same { Ok(()) } else { Err(TensorError::Exchange { atom: copy.atom().name().into() }) }

@@ -1,18 +1,18 @@
 //! Products of partitions by tiled products, for any atom that multiplies dense matrices.
 //!
-//! Law: [`gemm_partitions`] adds to each thread's sums what the instruction adds. For each atom of the
-//! tiled product, and all rests `m`, `n` and `k` in order,
+//! Law: [`gemm_partitions`] adds to each thread's sums what the instruction adds. For each atom of
+//! the tiled product, and all rests `m`, `n` and `k` in order,
 //!
 //! ```text
 //! C[i, j] = C[i, j] + A[i, l] * B[j, l]    for l = 0, 1, ..
 //! ```
 //!
-//! where element `(i, l)` of A is value `v` of thread `t` of the atom if its thread-value layout says so,
-//! and likewise for B and C. Where several threads hold an element of a factor, the first one's counts;
-//! all that hold an element of C get the sum.
+//! where element `(i, l)` of A is value `v` of thread `t` of the atom if its thread-value layout
+//! says so, and likewise for B and C. Where several threads hold an element of a factor, the first
+//! one's counts; all that hold an element of C get the sum.
 //!
-//! Products are added up one by one, in the order of K, in the type of C. An instruction of the hardware
-//! may round otherwise: its sums of floats are the same only where they are exact.
+//! Products are added up one by one, in the order of K, in the type of C. An instruction of the
+//! hardware may round otherwise: its sums of floats are the same only where they are exact.
 //!
 //! (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`.)
 
@@ -64,17 +64,18 @@ impl Accumulator for f32 {}
 impl Accumulator for f16 {}
 impl Accumulator for i32 {}
 
-/// Multiplies the partitions of all threads, in the order of their numbers, and adds the products to their
-/// sums (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`).
+/// Multiplies the partitions of all threads, in the order of their numbers, and adds the products
+/// to their sums (CuTe `gemm(tiled_mma, tCrA, tCrB, tCrC)`).
 ///
-/// `a[t]`, `b[t]` and `c[t]` are what thread `t` has of A `(FrgV,RestM,RestK)`, of B `(FrgV,RestN,RestK)`
-/// and of C `(FrgV,RestM,RestN)`: partitions ([`Instructed::partition_for`]) or fragments of their shape.
-/// An instruction of several threads reads the values of all of them, so it takes the partitions of all.
-/// Where the numbers of threads have gaps, as in a quad pair of Volta, the partitions have none.
+/// `a[t]`, `b[t]` and `c[t]` are what thread `t` has of A `(FrgV,RestM,RestK)`, of B
+/// `(FrgV,RestN,RestK)` and of C `(FrgV,RestM,RestN)`: partitions ([`Instructed::partition_for`])
+/// or fragments of their shape. An instruction of several threads reads the values of all of them,
+/// so it takes the partitions of all. Where the numbers of threads have gaps, as in a quad pair of
+/// Volta, the partitions have none.
 ///
-/// Errors: an atom that the CPU does not compute: one with scale factors, sparse or saturating (E0445);
-/// elements of another type than the values of the operand (E0424); as many partitions as there are
-/// threads are expected, of three modes whose values and rests agree (E0425).
+/// Errors: an atom that the CPU does not compute: one with scale factors, sparse or saturating
+/// (E0445); elements of another type than the values of the operand (E0424); as many partitions as
+/// there are threads are expected, of three modes whose values and rests agree (E0425).
 ///
 /// [`Instructed::partition_for`]: crate::Instructed::partition_for
 ///
@@ -213,7 +214,8 @@ fn collect<C>(
     Ok(())
 }
 
-/// For each atom its threads, in the order in which the atom counts them: their ranks among all numbers.
+/// For each atom its threads, in the order in which the atom counts them: their ranks among all
+/// numbers.
 fn groups(mma: &TiledMma) -> Result<Vec<Vec<usize>>, TensorError> {
     let layout = mma.thread_layout();
     let numbers = (0..layout.size()).map(|index| layout.eval(&index)).collect::<Result<Vec<_>, _>>()?;

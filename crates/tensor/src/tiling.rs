@@ -1,7 +1,8 @@
 //! Slices, tiles and partitions of tensors.
 //!
-//! Law: each of these is `T o f` for a map `f` into the coordinates of the tensor `T`, and shares its elements. What `f` is, the algebra of layouts says under the
-//! same name; the head of the module on rearrangements says what is refused beyond that.
+//! Law: each of these is `T o f` for a map `f` into the coordinates of the tensor `T`, and shares
+//! its elements. What `f` is, the algebra of layouts says under the same name; the head of the
+//! module on rearrangements says what is refused beyond that.
 //!
 //! With `D = zipped_divide(T, tiler)`, of modes `(tile, rest)`:
 //!
@@ -22,8 +23,10 @@ use crate::rearrange::{Form, Rearrangement};
 
 /// What can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
 ///
-/// Views to be read are borrowed by these methods, mutable ones are used up: take [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut) of one that is needed later.
-/// Coordinates are text, `"(2,_)".parse()`, or written with expressions: [`coord!(row, _)`](tilewright_layout::coord).
+/// Views to be read are borrowed by these methods, mutable ones are used up: take
+/// [`TensorViewMut::view_mut`](crate::TensorViewMut::view_mut) of one that is needed later.
+/// Coordinates are text, `"(2,_)".parse()`, or written with expressions: [`coord!(row,
+/// _)`](tilewright_layout::coord).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -59,8 +62,9 @@ pub trait Tiling: Sized {
 
     /// The tensor after some rearrangements, one after another.
     ///
-    /// Errors: as the operation on layouts; an index outside its mode; a tile larger than its mode, or tiles that cover more than it; of a mutable
-    /// view, an element with two coordinates in the result.
+    /// Errors: as the operation on layouts; an index outside its mode; a tile larger than its mode,
+    /// or tiles that cover more than it; of a mutable view, an element with two coordinates in the
+    /// result.
     fn rearranged(self, steps: &[Rearrangement]) -> Result<Self::Output, TensorError>;
 
     /// The part at the indices of a coordinate; modes under `_` stay (CuTe `tensor(coord)`).
@@ -70,7 +74,8 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Slice(coord.clone())])
     }
 
-    /// The elements in the order in which a layout names their indices (CuTe `composition`; of a tile, with a thread-value layout, Enigma's `tensor_composition`).
+    /// The elements in the order in which a layout names their indices (CuTe `composition`). With a
+    /// thread-value layout of a tile, these are the elements of threads and their values.
     ///
     /// Errors: as [`Layout::compose`]; an index outside the tensor.
     #[doc(alias = "tensor_composition")]
@@ -87,12 +92,13 @@ pub trait Tiling: Sized {
 
     /// Tiles and what runs over them, mode by mode: [`Layout::logical_divide`].
     ///
-    /// Errors: as the operation on layouts; a tile larger than its mode, or tiles that cover more than it.
+    /// Errors: as the operation on layouts; a tile larger than its mode, or tiles that cover more
+    /// than it.
     fn logical_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
         self.rearranged(&[Rearrangement::Divide(Form::Logical, tiler.clone())])
     }
 
-    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`] (Enigma `tensor_zipped_divide`).
+    /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     #[doc(alias = "tensor_zipped_divide")]
@@ -131,7 +137,8 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Coalesce])
     }
 
-    /// The fewest modes within each place of a nesting, with the same element at every index: [`Layout::coalesce_by`].
+    /// The fewest modes within each place of a nesting, with the same element at every index:
+    /// [`Layout::coalesce_by`].
     ///
     /// Errors: as the operation on layouts.
     fn coalesce_by(self, profile: &Profile) -> Result<Self::Output, TensorError> {
@@ -145,9 +152,11 @@ pub trait Tiling: Sized {
         self.rearranged(&[Rearrangement::Select(modes.to_vec())])
     }
 
-    /// One tile, whose modes are the tensor's: tile number `coord` of those that the tiler makes (CuTe `inner_partition`).
+    /// One tile, whose modes are the tensor's: tile number `coord` of those that the tiler makes
+    /// (CuTe `inner_partition`).
     ///
-    /// An index counts the tiles in all; a coordinate that names fewer modes than there are leaves the others open.
+    /// An index counts the tiles in all; a coordinate that names fewer modes than there are leaves
+    /// the others open.
     /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn inner_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
         let divide = Rearrangement::Divide(Form::Zipped, tiler.clone());
@@ -156,7 +165,8 @@ pub trait Tiling: Sized {
 
     /// What lies at one place in every tile (CuTe `outer_partition`).
     ///
-    /// An index counts the places of the tile; a coordinate that names fewer modes than there are leaves the others open.
+    /// An index counts the places of the tile; a coordinate that names fewer modes than there are
+    /// leaves the others open.
     /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn outer_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
         let divide = Rearrangement::Divide(Form::Zipped, tiler.clone());
@@ -170,10 +180,11 @@ pub trait Tiling: Sized {
         self.inner_partition(tiler, coord)
     }
 
-    /// One tile of those that some modes of a tiler make, at the indices of the same modes of a coordinate: those that a projection does not leave open
-    /// (CuTe `local_tile` with `Step`).
+    /// One tile of those that some modes of a tiler make, at the indices of the same modes of a
+    /// coordinate: those that a projection does not leave open (CuTe `local_tile` with `Step`).
     ///
-    /// Errors: as [`Tiling::inner_partition`]; the projection and the tiler, or the coordinate, differ in rank.
+    /// Errors: as [`Tiling::inner_partition`]; the projection and the tiler, or the coordinate,
+    /// differ in rank.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -198,16 +209,19 @@ pub trait Tiling: Sized {
         self.inner_partition(&tiler, &coord)
     }
 
-    /// What thread `thread` has of a tensor that threads share in turn: the coordinate at which the thread layout has that value, in every tile of the shape
-    /// of the thread layout, by mode (CuTe `local_partition`).
+    /// What thread `thread` has of a tensor that threads share in turn: the coordinate at which the
+    /// thread layout has that value, in every tile of the shape of the thread layout, by mode (CuTe
+    /// `local_partition`).
     ///
-    /// Errors: as [`Tiling::outer_partition`]; the thread layout has that value nowhere, or at more than one coordinate.
+    /// Errors: as [`Tiling::outer_partition`]; the thread layout has that value nowhere, or at more
+    /// than one coordinate.
     fn local_partition(self, threads: &Layout, thread: i64) -> Result<Self::Output, TensorError> {
         let coord = slots(&thread_coord(threads, thread)?);
         self.outer_partition(&Tiler::from_shape(&threads.shape().product_each()?)?, &coord)
     }
 
-    /// [`Tiling::local_partition`] with the modes of the thread layout that a projection does not leave open (CuTe `local_partition` with `Step`).
+    /// [`Tiling::local_partition`] with the modes of the thread layout that a projection does not
+    /// leave open (CuTe `local_partition` with `Step`).
     ///
     /// Errors: as [`Tiling::local_partition`]; the projection and the thread layout differ in rank.
     fn local_partition_projected(
@@ -242,7 +256,8 @@ fn projected_tiler(projection: &Coord, tiler: &Tiler) -> Result<Tiler, TensorErr
     Ok(Tiler::modes(kept)?)
 }
 
-/// The most threads that a thread layout may have where they are listed: where all are asked for, or an inverse was not found.
+/// The most threads that a thread layout may have where they are listed: where all are asked for,
+/// or an inverse was not found.
 pub(crate) const MAX_THREADS: i64 = 1 << 20;
 
 /// Refuses a thread layout that has a thread at two places.

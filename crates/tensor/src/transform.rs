@@ -1,16 +1,21 @@
-//! Computing where elements lie: element by element over several tensors, with a predicate, and along modes.
+//! Functions of elements: over several tensors, with a predicate, and along modes.
 //!
 //! Laws, for every index `i` of operands of one size:
 //!
-//! * [`transform`]: `f(&a(i), &mut dst(i))` is called once; [`transform2`]: `f(&a(i), &b(i), &mut dst(i))`; [`transform3`] takes one operand more, and [`update`] the
-//!   destination alone; in any order, on any thread;
+//! * [`transform`]: `f(&a(i), &mut dst(i))` is called once; [`transform2`]: `f(&a(i), &b(i), &mut
+//!   dst(i))`; [`transform3`] takes one operand more, and [`update`] the destination alone; in any
+//!   order, on any thread;
 //! * [`copy_if`]: `dst(i) = src(i)` where `predicate(i)`, and nothing is written elsewhere;
 //! * [`axpby`]: `y(i) = alpha * x(i) + beta * y(i)`;
-//! * [`reduce`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the other modes are `k`, in any order; [`reduce_with`]: in several values
-//!   that are then joined.
+//! * [`reduce`]: `dst(k)` is the initial value combined with all `src(i)` whose coordinates in the
+//!   other modes are `k`, in any order; [`reduce_with`]: in several values that are then joined.
 //!
-//! The layouts may be any, and differ; no copy of an operand is made, but that numbers of an operand that is read in another order may be handed to `f` from a small buffer, a block at a time.
-//! Loops and patches are those of [`crate::visit`].
+//! The layouts may be any, and differ. No operand is copied as a whole. Numbers of an operand that
+//! is read in another order may be handed to `f` from a small buffer, a block at a time. Loops and
+//! patches are those of [`crate::visit`].
+//!
+//! Reason for unsafe code: operands of several types and any layout are visited by pointer, so that
+//! the compiler makes vectors.
 #![allow(unsafe_code)]
 
 mod plain;
@@ -28,7 +33,8 @@ use plain::plain;
 pub use reduce::{reduce, reduce_with};
 use rows::{pairs, quadruples, singles, triples};
 
-/// An element of so many bytes is written back as it was where a predicate does not hold: that costs less than to ask first.
+/// Elements of up to so many bytes are written back unchanged where a predicate does not hold,
+/// which costs less than a branch.
 const BLENDED: usize = 16;
 
 /// Refuses operands of different sizes.
@@ -54,14 +60,16 @@ pub fn update<T: Send, D: Offsets>(
     f: impl Fn(&mut T) + Sync,
 ) -> Result<(), TensorError> {
     let (to, size) = (Addressing::of(dst.layout())?, dst.size());
-    // SAFETY: as in `transform`.
+    // SAFETY: the view borrows every place of its layout, and has each once; the elements are of
+    // its type.
     unsafe { visit([writing(dst, &to)], size, |patch| singles(patch, &f)) };
     Ok(())
 }
 
 /// Calls `f` with every element of `a` and the element of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
+/// they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -83,14 +91,16 @@ pub fn transform<A: Sync, T: Send, L: Offsets, D: Offsets>(
     let size = dst.size();
     same_size(a.size(), size)?;
     let (from, to) = (Addressing::of(a.layout())?, Addressing::of(dst.layout())?);
-    // SAFETY: the views borrow every place of their layouts, and that of the destination has each once. The places of a patch are those of elements of these types.
+    // SAFETY: the views borrow every place of their layouts, and the destination has each place
+    // once. The operands of a patch are elements of these types.
     unsafe { visit([reading(a, &from), writing(dst, &to)], size, |patch| pairs(patch, &f)) };
     Ok(())
 }
 
 /// Calls `f` with every element of `a`, that of `b` and that of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
+/// they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -117,14 +127,16 @@ pub fn transform2<A: Sync, B: Sync, T: Send, L: Offsets, M: Offsets, D: Offsets>
     let (first, second) = (Addressing::of(a.layout())?, Addressing::of(b.layout())?);
     let to = Addressing::of(dst.layout())?;
     let operands = [reading(a, &first), reading(b, &second), writing(dst, &to)];
-    // SAFETY: as in `transform`.
+    // SAFETY: the views borrow every place of their layouts, and the destination has each place
+    // once. The operands of a patch are elements of these types.
     unsafe { visit(operands, size, |patch| triples(patch, &f)) };
     Ok(())
 }
 
 /// Calls `f` with every element of `a`, those of `b` and `c`, and that of `dst` at the same index.
 ///
-/// Where an operand that is read is in another order, `f` may be given copies of its elements, if they are primitive numbers.
+/// Where an operand that is read is in another order, `f` may be given copies of its elements, if
+/// they are primitive numbers.
 ///
 /// Errors: the sizes differ (E0420).
 ///
@@ -155,12 +167,14 @@ pub fn transform3<A: Sync, B: Sync, C: Sync, T: Send, L: Offsets, M: Offsets, N:
     let (first, second) = (Addressing::of(a.layout())?, Addressing::of(b.layout())?);
     let (third, to) = (Addressing::of(c.layout())?, Addressing::of(dst.layout())?);
     let operands = [reading(a, &first), reading(b, &second), reading(c, &third), writing(dst, &to)];
-    // SAFETY: as in `transform`.
+    // SAFETY: the views borrow every place of their layouts, and the destination has each place
+    // once. The operands of a patch are elements of these types.
     unsafe { visit(operands, size, |patch| quadruples(patch, &f)) };
     Ok(())
 }
 
-/// Copies the elements of `src` where the predicate holds, to the same index of `dst`; the others stay as they are.
+/// Copies the elements of `src` where the predicate holds, to the same index of `dst`; the others
+/// stay as they are.
 ///
 /// Errors: the sizes differ (E0420).
 ///

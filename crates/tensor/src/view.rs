@@ -1,20 +1,24 @@
 //! Views: borrowed memory under a layout.
 //!
-//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate `c` the element `m[o + L(c)]`.
+//! Law: a view of memory `m` under a layout `L`, with offset 0 at element `o`, has at coordinate
+//! `c` the element `m[o + L(c)]`.
 //!
 //! # Invariant
 //!
-//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that is borrowed for `'a`, and that nobody writes
-//! meanwhile. Of a [`TensorViewMut`]: so does it, nobody else reads or writes it meanwhile, and different coordinates have different offsets.
+//! Of a [`TensorView`]: for every offset of its layout, `base + offset` points to an element that
+//! is borrowed for `'a`, and that nobody writes meanwhile. Of a [`TensorViewMut`]: so does it,
+//! nobody else reads or writes it meanwhile, and different coordinates have different offsets.
 //!
-//! It holds on construction from a slice, where the range of the layout is compared with the slice ([`Offsets::range`]), and the layout found
-//! to be injective. What is made of a view afterwards has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new. `base` itself
-//! need not point to an element: a composed layout may have no offset 0.
+//! It holds on construction from a slice, where the range of the layout is compared with the slice
+//! ([`Offsets::range`]), and the layout found to be injective. What is made of a view afterwards
+//! has the layout `L o f` for a map `f` into the coordinates of `L`, and so reaches nothing new.
+//! `base` itself need not point to an element: a composed layout may have no offset 0.
 //!
-//! An offset times the size of an element cannot overflow, as both ends of the range lie in one allocation.
+//! An offset times the size of an element cannot overflow, as both ends of the range lie in one
+//! allocation.
 //!
-//! Reason for unsafe code: an element access after the proof is an addition and a load, with no comparison; and many disjoint mutable views of one slice are
-//! not to be had without.
+//! Reason for unsafe code: an element access after the proof is an addition and a load, with no
+//! comparison; and many disjoint mutable views of one slice are not to be had without.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -76,14 +80,14 @@ pub struct TensorViewMut<'a, T, L = Layout> {
 
 // SAFETY: a view is shared references to elements.
 unsafe impl<T: Sync, L: Send> Send for TensorView<'_, T, L> {}
-// SAFETY: as above.
+// SAFETY: a shared view gives shared references to elements only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorView<'_, T, L> {}
 // SAFETY: a mutable view is mutable references to elements that nobody else has.
 unsafe impl<T: Send, L: Send> Send for TensorViewMut<'_, T, L> {}
 // SAFETY: a shared mutable view gives shared references only.
 unsafe impl<T: Sync, L: Sync> Sync for TensorViewMut<'_, T, L> {}
 
-/// Refuses a layout whose offsets, counted from `origin`, leave so many elements.
+/// Refuses a layout with offsets, counted from `origin`, outside so many elements.
 pub(crate) fn check_range<L: Offsets>(layout: &L, origin: usize, elements: usize) -> Result<(), TensorError> {
     let (least, greatest) = layout.range()?;
     // Numbers of 64 bits each: their sums fit.
@@ -102,7 +106,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         TensorView::with_origin(memory, 0, layout)
     }
 
-    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from
+    /// there.
     ///
     /// Errors: an offset is outside the slice.
     ///
@@ -127,7 +132,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// They are.
     pub(crate) unsafe fn of_valid(memory: &'a [T], origin: usize, layout: L) -> TensorView<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches that all offsets are within the slice, borrowed for 'a.
         unsafe { TensorView::from_raw(memory.as_ptr().wrapping_add(origin), layout) }
     }
 
@@ -166,7 +171,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_ptr(&self) -> *const T {
         self.base
@@ -188,7 +194,7 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
     /// The offset is one that the layout has at some coordinate.
     #[inline(always)]
     pub unsafe fn at_offset(&self, offset: i64) -> &'a T {
-        // SAFETY: the offset is one of the layout, says the caller.
+        // SAFETY: the caller vouches that the offset is one of the layout.
         unsafe { &*self.base.offset(offset as isize) }
     }
 }
@@ -196,12 +202,14 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
 impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// The view of a slice, with offset 0 at its first element.
     ///
-    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known not to.
+    /// Errors: an offset is outside the slice; the layout reaches an element twice, or is not known
+    /// not to.
     pub fn new(memory: &'a mut [T], layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
         TensorViewMut::with_origin(memory, 0, layout)
     }
 
-    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from there.
+    /// The view of a slice, with offset 0 at element `origin`: negative strides step back from
+    /// there.
     ///
     /// Errors: as [`TensorViewMut::new`].
     pub fn with_origin(memory: &'a mut [T], origin: usize, layout: L) -> Result<TensorViewMut<'a, T, L>, TensorError> {
@@ -217,7 +225,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
     /// They are.
     pub(crate) unsafe fn of_valid(memory: &'a mut [T], origin: usize, layout: L) -> TensorViewMut<'a, T, L> {
         debug_assert!(check_range(&layout, origin, memory.len()).is_ok());
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches that all offsets are within the slice, borrowed mutably for
+        // 'a, each at one coordinate.
         unsafe { TensorViewMut::from_raw(memory.as_mut_ptr().wrapping_add(origin), layout) }
     }
 
@@ -256,13 +265,15 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         self.layout.size()
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_ptr(&self) -> *const T {
         self.base
     }
 
-    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would be.
+    /// The pointer to the element at offset 0; where the layout has no offset 0, to where it would
+    /// be.
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.base
@@ -278,7 +289,8 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         Ok(unsafe { &*self.base.offset(offset as isize) })
     }
 
-    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be written.
+    /// The element at an index, a list of one index for each mode, or a nested coordinate, to be
+    /// written.
     ///
     /// Errors: it is outside the shape.
     #[inline]
@@ -328,7 +340,8 @@ impl<'a, T, L: Offsets> Tiling for TensorViewMut<'a, T, L> {
 
     fn rearranged(self, steps: &[Rearrangement]) -> Result<TensorViewMut<'a, T, L::Derived>, TensorError> {
         let (layout, start) = after_once(self.layout.derived()?, steps)?;
-        // SAFETY: `start + layout` is `L o f` for an `f` that names no coordinate twice: its offsets are among those of this view, each at one coordinate.
+        // SAFETY: `start + layout` is `L o f` for an `f` that names no coordinate twice: its
+        // offsets are among those of this view, each at one coordinate.
         Ok(unsafe { TensorViewMut::from_raw(self.base.wrapping_offset(start as isize), layout) })
     }
 }

@@ -1,12 +1,16 @@
 //! Elements in the order of their indices.
 //!
-//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the first mode runs fastest. A walk from the back gives the
-//! same elements in the opposite order, and one from both ends each element once.
+//! Law: element number `i` of the walk over a tensor is the one at index `i`, colexicographic: the
+//! first mode runs fastest. A walk from the back gives the same elements in reverse, and one from
+//! both ends gives each element once.
 //!
-//! The offsets are counted up, not computed: a walk is cut into runs (`walk/runs.rs`), and within one an offset costs an addition, or where a map is in between, a
-//! look into a table of the offsets of one block (`walk/tables.rs`). A loop keeps the place in the run (`walk/cursor.rs`) in registers; the rest is out of line, on the heap.
+//! Offsets are counted up, not computed. A walk is cut into runs (`walk/runs.rs`). Within a run an
+//! offset costs an addition, or, through a map, a look into a table of the offsets of one block
+//! (`walk/tables.rs`). A loop keeps its place in the run (`walk/cursor.rs`) in registers; the rest
+//! is out of line, on the heap.
 //!
-//! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the memory; no access is checked again.
+//! Reason for unsafe code: the offsets are those of the layout, which were proved to lie in the
+//! memory. No access is checked again.
 #![allow(unsafe_code)]
 
 mod cursor;
@@ -26,7 +30,7 @@ use runs::{Middle, Rows, Run};
 
 /// The offsets of a map, in the order of the indices; made by [`Offsets::walk`].
 ///
-/// Where a map has no value, which no map of a view lacks, there stands [`i64::MAX`].
+/// Where a map has no value, which does not occur in a view, the offset is [`i64::MAX`].
 ///
 /// ```
 /// use tilewright_layout::{Composed, Layout};
@@ -38,18 +42,20 @@ use runs::{Middle, Rows, Run};
 /// assert_eq!(swizzled.walk().rev().collect::<Vec<_>>(), [2, 1, 3, 0]);
 /// ```
 pub struct Walk<L = Layout> {
-    /// What is left begins with this run, and of a layout with so many more as long as `span`, each beginning `jump` behind the end of the one before.
+    /// The first run that is left. Of a layout, `more` runs of length `span` follow, each `jump`
+    /// after the end of the one before.
     front: Cursor,
     more: i64,
     jump: i64,
     span: i64,
-    /// What is left ends with this run.
+    /// The last run that is left.
     back: Cursor,
     middle: Held,
     map: PhantomData<fn() -> L>,
 }
 
-/// What is on the heap. Its address alone leaves a function that steps a walk, so that the rest of the walk stays in registers.
+/// The part on the heap. Only its address leaves a function that steps a walk, so that the rest of
+/// the walk stays in registers.
 struct Held(Option<Box<Middle>>);
 
 impl Drop for Held {
@@ -66,9 +72,10 @@ fn release(middle: Box<Middle>) {
     drop(middle);
 }
 
-// SAFETY: the runs point into a table that the walk owns, and that is written through a mutable reference to it alone.
+// SAFETY: the runs point into a table that the walk owns, and that is written only through a
+// mutable reference to it.
 unsafe impl<L> Send for Walk<L> {}
-// SAFETY: as above.
+// SAFETY: the runs point into a table that the walk owns, and a shared walk writes nothing.
 unsafe impl<L> Sync for Walk<L> {}
 
 impl<L> Clone for Walk<L> {
@@ -90,7 +97,7 @@ enum Piece<'t> {
     Steps(i64, i64, i64),
     /// An offset, and what is added to it.
     Added(i64, &'t [i64]),
-    /// An offset, and what it is flipped by.
+    /// An offset, and what it is XORed with.
     Flipped(i64, &'t [i64]),
 }
 
@@ -104,19 +111,19 @@ impl<L> Walk<L> {
         Walk { front, more: 0, jump: 0, span: 0, back: Cursor::NONE, middle: Held(middle), map: PhantomData }
     }
 
-    /// The walk over these modes, the first fastest, of a layout.
+    /// The walk over a layout of these modes, the first one fastest.
     #[inline(always)]
     pub(crate) fn of_leaves(leaves: &[Leaf]) -> Walk<L> {
         Walk::new(Middle::of_layout(leaves))
     }
 
-    /// The walk over a composed layout, of a map.
+    /// The walk over a composed layout, through a map.
     #[inline(always)]
     pub(crate) fn of_composed(composed: &Composed) -> Walk<L> {
         Walk::new(Ok(Middle::of_composed(composed)))
     }
 
-    /// The walk over a layout with XOR strides, a map.
+    /// The walk over a layout with XOR strides, through a map.
     #[inline(always)]
     pub(crate) fn of_xor(layout: &Layout<Xor>) -> Walk<L> {
         Walk::new(Ok(Middle::of_xor(layout)))
@@ -227,7 +234,8 @@ impl<L: Offsets> Walk<L> {
             let mut first = run.first;
             for _ in 0..=more {
                 let piece = if L::MAPPED || !run.table.is_null() {
-                    // SAFETY: the invariant of a run; the walk, which has the table, is not touched meanwhile.
+                    // SAFETY: the invariant of a run; the walk, which has the table, is not touched
+                    // meanwhile.
                     let table = unsafe { std::slice::from_raw_parts(run.table, run.length as usize) };
                     if L::MAPPED { Piece::Flipped(first, table) } else { Piece::Added(first, table) }
                 } else {
@@ -241,7 +249,7 @@ impl<L: Offsets> Walk<L> {
     }
 }
 
-/// What has as many items as this.
+/// The bounds of an iterator of so many items.
 fn counted(left: i64) -> (usize, Option<usize>) {
     match usize::try_from(left) {
         Ok(left) => (left, Some(left)),
@@ -290,7 +298,7 @@ impl<L: Offsets> Iterator for Walk<L> {
                 && middle.left() > 0
             {
                 let skipped = count.min(middle.left() - 1);
-                // The run that is begun holds what is left out of it still.
+                // The run that has begun still holds what is left of it.
                 count = count - skipped + middle.skip(skipped);
             }
             if !self.refill() {
@@ -315,7 +323,7 @@ impl<L: Offsets> Iterator for Walk<L> {
             Piece::Added(first, table) => {
                 table.iter().fold(value, |value, number| f(value, first.wrapping_add(*number)))
             }
-            // A loop over neighbours is one that the compiler turns into vector instructions.
+            // The compiler turns a loop over contiguous elements into vector instructions.
             Piece::Steps(first, 1, length) => (first..first.wrapping_add(length)).fold(value, &mut f),
             Piece::Steps(first, step, length) => {
                 (0..length).fold(value, |value, i| f(value, first.wrapping_add(i.wrapping_mul(step))))

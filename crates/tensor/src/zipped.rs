@@ -1,7 +1,8 @@
 //! Zipped tensors: several tensors of one shape, as one of tuples.
 //!
-//! Law: element `c` of the zip of tensors is the tuple of their elements at `c`, and what is written to it is written to them. A rearrangement of the zip is the zip of
-//! the tensors rearranged in the same way.
+//! Law: element `c` of the zip of tensors is the tuple of their elements at `c`, and what is
+//! written to it is written to them. A rearrangement of the zip is the zip of the tensors
+//! rearranged in the same way.
 
 use tilewright_layout::{LayoutError, Tree};
 
@@ -37,7 +38,8 @@ pub trait Member: Sized {
     type Item<'m>
     where
         Self: 'm;
-    /// What is had of it where the zip may be written: a mutable reference, if the member is a mutable view.
+    /// What can be written of it where the zip is mutable: a mutable reference, if the member is a
+    /// mutable view.
     type ItemMut<'m>
     where
         Self: 'm;
@@ -177,7 +179,7 @@ pub trait Members: Sized {
     type Items<'m>
     where
         Self: 'm;
-    /// What is had of it where the zip may be written.
+    /// What can be written of them where the zip is mutable.
     type ItemsMut<'m>
     where
         Self: 'm;

@@ -1,4 +1,5 @@
-//! Arrays of `ndarray` and tensors share memory, and have the same elements at the same coordinates.
+//! Arrays of `ndarray` and tensors share memory, and have the same elements at the same
+//! coordinates.
 
 use ndarray::{Array2, Array3, ArrayViewD, Dimension, Ix3, arr0, s};
 use tilewright_layout::{Layout, Tree};

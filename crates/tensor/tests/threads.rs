@@ -1,13 +1,16 @@
-//! Parts of one tensor, written by several threads at once, with nothing but the start and the end of the threads between them.
+//! Parts of one tensor, written by several threads at once, with nothing but the start and the end
+//! of the threads between them.
 //!
-//! ThreadSanitizer judges this file: `scripts/sanitize thread`. (It does not understand the fences that rayon's queues are ordered by.)
+//! ThreadSanitizer judges this file: `scripts/sanitize thread`. (It does not understand the fences
+//! that rayon's queues are ordered by.)
 
 use std::thread;
 
 use tilewright_layout::{Composed, Layout, Xor};
 use tilewright_tensor::{Offsets, Parts, Tensor, TensorViewMut, Tiling};
 
-/// Each of four threads writes every fourth part, its elements interleaved with those of others, and reads them again.
+/// Each of four threads writes every fourth part, its elements interleaved with those of others,
+/// and reads them again.
 fn write_and_read<L: Offsets>(parts: Vec<TensorViewMut<'_, i64, L>>) {
     let mut shares: Vec<Vec<(i64, TensorViewMut<'_, i64, L>)>> = (0..4).map(|_| Vec::new()).collect();
     for (number, part) in (0..).zip(parts) {

@@ -2,19 +2,25 @@
 //!
 //! # Law
 //!
-//! Let the offsets of an access be linear over the bits of the thread's number. The lanes of a phase are then a translate of the span `W` of the offsets of the lowest `k` bits, and all
-//! phases cost the same: a bijective map `F` of offsets, linear over bits, sends `2^d` different words to `2^r` banks, each `2^(d-r)` times, for
+//! Let the offsets of an access be linear over the bits of the thread's number. The lanes of a
+//! phase are then a translate of the span `W` of the offsets of the lowest `k` bits, and all phases
+//! cost the same: a bijective map `F` of offsets, linear over bits, sends `2^d` different words to
+//! `2^r` banks, each `2^(d-r)` times, for
 //!
 //! ```text
 //! d = rank of W, above the bits of a word or vector
 //! r = rank of F(W) on the bits that decide a bank
 //! ```
 //!
-//! Let `F` keep units of `2^g` elements whole, which are the widest vectors, and words. Only the rows of `F` that decide a bank matter, a matrix `P` over the bits from `g` on; and of it only its kernel:
-//! multiplied from the left by an invertible matrix it costs the same. So it is enough to try those `P` in which each column is a sum of columns before it or the next unit vector. They are
-//! tried column by column. What is not decided yet can raise each rank by one for each dimension of `W` that is not spanned yet; a branch that does no better even so is left.
+//! Let `F` keep units of `2^g` elements whole, which are the widest vectors, and words. Only the
+//! rows of `F` that decide a bank matter, a matrix `P` over the bits from `g` on; and of it only
+//! its kernel: multiplied from the left by an invertible matrix it costs the same. So it is enough
+//! to try those `P` in which each column is a sum of columns before it or the next unit vector.
+//! They are tried column by column. What is not decided yet can raise each rank by one for each
+//! dimension of `W` that is not spanned yet; a branch that does no better even so is left.
 //!
-//! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`, in their own places where they can be.
+//! Any `P` of full rank has a bijective `F`: its other rows take bits that are not pivots of `P`,
+//! in their own places where they can be.
 
 use tilewright_layout::{BitMatrix, LayoutError};
 
@@ -96,7 +102,8 @@ struct Wanted {
 }
 
 impl Problem<'_> {
-    /// The best linear map, if it takes fewer wavefronts than `most`; none where layout and accesses are not linear.
+    /// The best linear map, if it takes fewer wavefronts than `most`; none where layout and
+    /// accesses are not linear.
     pub(super) fn linear(&self, most: i64) -> Result<Option<Suggestion>, AnalysisError> {
         let (line, word) = (self.line(), (self.banks.bytes() * 8 / self.bits).max(1).trailing_zeros());
         let unit = self.vector.trailing_zeros().max(word);
@@ -210,7 +217,8 @@ impl Search<'_> {
     }
 }
 
-/// The bijective map of offsets whose rows from `unit` on are those of `columns`, and which keeps the bits below.
+/// The bijective map of offsets whose rows from `unit` on are those of `columns`, and which keeps
+/// the bits below.
 fn whole(columns: &[u64], rows: u32, unit: u32) -> Result<BitMatrix, LayoutError> {
     let width = columns.len() as u32;
     // Rows that can be combined so that the bits of a bank keep their places, are.

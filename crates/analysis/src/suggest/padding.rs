@@ -1,6 +1,7 @@
 //! The best padding.
 //!
-//! Law: padding by `p` at a stride `d` sends offset `x` to `x + p * floor(x / d)`. It is a layout again where every stride is a multiple of `d` or belongs to modes that stay below `d`: then each
+//! Law: padding by `p` at a stride `d` sends offset `x` to `x + p * floor(x / d)`. It is a layout
+//! again where every stride is a multiple of `d` or belongs to modes that stay below `d`: then each
 //! multiple `k*d` becomes `k*(d+p)`.
 
 use tilewright_layout::{Composed, Layout, Tree};
@@ -47,7 +48,7 @@ impl Problem<'_> {
     }
 }
 
-/// The layout whose multiples of a stride are so many elements further apart.
+/// The layout whose multiples of `stride` are `elements` further apart.
 fn padded(layout: &Layout, stride: i64, elements: i64) -> Option<Layout> {
     let steps = layout.leaves().iter().map(|leaf| match leaf.stride % stride {
         0 => leaf.stride.checked_add((leaf.stride / stride).checked_mul(elements)?),

@@ -1,13 +1,15 @@
 //! A better order of threads.
 //!
-//! Law: in a linear access the threads of a phase are the lowest `k` bits of the thread's number. Which bits of the number these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the rank `d`
-//! of the words that its bits lead to and the rank `r` of their banks. Banks are a matroid on the bits: taking, in order, each bit that leads to a bank independent of those before gives the
-//! greatest rank that there is, and the first bits that have it.
+//! Law: in a linear access the threads of a phase are the lowest `k` bits of the thread's number.
+//! Which bits of the number these are may be chosen. A phase takes `2^(d - r)` wavefronts, for the
+//! rank `d` of the words that its bits lead to and the rank `r` of their banks. Banks are a matroid
+//! on the bits: taking, in order, each bit that leads to a bank independent of those before gives
+//! the greatest rank that there is, and the first bits that have it.
 
 use tilewright_layout::{Layout, Tree};
 
 use super::linear::{Basis, Bits};
-use super::{Problem, Proof, Remedy, Suggestion};
+use super::{Problem, Proof, Remedy, Suggestion, total};
 use crate::banks::bank_conflicts;
 use crate::error::AnalysisError;
 
@@ -57,11 +59,18 @@ impl Problem<'_> {
         if report.wavefronts() >= before.wavefronts() {
             return Ok(None);
         }
-        let proof = if report.is_conflict_free() { Proof::Bound } else { Proof::Open };
+        let alone = report.is_conflict_free();
         let mut reports = self.reports.clone();
         if let Some(place) = reports.get_mut(number) {
             *place = report;
         }
+        // The other accesses may still cost more than their words need; a change of another kind
+        // may do better then.
+        let proof = match (total(&reports) <= self.bound, alone) {
+            (true, _) => Proof::Bound,
+            (false, true) => Proof::Exhausted,
+            (false, false) => Proof::Open,
+        };
         let remedy = Remedy::Threads { access: number, pattern };
         Ok(Some(Suggestion { remedy, layout: self.tile.clone(), reports, extra: 0, proof }))
     }

@@ -1,7 +1,8 @@
 //! Loads and stores of small matrices, between shared memory and the registers of a warp.
 //!
-//! A thread names a row of 128 bits; where there are fewer rows than threads, rows are named by several. Plain loads give a thread 32 bits of a row of each matrix, transposing ones
-//! elements of a column.
+//! A thread names a row of 128 bits; where there are fewer rows than threads, rows are named by
+//! several. Plain loads give a thread 32 bits of a row of each matrix, transposing ones elements of
+//! a column.
 
 use super::{CopyFamily, Row, Rule};
 use crate::arch::Arch::{self, Sm75, Sm90, Sm100};

@@ -1,11 +1,13 @@
 //! Loads and stores of tensor memory (Blackwell), by rule.
 //!
-//! A warp moves 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. It is named as a whole, by all threads; the registers of a load are given below, and
-//! a store is the way back.
+//! A warp moves 16 or 32 rows (datapaths) of it, of as many bits each, `n` times. It is named as a
+//! whole, by all threads; the registers of a load are given below, and a store is the way back.
 //!
-//! One thread copies from shared memory, as many rows of as many bits as the name says, of its own CTA or of a pair of them. `4x32dp` writes its 32 rows to four groups
-//! of 32: the block is all that is written, and the source is the first quarter of it, four times. Which bit of tensor memory a bit of the block is does not belong to
-//! the layouts, here as for loads and stores. `2x64dp`, of which there are two orders that differ in just that, is not here.
+//! One thread copies from shared memory, as many rows of as many bits as the name says, of its own
+//! CTA or of a pair of them. `4x32dp` writes its 32 rows to four groups of 32: the block is all
+//! that is written, and the source is the first quarter of it, four times. Which bit of tensor
+//! memory a bit of the block is does not belong to the layouts, here as for loads and stores.
+//! `2x64dp`, of which there are two orders that differ in just that, is not here.
 
 use alloc::format;
 

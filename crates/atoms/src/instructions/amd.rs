@@ -2,7 +2,8 @@
 //!
 //! # Law
 //!
-//! An instruction of `M x N x K` has `P = 64 / M` groups of lanes, side by side along K. With `R = K / P` values of a factor in a lane, element `(i,k)` of A is
+//! An instruction of `M x N x K` has `P = 64 / M` groups of lanes, side by side along K. With `R =
+//! K / P` values of a factor in a lane, element `(i,k)` of A is
 //!
 //! ```text
 //! value  k mod R       of lane  i + M * (k div R)        (B likewise, with j and N)
@@ -14,23 +15,29 @@
 //! value  i mod H + H * (i div (H*P))     of lane  j + N * ((i div H) mod P)
 //! ```
 //!
-//! Factors of 8 bits in an instruction that takes any of 8, 6 and 4 bits are the exception: their values come in two runs of 16, and the second runs of all lanes are
-//! behind the first ones, `k = 16*p + v mod 16 + 16*P * (v div 16)`. A lane brings one scale factor for its row and for 32 values along K.
+//! Factors of 8 bits in an instruction that takes any of 8, 6 and 4 bits are the exception: their
+//! values come in two runs of 16, and the second runs of all lanes are behind the first ones, `k =
+//! 16*p + v mod 16 + 16*P * (v div 16)`. A lane brings one scale factor for its row and for 32
+//! values along K.
 //!
 //! # Sources
 //!
-//! * All of it: "AMD Instinct CDNA4 Instruction Set Architecture", "General input and output layout" (its `K_L` is `R`, its `M_I` is `P` where there is one block),
-//!   which is stated for every matrix instruction by shape and type alone, with the tables of `V_MFMA_F64_16X16X4_F64`; "Dense matrix layouts: 8-bit and smaller" for
-//!   all of GFX950; "MFMA with block exponent scaling".
-//! * Instruction by instruction: the formulae that the AMD matrix instruction calculator prints for `v_mfma_f32_32x32x8f16`, `v_mfma_f32_16x16x16f16` and
-//!   `v_mfma_f32_16x16x32_fp8_fp8`; groups, lanes and terms as Composable Kernel has them for `v_mfma_f32_32x32x4bf16`, `v_mfma_i32_32x32x8i8` and
-//!   `v_mfma_i32_16x16x16i8`, which only older machines have.
+//! * All of it: "AMD Instinct CDNA4 Instruction Set Architecture", "General input and output
+//!   layout" (its `K_L` is `R`, its `M_I` is `P` where there is one block), which is stated for
+//!   every matrix instruction by shape and type alone, with the tables of `V_MFMA_F64_16X16X4_F64`;
+//!   "Dense matrix layouts: 8-bit and smaller" for all of GFX950; "MFMA with block exponent
+//!   scaling".
+//! * Instruction by instruction: the formulae that the AMD matrix instruction calculator prints for
+//!   `v_mfma_f32_32x32x8f16`, `v_mfma_f32_16x16x16f16` and `v_mfma_f32_16x16x32_fp8_fp8`; groups,
+//!   lanes and terms as Composable Kernel has them for `v_mfma_f32_32x32x4bf16`,
+//!   `v_mfma_i32_32x32x8i8` and `v_mfma_i32_16x16x16i8`, which only older machines have.
 //!
-//! Instructions of several blocks (`v_mfma_f32_32x32x1_2b_f32`, ..) are several products, not one of larger tiles, and sparse ones (`v_smfmac_*`) take an index;
-//! neither is here.
+//! Instructions of several blocks (`v_mfma_f32_32x32x1_2b_f32`, ..) are several products, not one
+//! of larger tiles, and sparse ones (`v_smfmac_*`) take an index; neither is here.
 //!
-//! The names are the project's: the architecture that has the instruction first, and `D`, `A`, `B`, `C`. `v_mfma_f32_32x32x8_f16` is `GFX908_32x32x8_F32F16F16F32`,
-//! XF32 is `TF32`, and types of 8 bits are those of the machine. `_SCALED` is with scale factors, `UE8M0`.
+//! The names are the project's: the architecture that has the instruction first, and `D`, `A`, `B`,
+//! `C`. `v_mfma_f32_32x32x8_f16` is `GFX908_32x32x8_F32F16F16F32`, XF32 is `TF32`, and types of 8
+//! bits are those of the machine. `_SCALED` is with scale factors, `UE8M0`.
 
 use alloc::format;
 

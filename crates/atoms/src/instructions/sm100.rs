@@ -2,10 +2,13 @@
 //!
 //! # Law
 //!
-//! One thread, a CTA, starts the instruction, or two (2x1SM), each of which brings half of the rows of A, of the columns of B, and of the sums. Operands are in shared memory, A
-//! also in tensor memory (TS), the sums in tensor memory: all of an operand, or of a half, is seen at once, column by column. K is as many values as fit in 32 bytes (values of 4 to 8 bits count as bytes,
-//! unless all are of 4 bits), twice as many where A is sparse. The patterns name A, B and the sums, then M and N; where operands are block-scaled, before these the type of the scale
-//! factors, and behind them the length of a block.
+//! One thread, a CTA, starts the instruction, or two (2x1SM), each of which brings half of the rows
+//! of A, of the columns of B, and of the sums. Operands are in shared memory, A also in tensor
+//! memory (TS), the sums in tensor memory: all of an operand, or of a half, is seen at once, column
+//! by column. K is as many values as fit in 32 bytes (values of 4 to 8 bits count as bytes, unless
+//! all are of 4 bits), twice as many where A is sparse. The patterns name A, B and the sums, then M
+//! and N; where operands are block-scaled, before these the type of the scale factors, and behind
+//! them the length of a block.
 //!
 //! (PTX ISA, "tcgen05.mma": matrix shape; CuTe `SM100_MMA_*`.)
 

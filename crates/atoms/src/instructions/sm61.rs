@@ -1,4 +1,5 @@
-//! Dot products of packed integers: one thread. (PTX ISA, `dp4a` and `dp2a`; CuTe `SM61_DP4A`, `SM61_DP2A`.)
+//! Dot products of packed integers: one thread. (PTX ISA, `dp4a` and `dp2a`; CuTe `SM61_DP4A`,
+//! `SM61_DP2A`.)
 
 use crate::arch::Arch::Sm61;
 use crate::catalogue::{Member, MmaFamily, Row};

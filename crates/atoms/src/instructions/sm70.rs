@@ -1,6 +1,8 @@
-//! Volta: eight threads, a quad pair. (PTX ISA, "Matrix Fragments for mma.m8n8k4"; CuTe `SM70_8x8x4_*`.)
+//! Volta: eight threads, a quad pair. (PTX ISA, "Matrix Fragments for mma.m8n8k4"; CuTe
+//! `SM70_8x8x4_*`.)
 //!
-//! The last two letters say how A and B lie in memory: T for A row by row and for B column by column, along K, N for the other way.
+//! The last two letters say how A and B lie in memory: T for A row by row and for B column by
+//! column, along K, N for the other way.
 
 use crate::arch::Arch::Sm70;
 use crate::catalogue::{MmaFamily, Row};

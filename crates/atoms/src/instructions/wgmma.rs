@@ -2,11 +2,13 @@
 //!
 //! # Law
 //!
-//! 128 threads multiply 64 x K by N x K, K as many values as fit in 32 bytes, twice as many where A is sparse. Warp `w` has rows `16w` to `16w + 15` of the sums, as 16x8 blocks side by
-//! side, each as in the instructions of a warp. B is in shared memory: all threads see all of it, through a descriptor; so is A (SS), or it is in registers (RS), as 16x8 blocks of
-//! 32-bit registers.
+//! 128 threads multiply 64 x K by N x K, K as many values as fit in 32 bytes, twice as many where A
+//! is sparse. Warp `w` has rows `16w` to `16w + 15` of the sums, as 16x8 blocks side by side, each
+//! as in the instructions of a warp. B is in shared memory: all threads see all of it, through a
+//! descriptor; so is A (SS), or it is in registers (RS), as 16x8 blocks of 32-bit registers.
 //!
-//! (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*"; CuTe `SM90_64xNxK_*` and `SM90::GMMA::SPARSE::GMMA_64xNxK_*`.)
+//! (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk*"; CuTe `SM90_64xNxK_*` and
+//! `SM90::GMMA::SPARSE::GMMA_64xNxK_*`.)
 
 use alloc::format;
 
@@ -43,7 +45,8 @@ fn dense(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
 
 fn sparse(member: &Member<'_>) -> Result<MmaAtom, AtomError> {
     let atom = atom(member, 2)?;
-    // Rows, and twice as many columns as are stored; where not all threads are needed, some have the same.
+    // Rows, and twice as many columns as are stored; where not all threads are needed, some have
+    // the same.
     let metadata = match atom.types().a.bits() {
         8 => ThreadValue::from("((2,2,8,4),(32)):((8,2048,1,16),(64))".parse::<Layout>()?),
         16 => ThreadValue::shared("((2,2,8,4),(16,2)):((1024,0,1,16),(64,8))".parse()?, 2),

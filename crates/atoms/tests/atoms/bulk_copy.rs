@@ -1,4 +1,5 @@
-//! Bulk copies: which tensor maps and bytes each name takes, against the rules of PTX, for every name and every map.
+//! Bulk copies: which tensor maps and bytes each name takes, against the rules of PTX, for every
+//! name and every map.
 
 use std::collections::HashSet;
 

@@ -78,7 +78,8 @@ fn is_layouts(values: &[i64], extents: &[i64]) -> bool {
     })
 }
 
-/// Whether there is a tile: for the coordinates of each mode in increasing order, or all as they are met, which are a layout's, the places of threads and values are a layout's.
+/// Whether there is a tile: for the coordinates of each mode in increasing order, or all as they
+/// are met, which are a layout's, the places of threads and values are a layout's.
 fn exists(held: &[Vec<i64>], extents: &[i64]) -> bool {
     [true, false].into_iter().any(|increasing| {
         let (mut places, mut step) = (vec![0; held[0].len()], 1);
@@ -103,7 +104,8 @@ fn exists(held: &[Vec<i64>], extents: &[i64]) -> bool {
     })
 }
 
-/// All offsets of a few threads and values in all kinds of data: what is made obeys the law at every index and has the smallest tile, what is refused does not exist.
+/// All offsets of a few threads and values in all kinds of data: what is made obeys the law at
+/// every index and has the smallest tile, what is refused does not exist.
 #[test]
 fn tiles_have_what_is_held_and_refusals_are_right() {
     let data = [
@@ -167,7 +169,8 @@ fn tiles_have_what_is_held_and_refusals_are_right() {
                         "{offsets} {data}"
                     );
                     made += 1;
-                    // The first tile of the data, in the hands of the threads; where tiles like it cover the data.
+                    // The first tile of the data, in the hands of the threads; where tiles like it
+                    // cover the data.
                     for thread in 0..threads {
                         let slice = copy.get_slice(&thread).unwrap();
                         let Ok((begin, part)) = slice.partition(CopyEnd::Source, &data) else { continue };
@@ -213,7 +216,8 @@ fn tiles_have_what_is_held_and_refusals_are_right() {
 /// The example of a copy of 16 bytes each, and atoms of several threads; limits.
 #[test]
 fn whole_instructions_in_memory() {
-    // What a warp loads as four matrices of 8 x 8 halves, from a tile with rows of 64 halves: where each row goes is said by offsets.
+    // What a warp loads as four matrices of 8 x 8 halves, from a tile with rows of 64 halves: where
+    // each row goes is said by offsets.
     let data = layout("(16,64):(64,1)");
     let offsets = layout("((4,8),(2,2,2)):((2,64),(1,512,8))");
     let copy = TiledCopy::cotiled(named("SM75_U32x4_LDSM_N"), 16, &offsets, &data).unwrap();
@@ -246,7 +250,8 @@ fn whole_instructions_in_memory() {
     );
 }
 
-/// Fragments of a partition that has the first values of each thread: register `i`, seen in the modes of the copy, holds what is number `i` of its part.
+/// Fragments of a partition that has the first values of each thread: register `i`, seen in the
+/// modes of the copy, holds what is number `i` of its part.
 #[test]
 fn fragments_of_parts_hold_the_part() {
     let copies = [

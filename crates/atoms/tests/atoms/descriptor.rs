@@ -1,6 +1,7 @@
-//! Canonical layouts and descriptors: every atom, tiled to several shapes, gives the fields that the canonical forms say; the address of each element by the
-//! layout is the one that the hardware's rule computes from the fields, written here from the documentation alone; and what is not canonical is refused
-//! with the condition.
+//! Canonical layouts and descriptors: every atom, tiled to several shapes, gives the fields that
+//! the canonical forms say; the address of each element by the layout is the one that the
+//! hardware's rule computes from the fields, written here from the documentation alone; and what is
+//! not canonical is refused with the condition.
 
 use tilewright_atoms::{AtomError, Condition, Major, MatrixDescriptor, Side, SwizzleMode};
 use tilewright_layout::{Composed, Tiler, Tree};
@@ -46,7 +47,8 @@ fn address(f: &Fields, major: Major, bits: u64, mn: u64, k: u64) -> u64 {
         (Major::MN, _) => along(mn) % line + along(mn) / line * f.leading + k % 8 * line + k / 8 * f.stride,
     };
     let plain = f.start + linear;
-    // The pattern: the unit within a line of 128 bytes is flipped by the number of that line since the pattern began.
+    // The pattern: the unit within a line of 128 bytes is flipped by the number of that line since
+    // the pattern began.
     let number = (plain / 128).wrapping_sub(f.base_offset);
     plain ^ ((number % (line / 16)) * 16)
 }
@@ -103,7 +105,8 @@ fn tiled_atoms_round_trip() {
                     for order in [None, Some(&order)] {
                         let shape: Tree<i64> = format!("({rows},{})", columns * unit).parse().unwrap();
                         let tile = mode.atom(major, bits).unwrap().tile_to_shape(&shape, order).unwrap();
-                        // All operands of one instruction that the tile holds, where their K extent is whole.
+                        // All operands of one instruction that the tile holds, where their K extent
+                        // is whole.
                         let lines = if major == Major::MN { 64.max(mode.units() * unit) } else { 64 };
                         let tiler: Tiler = format!("[{lines}:1;{}:1]", 2 * unit).parse().unwrap();
                         let parts = tile.zipped_divide(&tiler).unwrap();
@@ -172,7 +175,8 @@ fn what_is_not_canonical_is_refused_with_the_condition() {
         Condition::Step { side: Side::MN, .. }
     ));
     assert!(matches!(of("S<3,3,3> o 0 o ((8,2),16):((64,-512),1)", Major::K), Condition::Step { side: Side::MN, .. }));
-    // A K-major tile of the wrong mode: the lines are as long as the swizzle says, or the distances would be read wrongly.
+    // A K-major tile of the wrong mode: the lines are as long as the swizzle says, or the distances
+    // would be read wrongly.
     for (given, said) in SwizzleMode::ALL.into_iter().flat_map(|given| SwizzleMode::ALL.map(|said| (given, said))) {
         let tile = given.tile(Major::K, 16, &"(64,64)".parse().unwrap()).unwrap();
         let step = tile.compose_tiler(&"[64:1;16:1]".parse().unwrap()).unwrap();

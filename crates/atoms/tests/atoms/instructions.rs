@@ -1,4 +1,5 @@
-//! Every instruction that has a name: who holds what, place by place, against the words of the ISA documents.
+//! Every instruction that has a name: who holds what, place by place, against the words of the ISA
+//! documents.
 
 use std::collections::{HashMap, HashSet};
 
@@ -79,8 +80,10 @@ fn none_is_missing() {
     assert_eq!(count("SM120_16x8x32_TN<"), 50);
 }
 
-/// What the ISA says of all instructions of a warp from Turing on: a 32-bit register (64 or 128 bits of one value in double precision) has values side by side along K, four threads
-/// are side by side along K, eight groups of four are rows; a second register is 8 rows below, in A of 16 rows, and further ones are behind along K. Sums are pairs along N.
+/// What the ISA says of all instructions of a warp from Turing on: a 32-bit register (64 or 128
+/// bits of one value in double precision) has values side by side along K, four threads are side by
+/// side along K, eight groups of four are rows; a second register is 8 rows below, in A of 16 rows,
+/// and further ones are behind along K. Sums are pairs along N.
 #[test]
 fn registers_of_a_warp() {
     let mut count = 0;
@@ -91,7 +94,8 @@ fn registers_of_a_warp() {
             for (operand, rows, bits) in
                 [(Operand::A, m, atom.types().a.bits()), (Operand::B, 8, atom.types().b.bits())]
             {
-                // Values of 6 bits, and of 4 among them, take a byte each, unless K says that all have 4.
+                // Values of 6 bits, and of 4 among them, take a byte each, unless K says that all
+                // have 4.
                 let floats = atom.arch() == Arch::Sm120;
                 let packed = atom.shape()[2] == if sparse { 128 } else { 64 };
                 let bits = if floats && !packed { 8 } else { bits };
@@ -123,7 +127,8 @@ fn registers_of_a_warp() {
     assert!(count > 200, "{count}");
 }
 
-/// The published row of this instruction is wrong; the ISA's fragment is the first half of that of twice the depth.
+/// The published row of this instruction is wrong; the ISA's fragment is the first half of that of
+/// twice the depth.
 #[test]
 fn the_corrected_row() {
     for operation in ["XORPOPC", "ANDPOPC"] {
@@ -201,7 +206,8 @@ fn registers_of_four_warps() {
     assert!(seen.len() > 100);
 }
 
-/// Of the two CTAs the second has the second half of every operand, and together they see what one would.
+/// Of the two CTAs the second has the second half of every operand, and together they see what one
+/// would.
 #[test]
 fn halves_of_two_ctas() {
     let mut halved = 0;
@@ -224,9 +230,11 @@ fn halves_of_two_ctas() {
     assert!(halved > 1000);
 }
 
-/// The formulae of the ISA document, by element, for one block of `M x N x K`: the lane and the item of `A[i,k]`, `B[k,j]` and `D[i,j]`.
+/// The formulae of the ISA document, by element, for one block of `M x N x K`: the lane and the
+/// item of `A[i,k]`, `B[k,j]` and `D[i,j]`.
 ///
-/// AMD Instinct CDNA4 ISA, "General input and output layout": K_L = K / (64 / M), H = 4 (f64: 1), B_I = ceil(64 / (N * M / H)), M_I = (64 / B_I) / N, G = M / (H * M_I).
+/// AMD Instinct CDNA4 ISA, "General input and output layout": K_L = K / (64 / M), H = 4 (f64: 1),
+/// B_I = ceil(64 / (N * M / H)), M_I = (64 / B_I) / N, G = M / (H * M_I).
 #[test]
 fn elements_of_a_wave() {
     let mut elements = 0;
@@ -260,7 +268,8 @@ fn elements_of_a_wave() {
     assert!(elements > 100_000, "{elements}");
 }
 
-/// What the AMD matrix instruction calculator prints for single instructions: register, bits of it, and lane of an element, and back.
+/// What the AMD matrix instruction calculator prints for single instructions: register, bits of it,
+/// and lane of an element, and back.
 #[test]
 fn registers_as_the_calculator_has_them() {
     // (row, k) of A from lane, register and bit; (i, j) of D from lane and register.
@@ -312,7 +321,8 @@ fn registers_of_a_wave() {
         assert_eq!(rows, columns);
         let (parts, types) = (64 / rows, atom.types());
         let along = |bits: i64, lane: i64, value: i64| match (atom.arch(), k, bits) {
-            // Table "FP8" of 16x16x128 and 32x32x64: registers 0 to 3 have the first half of K, 4 to 7 the second.
+            // Table "FP8" of 16x16x128 and 32x32x64: registers 0 to 3 have the first half of K, 4
+            // to 7 the second.
             (Arch::Gfx950, 64 | 128, 8) if types.d.bits() == 32 && types.d.name() == "F32" => {
                 16 * (lane / rows) + value % 16 + 16 * parts * (value / 16)
             }
@@ -333,7 +343,8 @@ fn registers_of_a_wave() {
                 assert_eq!(place(atom.c().layout(), lane, value), row + rows * (lane % rows), "{atom}");
             }
         }
-        // "Scale data layout": lane `l` has row `l mod M`, and of K the 32 from `32 * (l div M)` on.
+        // "Scale data layout": lane `l` has row `l mod M`, and of K the 32 from `32 * (l div M)`
+        // on.
         for operand in [Operand::ScaleA, Operand::ScaleB] {
             let Some(held) = atom.operand(operand) else { continue };
             assert!(atom.name().ends_with("_SCALED"));
@@ -368,8 +379,9 @@ fn rows_of_tile_registers() {
     }
 }
 
-/// The operation as Intel's manual writes it, on tile registers, computes the product of the matrices that the layouts say lie there:
-/// `for m: for k: for n: dst.row[m].dword[n] += sum over p of src1.row[m].dword[k].part[p] * src2.row[k].dword[n].part[p]`.
+/// The operation as Intel's manual writes it, on tile registers, computes the product of the
+/// matrices that the layouts say lie there: `for m: for k: for n: dst.row[m].dword[n] += sum over p
+/// of src1.row[m].dword[k].part[p] * src2.row[k].dword[n].part[p]`.
 #[test]
 fn tile_registers_multiply_as_their_layouts_say() {
     for atom in atoms("AMX") {
@@ -401,7 +413,8 @@ fn tile_registers_multiply_as_their_layouts_say() {
     }
 }
 
-/// Scale factors: two threads bring those of a row of A, four those of a column of B. Metadata: a quarter of a group has what it needs.
+/// Scale factors: two threads bring those of a row of A, four those of a column of B. Metadata: a
+/// quarter of a group has what it needs.
 #[test]
 fn other_operands() {
     let mut count: HashMap<Operand, i64> = HashMap::new();

@@ -11,7 +11,8 @@ fn shape(text: &str) -> Tree<i64> {
     text.parse().unwrap()
 }
 
-/// For every element of the first box of a tile, its place in shared memory is its number in the box; and there is no box of more elements that starts as this one does.
+/// For every element of the first box of a tile, its place in shared memory is its number in the
+/// box; and there is no box of more elements that starts as this one does.
 #[test]
 fn boxes_are_dense_in_shared_memory() {
     let cases = [
@@ -33,7 +34,8 @@ fn boxes_are_dense_in_shared_memory() {
             tile.product().unwrap()
         );
         for coordinate in coordinates(&tile).unwrap() {
-            // The element's distance in global memory, as steps of the dimensions, says where in the box it is.
+            // The element's distance in global memory, as steps of the dimensions, says where in
+            // the box it is.
             let mut rest = global.eval_at(&coordinate).unwrap() * bits / 8;
             let mut by_stride: Vec<_> = map.dimensions().to_vec();
             by_stride.sort_by_key(|dimension| -dimension.stride);

@@ -19,7 +19,8 @@ fn at(layout: &Layout, coordinate: impl IntoIterator<Item = i64>) -> i64 {
     layout.eval_at(&Tree::flat(coordinate).unwrap()).unwrap()
 }
 
-/// Every bit of every block is read by as many threads as stated and written by as many, by none of them twice.
+/// Every bit of every block is read by as many threads as stated and written by as many, by none of
+/// them twice.
 #[test]
 fn every_bit_has_its_threads() {
     let mut names = HashSet::new();
@@ -53,7 +54,8 @@ fn every_bit_has_its_threads() {
     assert!(names.len() > 100, "{}", names.len());
 }
 
-/// PTX: a row of 8x8 elements of 16 bits is named by thread `8i + row` for matrix `i`; a register has two neighbours of row `lane / 4`, or of that column.
+/// PTX: a row of 8x8 elements of 16 bits is named by thread `8i + row` for matrix `i`; a register
+/// has two neighbours of row `lane / 4`, or of that column.
 #[test]
 fn matrices_in_shared_memory() {
     for (name, transposed) in [("SM75_U32x{}_LDSM_N", false), ("SM75_U16x{}_LDSM_T", true)] {
@@ -94,7 +96,8 @@ fn a_matrix_transposed_in_registers() {
     assert_eq!(atom.values(CopyEnd::Destination, 32).unwrap_err().code(), "E0324");
 }
 
-/// From shared to tensor memory: as many bits as the name says, and of 32 rows four copies, value by value.
+/// From shared to tensor memory: as many bits as the name says, and of 32 rows four copies, value
+/// by value.
 #[test]
 fn rows_to_tensor_memory() {
     let copies = [("128dp256bit", 128 * 256, 1), ("128dp128bit", 128 * 128, 1), ("4dp256bit", 4 * 256, 1)];
@@ -164,7 +167,8 @@ fn copies() -> Vec<TiledCopy> {
     ]
 }
 
-/// Part by part, against the definition: find the bits of each value in the block, and who owns them.
+/// Part by part, against the definition: find the bits of each value in the block, and who owns
+/// them.
 #[test]
 fn parts_are_what_the_law_says() {
     let mut elements = 0;

@@ -1,4 +1,5 @@
-//! Tiled matrix products: every element has the owners that the atom says, at the place that the law says.
+//! Tiled matrix products: every element has the owners that the atom says, at the place that the
+//! law says.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,5 @@
-//! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of bulk copies.
+//! `tilewright access`: sectors, lines and vector widths of accesses to global memory, and boxes of
+//! bulk copies.
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -90,7 +91,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         }
         let gap = if position > 0 { "\n" } else { "" };
         let text = text(&storage, found, terminal);
-        terminal.text(&format!("{gap}{text}"))?;
+        terminal.prose(&format!("{gap}{text}"))?;
     }
     if let Some(map) = boxed.filter(|_| !terminal.json) {
         terminal.text(&format!("\n{}\n", bulk_text(&map)))?;

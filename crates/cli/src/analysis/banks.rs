@@ -65,7 +65,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         }
         let gap = if position > 0 { "\n" } else { "" };
         let text = text(&storage, found, banks, terminal);
-        terminal.text(&format!("{gap}{text}"))?;
+        terminal.prose(&format!("{gap}{text}"))?;
     }
     Ok(())
 }

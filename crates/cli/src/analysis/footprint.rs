@@ -1,4 +1,5 @@
-//! `tilewright footprint`: what a layout covers of memory, its cycles, and how far it is from another.
+//! `tilewright footprint`: what a layout covers of memory, its cycles, and how far it is from
+//! another.
 
 use clap::Args;
 use serde_json::json;
@@ -57,7 +58,7 @@ pub fn run(layout: &str, other: Option<&str>, options: &Options, terminal: &mut 
         return Ok(terminal.object(&object)?);
     }
     let text = text(&storage_of, &found, permuted.as_ref(), apart.as_ref(), options.cycles, terminal.colour);
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 /// A layout over the memory that it covers, with its gaps and what several of its indices share.

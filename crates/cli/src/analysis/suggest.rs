@@ -46,7 +46,7 @@ pub fn run(layout: &str, options: &Options, terminal: &mut Terminal) -> Result<(
         return Ok(terminal.object(&json(&text_of(&tile), &accesses, &advice, options.lanes.width))?);
     }
     let text = text(&text_of(&tile), &accesses, &advice, banks, terminal.colour);
-    Ok(terminal.text(&text)?)
+    Ok(terminal.prose(&text)?)
 }
 
 /// The worst phase of the access that is worst as the tile is, there and after a change.
@@ -125,7 +125,7 @@ fn kind(remedy: &Remedy) -> &'static str {
 
 fn proof(suggestion: &Suggestion) -> &'static str {
     match (suggestion.proof, &suggestion.remedy) {
-        (Proof::Bound, Remedy::Threads { .. }) => "as few for this access as its words need",
+        (Proof::Bound | Proof::Exhausted, Remedy::Threads { .. }) => "as few for this access as its words need",
         (Proof::Bound, _) => "as few as the words need, so nothing does better",
         (Proof::Exhausted, Remedy::Swizzle(_)) => "the best of all swizzles",
         (Proof::Exhausted, Remedy::Linear(_)) => "the best of all linear maps over bits",

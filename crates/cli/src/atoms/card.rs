@@ -1,7 +1,8 @@
 //! One instruction: its facts, and a table of who holds what.
 //!
-//! Law: the cell at (row, column) of a tile names the thread and which of its values lies there, `T5 V1`; where several threads hold it, the least of them. Rows are M (or N), columns K (or
-//! N), as the layout says: the first mode of a tile downward.
+//! Law: the cell at (row, column) of a tile names the thread and which of its values lies there,
+//! `T5 V1`; where several threads hold it, the least of them. Rows are M (or N), columns K (or N),
+//! as the layout says: the first mode of a tile downward.
 
 use tilewright::Layout;
 use tilewright::atoms::{BulkCopy, CopyAtom, CopyEnd, MmaAtom, ThreadValue};
@@ -33,7 +34,8 @@ pub fn copy(atom: &CopyAtom, window: Window, colour: bool) -> String {
         CopyEnd::Source => "each owns what it reads\n",
         CopyEnd::Destination => "each owns what it writes\n",
     });
-    // The widest values that both ends have whole, at most as many bits as a register; rows of 128 bits where there are such.
+    // The widest values that both ends have whole, at most as many bits as a register; rows of 128
+    // bits where there are such.
     let fits = |bits: &&i64| atom.ends().iter().all(|(end, _)| atom.values(*end, **bits).is_ok());
     let bits = [32, 16, 8].iter().find(fits).copied().filter(|_| atom.bits() > 1);
     for (end, held) in atom.ends() {

@@ -1,7 +1,10 @@
-//! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others that are installed.
+//! `tilewright bench copy`: how fast data moves between layouts, beside plain copies and others
+//! that are installed.
 //!
-//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it; rates count each byte once. An array with strides is
-//! what the others are given too: its axes in C order, and the permutation. They are processes of their own, which measure all cases of a table one after another before ours.
+//! Every case moves as many bytes as the plain copy (`memcpy`) that is measured in turn with it;
+//! rates count each byte once. An array with strides is what the others are given too: its axes in
+//! C order, and the permutation. They are processes of their own, which measure all cases of a
+//! table one after another before ours.
 
 use std::io::Write;
 use std::process::Command;
@@ -12,7 +15,8 @@ use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorView, TensorV
 use tilewright::{Layout, Tree};
 
 use super::failed;
-use crate::terminal::{Failure, Terminal};
+use crate::output::Failure;
+use crate::terminal::Terminal;
 
 /// What is moved.
 enum Move {
@@ -58,7 +62,7 @@ fn cases(bytes: usize, mebibytes: usize) -> Vec<(&'static str, Move)> {
 pub fn run(mebibytes: usize, least: f64, threads: &[usize], terminal: &mut Terminal) -> Result<(), Failure> {
     for &threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| Failure::Usage(error.to_string()))?;
+        let pool = pool.map_err(|error| Failure::Value(format!("{threads} threads: {error}")))?;
         for (kind, bytes) in [("f32", 4), ("f64", 8), ("f16", 2), ("u8", 1)] {
             writeln!(terminal.out, "{kind}, {threads} thread{}", if threads == 1 { "" } else { "s" })?;
             write!(terminal.out, "{:>22} {:>8} {:>10} {:>6}", "GB/s", "memcpy", "tilewright", "share")?;
@@ -211,7 +215,8 @@ fn peers(kind: &str, threads: usize, least: f64, cases: &[(&str, Move)]) -> Vec<
     others
 }
 
-/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and of PyTorch, in bytes a second.
+/// What Python is asked: for each array the best of some runs of NumPy, which has one thread, and
+/// of PyTorch, in bytes a second.
 const PYTHON: &str = "\
 import sys, time
 kind, threads, least, arrays = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]

@@ -10,8 +10,9 @@ use tilewright::tensor::{self, Tensor, TensorView};
 
 use super::failed;
 use crate::gemm::{Number, Random, peak};
+use crate::output::Failure;
 use crate::progress::Progress;
-use crate::terminal::{Failure, Terminal};
+use crate::terminal::Terminal;
 
 /// How an operand lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +144,7 @@ fn layout(form: Form, rows: usize, columns: usize) -> Result<Layout, Failure> {
         Form::Columns => format!("({rows},{columns}):(1,{rows})"),
         Form::Tiles => format!("((64,{}),(64,{})):((64,{}),(1,4096))", rows / 64, columns / 64, 64 * columns),
     };
-    text.parse().map_err(|error: tilewright::LayoutError| Failure::Usage(error.to_string()))
+    text.parse().map_err(|error: tilewright::LayoutError| error.into())
 }
 
 /// The table of one type and one number of threads.
@@ -263,7 +264,8 @@ fn peers(kind: &str, path: Path, threads: usize, case: &Case, least: f64) -> Vec
     for name in ["OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"] {
         numpy.env(name, &threads);
     }
-    // The first may have OpenBLAS take this processor for an older one, the second for one with another cache.
+    // The first may have OpenBLAS take this processor for an older one, the second for one with
+    // another cache.
     for name in ["OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"] {
         numpy.env_remove(name);
     }

@@ -8,9 +8,8 @@ use half::{bf16, f16};
 use tilewright::tensor::npy;
 use tilewright::tensor::{Numbers, Tensor};
 
-use super::about;
 use super::verify::{Limits, Outcome, Terms, judge_float, judge_integer};
-use crate::terminal::Failure;
+use crate::output::Failure;
 
 /// A type of numbers as the command sees it.
 pub trait Number: Numbers<Sum: Sum> {
@@ -62,11 +61,11 @@ numbers! {
 }
 
 fn from_file<T: npy::Element>(path: &Path) -> Result<Tensor<T>, Failure> {
-    npy::read(path).map_err(|error| about(path, &error))
+    npy::read(path).map_err(|error| Failure::of_npy(path, &error))
 }
 
 fn no_file(path: &Path) -> Result<Tensor<bf16>, Failure> {
-    Err(Failure::Usage(format!("{}: NumPy files have no bf16", path.display())))
+    Err(Failure::file(path, "NumPy files have no bf16"))
 }
 
 impl Sum for f32 {
@@ -84,7 +83,8 @@ impl Sum for f32 {
             unit: f32::EPSILON as f64 / 2.0,
             greatest: f32::MAX as f64,
             least: f32::MIN_POSITIVE as f64 * f32::EPSILON as f64,
-            // Double precision is so much more precise that its own errors are a small part of the bound.
+            // Double precision is so much more precise that its own errors are a small part of the
+            // bound.
             slack: 1.001,
         };
         let before = if beta == 0.0 { 0.0 } else { f64::from(beta) * f64::from(old) };

@@ -1,11 +1,12 @@
 //! Is a product right?
 //!
-//! Law: a place that is counted as verified holds what the arithmetic of its type gives, whatever the
-//! order of summation.
+//! Law: a place that is counted as verified holds what the arithmetic of its type gives, whatever
+//! the order of summation.
 //!
-//! * Floats: a finite result lies within the bound that every order of summation keeps. A result that is
-//!   infinite or NaN is what IEEE 754 gives in every order. Where a partial sum may overflow in one order
-//!   and not in another, an infinity or NaN is neither right nor wrong: the place is counted as open.
+//! * Floats: a finite result lies within the bound that every order of summation keeps. A result
+//!   that is infinite or NaN is what IEEE 754 gives in every order. Where a partial sum may
+//!   overflow in one order and not in another, an infinity or NaN is neither right nor wrong: the
+//!   place is counted as open.
 //! * Integers: a result equals the exact one modulo `2^32`. Places that do not fit are counted.
 
 use super::number::Sum;
@@ -68,13 +69,13 @@ pub struct Limits {
     /// The greatest number, and the least above zero.
     pub greatest: f64,
     pub least: f64,
-    /// The bound on the difference from the reference, over the bound on the error of one of the two:
-    /// 1 where the reference is more precise, 2 where it has the same precision.
+    /// The bound on the difference from the reference, over the bound on the error of one of the
+    /// two: 1 where the reference is more precise, 2 where it has the same precision.
     pub slack: f64,
 }
 
-/// Judges `alpha * (sum of terms) + before`, computed as `found` in a type of these limits. The factor and
-/// what was there before are finite.
+/// Judges `alpha * (sum of terms) + before`, computed as `found` in a type of these limits. The
+/// factor and what was there before are finite.
 pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, before: f64) -> Outcome {
     let Limits { unit, greatest, least, slack } = *limits;
     let errors = (terms.count + 3) as f64 * unit;
@@ -112,8 +113,8 @@ pub fn judge_float(limits: &Limits, found: f64, terms: &Terms, alpha: f64, befor
     if fits {
         return Outcome::Wrong(exact, bound);
     }
-    // Where all terms have one sign, partial sums only grow: a result beyond the greatest number overflows
-    // in every order.
+    // Where all terms have one sign, partial sums only grow: a result beyond the greatest number
+    // overflows in every order.
     let one_sign = terms.size == terms.sum.abs() && alpha * terms.sum * before >= 0.0;
     match one_sign && exact.abs() - bound > greatest {
         true if found == exact.signum() * f64::INFINITY => Outcome::Special,
@@ -244,6 +245,6 @@ mod tests {
         assert!(matches!(judge_integer(-2_001_207_295, &terms, [1, 0], 0), Outcome::Wrong(..)));
         let terms = Terms::of_products([(3.0, -5.0)].into_iter());
         assert_eq!(judge_integer(-31, &terms, [2, -1], 1), Outcome::Right(0.0));
-        assert_eq!(judge_integer(-30_i32.wrapping_mul(i32::MAX), &terms, [2, i32::MAX], 0), Outcome::Wrong(-30.0, 0.0));
+        assert_eq!(judge_integer(30, &terms, [2, i32::MAX], 0), Outcome::Wrong(-30.0, 0.0));
     }
 }

@@ -8,7 +8,8 @@ use crate::picture::{Axis, Paint, Picture, Window, grid};
 pub const LANES: i64 = 32;
 pub const THREADS: i64 = 128;
 
-/// The thread and value that own each cell of a tile of `rows` rows, found by evaluating the layout everywhere.
+/// The thread and value that own each cell of a tile of `rows` rows, found by evaluating the layout
+/// everywhere.
 fn owners(map: &Map, threads: i64, rows: i64, columns: i64) -> Result<Vec<Option<(i64, i64)>>, Stop> {
     let mut cells = vec![None; usize::try_from(rows * columns)?];
     for index in 0..map.size() {
@@ -142,8 +143,8 @@ pub fn operands(tour: &mut Tour) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The most words that one bank must serve when the lanes of a warp load a pair of values each, and at how many places the
-/// layout was evaluated to find it.
+/// The most words that one bank must serve when the lanes of a warp load a pair of values each, and
+/// at how many places the layout was evaluated to find it.
 fn deepest(load: &Map) -> Result<(usize, i64), Stop> {
     let (mut most, mut tested) = (0, 0);
     for warp in 0..THREADS / LANES {

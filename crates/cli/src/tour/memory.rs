@@ -10,7 +10,8 @@ const WINDOW: Window = Window { columns: 96, rows: 8 };
 /// The bytes of a half-precision number.
 pub const ELEMENT: i64 = 2;
 
-/// Shared memory has 32 banks of 4 bytes. A 16-byte access touches 4 of them at once, so there are 8 groups.
+/// Shared memory has 32 banks of 4 bytes. A 16-byte access touches 4 of them at once, so there are
+/// 8 groups.
 pub const BANKS: i64 = 32;
 pub const BANK_BYTES: i64 = 4;
 const PIECE: i64 = 16;
@@ -143,8 +144,8 @@ fn group_picture(map: &Map) -> Picture {
     })
 }
 
-/// The most lanes that meet in one bank group when eight lanes load the same piece of eight consecutive rows, and at how
-/// many places the layout was evaluated to find it.
+/// The most lanes that meet in one bank group when eight lanes load the same piece of eight
+/// consecutive rows, and at how many places the layout was evaluated to find it.
 fn worst(map: &Map) -> Result<(usize, i64), Stop> {
     let (mut most, mut tested) = (0, 0);
     for rows in 0..16 {

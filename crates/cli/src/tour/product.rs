@@ -121,7 +121,8 @@ impl Layouts {
         Ok(shared)
     }
 
-    /// What the hardware does: gather the pieces from the lanes of a warp, multiply, and add to the lanes' registers.
+    /// What the hardware does: gather the pieces from the lanes of a warp, multiply, and add to the
+    /// lanes' registers.
     fn instruction(&self, a: Fragment<'_>, b: Fragment<'_>, c: (&mut [i64], usize)) -> Result<(), Stop> {
         let (piece_a, piece_b) = (a.gathered(&self.piece_a, 16 * 16)?, b.gathered(&self.piece_b, 8 * 16)?);
         let lanes = usize::try_from(LANES)?;

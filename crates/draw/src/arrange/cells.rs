@@ -1,6 +1,7 @@
-//! The cells of a grid on a page: which are shown, how wide they are, and the lines, outlines and ticks around them.
+//! The cells of a grid on a page: which are shown, how wide they are, and the lines, outlines and
+//! ticks around them.
 
-use crate::arrange::{TICK_LINE, border, limit, line_of};
+use crate::arrange::{BAND, BAND_ROWS, CUT_SIDE, TICK_LINE, border, limits, line_of};
 use crate::axis::{Axis, visible};
 use crate::grid::{Cell, Grid};
 use crate::measure::text_width;
@@ -76,24 +77,95 @@ impl Side {
     }
 }
 
-/// The cells of a grid that are shown, computed.
+/// The cells of a grid that are shown, in one band or several below one another.
 pub(super) struct Cells {
-    pub(super) rows: Side,
-    pub(super) columns: Side,
+    bands: Vec<Band>,
+}
+
+/// Columns of a grid that stand side by side, with their cells.
+struct Band {
+    rows: Side,
+    columns: Side,
     tiles: Vec<(Paint, bool, Option<u32>, u32)>,
-    /// Where the label, the second line and the title of each end in the texts of the scene, and where the first begins.
+    /// Where the label, the second line and the title of each end in the texts of the scene, and
+    /// where the first begins.
     ends: Vec<[u32; 3]>,
     begin: u32,
     outline: Option<Paint>,
     level_widths: Vec<f64>,
 }
 
+/// The columns that are shown, in bands. A band ends with a whole run of a mode where it can.
+fn bands(axis: &Axis, rows: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i64>>> {
+    if rows > BAND_ROWS || shown.len() <= CUT_SIDE {
+        return vec![shown];
+    }
+    let runs = (0..axis.levels()).map(|level| axis.run(level)).filter(|run| *run <= BAND);
+    let run = runs.last().unwrap_or(1).max(1);
+    let len = usize::try_from(BAND / run * run).unwrap_or(1).max(1);
+    shown.chunks(len).map(<[Option<i64>]>::to_vec).collect()
+}
+
 impl Cells {
-    /// The cells of a grid. Their texts are in the scene that they will be drawn in: there are many, and they are written once.
+    /// The cells of a grid. Their texts are in the scene that they will be drawn in: there are
+    /// many, and they are written once.
     pub(super) fn of(grid: &Grid<'_>, scene: &mut Scene) -> Cells {
         let (height, width) = (grid.rows.len(), grid.columns.len());
-        let shown = |len: i64| visible(len, limit(len, height, width));
-        let (rows, columns) = (shown(height), shown(width));
+        let [down, across] = limits(height, width);
+        let rows = visible(height, down);
+        let bands = bands(&grid.columns, height, visible(width, across));
+        let bands = bands.into_iter().map(|columns| Band::of(grid, rows.clone(), columns, scene));
+        let mut cells = Cells { bands: bands.collect() };
+        // All bands have cells of one size.
+        let [columns, rows] = cells.steps();
+        cells.stretch(columns.1, rows.1);
+        cells
+    }
+
+    /// For columns and for rows: how many there are, and how long the longest is.
+    pub(super) fn steps(&self) -> [(i64, f64); 2] {
+        let longest = |side: fn(&Band) -> &Side| {
+            let steps = self.bands.iter().map(|band| side(band).step());
+            steps.fold((0, 0.0), |(_, longest), (len, cell)| (len, f64::max(longest, cell)))
+        };
+        [longest(|band| &band.columns), longest(|band| &band.rows)]
+    }
+
+    /// Makes each column so wide and each row so high.
+    pub(super) fn stretch(&mut self, across: f64, down: f64) {
+        for band in &mut self.bands {
+            band.columns.stretch(across);
+            band.rows.stretch(down);
+        }
+    }
+
+    pub(super) fn gutter(&self) -> f64 {
+        self.bands.iter().map(|band| band.level_widths.iter().sum()).fold(0.0, f64::max)
+    }
+
+    pub(super) fn header(&self) -> f64 {
+        self.bands.first().map_or(0.0, Band::header)
+    }
+
+    /// The width and the height, without the ticks to the left of all and above the first.
+    pub(super) fn size(&self) -> (f64, f64) {
+        let width = self.bands.iter().map(|band| band.columns.end()).fold(0.0, f64::max);
+        let heights = self.bands.iter().map(|band| band.header() + band.rows.end() + theme::SPACE);
+        (width, heights.sum::<f64>() - theme::SPACE - self.header())
+    }
+
+    pub(super) fn draw(&self, scene: &mut Scene, at: Point) {
+        let mut y = at.y - self.header();
+        for band in &self.bands {
+            y += band.header();
+            band.draw(scene, Point::new(at.x, y));
+            y += band.rows.end() + theme::SPACE;
+        }
+    }
+}
+
+impl Band {
+    fn of(grid: &Grid<'_>, rows: Vec<Option<i64>>, columns: Vec<Option<i64>>, scene: &mut Scene) -> Band {
         let count = rows.len() * columns.len();
         let (mut tiles, mut ends) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let begin = scene.text_end();
@@ -126,18 +198,14 @@ impl Cells {
             texts.map(|text| text_width(&text, theme::SMALL_TEXT, false)).fold(0.0, f64::max) + theme::STEP + 2.0
         });
         let level_widths = level_widths.collect();
-        Cells { rows, columns, tiles, ends, begin, outline: grid.outline(), level_widths }
+        Band { rows, columns, tiles, ends, begin, outline: grid.outline(), level_widths }
     }
 
-    pub(super) fn gutter(&self) -> f64 {
-        self.level_widths.iter().sum()
-    }
-
-    pub(super) fn header(&self) -> f64 {
+    fn header(&self) -> f64 {
         self.columns.levels() as f64 * TICK_LINE
     }
 
-    pub(super) fn draw(&self, scene: &mut Scene, at: Point) {
+    fn draw(&self, scene: &mut Scene, at: Point) {
         let (rows, columns) = (places(&self.rows), places(&self.columns));
         let (width, height) = (self.columns.cell, self.rows.cell);
         let count = columns.len().max(1);

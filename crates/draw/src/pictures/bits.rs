@@ -1,7 +1,7 @@
 //! Linear maps over bits.
 //!
-//! Law: the cell in row `i` and column `j` is 1 where bit `i` of the image of bit `j` is set. So a column is the image of one bit, and a bit of an image is the XOR of the bits that its row
-//! picks.
+//! Law: the cell in row `i` and column `j` is 1 where bit `i` of the image of bit `j` is set. So a
+//! column is the image of one bit, and a bit of an image is the XOR of the bits that its row picks.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,8 @@ use crate::grid::Cell;
 use crate::pictures::{Medium, Style};
 use crate::theme::Paint;
 
-/// A linear map over bits as its matrix: bits of the input to the right, bits of the output downward, the lowest first.
+/// A linear map over bits as its matrix: bits of the input to the right, bits of the output
+/// downward, the lowest first.
 ///
 /// ```
 /// use tilewright_draw::{Style, Theme, bits};

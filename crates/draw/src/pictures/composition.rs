@@ -1,7 +1,7 @@
 //! Compositions: the indices that B picks out of A, mode by mode and all together.
 //!
-//! Law: every value is that of A at the value of B, both evaluated; nothing is taken from a composite, so that a composition that does not exist can be
-//! looked at as well.
+//! Law: every value is that of A at the value of B, both evaluated; nothing is taken from a
+//! composite, so that a composition that does not exist can be looked at as well.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -21,7 +21,8 @@ use crate::theme::Paint;
 /// How many positions of a mode, or indices of a layout, are drawn in a line.
 const MAX_LINE: i64 = 32;
 
-/// A composition: A with the indices that B picks, B, and the composite. A colour is a position of the last mode of B.
+/// A composition: A with the indices that B picks, B, and the composite. A colour is a position of
+/// the last mode of B.
 ///
 /// Errors: the composition is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
@@ -55,14 +56,15 @@ pub fn composition<'a>(a: &Layout, b: &Layout, style: Style) -> Result<Figure<'a
     let chosen: Tint = Rc::new(move |index| picked.get(&index).map_or(missing, |by| Mark { region: 0, ..part(*by) }));
     let counted: Tint = Rc::new(part);
     let [whole, inner, outer] = &maps;
-    let first = tinted(&format!("A = {a}"), whole, style, Some(chosen))?;
-    let second = tinted(&format!("B = {b}"), inner, style, Some(Rc::clone(&counted)))?;
-    let third = tinted(&format!("A o B = {result}"), outer, style, Some(counted))?;
+    let first = tinted(&format!("A = {a}"), whole, style, chosen);
+    let second = tinted(&format!("B = {b}"), inner, style, Rc::clone(&counted));
+    let third = tinted(&format!("A o B = {result}"), outer, style, counted);
     let caption = "A o B has at c what A has at the index B(c); a colour is a position of the last mode of B";
     Ok(first.beside(second).followed_by(third).captioned(caption))
 }
 
-/// A composition mode by mode: the indices of A that a mode of B leads to, and the values of A there.
+/// A composition mode by mode: the indices of A that a mode of B leads to, and the values of A
+/// there.
 ///
 /// Modes that the composition splits have a line where one run ends and the next begins.
 ///
@@ -108,7 +110,8 @@ pub fn composition_by_mode<'a>(a: &Layout, b: &Layout, style: Style) -> Result<F
     Ok(Figure { table, ..Figure::default() })
 }
 
-/// A layout over a line of its indices, some of them pointed out by what is said of them. Lines stand where its modes end.
+/// A layout over a line of its indices, some of them pointed out by what is said of them. Lines
+/// stand where its modes end.
 ///
 /// None if a line does not hold the indices.
 ///
@@ -136,7 +139,8 @@ pub fn over_indices<'a>(
     }
     let coalesced = layout.coalesce()?;
     let axis = Axis::of(&coalesced.shape());
-    // Past its end a layout goes on in its last mode; the line ends with a whole run of the modes before it.
+    // Past its end a layout goes on in its last mode; the line ends with a whole run of the modes
+    // before it.
     let run = axis.run(axis.levels().saturating_sub(1)).clamp(1, MAX_LINE);
     let len = layout.size().min(MAX_LINE).max(last.saturating_add(1)).saturating_add(run - 1) / run * run;
     let axis = axis.cut_to(len);

@@ -1,6 +1,7 @@
 //! A layout and its complement over memory: the gaps, and the copies that fill them.
 //!
-//! Law: an offset belongs to copy `j` when it is `A(i) + R(j)` for some `i`; the first copy that reaches it is shown. What no copy reaches is a hole.
+//! Law: an offset belongs to copy `j` when it is `A(i) + R(j)` for some `i`; the first copy that
+//! reaches it is shown. What no copy reaches is a hole.
 
 use std::collections::HashMap;
 
@@ -13,13 +14,15 @@ use crate::number::push_integer;
 use crate::pictures::{MAX_INDICES, Medium, Style};
 use crate::theme::Paint;
 
-/// So many offsets are drawn to a row, and so many at all.
+/// How many offsets are drawn to a row, and how many at most.
 const ROW: i64 = 16;
 const MAX_OFFSETS: i64 = 2048;
 
-/// A layout over memory with its gaps, and the copies of it that its complement adds. A colour is a copy.
+/// A layout over memory with its gaps, and the copies of it that its complement adds. A colour is a
+/// copy.
 ///
-/// Errors: there are more than [`crate::MAX_INDICES`] offsets; one is negative or does not fit in 64 bits.
+/// Errors: there are more than [`crate::MAX_INDICES`] offsets; one is negative or does not fit in
+/// 64 bits.
 ///
 /// ```
 /// use tilewright_draw::{Style, filled};

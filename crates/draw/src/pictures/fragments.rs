@@ -1,7 +1,8 @@
 //! Threads and values: who holds what.
 //!
-//! Law: a thread-value layout sends (thread, value) to a place in a tile, counted first mode fastest. Its picture is the tile; the cell of a
-//! place says which thread holds it as which of its values. Where several do, the first is shown, in the order of indices, and the cell says how
+//! Law: a thread-value layout sends (thread, value) to a place in a tile, counted first mode
+//! fastest. Its picture is the tile; the cell of a place says which thread holds it as which of its
+//! values. Where several do, the first is shown, in the order of indices, and the cell says how
 //! many more there are; what nobody holds is empty.
 
 use std::fmt::Write as _;
@@ -99,7 +100,7 @@ impl Owners {
     }
 }
 
-/// The panel of one of several operands, told in the titles of its cells.
+/// The panel of one of several operands, named in the tooltips of its cells.
 fn operand<'a>(
     side: &'static str,
     tv: &Map,
@@ -192,9 +193,11 @@ fn image<'a>(owners: &Owners, rows: &Axis, columns: &Axis, place: &dyn Fn(i64, i
 
 /// A thread-value layout over its tile: each cell says which thread holds it as which value.
 ///
-/// The modes of `tv` are threads and values; `tile` is the shape that its offsets count, or that its coordinates are in.
+/// The modes of `tv` are threads and values; `tile` is the shape that its offsets count, or that
+/// its coordinates are in.
 ///
-/// Errors: the layout leads outside the tile, has other than one or two modes, or either has more than [`crate::MAX_INDICES`] places.
+/// Errors: the layout leads outside the tile, has other than one or two modes, or either has more
+/// than [`crate::MAX_INDICES`] places.
 ///
 /// ```
 /// use tilewright_draw::{Map, Style, Theme, thread_value};
@@ -211,7 +214,8 @@ pub fn thread_value<'a>(heading: &str, tv: &Map, tile: &Tree<i64>, style: Style)
     Ok(Figure::row([panel(heading, "", tv, tile, false, style)?]))
 }
 
-/// The two sides of a copy: who reads which place of the source, and who writes which place of the target, with the same colours.
+/// The two sides of a copy: who reads which place of the source, and who writes which place of the
+/// target, with the same colours.
 ///
 /// Errors: as [`thread_value`].
 pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> Result<Figure<'a>, DrawError> {
@@ -219,10 +223,11 @@ pub fn copy<'a>(source: &Map, target: &Map, tile: &Tree<i64>, style: Style) -> R
     Ok(from.followed_by(Figure::row([operand("target", target, tile, false, style)?])))
 }
 
-/// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the bottom left, C (m by n) at the bottom right,
-/// so that the axes they share are aligned.
+/// A matrix product in the standard arrangement: B (k by n) at the top right, A (m by k) at the
+/// bottom left, C (m by n) at the bottom right, so that the axes they share are aligned.
 ///
-/// `operands` are the thread-value layouts of A over `(m,k)`, B over `(n,k)` and C over `(m,n)`, as CuTe's; `extents` are m, n and k.
+/// `operands` are the thread-value layouts of A over `(m,k)`, B over `(n,k)` and C over `(m,n)`, as
+/// CuTe's; `extents` are m, n and k.
 ///
 /// Errors: as [`thread_value`]; an extent is not positive.
 pub fn mma<'a>(operands: [&Map; 3], extents: [i64; 3], style: Style) -> Result<Figure<'a>, DrawError> {

@@ -1,7 +1,8 @@
 //! The image of a layout over a line of memory.
 //!
-//! Law: the cell of an address says which index has it. Addresses that no index has are gaps; those that several have are overlaps, and say how many.
-//! The line is broken into rows; it begins at the least offset, or at 0 if that is higher.
+//! Law: the cell of an address says which index has it. Addresses that no index has are gaps; those
+//! that several have are overlaps, and say how many. The line is broken into rows; it begins at the
+//! least offset, or at 0 if that is higher.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,9 +18,14 @@ use crate::theme::{Paint, Palette};
 /// How many addresses are drawn at most; what lies beyond is said.
 const MAX_ADDRESSES: i64 = 4096;
 
-/// A layout over memory: each address with the index that has it, gaps and overlaps; `width` addresses to a row.
+/// How many addresses a row has at most.
+const MAX_WIDTH: i64 = 1024;
+
+/// A layout over memory: each address with the index that has it, gaps and overlaps; `width`
+/// addresses to a row.
 ///
-/// Errors: the layout refuses an index; its values are coordinates; the width is not positive or more than 1024.
+/// Errors: the layout refuses an index; its values are coordinates; the width is not positive or
+/// more than 1024.
 ///
 /// ```
 /// use tilewright_draw::{Map, Style, Theme, memory};
@@ -31,9 +37,8 @@ const MAX_ADDRESSES: i64 = 4096;
 /// assert!(figure.caption.starts_with("8 indices at 8 of 10 addresses: 2 in gaps, none shared"));
 /// ```
 pub fn memory<'a>(heading: &str, map: &Map, width: i64, style: Style) -> Result<Figure<'a>, DrawError> {
-    if !(1..=1024).contains(&width) {
-        let (what, other) = ("the number of addresses to a row", "the most");
-        return Err(DrawError::Size { what, size: width, other, wanted: 1024 });
+    if !(1..=MAX_WIDTH).contains(&width) {
+        return Err(DrawError::Row { width, most: MAX_WIDTH });
     }
     if map.size() > MAX_INDICES {
         return Err(DrawError::TooLarge { what: "the size of the layout", value: map.size(), limit: MAX_INDICES });

@@ -1,7 +1,9 @@
-//! Diagrams of layouts as morphisms: morphisms, refinements, squares, spans, and a composition worked step by step.
+//! Diagrams of layouts as morphisms: morphisms, refinements, squares, spans, and a composition
+//! worked step by step.
 //!
-//! Law: every entry of every tuple is drawn, first entry at the bottom, and every arrow is one of the map; nothing is drawn from what a layout is
-//! expected to be. A mode of the domain has one fill through the whole picture, wherever arrows and refinements take it.
+//! Law: every entry of every tuple is drawn, first entry at the bottom, and every arrow is one of
+//! the map; nothing is drawn from what a layout is expected to be. A mode of the domain has one
+//! fill through the whole picture, wherever arrows and refinements take it.
 
 mod board;
 
@@ -20,7 +22,7 @@ use board::{Block, Board, Stack};
 /// The most entries of a tuple that is drawn.
 pub const MAX_ENTRIES: usize = 64;
 
-/// One fill for each of so many modes.
+/// One fill for each of `count` modes.
 fn fills(count: usize) -> Vec<Paint> {
     let paint = |index: usize| Palette::Distinct.paint(index as i64, count.max(1) as i64);
     (0..count).map(paint).collect()
@@ -92,8 +94,9 @@ fn encodes(f: &NestMorphism) -> String {
     f.encoded_layout().map_or_else(|_| String::new(), |layout| format!("encodes {layout}"))
 }
 
-/// A morphism: domain and codomain as stacks with their nesting, an arrow from each entry to where it is sent, `*` for the base point, and beside each
-/// entry of the codomain the stride that is encoded by an arrow to it.
+/// A morphism: domain and codomain as stacks with their nesting, an arrow from each entry to where
+/// it is sent, `*` for the base point, and beside each entry of the codomain the stride that is
+/// encoded by an arrow to it.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -129,8 +132,8 @@ fn mutual_scene(mutual: &MutualRefinement, paints: &[Paint]) -> Scene {
     board.finish()
 }
 
-/// A mutual refinement: one stack of leaves between the two tuples, each entry as tall as the leaves over it. Leaves that only the second tuple has
-/// are pale.
+/// A mutual refinement: one stack of leaves between the two tuples, each entry as tall as the
+/// leaves over it. Leaves that only the second tuple has are pale.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -179,7 +182,8 @@ fn square_scene(square: &Square, fine: &[Paint]) -> Scene {
     board.finish()
 }
 
-/// A pullback or a pushforward: both tuples outside, each entry as tall as the leaves over it, and the refined morphism between.
+/// A pullback or a pushforward: both tuples outside, each entry as tall as the leaves over it, and
+/// the refined morphism between.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -206,7 +210,8 @@ fn sizes(entries: &[i64]) -> String {
     format!("({})", entries.join(","))
 }
 
-/// A span: the tuple where it begins, each entry as tall as the leaves that it is cut into, and the morphism of the leaves.
+/// A span: the tuple where it begins, each entry as tall as the leaves that it is cut into, and the
+/// morphism of the leaves.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///
@@ -246,7 +251,8 @@ fn beside(mut left: Scene, right: &Scene) -> Scene {
     left
 }
 
-/// The refined morphisms in a row: what the inner layout does, the inclusion, what the outer layout does.
+/// The refined morphisms in a row: what the inner layout does, the inclusion, what the outer layout
+/// does.
 fn chain_scene(worked: &WorkedComposition, paints: &[Paint]) -> Scene {
     let (below, above) = (&worked.pullback.morphism, &worked.pushforward.morphism);
     let mut board = Board::default();
@@ -263,8 +269,9 @@ fn chain_scene(worked: &WorkedComposition, paints: &[Paint]) -> Scene {
     board.finish()
 }
 
-/// A composition by mutual refinement, step by step: both morphisms; the mutual refinement of where the first ends and the second begins; the pullback
-/// of the first and the pushforward of the second; the refined morphisms in a row; their composite.
+/// A composition by mutual refinement, step by step: both morphisms; the mutual refinement of where
+/// the first ends and the second begins; the pullback of the first and the pushforward of the
+/// second; the refined morphisms in a row; their composite.
 ///
 /// Errors: more than [`MAX_ENTRIES`] entries.
 ///

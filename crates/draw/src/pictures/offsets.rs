@@ -1,17 +1,20 @@
 //! Grids of offsets.
 //!
-//! Law: the cell in row `i` and column `j` shows the value of the layout at `(i, j)`. Rank 1 is one row; modes 2 and 3 give a grid for each of
-//! their indices, mode 2 to the right (in several lines if these are many) and mode 3 downward; further modes join mode 3. A grid of more cells than a page holds becomes an image
-//! with a pixel for each cell, or for the mean of a block.
+//! Law: the cell in row `i` and column `j` shows the value of the layout at `(i, j)`. Rank 1 is one
+//! row; modes 2 and 3 give a grid for each of their indices, mode 2 to the right (in several lines
+//! if these are many) and mode 3 downward; further modes join mode 3. A grid of more cells than a
+//! page holds becomes an image with a pixel for each cell, or for the first of a block, which is a
+//! value that the layout has. What such an image is too coarse to show, as a swizzle, is in the
+//! image of its first corner beside it, a pixel for each cell, by the offset modulo
+//! [`CORNER_STEP`].
 
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-use tilewright_layout::Tree;
+use tilewright_layout::{Layout, Tree};
 
 use crate::arrange::{MAX_CELLS, fits};
 use crate::axis::Axis;
-use crate::error::DrawError;
 use crate::figure::{Body, Figure, Legend, Panel};
 use crate::grid::{Cell, Grid};
 use crate::image::Image;
@@ -22,11 +25,14 @@ use crate::theme::Paint;
 
 /// How many grids of a layout of rank 3 or more are drawn.
 const MAX_SLABS: i64 = 64;
-/// An image has at most so many pixels a side, and both sides of what becomes one are at least `LEAST_IMAGE` long.
+/// An image has at most so many pixels a side, and both sides of what becomes one are at least
+/// `LEAST_IMAGE` long.
 const MAX_PIXELS: i64 = 512;
 const LEAST_IMAGE: i64 = 32;
-/// So many places of a block, in each direction, make its mean.
-const SAMPLES: i64 = 4;
+/// How many rows and columns the corner of an image shows, and the number modulo which its offsets
+/// are told apart.
+const CORNER: i64 = 64;
+const CORNER_STEP: i64 = 128;
 
 /// A layout as a grid of what its cells say, or several grids.
 ///
@@ -35,13 +41,13 @@ const SAMPLES: i64 = 4;
 /// use tilewright_layout::Layout;
 ///
 /// let layout: Layout = "((2,2),(2,4)):((1,4),(2,8))".parse().unwrap();
-/// let figure = offsets("L", &Map::from(&layout), Style::default()).unwrap();
+/// let figure = offsets("L", &Map::from(&layout), Style::default());
 /// assert!(figure.svg(Theme::Auto).contains(">31</text>"));
 /// ```
 ///
-/// Errors: none today; refusals of the layout show in its cells.
-pub fn offsets<'a>(heading: &str, map: &Map, style: Style) -> Result<Figure<'a>, DrawError> {
-    tinted(heading, map, style, None)
+/// An index that the layout refuses shows `?`, and its tooltip the reason.
+pub fn offsets<'a>(heading: &str, map: &Map, style: Style) -> Figure<'a> {
+    slabs(heading, map, style, None, true)
 }
 
 /// What is pointed out about the cell of an index.
@@ -59,7 +65,17 @@ pub(crate) struct Mark {
 pub(crate) type Tint = Rc<dyn Fn(i64) -> Mark>;
 
 /// As [`offsets`], with cells filled and outlined by what is pointed out.
-pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>) -> Result<Figure<'a>, DrawError> {
+pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Tint) -> Figure<'a> {
+    slabs(heading, map, style, Some(tint), false)
+}
+
+/// As [`tinted`]; the corner of a large grid is shown cell by cell.
+pub(crate) fn tinted_with_corner<'a>(heading: &str, map: &Map, style: Style, tint: Tint) -> Figure<'a> {
+    slabs(heading, map, style, Some(tint), true)
+}
+
+/// The grids of a layout; `cornered` says whether an image has its corner beside it.
+fn slabs<'a>(heading: &str, map: &Map, style: Style, tint: Option<Tint>, cornered: bool) -> Figure<'a> {
     let modes: Vec<Tree<i64>> = map.shape().modes().collect();
     let size = |mode: &Tree<i64>| mode.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
     let (rows, columns, slow) = match modes.as_slice() {
@@ -87,6 +103,7 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
     };
     let mut table = Vec::new();
     let mut heated = bounds.is_some();
+    let mut imaged = false;
     for far in 0..shown_down {
         let mut row = Vec::new();
         for near in 0..shown_across {
@@ -95,6 +112,7 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
             let large = !fits(height, width) && height.min(width) >= LEAST_IMAGE && style.medium == Medium::Page;
             let body = if large {
                 heated |= tint.is_none();
+                imaged = true;
                 image(map, start, (height, width), tint.as_deref())
             } else {
                 let map = map.clone();
@@ -108,7 +126,7 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
             let note = match &body {
                 Body::Image { block: (1, 1), .. } => format!("{height} × {width}, a pixel for each offset"),
                 Body::Image { block: (down, right), .. } => {
-                    format!("{height} × {width}, a pixel for the mean offset of {down} × {right}")
+                    format!("{height} × {width}, a pixel for the first offset of {down} × {right}")
                 }
                 _ => String::new(),
             };
@@ -125,6 +143,13 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
         }
         table.push(row);
     }
+    if imaged && cornered {
+        let corner = Some(corner(map, (height, width), tint.as_deref()));
+        match table.last_mut() {
+            Some(row) if slow.is_empty() => row.push(corner),
+            _ => table.push(vec![corner]),
+        }
+    }
     let mut figure = Figure { table, ..Figure::default() };
     let drawn = shown_across * shown_down;
     if drawn < slabs {
@@ -134,10 +159,11 @@ pub(crate) fn tinted<'a>(heading: &str, map: &Map, style: Style, tint: Option<Ti
         let (least, greatest) = bounds.unwrap_or_else(|| self::bounds(map));
         figure.legend = Some(Legend::Ramp(least.to_string(), greatest.to_string()));
     }
-    Ok(figure)
+    figure
 }
 
-/// How many of `count` grids stand side by side: all where there is room, else so many that the whole is about as wide as high.
+/// How many of `count` grids stand side by side: all where there is room, else so many that the
+/// whole is about as wide as high.
 fn in_line(count: i64, height: i64, width: i64) -> i64 {
     const ROOM: i64 = 48;
     let square = |line: i64| line.saturating_mul(width) >= ((count + line - 1) / line).saturating_mul(height);
@@ -145,15 +171,11 @@ fn in_line(count: i64, height: i64, width: i64) -> i64 {
     least.max(ROOM / width.max(1)).clamp(1, count.max(1))
 }
 
-/// Several layouts as grids side by side, each with its heading.
-///
-/// Errors: as [`offsets`].
-pub fn side_by_side<'a>(maps: &[(String, Map)], style: Style) -> Result<Figure<'a>, DrawError> {
-    let mut all = Figure::default();
-    for (heading, map) in maps {
-        all = all.beside(offsets(heading, map, style)?);
-    }
-    Ok(all)
+/// Several layouts as grids side by side, each with its heading, in lines of at most
+/// [`crate::MAX_LINE`].
+pub fn side_by_side<'a>(maps: &[(String, Map)], style: Style) -> Figure<'a> {
+    let all = Figure::default();
+    maps.iter().fold(all, |all, (heading, map)| all.beside(offsets(heading, map, style)))
 }
 
 /// Which indices of modes 2 and later one of several grids shows.
@@ -166,13 +188,11 @@ fn slab_name(slow: &[Tree<i64>], near: i64, far: i64) -> String {
     }
 }
 
-/// The least and the greatest offset, of all indices or, of very many, of those that each leaf alone reaches.
+/// The least and the greatest offset, of all indices or, of very many, of those that each leaf
+/// alone reaches.
 fn bounds(map: &Map) -> (i64, i64) {
     match map.layout() {
-        Some(layout) => layout.leaves().iter().fold((0, 0), |(least, greatest): (i64, i64), leaf| {
-            let reach = leaf.stride.saturating_mul(leaf.extent - 1);
-            (least.saturating_add(reach.min(0)), greatest.saturating_add(reach.max(0)))
-        }),
+        Some(layout) => reach(layout),
         None => {
             // A prime step visits all residues; a part of a very large map gives its range nearly.
             let step = (map.size() / (1 << 20)).max(1) | 1;
@@ -186,36 +206,55 @@ fn bounds(map: &Map) -> (i64, i64) {
     }
 }
 
-/// The image of a slab: a pixel for each cell, or for each block of cells.
+/// The least and the greatest offset of a layout of plain strides: those that each leaf alone
+/// reaches, added.
+pub(crate) fn reach(layout: &Layout) -> (i64, i64) {
+    layout.leaves().iter().fold((0, 0), |(least, greatest): (i64, i64), leaf| {
+        let reach = leaf.stride.saturating_mul(leaf.extent - 1);
+        (least.saturating_add(reach.min(0)), greatest.saturating_add(reach.max(0)))
+    })
+}
+
+/// The image of a slab: a pixel for each cell, or for the first of each block of cells.
 fn image<'a>(map: &Map, start: i64, (height, width): (i64, i64), tint: Option<&dyn Fn(i64) -> Mark>) -> Body<'a> {
     let (least, greatest) = bounds(map);
     let block = |side: i64| (side + MAX_PIXELS - 1) / MAX_PIXELS;
     let (down, right) = (block(height), block(width));
     let (rows, columns) = ((height + down - 1) / down, (width + right - 1) / right);
-    let mean = |row: i64, column: i64| {
-        if let Some(tint) = tint {
-            return tint(start + row * down + height * column * right).fill;
+    let pixel = |row: i64, column: i64| {
+        let index = start + row * down + height * column * right;
+        match (tint, map.at(index)) {
+            (Some(tint), _) => tint(index).fill,
+            (None, Ok(offset)) => Paint::heat(offset, least, greatest),
+            (None, Err(_)) => Paint::Void,
         }
-        let (mut sum, mut count) = (0_i128, 0_i128);
-        for i in samples(row * down, down, height) {
-            for j in samples(column * right, right, width) {
-                if let Ok(offset) = map.at(start + i + height * j) {
-                    (sum, count) = (sum + i128::from(offset), count + 1);
-                }
-            }
-        }
-        let mean = sum.checked_div(count).and_then(|mean| i64::try_from(mean).ok());
-        mean.map_or(Paint::Void, |mean| Paint::heat(mean, least, greatest))
     };
-    let pixels = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
-    let pixels = pixels.map(|(row, column)| mean(row, column)).collect();
-    Body::Image { image: Image::new(usize::try_from(columns).unwrap_or(1), pixels), block: (down, right) }
+    Body::Image { image: pixels((rows, columns), pixel), block: (down, right) }
 }
 
-/// At most [`SAMPLES`] places of a block, spread over it, inside the side.
-fn samples(begin: i64, block: i64, side: i64) -> impl Iterator<Item = i64> {
-    let count = block.min(SAMPLES);
-    (0..count).map(move |at| begin + at * block / count).filter(move |at| *at < side)
+/// The first rows and columns of the first slab, a pixel for each cell.
+fn corner<'a>(map: &Map, (height, width): (i64, i64), tint: Option<&dyn Fn(i64) -> Mark>) -> Panel<'a> {
+    let (rows, columns) = (height.min(CORNER), width.min(CORNER));
+    let pixel = |row: i64, column: i64| {
+        let index = row + height * column;
+        match (tint, map.at(index)) {
+            (Some(tint), _) => tint(index).fill,
+            (None, Ok(offset)) => Paint::heat(offset.rem_euclid(CORNER_STEP), 0, CORNER_STEP - 1),
+            (None, Err(_)) => Paint::Void,
+        }
+    };
+    let body = Body::Image { image: pixels((rows, columns), pixel), block: (1, 1) };
+    let note = match tint {
+        Some(_) => "a pixel for each offset".to_owned(),
+        None => format!("a pixel for each offset, modulo {CORNER_STEP}"),
+    };
+    Panel { minor: true, ..Panel::new(format!("the first {rows} × {columns}"), body).noted(note) }
+}
+
+/// The image of `rows` by `columns` pixels.
+fn pixels((rows, columns): (i64, i64), pixel: impl Fn(i64, i64) -> Paint) -> Image {
+    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    Image::new(usize::try_from(columns).unwrap_or(1), places.map(|(row, column)| pixel(row, column)).collect())
 }
 
 /// The coordinates of cells in words, prepared side by side: `(` row `,` column and the rest `)`.

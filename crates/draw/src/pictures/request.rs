@@ -1,7 +1,10 @@
-//! What the lanes of one request touch: lines of memory downward, the places in a line to the right.
+//! What the lanes of one request touch: lines of memory downward, the places in a line to the
+//! right.
 //!
-//! Law: a cell is a word of memory, in row `l` and column `c` the word `c` of line `l`; it names the first lane that touches it and how many more do, and has the colour of that lane. With banks,
-//! columns are banks, and the row below counts the different words of each: where there is more than one, they are given one after another.
+//! Law: a cell is a word of memory, in row `l` and column `c` the word `c` of line `l`; it names
+//! the first lane that touches it and how many more do, and has the colour of that lane. With
+//! banks, columns are banks, and the row below counts the different words of each: where there is
+//! more than one, they are given one after another.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

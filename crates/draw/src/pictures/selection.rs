@@ -1,12 +1,12 @@
 //! Slices and tiles, pointed out where they lie in their layout.
 //!
-//! Law: exactly the indices of the slice or tile are filled and outlined, one colour each; everything else is pale. An index that is in several has the
-//! colour of the first.
+//! Law: exactly the indices of the slice or tile are filled and outlined, one colour each;
+//! everything else is pale. An index that is in several has the colour of the first.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tilewright_layout::{Coord, Layout, Tiler};
+use tilewright_layout::{Coord, Layout, Slot, Tiler, Tree};
 
 use crate::error::DrawError;
 use crate::figure::{Figure, Legend};
@@ -16,12 +16,7 @@ use crate::pictures::{MAX_INDICES, Style};
 use crate::theme::Paint;
 
 /// Sets of indices with a name each, pointed out in a grid of offsets.
-fn selected<'a>(
-    heading: &str,
-    map: &Map,
-    sets: Vec<(String, Vec<i64>)>,
-    style: Style,
-) -> Result<Figure<'a>, DrawError> {
+fn selected<'a>(heading: &str, map: &Map, sets: Vec<(String, Vec<i64>)>, style: Style) -> Figure<'a> {
     let of = i64::try_from(sets.len()).unwrap_or(i64::MAX).max(3);
     let paint = move |set: usize| style.palette.paint(i64::try_from(set).unwrap_or(0), of);
     let mut names = Vec::new();
@@ -38,7 +33,7 @@ fn selected<'a>(
         }
         None => Mark { fill: Paint::Paper, region: 0, faint: true },
     });
-    Ok(tinted(heading, map, style, Some(tint))?.explained(Legend::Names(names)))
+    tinted(heading, map, style, tint).explained(Legend::Names(names))
 }
 
 /// The compact layout of the shape of a map: its values are the map's indices.
@@ -51,7 +46,8 @@ pub(crate) fn indices(map: &Map) -> Result<Layout, DrawError> {
 
 /// A layout with slices pointed out: a coordinate with `_` each.
 ///
-/// Errors: a coordinate does not fit the layout; the layout has more than [`crate::MAX_INDICES`] indices.
+/// Errors: a coordinate does not fit the layout or leads past the end of a mode; the layout has
+/// more than [`crate::MAX_INDICES`] indices.
 ///
 /// ```
 /// use tilewright_draw::{Map, Style, Theme, slices};
@@ -67,15 +63,30 @@ pub fn slices<'a>(heading: &str, map: &Map, coords: &[Coord], style: Style) -> R
     let mut sets = Vec::new();
     for coord in coords {
         let (slice, begin) = plain.slice_and_offset(coord)?;
+        inside(coord, map.shape())?;
         let members = (0..slice.size()).map(|index| Ok(slice.eval(&index)?.saturating_add(begin)));
         sets.push((coord.to_string(), members.collect::<Result<Vec<i64>, DrawError>>()?));
     }
-    selected(heading, map, sets, style)
+    Ok(selected(heading, map, sets, style))
+}
+
+/// Refuses a coordinate, of a shape that it fits, that leads past the end of a mode. A layout goes
+/// on there, but its picture does not.
+fn inside(coord: &Coord, shape: &Tree<i64>) -> Result<(), DrawError> {
+    if !coord.is_leaf() {
+        return coord.modes().zip(shape.modes()).try_for_each(|(coord, mode)| inside(&coord, &mode));
+    }
+    let extent = shape.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
+    match coord.leaves() {
+        [Slot::At(index)] if !(0..extent).contains(index) => Err(DrawError::PastEnd { index: *index, extent }),
+        _ => Ok(()),
+    }
 }
 
 /// A layout with some of the tiles pointed out into which a tiler divides it, by their number.
 ///
-/// Errors: the division is refused; there is no tile of a number; the layout has more than [`crate::MAX_INDICES`] indices.
+/// Errors: the division is refused; there is no tile of a number; the layout has more than
+/// [`crate::MAX_INDICES`] indices.
 pub fn tiles<'a>(
     heading: &str,
     map: &Map,
@@ -95,5 +106,5 @@ pub fn tiles<'a>(
         let members = (0..tile).map(|index| Ok(divided.eval(&(index + tile * number))?));
         sets.push((format!("tile {number}"), members.collect::<Result<Vec<i64>, DrawError>>()?));
     }
-    selected(heading, map, sets, style)
+    Ok(selected(heading, map, sets, style))
 }

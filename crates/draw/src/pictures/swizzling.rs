@@ -1,18 +1,18 @@
 //! Swizzles: offsets before and after, coloured by bank.
 //!
-//! Law: the bank of an offset is `(offset * element bytes / bank bytes) mod banks`. Both grids show the offsets of the same coordinates, without and
-//! with the swizzle, and two cells have one colour exactly when their banks are the same (with a palette that tells all banks apart).
+//! Law: the bank of an offset is `(offset * element bytes / bank bytes) mod banks`. Both grids show
+//! the offsets of the same coordinates, without and with the swizzle, and two cells have one colour
+//! exactly when their banks are the same (with a palette that tells all banks apart).
 
 use std::fmt::Write as _;
 use std::rc::Rc;
 
 use tilewright_layout::Composed;
 
-use crate::error::DrawError;
 use crate::figure::Figure;
 use crate::map::Map;
 use crate::pictures::Style;
-use crate::pictures::offsets::{Mark, Tint, tinted};
+use crate::pictures::offsets::{Mark, Tint, tinted_with_corner};
 
 /// The banks of a shared memory, and the elements in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,17 +48,15 @@ impl Banks {
 
 /// A composed layout before and after its outer map, coloured by bank.
 ///
-/// Errors: as [`crate::offsets`].
-///
 /// ```
 /// use tilewright_draw::{Banks, Style, Theme, swizzle};
 /// use tilewright_layout::Composed;
 ///
 /// let tile: Composed = "S<3,3,3> o 0 o (8,64):(64,1)".parse().unwrap();
-/// let svg = swizzle(&tile, Banks::of_elements(16), Style::default()).unwrap().svg(Theme::Auto);
+/// let svg = swizzle(&tile, Banks::of_elements(16), Style::default()).svg(Theme::Auto);
 /// assert!(svg.contains("32 banks of 4 bytes"));
 /// ```
-pub fn swizzle<'a>(map: &Composed, banks: Banks, style: Style) -> Result<Figure<'a>, DrawError> {
+pub fn swizzle<'a>(map: &Composed, banks: Banks, style: Style) -> Figure<'a> {
     let (before, after) = (Map::from(map.inner()), Map::from(map));
     let tint = |map: &Map, start: i64| -> Tint {
         let map = map.clone();
@@ -67,8 +65,8 @@ pub fn swizzle<'a>(map: &Composed, banks: Banks, style: Style) -> Result<Figure<
             Mark { fill: style.palette.paint(banks.of(offset), banks.count), ..Mark::default() }
         })
     };
-    let left = tinted(&format!("before: {}", map.inner()), &before, style, Some(tint(&before, *map.offset())))?;
-    let right = tinted(&format!("after: {map}"), &after, style, Some(tint(&after, 0)))?;
+    let left = tinted_with_corner(&format!("before: {}", map.inner()), &before, style, tint(&before, *map.offset()));
+    let right = tinted_with_corner(&format!("after: {map}"), &after, style, tint(&after, 0));
     let mut figure = left.followed_by(right);
     let mut caption = format!(
         "A colour is a bank: elements of {} bits in {} banks of {} bytes.",
@@ -78,5 +76,5 @@ pub fn swizzle<'a>(map: &Composed, banks: Banks, style: Style) -> Result<Figure<
         let _ = write!(caption, " The swizzle is of the offset plus {}.", map.offset());
     }
     figure.caption = caption;
-    Ok(figure)
+    figure
 }

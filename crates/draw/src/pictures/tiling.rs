@@ -1,13 +1,15 @@
 //! Division and product: what goes in, and what comes out, with matching colours.
 //!
-//! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`, where `D` divides the compact layout of the input's
-//! shape. A cell of the result with index `c` shows the element of input index `D(c)`, so it has that index's tile's colour. A tiler that does not divide a
-//! mode reaches past its end; the modes of that compact layout are so far apart that this is never another element, and such a cell is pale.
+//! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`,
+//! where `D` divides the compact layout of the input's shape. A cell of the result with index `c`
+//! shows the element of input index `D(c)`, so it has that index's tile's colour. A tiler that does
+//! not divide a mode reaches past its end; the modes of that compact layout are so far apart that
+//! this is never another element, and such a cell is pale.
 //!
-//! Law of product: the result puts a copy of the first operand at each index of the second; a cell has the colour of the copy to which its offset
-//! belongs, which is that of the cell in the picture of the second operand.
+//! Law of product: the result puts a copy of the first operand at each index of the second; a cell
+//! has the colour of the copy to which its offset belongs, which is that of the cell in the picture
+//! of the second operand.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tilewright_layout::{Layout, LayoutError, Tiler};
@@ -15,7 +17,7 @@ use tilewright_layout::{Layout, LayoutError, Tiler};
 use crate::error::DrawError;
 use crate::figure::Figure;
 use crate::map::Map;
-use crate::pictures::offsets::{Mark, Tint, tinted};
+use crate::pictures::offsets::{Mark, Tint, offsets as grids, reach, tinted};
 use crate::pictures::selection::indices;
 use crate::pictures::{MAX_INDICES, Style};
 use crate::theme::Paint;
@@ -54,18 +56,61 @@ impl Division {
     }
 }
 
-/// The number of the tile of each index of a layout of tiles and rests over indices.
-fn numbered(zipped: &Layout) -> Result<HashMap<i64, i64>, DrawError> {
-    if zipped.size() > MAX_INDICES {
-        return Err(DrawError::TooLarge { what: "the size of the result", value: zipped.size(), limit: MAX_INDICES });
+/// The number of the part that each value of a layout belongs to.
+enum Numbers {
+    /// For each value from `begin` on, one more than the number of its part; 0 where there is none.
+    Dense { begin: i64, parts: Vec<u32> },
+    /// Values that are far apart, with the numbers of their parts, in increasing order.
+    Sparse(Vec<(i64, u32)>),
+}
+
+/// Values are kept one beside another where they need no more places than this for each.
+const SPREAD: i64 = 4;
+
+impl Numbers {
+    /// The numbers of a layout whose mode 0 is a part and whose other modes count the parts. A
+    /// value that several parts have belongs to the first.
+    fn of(zipped: &Layout) -> Result<Numbers, DrawError> {
+        let size = zipped.size();
+        if size > MAX_INDICES {
+            return Err(DrawError::TooLarge { what: "the size of the result", value: size, limit: MAX_INDICES });
+        }
+        let tile = zipped.mode(0).map_or(1, |mode| mode.size()).max(1);
+        let evaluator = zipped.evaluator();
+        let number = |index: i64| u32::try_from(index / tile).unwrap_or(u32::MAX);
+        let (least, greatest) = reach(zipped);
+        let span = greatest.checked_sub(least).filter(|span| *span < size.saturating_mul(SPREAD));
+        if let Some(span) = span {
+            let mut parts = vec![0_u32; usize::try_from(span).unwrap_or(0).saturating_add(1)];
+            for index in 0..size {
+                let place = evaluator.eval(index)?.checked_sub(least).and_then(|place| usize::try_from(place).ok());
+                match place.and_then(|place| parts.get_mut(place)) {
+                    Some(part) if *part == 0 => *part = number(index).saturating_add(1),
+                    _ => {}
+                }
+            }
+            return Ok(Numbers::Dense { begin: least, parts });
+        }
+        let pairs = (0..size).map(|index| Ok((evaluator.eval(index)?, number(index))));
+        let mut pairs = pairs.collect::<Result<Vec<(i64, u32)>, LayoutError>>()?;
+        pairs.sort_unstable();
+        pairs.dedup_by_key(|pair| pair.0);
+        Ok(Numbers::Sparse(pairs))
     }
-    let tile = zipped.mode(0).map_or(1, |mode| mode.size()).max(1);
-    let evaluator = zipped.evaluator();
-    let mut numbers = HashMap::new();
-    for index in 0..zipped.size() {
-        numbers.entry(evaluator.eval(index)?).or_insert(index / tile);
+
+    /// The number of the part of a value.
+    fn get(&self, value: i64) -> Option<i64> {
+        match self {
+            Numbers::Dense { begin, parts } => {
+                let place = usize::try_from(value.checked_sub(*begin)?).ok()?;
+                parts.get(place)?.checked_sub(1).map(i64::from)
+            }
+            Numbers::Sparse(pairs) => {
+                let place = pairs.binary_search_by_key(&value, |pair| pair.0).ok()?;
+                pairs.get(place).map(|pair| i64::from(pair.1))
+            }
+        }
     }
-    Ok(numbers)
 }
 
 /// The mark of a part, of `of`, to which an index belongs.
@@ -96,21 +141,19 @@ fn mark(part: Option<i64>, of: i64, style: Style) -> Mark {
 pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: Division, style: Style) -> Result<Figure<'a>, DrawError> {
     let input = Map::from(layout);
     let result = form.of(layout, tiler)?;
-    let places = apart(&indices(&input)?, tiler)?;
+    let (places, steps) = apart(&indices(&input)?, tiler)?;
     let zipped = places.zipped_divide(tiler)?;
     let of = zipped.mode(1).map_or(1, |mode| mode.size());
-    let numbers = Rc::new(numbered(&zipped)?);
+    let numbers = Rc::new(Numbers::of(&zipped)?);
     let (place, traced) = (places.evaluator(), form.of(&places, tiler)?.evaluator());
-    let inside: HashSet<i64> = (0..layout.size()).map(|index| place.eval(index)).collect::<Result<_, _>>()?;
     let known = Rc::clone(&numbers);
-    let before: Tint =
-        Rc::new(move |index| mark(place.eval(index).ok().and_then(|place| known.get(&place).copied()), of, style));
+    let before: Tint = Rc::new(move |index| mark(place.eval(index).ok().and_then(|place| known.get(place)), of, style));
     let after: Tint = Rc::new(move |index| match traced.eval(index) {
-        Ok(place) if inside.contains(&place) => mark(numbers.get(&place).copied(), of, style),
+        Ok(place) if inside(place, &steps) => mark(numbers.get(place), of, style),
         _ => Mark { fill: Paint::Void, region: 0, faint: true },
     });
-    let left = tinted(&layout.to_string(), &input, style, Some(before))?;
-    let right = tinted(&result.to_string(), &Map::from(&result), style, Some(after))?;
+    let left = tinted(&layout.to_string(), &input, style, before);
+    let right = tinted(&result.to_string(), &Map::from(&result), style, after);
     let mut caption =
         format!("{} by {tiler}: {of} tiles of {}; a colour is a tile", form.name(), zipped.size() / of.max(1));
     if zipped.size() > layout.size() {
@@ -119,26 +162,38 @@ pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: Division, style: Style) 
     Ok(left.followed_by(right).captioned(caption))
 }
 
-/// The layout of a compact layout's shape whose modes are so far apart that what a tiler adds past the end of one is no element of
-/// another.
-fn apart(plain: &Layout, tiler: &Tiler) -> Result<Layout, DrawError> {
+/// The layout of a compact layout's shape whose modes are so far apart that what a tiler adds past
+/// the end of one is no element of another; and for each mode where its values begin to count, and
+/// its size.
+fn apart(plain: &Layout, tiler: &Tiler) -> Result<(Layout, Vec<(i64, i64)>), DrawError> {
     let covered = plain.logical_divide(tiler)?;
-    if covered.rank() != plain.rank() || covered.size() == plain.size() {
-        return Ok(plain.clone());
+    let whole = || (plain.clone(), vec![(1, plain.size())]);
+    // A layout of one mode goes on past its end.
+    if covered.rank() != plain.rank() || covered.size() == plain.size() || plain.rank() == 1 {
+        return Ok(whole());
     }
     let overflow = || LayoutError::Overflow { op: "divide" };
-    let (mut step, mut modes) = (1_i64, Vec::new());
+    let (mut step, mut modes, mut steps) = (1_i64, Vec::new(), Vec::new());
     for (mode, wide) in plain.modes().zip(covered.modes()) {
         let compact = Layout::compact(&mode.shape())?;
         let stride = compact.stride().try_map(|stride| stride.checked_mul(step).ok_or_else(overflow))?;
         modes.push(Layout::new(&mode.shape(), &stride)?);
+        steps.push((step, mode.size()));
         step = step.checked_mul(wide.size().max(mode.size())).ok_or_else(overflow)?;
     }
-    Ok(match modes.as_slice() {
-        // A layout of one mode goes on past its end.
-        [_] => plain.clone(),
-        _ => Layout::tuple(&modes)?,
-    })
+    Ok((Layout::tuple(&modes)?, steps))
+}
+
+/// Whether a value is one of the layout of [`apart`], whose modes begin to count there and have
+/// these sizes.
+fn inside(value: i64, steps: &[(i64, i64)]) -> bool {
+    let mut rest = value;
+    let held = steps.iter().rev().all(|(step, size)| {
+        let coordinate = rest.checked_div(*step).unwrap_or(i64::MAX);
+        rest = rest.checked_rem(*step).unwrap_or(0);
+        (0..*size).contains(&coordinate)
+    });
+    held && rest == 0
 }
 
 /// A form of product.
@@ -171,7 +226,8 @@ impl Multiplication {
     }
 }
 
-/// A product: the layout that is repeated, the layout of its copies, and the result in the colours of the copies.
+/// A product: the layout that is repeated, the layout of its copies, and the result in the colours
+/// of the copies.
 ///
 /// Errors: the product is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
@@ -190,19 +246,20 @@ pub fn product<'a>(
     style: Style,
 ) -> Result<Figure<'a>, DrawError> {
     let result = form.of(layout, copies)?;
-    // Mode 0 of the logical form is the layout, mode 1 its copies; the copies are disjoint, so an offset tells its copy.
+    // Mode 0 of the logical form is the layout, mode 1 its copies; the copies are disjoint, so an
+    // offset tells its copy.
     let logical = Multiplication::Logical.of(layout, copies)?;
     let of = copies.size();
-    let numbers = numbered(&logical)?;
+    let numbers = Numbers::of(&logical)?;
     let result_map = Map::from(&result);
     let offsets = result_map.clone();
     let count: Tint = Rc::new(move |index| mark(Some(index), of, style));
     let after: Tint =
-        Rc::new(move |index| mark(offsets.at(index).ok().and_then(|offset| numbers.get(&offset).copied()), of, style));
+        Rc::new(move |index| mark(offsets.at(index).ok().and_then(|offset| numbers.get(offset)), of, style));
     let plain = Style { shade: crate::pictures::Shade::Plain, ..style };
-    let block = tinted(&layout.to_string(), &Map::from(layout), plain, None)?;
-    let copies_part = tinted(&copies.to_string(), &Map::from(copies), style, Some(count))?;
-    let whole = tinted(&result.to_string(), &result_map, style, Some(after))?;
+    let block = grids(&layout.to_string(), &Map::from(layout), plain);
+    let copies_part = tinted(&copies.to_string(), &Map::from(copies), style, count);
+    let whole = tinted(&result.to_string(), &result_map, style, after);
     let caption = format!("{}: a colour is a copy of the first layout, numbered by the second", form.name());
     Ok(block.beside(copies_part).followed_by(whole).captioned(caption))
 }

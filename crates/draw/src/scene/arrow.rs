@@ -34,7 +34,8 @@ impl Scene {
     }
 }
 
-/// The direction from one point to another, and the length of an arrowhead there; none between equal points.
+/// The direction from one point to another, and the length of an arrowhead there; none between
+/// equal points.
 fn direction(from: Point, tip: Point, width: f64) -> Option<(Point, f64)> {
     let (x, y) = (tip.x - from.x, tip.y - from.y);
     let length = x.hypot(y);

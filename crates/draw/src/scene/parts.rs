@@ -174,7 +174,7 @@ pub struct Tile {
     pub label: Span,
     /// The second line.
     pub second: Span,
-    /// What is told when it is pointed at.
+    /// The tooltip.
     pub title: Span,
 }
 

@@ -1,6 +1,7 @@
 //! Text inside XML.
 //!
-//! Law: what a reader of XML finds is the text, but for characters that XML does not have: these are left out, and tabs and ends of lines become spaces.
+//! Law: what a reader of XML finds is the text, but for characters that XML does not have: these
+//! are left out, and tabs and ends of lines become spaces.
 
 use crate::scene::{Scene, Span};
 
@@ -30,7 +31,8 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// The texts of a scene, and which runs of bytes of them are written as they are: nearly all, and looking at each text once more costs more than to write it.
+/// The texts of a scene, and which runs of bytes of them are written as they are: nearly all, and
+/// looking at each text once more costs more than to write it.
 pub(super) struct Texts<'a> {
     scene: &'a Scene,
     plain: Vec<bool>,

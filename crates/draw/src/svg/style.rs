@@ -15,7 +15,8 @@ pub(super) struct Use {
     area: bool,
 }
 
-/// Hashes roles, of which every tile has one: a few steps instead of a few dozen. What is hashed is not chosen by anybody who would want collisions.
+/// Hashes roles, of which every tile has one: a few steps instead of a few dozen. What is hashed is
+/// not chosen by anybody who would want collisions.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -105,7 +106,7 @@ impl Colours {
     fn of(paint: Paint, usage: Use, theme: Theme) -> Colours {
         let mut name = String::new();
         paint.write_name(&mut name);
-        // Colours are dear to compute: each once, and only what is asked for.
+        // A colour takes long to compute: each once, and only those in use.
         let form = |mode: Mode, wanted: bool| {
             let text = if wanted && usage.tile { paint.text(mode).hex() } else { String::new() };
             [if wanted { paint.rgb(mode).hex() } else { String::new() }, text]

@@ -1,7 +1,8 @@
 //! The tiles of an SVG file.
 //!
-//! Law: a tile is a group that is moved to its place. What is in the group depends on the tile's size and look alone, but for its texts; a picture has
-//! thousands of tiles and few looks, so the pieces between the texts are written once for each look and copied from then on.
+//! Law: a tile is a group that is moved to its place. What is in the group depends on the tile's
+//! size and look alone, but for its texts; a picture has thousands of tiles and few looks, so the
+//! pieces between the texts are written once for each look and copied from then on.
 
 use crate::number::{push_integer, push_length};
 use crate::scene::{Span, Stroke, Tile};
@@ -138,7 +139,7 @@ impl Tiles {
     }
 }
 
-/// Appends what is told when something is pointed at.
+/// Appends a tooltip.
 pub(super) fn push_title(out: &mut String, texts: &Texts<'_>, title: Span) {
     if !title.is_empty() {
         out.push_str("<title>");

@@ -1,8 +1,9 @@
 //! Scenes in the terminal: a canvas of characters.
 //!
-//! Law: a character stands for a fixed rectangle of the scene, and each item is drawn on the characters that it passes: borders and lines as box
-//! drawing, where lines that meet join; arrowheads as triangles; text as text, which is never drawn over. A scene wider than the window is
-//! narrowed until it fits.
+//! Law: a character stands for a fixed rectangle of the scene, and each item is drawn on the
+//! characters that it passes: borders and lines as box drawing, where lines that meet join;
+//! arrowheads as triangles; text as text, which is never drawn over. A scene wider than the window
+//! is narrowed until it fits.
 
 use std::f64::consts::PI;
 

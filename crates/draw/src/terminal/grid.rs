@@ -21,7 +21,8 @@ pub(crate) fn picture(grid: &Grid<'_>, window: Window) -> Picture {
     let shown_rows = visible(rows.len(), window.rows.max(4));
     let room = window.columns.saturating_sub(row_ticks.width() + 4);
 
-    // Cells decide how many columns fit, and columns decide which cells there are: start narrow, then widen once.
+    // Cells decide how many columns fit, and columns decide which cells there are: start narrow,
+    // then widen once.
     let mut width = columns.ticks(columns.len() - 1).iter().map(|tick| width_of(&tick.to_string())).max().unwrap_or(1);
     let mut shown_columns = visible(columns.len(), fitting(columns, room, width));
     let mut cells = cells_of(&shown_rows, &shown_columns, &mut cell);
@@ -66,7 +67,8 @@ fn cells_of(
     rows.iter().map(&mut line).collect()
 }
 
-/// How many columns of cells of this width fit in `room` characters, counting the rules between them.
+/// How many columns of cells of this width fit in `room` characters, counting the rules between
+/// them.
 fn fitting(columns: &Axis, room: usize, width: usize) -> usize {
     let mut used = 2usize;
     let mut count = 0;

@@ -48,7 +48,7 @@ impl Driver {
             // SAFETY: the library is the driver's, whose initialisers may run in any program. It is
             // never unloaded.
             match unsafe { Library::new(*name) } {
-                Err(reason) => reasons.push(format!("{name}: {}", said(&reason))),
+                Err(reason) => reasons.push(said(name, &reason)),
                 Ok(library) => {
                     let library: &'static Library = Box::leak(Box::new(library));
                     let find = |symbol: &'static str| {
@@ -103,8 +103,8 @@ impl Driver {
     }
 }
 
-/// What the system said about a library.
-fn said(error: &libloading::Error) -> String {
-    let cause = std::error::Error::source(error).map(ToString::to_string);
-    cause.unwrap_or_else(|| error.to_string())
+/// What the system said about a library, with its name.
+fn said(name: &str, error: &libloading::Error) -> String {
+    let words = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    if words.contains(name) { words } else { format!("{name}: {words}") }
 }

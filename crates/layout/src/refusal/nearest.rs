@@ -2,6 +2,8 @@
 //!
 //! Law: the distance of two words is the least number of letters to insert, remove or change, or of
 //! neighbours to swap, that makes one of the other; no letter is edited twice, and capitals do not count.
+//!
+//! Here rather than from the crate `strsim`, which needs the standard library.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,6 @@
 //! What a plan does, and why, in words.
+//!
+//! Law: every line that is printed is read off the plan that runs.
 
 use std::fmt;
 
@@ -28,9 +30,9 @@ impl Plan {
                 Part::Whole => {}
                 Part::Across(last) => write!(f, "; the last is {last} across")?,
                 Part::Along(last) => write!(f, "; the last is {last} along")?,
-                Part::Turn([0, dst]) => write!(f, "; the last flips {dst} in the places of the destination")?,
-                Part::Turn([src, 0]) => write!(f, "; the last flips {src} in the places of the source")?,
-                Part::Turn([src, dst]) => {
+                Part::Flip([0, dst]) => write!(f, "; the last flips {dst} in the places of the destination")?,
+                Part::Flip([src, 0]) => write!(f, "; the last flips {src} in the places of the source")?,
+                Part::Flip([src, dst]) => {
                     write!(f, "; the last flips {src} in the places of the source, {dst} in those of the destination")?
                 }
                 Part::Run(last) => write!(f, "; the last is a run of {}", count(last, "byte"))?,
@@ -42,14 +44,14 @@ impl Plan {
         match tile.how {
             Move::Pairs => write!(
                 f,
-                "{} of {} by a table of places, because a map moves them about",
+                "{} of {} by a table of places, because a map permutes them",
                 count(along, "run"),
                 count(tile.unit, "byte")
             )?,
             Move::Splat => write!(f, "one element of {} to {along} places", count(tile.unit, "byte"))?,
             Move::Runs if across * along == 1 => write!(f, "a run of {}", count(tile.unit, "byte"))?,
             Move::Runs => write!(f, "{across} x {along} runs of {}", count(tile.unit, "byte"))?,
-            Move::Transpose | Move::Turned => {
+            Move::Transpose | Move::Permuted => {
                 write!(
                     f,
                     "{across} x {along} elements of {}, transposed in registers ({})",
@@ -58,10 +60,10 @@ impl Plan {
                 )?;
             }
         }
-        if tile.how == Move::Turned {
-            for (side, part) in ["source", "destination"].into_iter().zip(tile.turns.parts) {
+        if tile.how == Move::Permuted {
+            for (side, part) in ["source", "destination"].into_iter().zip(tile.masks.parts) {
                 if part != 0 {
-                    write!(f, "\n  map: parts of {} change places in rows of the {side}", count(part, "byte"))?;
+                    write!(f, "\n  map: parts of {} are permuted in rows of the {side}", count(part, "byte"))?;
                 }
             }
         }
@@ -73,23 +75,23 @@ impl Plan {
                 f.write_str("ordinary, because runs are not whole units of 16 bytes")?;
             }
             Move::Transpose if loops.joins() => {
-                f.write_str("past the caches, by way of a buffer, because rows follow one another")?
+                f.write_str("non-temporal, by way of a buffer, because rows are adjacent")?
             }
             Move::Transpose if loops.kept() && loops.aligned < LINE => {
-                f.write_str("past the caches, line by line, each with the end of the one before, because rows are not whole lines")?;
+                f.write_str("non-temporal, line by line, each joined with the end of the one before, because rows are not whole lines")?;
             }
             Move::Runs
                 if loops.staged() && across * along > 1 && (loops.aligned < 16 || !tile.unit.is_multiple_of(16)) =>
             {
-                f.write_str("past the caches, by way of a buffer, because runs are not whole units of 16 bytes")?;
+                f.write_str("non-temporal, by way of a buffer, because runs are not whole units of 16 bytes")?;
             }
-            Move::Transpose | Move::Turned if loops.aligned < LINE || along * tile.unit < LINE => {
+            Move::Transpose | Move::Permuted if loops.aligned < LINE || along * tile.unit < LINE => {
                 f.write_str("ordinary, because rows of the destination are short")?
             }
             Move::Runs if !loops.staged() && along * tile.unit < STAGED_ROW && !tile.rows => {
                 f.write_str("ordinary, because rows of the destination are short")?;
             }
-            _ => f.write_str("past the caches, because the destination is larger than they are")?,
+            _ => f.write_str("non-temporal, because the destination is larger than the caches")?,
         }
         match loops.buffer() {
             0 => Ok(()),
@@ -98,7 +100,7 @@ impl Plan {
     }
 }
 
-/// A number of things.
+/// A number and its noun.
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,13 +1,15 @@
-//! Short rows of the destination that follow one another: they are put together in a buffer, and written as one.
+//! Rows of the destination that are short and adjacent: they are collected in a buffer, and written
+//! as one.
 //!
-//! Law: a batch has a place in the buffer for each of its columns, no two of which overlap; and its runs, which together are all of it, are those parts of the buffer that are contiguous
-//! in the destination too.
+//! Law: a batch has a place in the buffer for each of its columns, no two of which overlap. Its
+//! runs, which together are all of it, are the parts of the buffer that are contiguous in the
+//! destination too.
 
-/// Rows of more bytes are written each by itself: little is lost where they end.
+/// The most bytes of a row that is joined with others. Of a longer one, little is lost at its ends.
 const ROW: usize = 1024;
-/// The bytes of a buffer: rows of the source are read on for a while.
+/// The bytes of a buffer. It is large enough for rows of the source to be read on for a while.
 const BUFFER: usize = 80 << 10;
-/// Runs of fewer bytes are not worth the way through a buffer, for where they begin and end a line is written in part.
+/// The least bytes of a run: at its ends lines are written in part.
 const RUN: usize = 512;
 
 /// Some of the columns of a tile, each a row of the destination.
@@ -27,14 +29,14 @@ pub(super) struct Run {
     pub(super) bytes: usize,
 }
 
-/// The batches of columns of `row` bytes, so many of which begin a line of the source.
+/// The batches of columns of `row` bytes, in multiples of the columns of a line of the source.
 pub(super) fn batches(columns: &[isize], row: usize, line: usize) -> Vec<Batch> {
     let most = (BUFFER / row.max(1) / line * line).max(line);
     columns.chunks(most).map(|columns| Batch::new(columns, row)).collect()
 }
 
-/// Whether it is better to write these than each row by itself.
-pub(super) fn worth(batches: &[Batch], row: usize) -> bool {
+/// Whether joining these rows is better than writing each by itself.
+pub(super) fn pays(batches: &[Batch], row: usize) -> bool {
     let runs: usize = batches.iter().map(|batch| batch.runs.len()).sum();
     let bytes: usize = batches.iter().map(Batch::bytes).sum();
     row <= ROW && bytes >= runs * RUN.max(2 * row)

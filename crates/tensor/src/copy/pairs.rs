@@ -1,6 +1,7 @@
 //! Tiles that are tables of pairs of places.
 //!
-//! Law: the table has the places of all axes that are not additive, and of parts of others; with the loops around it, every element is visited once.
+//! Law: the table has the places of all axes that are not additive, and of parts of others. With
+//! the loops around it, every element is visited once.
 
 use super::plan::{DST, Move, SRC, Table, Tile};
 use crate::domain::{Space, Step};
@@ -10,23 +11,25 @@ use crate::memory::{LINE, PAGE};
 const PLACES: usize = 1 << 10;
 const PAIRED: usize = 1 << 15;
 
-/// Pages of so many bytes, that are read at once; of more of them, lines push each other out of the caches.
+/// The most pages from which the lines of a table are read. From more pages, lines conflict in the
+/// sets of the L1 cache.
 const PAGES: usize = 5;
 
-/// The table of the places of axes that are not additive, in the order of the destination, and of as many others as make whole lines of it.
+/// The tile of the places of axes that are not additive, in the order of the destination, and of as
+/// many others as make whole lines of it.
 pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: usize) -> Tile {
     let line = (LINE / unit.min(LINE)).max(1);
     loop {
         lines.sort_unstable_by_key(|[src, dst]| (*dst, *src));
         let first = lines.first().map_or(0, |[_, dst]| *dst);
-        let goes_on = |(k, line): (usize, &[isize; 2])| Some(line[1]) == first.checked_add((k * unit) as isize);
+        let continues = |(k, line): (usize, &[isize; 2])| Some(line[1]) == first.checked_add((k * unit) as isize);
         let whole = |some: &[[isize; 2]]| {
             let start = some.first().map_or(0, |[_, dst]| *dst);
             let from = |(k, [_, dst]): (usize, &[isize; 2])| *dst == start.wrapping_add((k * unit) as isize);
             some.len() == line && start.wrapping_sub(first) % LINE as isize == 0 && some.iter().enumerate().all(from)
         };
-        let rows = lines.iter().enumerate().all(goes_on) || lines.chunks(line).all(whole);
-        // The axis that is nearest in the destination, or what divides it.
+        let rows = lines.iter().enumerate().all(continues) || lines.chunks(line).all(whole);
+        // The axis with the shortest step in the destination, or as much of it as divides it.
         let room = PLACES.min(PAIRED / unit) / lines.len();
         let next = (0..steps.len()).min_by_key(|at| steps[*at].by[DST].unsigned_abs()).filter(|_| !rows && room > 1);
         let parts =
@@ -53,7 +56,7 @@ pub(super) fn pairs(mut lines: Vec<[isize; 2]>, steps: &mut Vec<Step<2>>, unit: 
 }
 
 /// Whether the table of runs has whole lines of the destination, from few pages of the source.
-pub(super) fn near(space: &Space<2>, steps: &[Step<2>], unit: usize) -> bool {
+pub(super) fn reads_few_pages(space: &Space<2>, steps: &[Step<2>], unit: usize) -> bool {
     let tile = pairs(space.table.clone(), &mut steps.to_vec(), unit);
     let mut pages: Vec<isize> = tile.along.src.iter().map(|place| place.div_euclid(PAGE as isize)).collect();
     pages.sort_unstable();

@@ -1,27 +1,32 @@
 //! Transposes through a map that flips bits of places: a swizzle, a bit matrix, XOR strides.
 //!
-//! Law: on a side with such a map, each position of an axis either adds to the place of an element (`Add`), or flips bits of it (`Flip`); what is flipped by all axes is flipped
-//! at once, and to that is added what the others add. So let the axes *along* be those that fill a block of `2^k` bytes of the destination, in some order of theirs, and rows be
-//! numbered by their place `p` in it. Then the element of row `p` and column `i` goes to
+//! Law: on a side with such a map, each position of an axis either adds to the place of an element
+//! (`Add`), or flips bits of it (`Flip`). The place is the XOR of all that is flipped, plus the sum
+//! of all that is added. Let the axes *along* be those that fill a block of `2^k` bytes of the
+//! destination, and number the rows by their place `p` in it. Then the element of row `p` and
+//! column `i` goes to
 //!
 //! ```text
 //! high(i) + (p ^ low(i)),   low(i) < 2^k
 //! ```
 //!
-//! for what a column flips below `2^k` it flips in `p`, whatever the row. The same holds of the source with rows and columns exchanged. Hence a tile is transposed as if there were no map,
-//! but that the parts of each row of a side change places, which are as large as the lowest bit that is flipped: those of a line within a register, and lines as they are written.
+//! because the bits below `2^k` that a column flips, it flips in every row alike. The same holds
+//! for the source, with rows and columns exchanged. So a tile is transposed as if there were no
+//! map, except that the parts of each row are permuted. Their size is the lowest bit that is
+//! flipped: parts smaller than a line are permuted in a register, and lines as they are written.
 //!
-//! An axis that flips bits and is needed by neither side is a loop of two iterations, the second of which flips its bits in all rows.
+//! An axis that flips bits and that neither side needs is a loop of two iterations, the second of
+//! which flips its bits in all rows.
 
-use super::plan::{COLUMNS, DST, Loop, Move, Part, SRC, TRANSPOSED_ROW, Table, Tile, Turns};
+use super::plan::{COLUMNS, DST, Loop, Masks, Move, Part, SRC, TRANSPOSED_ROW, Table, Tile};
 use crate::domain::{Space, Step};
 use crate::memory::LINE;
 
-/// Rows of a side are transposed if they have so many bytes; shorter ones are not worth it.
+/// The least bytes of a row on either side that are worth a transpose.
 const LEAST_ROW: usize = 16;
 
 /// A tile, the loops around it, and what they add to the origin on each side.
-pub(super) struct Turned {
+pub(super) struct PermutedTile {
     pub(super) tile: Tile,
     pub(super) outer: Vec<Loop>,
     pub(super) origin: [isize; 2],
@@ -49,21 +54,22 @@ struct Chain {
     axes: Vec<Axis>,
     /// The bytes of a row so far.
     bytes: usize,
-    /// The block of `2^k` bytes in which bits are flipped.
+    /// The size `2^k` of the block in which bits are flipped.
     block: usize,
-    /// Whether an axis was divided, so that nothing goes on after it.
+    /// Whether an axis was divided, so that no other continues it.
     full: bool,
 }
 
-/// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the others of the space; none where rows are short, or the map does not flip bits.
-pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<Turned> {
+/// The tile for the additive axes `steps`, without those of a run of `unit` bytes, and the other
+/// axes of the space; none where rows are short, or the map does more than flip bits.
+pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<PermutedTile> {
     if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
         return None;
     }
-    let (tangled, bases) = flips(space)?;
+    let (non_additive, bases) = flips(space)?;
     // Every bit that is flipped on a side.
     let mut used = bases;
-    for axis in &tangled {
+    for axis in &non_additive {
         for (used, by) in used.iter_mut().zip(&axis.by) {
             *used |= by.image();
         }
@@ -73,11 +79,12 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<T
     }
     let plain =
         steps.iter().map(|step| Axis { extent: step.extent, by: [By::Add(step.by[SRC]), By::Add(step.by[DST])] });
-    let mut axes: Vec<Axis> = tangled.into_iter().chain(plain).collect();
+    let mut axes: Vec<Axis> = non_additive.into_iter().chain(plain).collect();
     let mut outer = Vec::new();
     let (mut across, mut along) = (Chain::new(SRC, unit), Chain::new(DST, unit));
     let wide = TRANSPOSED_ROW.min(COLUMNS * unit);
-    // The shorter one first, so that neither takes what the other needs; when both are lines, as far as wanted.
+    // The shorter side first, so that neither takes what the other needs. When both have whole
+    // lines, each takes as much as wanted.
     loop {
         let mut wants = |side: &mut Chain, least, wanted| side.take(&mut axes, least, wanted, unit, &mut outer);
         let lines = match along.bytes < across.bytes {
@@ -96,7 +103,7 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<T
     if across.bytes < enough || along.bytes < enough {
         return None;
     }
-    // What is added below the end of a block is not flipped.
+    // Bits below the end of a block must not be both added and flipped.
     if [&across, &along].into_iter().any(|chain| used[chain.side] & chain.added() != 0) {
         return None;
     }
@@ -110,52 +117,53 @@ pub(super) fn tile(space: &Space<2>, steps: &[Step<2>], unit: usize) -> Option<T
     for axis in axes {
         outer.push(axis.outer(blocks, &mut high)?);
     }
-    let (columns, across_turns) = across.rows(DST, unit, blocks[DST], bases[DST])?;
-    let (rows, along_turns) = along.rows(SRC, unit, blocks[SRC], bases[SRC])?;
+    let (columns, across_masks) = across.rows(DST, unit, blocks[DST], bases[DST])?;
+    let (rows, along_masks) = along.rows(SRC, unit, blocks[SRC], bases[SRC])?;
     let parts = [SRC, DST].map(|side| {
         let flipped = used[side] & (blocks[side] - 1);
         if flipped == 0 { 0 } else { LINE.min(1 << flipped.trailing_zeros()) }
     });
     let places = |count: usize| (0..count).map(|k| (k * unit) as isize).collect();
     let tile = Tile {
-        how: Move::Turned,
+        how: Move::Permuted,
         unit,
         across: Table { src: places(columns.len()), dst: columns },
         along: Table { dst: places(rows.len()), src: rows },
         rows: true,
-        turns: Turns { across: across_turns, along: along_turns, parts },
+        masks: Masks { across: across_masks, along: along_masks, parts },
         ..Tile::default()
     };
     let origin = [0_isize.checked_sub_unsigned(bases[SRC])?, 0_isize.checked_sub_unsigned(bases[DST])?];
-    Some(Turned { tile, outer, origin })
+    Some(PermutedTile { tile, outer, origin })
 }
 
-/// The axes that are not additive, as what they add or flip, and the bits of the first place on each side where some are flipped; none if that is not all that they do.
+/// The axes that are not additive, as what they add or flip, and the bits of the first place on
+/// each side where some are flipped; none if they do anything else.
 fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
     let mut bases = [0; 2];
     for (side, base) in bases.iter_mut().enumerate() {
-        if space.tangled.iter().any(|axis| axis.by[side].is_none()) {
+        if space.non_additive.iter().any(|axis| axis.by[side].is_none()) {
             *base = usize::try_from(space.first[side]).ok()?;
         }
     }
-    let mut axes: Vec<Axis> = Vec::with_capacity(space.tangled.len());
+    let mut axes: Vec<Axis> = Vec::with_capacity(space.non_additive.len());
     let mut stride = 1;
-    for tangled in &space.tangled {
+    for non_additive in &space.non_additive {
         let mut by = [By::Add(0), By::Add(0)];
         for (side, to) in by.iter_mut().enumerate() {
-            *to = match tangled.by[side] {
+            *to = match non_additive.by[side] {
                 Some(step) => By::Add(step),
                 None => {
                     let place = |at: usize| {
                         let [line, first] = [space.table.get(at * stride)?[side], space.first[side]];
                         Some(usize::try_from(first.checked_add(line)?).ok()? ^ bases[side])
                     };
-                    By::Flip((0..tangled.extent).map(place).collect::<Option<Vec<_>>>()?)
+                    By::Flip((0..non_additive.extent).map(place).collect::<Option<Vec<_>>>()?)
                 }
             };
         }
-        axes.push(Axis { extent: tangled.extent, by });
-        stride *= tangled.extent;
+        axes.push(Axis { extent: non_additive.extent, by });
+        stride *= non_additive.extent;
     }
     for (number, line) in space.table.iter().enumerate() {
         let (added, flipped) = sum(&axes, number);
@@ -169,7 +177,7 @@ fn flips(space: &Space<2>) -> Option<(Vec<Axis>, [usize; 2])> {
     Some((axes, bases))
 }
 
-/// What the positions of axes add and flip on each side, at an index of theirs.
+/// What the positions of axes add and flip on each side, at an index of the axes.
 fn sum(axes: &[Axis], index: usize) -> ([isize; 2], [usize; 2]) {
     let (mut rest, mut added, mut flipped) = (index, [0_isize; 2], [0; 2]);
     for axis in axes {
@@ -196,8 +204,9 @@ impl By {
 }
 
 impl Axis {
-    /// Whether rows of `bytes` bytes go on along it: position `k` begins, or flips what begins, `k` rows further on.
-    fn goes_on(&self, side: usize, bytes: usize) -> bool {
+    /// Whether the axis continues rows of `bytes` bytes: position `k` begins, or flips what begins,
+    /// `k` rows further on.
+    fn continues(&self, side: usize, bytes: usize) -> bool {
         match &self.by[side] {
             By::Add(step) => usize::try_from(*step) == Ok(bytes),
             By::Flip(images) => {
@@ -207,9 +216,10 @@ impl Axis {
         }
     }
 
-    /// A loop; one that flips bits has two iterations. `high` has the bits above the blocks that are flipped so far, which no other flips.
+    /// The axis as a loop. One that flips bits has two iterations. `high` holds the bits above the
+    /// blocks that are flipped so far; no two axes flip the same.
     fn outer(self, blocks: [usize; 2], high: &mut [usize; 2]) -> Option<Loop> {
-        let (mut by, mut turns) = ([0; 2], [0; 2]);
+        let (mut by, mut masks) = ([0; 2], [0; 2]);
         for (side, what) in self.by.iter().enumerate() {
             by[side] = match what {
                 By::Add(step) => *step,
@@ -220,12 +230,12 @@ impl Axis {
                         return None;
                     }
                     high[side] |= above;
-                    turns[side] = image - above;
+                    masks[side] = image - above;
                     isize::try_from(above).ok()?
                 }
             };
         }
-        let part = if turns == [0; 2] { Part::Whole } else { Part::Turn(turns) };
+        let part = if masks == [0; 2] { Part::Whole } else { Part::Flip(masks) };
         Some(Loop { count: self.extent, src: by[SRC], dst: by[DST], part })
     }
 }
@@ -235,14 +245,15 @@ impl Chain {
         Chain { side, axes: Vec::new(), bytes: unit, block: unit, full: false }
     }
 
-    /// Takes the axis that goes on, or what is wanted of it, if rows have less than `least` bytes; the rest becomes a loop. False if there is none.
+    /// Takes the axis that continues the rows, or what is wanted of it, if rows have less than
+    /// `least` bytes. The rest becomes a loop. False if there is none.
     fn take(&mut self, axes: &mut Vec<Axis>, least: usize, wanted: usize, unit: usize, outer: &mut Vec<Loop>) -> bool {
         if self.full || self.bytes >= least {
             return false;
         }
-        let Some(at) = axes.iter().position(|axis| axis.goes_on(self.side, self.bytes)) else { return false };
+        let Some(at) = axes.iter().position(|axis| axis.continues(self.side, self.bytes)) else { return false };
         let chunk = self.chunk(&axes[at], wanted);
-        // What flips bits is not divided; but tables stay short.
+        // An axis that flips bits is not divided, but tables stay short.
         if self.bytes.saturating_mul(chunk) > 4 * wanted {
             return false;
         }
@@ -264,7 +275,8 @@ impl Chain {
         true
     }
 
-    /// How much of an axis is wanted: all that flips bits, and of others parts of one size as far as possible, but of whole lines.
+    /// How much of an axis is taken: all of one that flips bits, and of others equal parts as far
+    /// as possible, in whole lines.
     fn chunk(&self, axis: &Axis, wanted: usize) -> usize {
         let most = (wanted / self.bytes).max(1);
         if axis.by.iter().any(|by| matches!(by, By::Flip(_))) || axis.extent <= most + most / 4 {
@@ -275,7 +287,7 @@ impl Chain {
         chunk.next_multiple_of(line).min(axis.extent)
     }
 
-    /// The bits below the end of a block that are added.
+    /// The bits below the end of a block that are added to.
     fn added(&self) -> usize {
         let mut bits = 0;
         for axis in &self.axes {
@@ -288,18 +300,19 @@ impl Chain {
         bits
     }
 
-    /// The places of its rows on the other side, in the order in which they follow one another on this one: what is above the block of that side, and what is flipped in it.
+    /// The places of its rows on the other side, in their order on this one: the part above the
+    /// block of that side, and the mask that is flipped in it.
     fn rows(&self, other: usize, unit: usize, block: usize, base: usize) -> Option<(Vec<isize>, Vec<usize>)> {
         let count = self.bytes / unit;
-        let (mut places, mut turns) = (vec![None; count], vec![0; count]);
+        let (mut places, mut masks) = (vec![None; count], vec![0; count]);
         for index in 0..count {
             let (added, flipped) = sum(&self.axes, index);
             let at = usize::try_from(added[self.side]).ok()?.checked_add(flipped[self.side])? / unit;
             let place = base ^ flipped[other];
-            *turns.get_mut(at)? = place & (block - 1);
+            *masks.get_mut(at)? = place & (block - 1);
             let high = isize::try_from(place & !(block - 1)).ok()?;
             *places.get_mut(at).filter(|place| place.is_none())? = Some(high.checked_add(added[other])?);
         }
-        Some((places.into_iter().collect::<Option<Vec<_>>>()?, turns))
+        Some((places.into_iter().collect::<Option<Vec<_>>>()?, masks))
     }
 }

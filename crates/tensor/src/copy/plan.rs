@@ -1,27 +1,31 @@
 //! How a copy is done: loops around tiles.
 //!
-//! Law: the loops and the tile together visit every element once, with the place of it on both sides.
+//! Law: the loops and the tile together visit every element once, with its place on both sides.
 //!
-//! The order of a copy is free, as no two elements have one destination. So the additive axes of the common domain are sorted and merged whatever their order in the
-//! index: two are one where the second goes on where the first ends, on both sides. An axis that steps from each element to the next on both sides is a *run*,
-//! and is moved as a whole. What is left of the axes is divided into
+//! The order of a copy is free, because no two elements have one destination. So the additive axes
+//! of the common domain are sorted and merged whatever their order in the index. An axis that steps
+//! from each element to the next on both sides is a *run*, and is moved as a whole. The other axes
+//! are divided into
 //!
-//! * *across*, the axes along which the source is contiguous, as many as make rows of [`TRANSPOSED_ROW`] bytes, or of [`ROW`] where nothing is transposed;
-//! * *along*, those along which the destination is, likewise;
+//! * *across*, the axes along which the source is contiguous, as many as make rows of
+//!   [`TRANSPOSED_ROW`] bytes, or of [`ROW`] where nothing is transposed;
+//! * *along*, those along which the destination is contiguous, likewise;
 //! * loops, those with long steps on either side outermost.
 //!
-//! Across and along make a tile. Its offsets are two short tables, so that several axes may make one side of it: a transpose of a tensor of many short modes has as
-//! good tiles as that of a matrix. Its rows are long so that the processor fetches ahead along them.
+//! Across and along make a tile. Its offsets are two short tables, so that each side of it may have
+//! several axes: a transpose of a tensor of many short modes has as good tiles as that of a matrix.
+//! Its rows are long, because hardware prefetchers follow rows.
 //!
-//! Axes that are not additive flip bits of places, and then tiles are transposed as if there were none ([`super::permuted`]); or they are enumerated: a table of pairs of places, the tile, which the
-//! loops move about ([`super::pairs`]).
+//! Axes that are not additive may flip bits of places. Then tiles are transposed as if there were
+//! no map, and permuted ([`super::permuted`]). Otherwise they are enumerated: the tile is a table
+//! of pairs of places ([`super::pairs`]).
 
 use super::joined::{self, Batch, batches};
-use super::pairs::{near, pairs};
+use super::pairs::{pairs, reads_few_pages};
 use super::permuted;
 use crate::domain::{Addressing, Space, Step};
 use crate::memory::{LINE, PAGE};
-use crate::simd::{Instructions, TURNED};
+use crate::simd::{Instructions, PERMUTED_BUFFER};
 
 /// The two sides of a copy, in the steps of its domain.
 pub(super) const SRC: usize = 0;
@@ -29,25 +33,28 @@ pub(super) const DST: usize = 1;
 
 /// Bytes of a row of either side in a tile.
 const ROW: usize = 1024;
-/// The same where a tile is transposed. Memory is read along rows of the source, and the processor fetches ahead only along a row: so rows are long.
+/// The same where a tile is transposed: memory is read along rows of the source, and the hardware
+/// prefetcher stops at their ends.
 pub(super) const TRANSPOSED_ROW: usize = 4096;
-/// The most elements of a row of the source in a tile that is transposed: each is in another page of the destination, of which the processor knows so many by heart.
+/// The most elements of a row of the source in a transposed tile: each is in another page of the
+/// destination, and the TLB holds about so many.
 pub(super) const COLUMNS: usize = 1024;
-/// A run of more bytes is moved in parts, so that threads can share it.
+/// A longer run is moved in parts, so that threads can share it.
 const RUN: usize = 1 << 18;
-/// Destinations of more bytes are written past the caches.
+/// Larger destinations are written with non-temporal stores: the caches do not hold them.
 const STREAM: usize = 1 << 23;
-/// A row is written past the caches, by way of a buffer, if it has so many bytes: its ends are not whole lines.
+/// The least bytes of a row that is written with non-temporal stores by way of a buffer. Its ends
+/// are not whole lines.
 pub(super) const STAGED_ROW: usize = 128;
 
-/// What may be asked of a plan.
+/// Options of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyOptions {
-    /// The most threads that share the work; none for as many as rayon has.
+    /// The most threads that share the work; as many as rayon has if none.
     pub threads: Option<usize>,
-    /// Whether the destination is written past the caches; none to decide by its size.
+    /// Whether the destination is written with non-temporal stores; decided by its size if none.
     pub streaming: Option<bool>,
-    /// The instructions that transposes use, if the processor has them; none for the best.
+    /// The instructions that transposes use, if the processor has them; the best if none.
     pub instructions: Option<Instructions>,
 }
 
@@ -57,23 +64,24 @@ pub(super) struct Loop {
     pub(super) count: usize,
     pub(super) src: isize,
     pub(super) dst: isize,
-    /// What is other in the last iteration.
+    /// What is different in the last iteration.
     pub(super) part: Part,
 }
 
-/// Which side of a tile a loop divides.
+/// Which side of a tile a loop divides, and how much of it the last iteration has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// None.
+    /// Neither.
     Whole,
-    /// The rows across, of which the last iteration has so many.
+    /// The rows across.
     Across(usize),
     /// The places along.
     Along(usize),
     /// The bytes of a run.
     Run(usize),
-    /// The order of the bytes in a row of the source, and in one of the destination: these bits of their places are flipped.
-    Turn([usize; 2]),
+    /// No side. These bits of the places in rows of the source and of the destination are flipped
+    /// instead.
+    Flip([usize; 2]),
 }
 
 /// Byte offsets of one side of a tile, in the source and in the destination.
@@ -83,12 +91,14 @@ pub(super) struct Table {
     pub(super) dst: Vec<isize>,
 }
 
-/// The bits of places in a row that are flipped, for each row across and for each row along: in the destination, and in the source.
+/// The bits of places in a row that are flipped: for each row across in the destination, and for
+/// each row along in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Turns {
+pub(super) struct Masks {
     pub(super) across: Vec<usize>,
     pub(super) along: Vec<usize>,
-    /// The bytes of the parts that change places, in the rows of the source and of the destination: a line if they are more, 0 where none do.
+    /// The bytes of the parts that are permuted in rows of the source and of the destination: a
+    /// line if they are larger, 0 where none are.
     pub(super) parts: [usize; 2],
 }
 
@@ -100,9 +110,9 @@ pub(super) enum Move {
     Runs,
     /// Elements contiguous across in the source and along in the destination.
     Transpose,
-    /// The same, but for the order in which a map has the parts of rows.
-    Turned,
-    /// One element to all places along.
+    /// The same, where a map permutes the parts of rows.
+    Permuted,
+    /// One element, repeated at all places along.
     Splat,
     /// Runs, by a table of pairs.
     Pairs,
@@ -118,11 +128,13 @@ pub(super) struct Tile {
     pub(super) along: Table,
     /// Whether the places along are contiguous in the destination.
     pub(super) rows: bool,
-    /// The source offsets of all rows that may be transposed: some before those of the tile, and then these.
+    /// The source offsets of all rows that may be transposed: those before the tile, and then its
+    /// own.
     pub(super) sources: Vec<isize>,
-    /// What a map flips in the places of rows.
-    pub(super) turns: Turns,
-    /// How many come before: as many as make a line of the destination. Where lines of it begin before the tile, it writes them whole.
+    /// The bits that a map flips in the places of rows.
+    pub(super) masks: Masks,
+    /// How many rows come before: as many as make a line of the destination. A line that begins
+    /// before the tile is completed by it.
     pub(super) before: usize,
 }
 
@@ -138,7 +150,8 @@ pub(super) struct Loops {
     pub(super) streaming: bool,
     /// The greatest power of two, up to 64, of which all steps of the destination are multiples.
     pub(super) aligned: usize,
-    /// The rows of a transposed tile that are put together in a buffer, to be written past the caches: of a whole tile, and of one that has fewer across.
+    /// The rows of a transposed tile that are joined in a buffer: of a whole tile, and of one that
+    /// has fewer across.
     pub(super) joined: [Vec<Batch>; 2],
 }
 
@@ -147,7 +160,7 @@ pub(super) struct Loops {
 pub(super) enum Body {
     /// Loops around a tile.
     Loops(Box<Loops>),
-    /// Index by index; in words why.
+    /// Index by index; why, in words.
     Walk(&'static str),
 }
 
@@ -179,15 +192,15 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     let streaming = options.streaming.unwrap_or(total >= STREAM);
     let mut outer = Vec::new();
     let tile = if space.table.len() == 1 {
-        around(&mut steps, [unit, element], options, &mut outer)
-    } else if let Some(turned) =
-        permuted::tile(&space, &steps, unit).filter(|_| unit < 16 || !near(&space, &steps, unit))
+        additive_tile(&mut steps, [unit, element], options, &mut outer)
+    } else if let Some(permuted) =
+        permuted::tile(&space, &steps, unit).filter(|_| unit < 16 || !reads_few_pages(&space, &steps, unit))
     {
         steps.clear();
-        outer = turned.outer;
-        from = from.checked_add(turned.origin[0])?;
-        to = to.checked_add(turned.origin[1])?;
-        turned.tile
+        outer = permuted.outer;
+        from = from.checked_add(permuted.origin[0])?;
+        to = to.checked_add(permuted.origin[1])?;
+        permuted.tile
     } else {
         pairs(space.table, &mut steps, unit)
     };
@@ -197,11 +210,12 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
         dst: step.by[DST],
         part: Part::Whole,
     }));
-    // Long steps outermost: what comes next is near on one side at least.
+    // Long steps outermost: then what comes next is near on one side at least.
     let reach = |step: isize| if step == 0 { usize::MAX } else { step.unsigned_abs() };
     outer.sort_by_key(|each| std::cmp::Reverse(reach(each.src).min(reach(each.dst))));
-    // But rows of the source are read on to their ends: the processor fetches beyond a tile what the next one then needs.
-    let transposes = matches!(tile.how, Move::Transpose | Move::Turned);
+    // Except that rows of the source are read on to their ends: the hardware prefetcher loads
+    // beyond a tile what the next one needs.
+    let transposes = matches!(tile.how, Move::Transpose | Move::Permuted);
     if let Some(at) = outer.iter().position(|each| transposes && matches!(each.part, Part::Across(_))) {
         let across = outer.remove(at);
         outer.push(across);
@@ -213,7 +227,7 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     let aligned = 1 << bits.trailing_zeros();
     let mut loops = Loops { src: from, dst: to, outer, tile, streaming, aligned, ..Loops::default() };
     if loops.tile.how == Move::Transpose {
-        let before = before(&loops, unit);
+        let before = rows_before(&loops, unit);
         loops.tile.before = before.len();
         loops.tile.sources = [before.as_slice(), &loops.tile.along.src].concat();
         let row = loops.tile.along.len() * unit;
@@ -224,7 +238,7 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
             let columns = &loops.tile.across.dst;
             let part = few.and_then(|few| columns.get(..few)).unwrap_or_default();
             let joined = [columns, part].map(|columns| batches(columns, row, LINE / unit));
-            if joined::worth(&joined[0], row) {
+            if joined::pays(&joined[0], row) {
                 loops.joined = joined;
             }
         }
@@ -232,8 +246,8 @@ fn loops(space: Space<2>, total: usize, element: usize, options: &CopyOptions) -
     Some(loops)
 }
 
-/// The rows of a transposed tile before the first, where a loop along goes on from them.
-fn before(loops: &Loops, unit: usize) -> Vec<isize> {
+/// The rows before a transposed tile, if a loop along continues them.
+fn rows_before(loops: &Loops, unit: usize) -> Vec<isize> {
     let places = &loops.tile.along.src;
     let Some(along) = loops.outer.iter().find(|each| matches!(each.part, Part::Along(_))) else { return Vec::new() };
     let last = places.get(places.len().saturating_sub(64 / unit)..).unwrap_or_default();
@@ -241,18 +255,20 @@ fn before(loops: &Loops, unit: usize) -> Vec<isize> {
 }
 
 impl Loops {
-    /// Whether the rows of a tile of runs are long enough to be written past the caches by way of a buffer.
+    /// Whether the rows of a tile of runs are long enough for non-temporal stores by way of a
+    /// buffer.
     pub(super) fn staged(&self) -> bool {
         let single = self.tile.across.len() == 1 && self.tile.along.len() == 1;
         !single && self.tile.rows && self.row() >= STAGED_ROW
     }
 
-    /// Whether the rows of a transposed tile are long enough to be written past the caches line by line where they do not begin with lines.
+    /// Whether the rows of a transposed tile are long enough for non-temporal stores of whole lines
+    /// where they do not begin with lines.
     pub(super) fn kept(&self) -> bool {
         self.tile.rows && self.row() >= STAGED_ROW
     }
 
-    /// Whether rows of a transposed tile are put together in a buffer.
+    /// Whether rows of a transposed tile are joined in a buffer.
     pub(super) fn joins(&self) -> bool {
         self.aligned < LINE && !self.joined[0].is_empty()
     }
@@ -265,7 +281,7 @@ impl Loops {
     /// The bytes of the buffer that each thread needs.
     pub(super) fn buffer(&self) -> usize {
         match self.tile.how {
-            Move::Turned => TURNED,
+            Move::Permuted => PERMUTED_BUFFER,
             _ if !self.streaming => 0,
             Move::Transpose if self.joins() => self.joined.iter().flatten().map(Batch::bytes).max().unwrap_or(0),
             Move::Transpose if self.kept() => self.tile.across.len() * LINE,
@@ -281,7 +297,7 @@ impl Table {
         Table { src: vec![0], dst: vec![0] }
     }
 
-    /// Every place there is, at `count` steps more of an axis.
+    /// Every place of the table, at each of `count` steps of an axis.
     fn times(&self, count: usize, step: &Step<2>) -> Table {
         let over = |places: &[isize], by: isize| {
             let starts = (0..count as isize).map(move |k| k.wrapping_mul(by));
@@ -295,14 +311,14 @@ impl Table {
     }
 }
 
-/// One side of a tile while it grows: its places, and where the next would go on.
+/// One side of a tile while it grows.
 struct Side {
     offsets: Table,
-    /// Where the source, or the destination, goes on contiguously.
+    /// The step of the axis that would continue it, in the source or in the destination.
     onward: Option<isize>,
     wanted: usize,
     full: bool,
-    /// Whether it goes on when it is as long as wanted, so that what comes next is known to come next.
+    /// Whether it takes more when it is as long as wanted, to find out what continues it.
     open: bool,
 }
 
@@ -312,7 +328,7 @@ impl Side {
         Side { offsets: Table::one(), onward: isize::try_from(unit).ok(), wanted, full: wanted == 1, open: false }
     }
 
-    /// Takes an axis, or what is wanted of it; the rest becomes a loop.
+    /// Takes an axis, or what is wanted of it. The rest becomes a loop.
     fn take(&mut self, step: Step<2>, multiple: usize, part: impl Fn(usize) -> Part, outer: &mut Vec<Loop>) {
         let len = self.offsets.len();
         let wanted = (self.wanted / len).max(1);
@@ -321,7 +337,7 @@ impl Side {
             self.full = !self.open && self.offsets.len() >= self.wanted;
             return;
         }
-        // Parts of one size as far as possible, but of whole lines.
+        // Equal parts as far as possible, in whole lines.
         let count = step.extent.div_ceil(wanted);
         let mut chunk = step.extent.div_ceil(count);
         if multiple.is_multiple_of(len) {
@@ -337,8 +353,14 @@ impl Side {
     }
 }
 
-/// The tile of additive axes; those that it takes are removed, and what is left of them goes to the loops.
-fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyOptions, outer: &mut Vec<Loop>) -> Tile {
+/// The tile of additive axes. Those that it takes are removed, and the rest of them goes to the
+/// loops.
+fn additive_tile(
+    steps: &mut Vec<Step<2>>,
+    [unit, element]: [usize; 2],
+    options: &CopyOptions,
+    outer: &mut Vec<Loop>,
+) -> Tile {
     let unit_step = unit as isize;
     let contiguous = steps.iter().any(|step| step.by[SRC] == unit_step);
     let transposes = matches!(unit, 1 | 2 | 4 | 8)
@@ -347,13 +369,13 @@ fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyO
     let splat =
         !transposes && unit == element && steps.iter().any(|step| step.by[DST] == unit_step && step.by[SRC] == 0);
     if splat {
-        return splatted(steps, unit, outer);
+        return splat_tile(steps, unit, outer);
     }
     let [source_row, destination_row] =
         if transposes { [TRANSPOSED_ROW.min(COLUMNS * unit), TRANSPOSED_ROW] } else { [ROW, ROW] };
     let (mut across, mut along) = (Side::new(unit, source_row), Side::new(unit, destination_row));
     let line = (LINE / unit.min(LINE)).max(1);
-    // In turn, so that neither takes what the other needs.
+    // Both sides take axes in turn, so that neither takes what the other needs.
     let mut rows = true;
     let find = |steps: &[Step<2>], wanted: Option<isize>, of: fn(&Step<2>) -> isize| {
         steps.iter().position(|step| Some(of(step)) == wanted)
@@ -362,7 +384,9 @@ fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyO
     loop {
         let next = |side: &Side, of| if side.full { None } else { find(steps, side.onward, of) };
         let (at_along, at_across) = (next(&along, |step| step.by[DST]), next(&across, |step| step.by[SRC]));
-        // An axis that both want is the source's while its rows are shorter than a line and those of the destination are not, or these are as long as wanted: those then follow one another.
+        // An axis that continues both goes to the source in two cases: the rows of the source are
+        // shorter than a line and those of the destination are not; or those of the destination are
+        // as long as wanted. Then rows of the destination are adjacent.
         let short = across.offsets.len() * unit < LINE && along.offsets.len() * unit >= LINE;
         let yields = at_along == at_across && (short || along.offsets.len() >= along.wanted);
         if let Some(at) = at_along.filter(|_| !yields) {
@@ -379,7 +403,7 @@ fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyO
         }
     }
     if !transposes {
-        // Neither side need be contiguous: near places will do.
+        // Neither side has to be contiguous: axes with short steps will do.
         while !along.full && !steps.is_empty() {
             rows = rows && steps.first().map(|step| step.by[DST]) == along.onward;
             let step = steps.remove(0);
@@ -393,7 +417,7 @@ fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyO
     }
     let mut run = unit;
     if unit > RUN {
-        // All there is in one run is a plain copy, one part a thread.
+        // A copy that is one run is divided into a part for each thread.
         let alone = steps.is_empty() && across.offsets.len() == 1 && along.offsets.len() == 1;
         let threads = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
         let count = if alone { threads } else { unit.div_ceil(RUN) };
@@ -407,8 +431,8 @@ fn around(steps: &mut Vec<Step<2>>, [unit, element]: [usize; 2], options: &CopyO
     Tile { how, unit: run, across: across.offsets, along: along.offsets, rows, ..Tile::default() }
 }
 
-/// The tile of an axis along which the destination goes on and the source repeats.
-fn splatted(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
+/// The tile of an axis along which the destination is contiguous and the source repeats.
+fn splat_tile(steps: &mut Vec<Step<2>>, unit: usize, outer: &mut Vec<Loop>) -> Tile {
     let mut along = Side::new(unit, RUN);
     if let Some(at) = steps.iter().position(|step| step.by[DST] == unit as isize && step.by[SRC] == 0) {
         along.take(steps.remove(at), 64 / unit.min(64), Part::Along, outer);

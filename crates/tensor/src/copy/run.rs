@@ -1,38 +1,48 @@
-//! Doing what a plan says.
+//! Running a plan.
+//!
+//! Law: `dst(i) = src(i)` for every index `i`, and nothing else is written.
 //!
 //! # Invariant
 //!
-//! The caller gives two pointers such that every place of the source of the plan is an element that may be read, and every place of the destination one that may be
-//! written and that nobody else uses meanwhile; and no place of one is a place of the other. A plan visits each place of its sides and no other, for its loops and its
-//! tile are a rearrangement of the axes of both; threads get disjoint parts of the loops, and no two iterations write one place.
+//! The caller gives two pointers such that every place of the source of the plan is an element that
+//! may be read, and every place of the destination one that may be written and that nobody else
+//! uses meanwhile. No place of one is a place of the other. A plan visits each place of its sides
+//! and no other, because its loops and its tile are a rearrangement of the axes of both. Threads
+//! get disjoint parts of the loops, and no two iterations write one place.
 //!
 //! Extra memory: one buffer for each thread, [`Loops::buffer`] bytes.
+//!
+//! Reason for unsafe code: bytes are moved between places that tables of offsets name, without a
+//! check for each.
 #![allow(unsafe_code)]
 
 use rayon::prelude::*;
 
 use super::joined::Batch;
-use super::plan::{Body, Loops, Move, Part, STAGED_ROW, Turns};
+use super::plan::{Body, Loops, Masks, Move, Part, STAGED_ROW};
 use crate::domain::{self, Addressing};
 use crate::memory::LINE;
 use crate::simd::{self, Edge, Instructions, Line, Pieces, Rectangle, Rows, Scratch, Stores, Stripe};
 
-/// A pointer that threads share. What they do with it is disjoint, by the invariant of this module.
+/// A pointer that threads share. They use it for disjoint places, by the invariant of this module.
 #[derive(Clone, Copy)]
 struct Shared<P>(P);
-// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody writes.
+// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
+// writes.
 unsafe impl<P> Send for Shared<P> {}
-// SAFETY: as above.
+// SAFETY: by the invariant of this module, threads write disjoint places, and read what nobody
+// writes.
 unsafe impl<P> Sync for Shared<P> {}
 
-/// The bytes that make it worth while to wake another thread.
+/// The least bytes that are worth waking another thread.
 const SHARE: usize = 1 << 19;
-/// A run of so many bytes is copied as the system does, which then goes past the caches too.
+/// The least bytes of a run that is copied by the system's `memcpy`, which has non-temporal stores
+/// of its own.
 const PLAIN: usize = 1 << 22;
-/// Parts a thread, so that a thread that is held up does not hold up the rest.
+/// Parts for each thread, so that one that is held up leaves work to the others.
 const PARTS: usize = 4;
 
-/// What is moved, and by how many.
+/// What is moved, and with what.
 pub(super) struct Work<'a> {
     pub(super) src: &'a Addressing,
     pub(super) dst: &'a Addressing,
@@ -63,32 +73,35 @@ impl Work<'_> {
         let parts = if threads == 1 { 1 } else { (threads * PARTS) as i64 }.min(count).max(1);
         let pointers = (Shared(src), Shared(dst));
         let part = |number: usize| {
-            let (first, end) = (share(count, parts, number), share(count, parts, number + 1));
+            let (first, end) = (part_start(count, parts, number), part_start(count, parts, number + 1));
             let (src, dst) = pointers;
-            // SAFETY: the invariant; parts are disjoint.
+            // SAFETY: the caller vouches for all places of the plan; parts are disjoint.
             unsafe { self.part(src, dst, first, end) };
         };
         if parts == 1 { part(0) } else { (0..parts as usize).into_par_iter().with_max_len(1).for_each(part) }
     }
 
+    /// Some of the iterations, or of the indices.
+    ///
     /// # Safety
     /// The invariant of this module.
     unsafe fn part(&self, src: Shared<*const u8>, dst: Shared<*mut u8>, first: i64, end: i64) {
         let (src, dst) = (src.0, dst.0);
         match self.body {
-            // SAFETY: the invariant.
+            // SAFETY: the caller vouches for all places of the plan, of which these iterations
+            // visit some.
             Body::Loops(loops) => unsafe { self.loops(loops, src, dst, first as usize, end as usize) },
             Body::Walk(_) => {
                 let bytes = self.element as isize;
                 let at = |place: i64| (place as isize).wrapping_mul(bytes);
-                let walked = domain::runs(self.src, self.dst, first, end, |from, to, count| {
-                    // SAFETY: places of both sides.
+                let walk_indices = domain::runs(self.src, self.dst, first, end, |from, to, count| {
+                    // SAFETY: runs of places of both sides, which the caller vouches for.
                     unsafe {
                         let (src, dst) = (src.wrapping_offset(at(from)), dst.wrapping_offset(at(to)));
                         simd::copy_run(src, dst, count * self.element);
                     }
                 });
-                debug_assert!(walked.is_some());
+                debug_assert!(walk_indices.is_some());
             }
         }
     }
@@ -111,11 +124,11 @@ impl Work<'_> {
         let bytes = loops.buffer();
         let mut memory = vec![0_u8; if bytes == 0 { 0 } else { bytes + 64 }];
         let buffer = memory.as_mut_ptr();
-        // It begins with a line, as rows in it do.
+        // Aligned to a line, as its rows are.
         let buffer = buffer.wrapping_add(if bytes == 0 { 0 } else { (buffer as usize).wrapping_neg() % 64 });
         let mut scratch = Scratch::new();
         let tile = &loops.tile;
-        // One iteration after another.
+        // The place of the next iteration.
         let mut place = || {
             let (mut across, mut along, mut unit) = (tile.across.len(), tile.along.len(), tile.unit);
             let (mut begins, mut ends, mut flips) = (true, true, [0; 2]);
@@ -124,7 +137,7 @@ impl Work<'_> {
                 match each.part {
                     Part::Across(few) if last => across = few,
                     Part::Run(few) if last => unit = few,
-                    Part::Turn(turns) if last => flips = [flips[0] ^ turns[0], flips[1] ^ turns[1]],
+                    Part::Flip(masks) if last => flips = [flips[0] ^ masks[0], flips[1] ^ masks[1]],
                     Part::Along(few) => {
                         (begins, ends) = (*digit == 0, last);
                         along = if last { few } else { along };
@@ -150,11 +163,12 @@ impl Work<'_> {
         };
         for _ in first..end {
             let place = place();
-            // SAFETY: an iteration of the loops; the tables are as long as the parts say at the most.
+            // SAFETY: an iteration of the loops, whose places the caller vouches for; parts are at
+            // most as long as the tables, and the buffer has the bytes of the plan.
             unsafe {
                 match tile.how {
                     Move::Transpose => self.transpose(loops, &place, buffer, &mut scratch),
-                    Move::Turned => self.turned(loops, &place, (&mut scratch, buffer)),
+                    Move::Permuted => self.transpose_permuted(loops, &place, (&mut scratch, buffer)),
                     _ => self.tile(loops, &place, buffer),
                 }
             }
@@ -180,7 +194,8 @@ impl Work<'_> {
         let align = loops.aligned.min(1 << (dst as usize | 64).trailing_zeros());
         let staged = loops.streaming && loops.staged();
         let units = align >= 16 && unit.is_multiple_of(16);
-        // SAFETY: the invariant.
+        // SAFETY: the offsets are those of the tile, at a place of the loops, which the caller
+        // vouches for; the buffer has room for a row.
         unsafe {
             match tile.how {
                 Move::Pairs => {
@@ -200,7 +215,8 @@ impl Work<'_> {
                         rectangle.stream(unit);
                     } else if staged {
                         for (from, to) in across_src.iter().zip(across_dst) {
-                            // The places along are contiguous, here as there.
+                            // The places along are contiguous in the destination, and so in the
+                            // buffer.
                             let src = src.wrapping_offset(*from);
                             Rectangle { src, dst: buffer, across: (&[0], &[0]), along }.copy(unit);
                             simd::stream_run(
@@ -214,7 +230,7 @@ impl Work<'_> {
                         rectangle.copy(unit);
                     }
                 }
-                Move::Transpose | Move::Turned => {}
+                Move::Transpose | Move::Permuted => {}
             }
         }
     }
@@ -228,22 +244,23 @@ impl Work<'_> {
         let Some(columns) = tile.across.dst.get(..place.across) else { return };
         let whole = loops.aligned.min(1 << (place.dst as usize | LINE).trailing_zeros()) == LINE;
         if loops.joins() {
-            // SAFETY: as here.
+            // SAFETY: the caller vouches for the place and the buffer, which is that of joined
+            // rows.
             return unsafe { self.transpose_joined(loops, place, buffer, scratch) };
         }
         let kept = buffer.cast::<Line>();
-        // Lines are joined where an element ends.
+        // Lines are joined between elements.
         let keeps =
             loops.streaming && !whole && loops.kept() && (place.dst as usize | loops.aligned).is_multiple_of(unit);
         let before = if keeps && !place.begins { tile.before } else { 0 };
         let rows = tile.sources.get(tile.before - before..tile.before + place.along).unwrap_or_default();
         let stores = |number: usize, bytes: usize, last: bool| {
             let edge = Edge {
-                silent: before > 0 && number == 0,
+                only_kept: before > 0 && number == 0,
                 begins: before == 0 && number == 0,
                 ends: last && (place.ends || tile.before == 0),
             };
-            if keeps && (edge.silent || edge.begins || last) {
+            if keeps && (edge.only_kept || edge.begins || last) {
                 Stores::Edge(kept, edge)
             } else if keeps {
                 Stores::Kept(kept)
@@ -254,7 +271,8 @@ impl Work<'_> {
             }
         };
         let dst = place.dst.wrapping_sub(before * unit);
-        // SAFETY: the invariant; there is a line for each column, if they are kept.
+        // SAFETY: the rows and columns are those of the tile, which the caller vouches for; if
+        // lines are kept, the buffer has one for each column.
         unsafe {
             self.stripes(
                 &Block { src: place.src, rows, dst, columns, unit, beyond: tile.across.len() * unit },
@@ -268,14 +286,14 @@ impl Work<'_> {
     ///
     /// # Safety
     /// The invariant of this module; `buffer` has [`Loops::buffer`] bytes.
-    unsafe fn turned(&self, loops: &Loops, place: &Place, (scratch, buffer): (&mut Scratch, *mut u8)) {
+    unsafe fn transpose_permuted(&self, loops: &Loops, place: &Place, (scratch, buffer): (&mut Scratch, *mut u8)) {
         let (tile, unit) = (&loops.tile, loops.tile.unit);
-        let Turns { across, along, parts: sizes } = &tile.turns;
-        let (Some(columns), Some(column_turns)) = (tile.across.dst.get(..place.across), across.get(..place.across))
+        let Masks { across, along, parts: sizes } = &tile.masks;
+        let (Some(columns), Some(column_masks)) = (tile.across.dst.get(..place.across), across.get(..place.across))
         else {
             return;
         };
-        let (Some(rows), Some(row_turns)) = (tile.along.src.get(..place.along), along.get(..place.along)) else {
+        let (Some(rows), Some(row_masks)) = (tile.along.src.get(..place.along), along.get(..place.along)) else {
             return;
         };
         let first = place.dst.wrapping_offset(columns.first().copied().unwrap_or(0));
@@ -283,8 +301,8 @@ impl Work<'_> {
         let group = LINE / unit;
         let far = simd::stripes_ahead(self.instructions, unit, columns.len());
         let count = rows.len().div_ceil(group);
-        for (number, (some, turns)) in rows.chunks(group).zip(row_turns.chunks(group)).enumerate() {
-            // What comes later is in this tile, or in the next one.
+        for (number, (some, masks)) in rows.chunks(group).zip(row_masks.chunks(group)).enumerate() {
+            // What is prefetched is in this tile, or in the next one.
             let (later, from) = match number + far {
                 later if later < count => (later, place.src),
                 later => ((later - count).min(count - 1), place.onward),
@@ -292,22 +310,24 @@ impl Work<'_> {
             let next = rows.get(later * group..rows.len().min((later + 1) * group)).unwrap_or(some);
             let pieces = Pieces {
                 src: place.src,
-                rows: (some, turns),
+                rows: (some, masks),
                 next: (from, next),
                 first: 0,
                 dst: place.dst,
-                columns: (columns, column_turns),
+                columns: (columns, column_masks),
                 at: number * LINE,
                 flips: place.flips,
                 parts: *sizes,
                 streams: loops.streaming && whole && some.len() == group,
             };
-            // SAFETY: the invariant; the buffer is as long as that of a turned tile.
-            unsafe { simd::transpose_turned(&pieces, unit, self.instructions, (scratch, buffer)) };
+            // SAFETY: the rows and columns are those of the tile, which the caller vouches for; the
+            // buffer is that of a permuted tile.
+            unsafe { simd::transpose_permuted(&pieces, unit, self.instructions, (scratch, buffer)) };
         }
     }
 
-    /// All stripes of a block; `stores` is told the number of a stripe, the bytes of its lines, and whether it is the last.
+    /// Transposes all stripes of a block. `stores` gets the number of a stripe, the bytes of its
+    /// lines, and whether it is the last.
     ///
     /// # Safety
     /// The law of stripes, for each of them.
@@ -327,7 +347,7 @@ impl Work<'_> {
             let bytes = some.len() * unit;
             let stores = stores(number, bytes, number + 1 == count);
             let dst = dst.wrapping_add(number * LINE);
-            // SAFETY: as here.
+            // SAFETY: the caller vouches for the law of this stripe.
             unsafe {
                 let stripe = Stripe { rows: &here, next: &next, dst, columns, bytes, stores };
                 simd::transpose(&stripe, unit, self.instructions, scratch);
@@ -335,7 +355,8 @@ impl Work<'_> {
         }
     }
 
-    /// One tile that is transposed, whose rows follow one another in the destination: some of them at a time are put together in a buffer, and written as one.
+    /// Transposes a tile whose rows are adjacent in the destination: some of them at a time are
+    /// joined in a buffer, and written as one.
     ///
     /// # Safety
     /// As [`Work::transpose`].
@@ -346,7 +367,8 @@ impl Work<'_> {
         let mut src = place.src;
         for Batch { places, runs } in if place.across == tile.across.len() { whole } else { part } {
             let beyond = places.len() * unit;
-            // SAFETY: the invariant; the buffer has room for all rows of a batch, and its runs are the places of its columns.
+            // SAFETY: the caller vouches for the tile; the buffer has room for all rows of a batch,
+            // and its runs are the places of its columns.
             unsafe {
                 let block = Block { src, rows, dst: buffer, columns: places, unit, beyond };
                 self.stripes(&block, |_, _, _| Stores::Ordinary, scratch);
@@ -368,7 +390,7 @@ struct Block<'a> {
     dst: *mut u8,
     columns: &'a [isize],
     unit: usize,
-    /// The bytes of its rows, beyond which those of the block that comes next are expected.
+    /// The bytes of its rows, after which those of the next block are expected.
     beyond: usize,
 }
 
@@ -380,16 +402,16 @@ struct Place {
     across: usize,
     along: usize,
     unit: usize,
-    /// Whether no tile comes before it along, and none after it.
+    /// Whether no tile precedes it along, and whether none follows.
     begins: bool,
     ends: bool,
     /// The bits that are flipped in the places of all rows, in the source and in the destination.
     flips: [usize; 2],
-    /// The beginning of the tile that comes next, in the source.
+    /// Where the next tile begins in the source.
     onward: *const u8,
 }
 
-/// The beginning of part `number` of `parts`.
-fn share(count: i64, parts: i64, number: usize) -> i64 {
+/// Where part `number` of `parts` begins.
+fn part_start(count: i64, parts: i64, number: usize) -> i64 {
     (i128::from(count) * number as i128 / i128::from(parts)) as i64
 }

@@ -1,23 +1,28 @@
-//! One side of a copy: where its elements lie.
+//! Where the elements of one operand lie.
 //!
-//! Law: element `c` lies at `map(offset + sum c_k * stride_k)`, in elements. Every kind of layout has this form: an integer layout has no map, a composed one has its
-//! outer map, and one with XOR strides is a linear map over bits after a layout that gives each mode bits of its own.
+//! Law: element `c` lies at `map(offset + sum c_k * stride_k)`, in elements. Every kind of layout
+//! has this form. An integer layout has no map. A composed one has its outer map. One with XOR
+//! strides is a linear map over bits after a layout that gives each mode bits of its own.
 //!
-//! A copy can be made of loops where a mode is *additive*: where each step of it adds the same to the place of an element, whatever the other coordinates.
-//! Without a map all modes are. Through a map, three rules find those that are:
+//! Operands can be visited in loops along modes that are *additive*: each step adds the same to the
+//! place of an element, whatever the other coordinates. Without a map all modes are additive.
+//! Through a map, three rules find those that are:
 //!
-//! * *Periods.* `S<b,m,s>` moves bits below `m + b + |s|` by bits below it: whoever steps by multiples of that power of two is not seen. A bit matrix with
-//!   as many outputs as inputs, and a layout beyond its first modes, have periods too.
-//! * *Units.* Bits below `m` are neither read nor flipped: modes that stay within them are additive, if all others step by multiples of `2^m`.
-//! * *Columns.* Where coordinates occupy bits of their own, nothing carries, and the place is the XOR of what each bit contributes. A bit whose
-//!   contribution has no place in common with any other is additive.
+//! * *Periods.* `S<b,m,s>` changes bits below `m + b + |s|` only, and reads no others. So steps by
+//!   multiples of that power of two are additive. A bit matrix with as many outputs as inputs, and
+//!   a layout beyond its first modes, have periods too.
+//! * *Units.* Bits below `m` are neither read nor flipped. So modes that stay within them are
+//!   additive, if all others step by multiples of `2^m`.
+//! * *Columns.* Where coordinates occupy bits of their own, no sum carries, and the place is the
+//!   XOR of the columns of these bits. A bit whose column shares no bit with the others is
+//!   additive.
 
 use tilewright_layout::{Leaf, OuterMap};
 
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 
-/// Where the elements of one side of a copy lie.
+/// Where the elements of one operand lie.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Addressing {
     map: Option<OuterMap>,
@@ -25,7 +30,7 @@ pub(crate) struct Addressing {
     leaves: Vec<Leaf>,
 }
 
-/// Composed layouts of more coordinates are not examined index by index.
+/// Composed layouts of more coordinates are not reduced to layouts by trying every index.
 const MAX_EXAMINED: i64 = 1 << 14;
 
 impl Addressing {
@@ -46,8 +51,8 @@ impl Addressing {
         Ok(Addressing { map, offset: *composed.offset(), leaves: inner.to_vec() })
     }
 
-    /// One element for every coordinate of a shape.
-    pub(crate) fn everywhere(extents: impl IntoIterator<Item = i64>) -> Addressing {
+    /// The same element at every coordinate of a shape: a broadcast.
+    pub(crate) fn broadcast(extents: impl IntoIterator<Item = i64>) -> Addressing {
         let leaves = extents.into_iter().map(|extent| Leaf { extent, stride: 0 }).collect();
         Addressing { map: None, offset: 0, leaves }
     }
@@ -79,7 +84,7 @@ impl Addressing {
         self.leaves.iter().try_fold(1_i64, |size, leaf| size.checked_mul(leaf.extent))
     }
 
-    /// The place at `offset + inner`; none where it has none.
+    /// The place at `offset + inner`; none where the map has none.
     pub(crate) fn place(&self, inner: i64) -> Option<i64> {
         let value = self.offset.checked_add(inner)?;
         match &self.map {
@@ -88,7 +93,7 @@ impl Addressing {
         }
     }
 
-    /// The swizzle or matrix, as what it does to bits.
+    /// The map as what it does to bits; none if it is not linear over bits.
     pub(crate) fn bits(&self) -> Option<Bits> {
         match self.map.as_ref()? {
             OuterMap::Swizzle(swizzle) => {
@@ -105,7 +110,8 @@ impl Addressing {
         }
     }
 
-    /// What a step adds wherever it starts from, at numbers that are not negative; none where that is not known.
+    /// What a step adds to the place, wherever it starts from zero upward; none where that is not
+    /// known.
     pub(crate) fn step(&self, step: i64) -> Option<i64> {
         match &self.map {
             None => Some(step),
@@ -130,13 +136,13 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// The least power of two whose multiples are kept, added to anything.
+    /// The least power of two whose multiples the map adds unchanged.
     pub(crate) fn period(&self) -> Option<i64> {
         let period = 1_i64.checked_shl(u32::try_from(self.columns.len()).ok()?).filter(|period| *period > 0);
         period.filter(|_| self.open)
     }
 
-    /// The greatest power of two below which every bit is kept, and no other bit leads.
+    /// The greatest power of two below which the map keeps every bit, and maps no other bit to.
     pub(crate) fn unit(&self) -> i64 {
         let kept = |bits: usize| {
             let below = (1_i64 << bits) - 1;
@@ -146,7 +152,7 @@ impl Bits {
         (0..self.columns.len().min(62)).rev().find(|bits| kept(*bits)).map_or(1, |bits| 1 << bits)
     }
 
-    /// The value of a bit.
+    /// The column of a bit.
     pub(crate) fn column(&self, bit: u32) -> Option<i64> {
         match self.columns.get(bit as usize) {
             Some(column) => Some(*column),
@@ -169,7 +175,8 @@ fn additive(map: &OuterMap, step: i64) -> Option<i64> {
             let period = front.iter().try_fold(1_i64, |period, leaf| period.checked_mul(leaf.extent))?;
             if step % period == 0 { (step / period).checked_mul(last.stride) } else { None }
         }
-        // What the first map gives must not be negative for the rule of the second to hold.
+        // The rule of the outer map holds for numbers that are not negative, so the inner map must
+        // give those.
         OuterMap::Chain(chain) if *chain.offset() >= 0 && stays_from_zero(chain.inner()) => {
             additive(chain.outer(), additive(chain.inner(), step)?)
         }
@@ -177,7 +184,7 @@ fn additive(map: &OuterMap, step: i64) -> Option<i64> {
     }
 }
 
-/// Whether numbers that are not negative have no negative values.
+/// Whether a map gives no negative value for a number that is not negative.
 fn stays_from_zero(map: &OuterMap) -> bool {
     match map {
         OuterMap::Swizzle(_) | OuterMap::Bits(_) => true,

@@ -1,12 +1,16 @@
-//! The common domain of several sides, and which of its axes are additive.
+//! The common axes of several operands, and which of them are additive.
 //!
-//! Law: every side is a function of the colexicographic index. Where the products of the first extents of all sides form one divisibility chain, the index has digits in
-//! which each mode of any side is a group of neighbours: these are the axes, and every axis has one step on each side. Elsewhere there are none, and the index is
-//! walked. Congruent and compatible shapes always have axes, those of their coordinates; and modes of one side that are one function of the index count as one.
+//! Law: every operand is a function of the colexicographic index. Where the products of the first
+//! extents of all operands form one divisibility chain, the index has digits such that each mode of
+//! any operand is a group of neighbouring digits. These digits are the axes, and every axis has one
+//! step on each side. Elsewhere there are none, and the index is walk_indices.
 //!
-//! Splitting an axis in two changes nothing; so axes are split where one part is additive and the other is not ([`super::addressing`]).
+//! Congruent and compatible shapes always have axes, those of their coordinates. Modes of one
+//! operand that are one function of the index count as one.
 //!
-//! Copies have two sides. Transforms and reductions have one for each operand, and the last is the one that is written.
+//! Splitting an axis in two changes nothing. So axes are split where one part is additive and the
+//! other is not ([`super::addressing`]). Copies have two sides; transforms and reductions have one
+//! for each operand, of which the last is written.
 
 use super::addressing::{Addressing, Bits};
 
@@ -14,34 +18,37 @@ use super::addressing::{Addressing, Bits};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Axis<const N: usize> {
     pub(super) extent: i64,
-    /// What a step adds on each side: to the place where the axis is additive, otherwise to what goes into the map.
+    /// What a step adds on each side: to the place where the axis is additive, otherwise to the
+    /// argument of the map.
     pub(super) step: [i64; N],
-    /// Whether the axis is not additive.
-    pub(super) tangled: [bool; N],
+    /// Whether the axis is not additive, on each side.
+    pub(super) non_additive: [bool; N],
 }
 
-/// The axes of sides of one size; none where they have no common digits, or a number is not representable.
-pub(super) fn digits<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
-    // Digits that modes have in common as they are may be more, so that a map finds more of them additive.
-    let mut axes = refined(sides, sides.map(moving)).or_else(|| refined(sides, sides.map(coalesced)))?;
+/// The axes of operands of one size; none where they have no common digits, or a number is not
+/// representable.
+pub(super) fn common_axes<const N: usize>(sides: [&Addressing; N]) -> Option<Vec<Axis<N>>> {
+    // The modes as they are may have more digits in common, so that a map leaves more of them
+    // additive.
+    let mut axes = refine(sides, sides.map(moving_modes)).or_else(|| refine(sides, sides.map(coalesced_modes)))?;
     for (number, side) in sides.into_iter().enumerate() {
         if side.is_mapped() {
-            axes = disentangled(axes, number, side)?;
+            axes = find_additive(axes, number, side)?;
         }
     }
     Some(axes)
 }
 
-/// The modes of a side that move, as extents and strides, the last one first.
-fn moving(side: &Addressing) -> Vec<(i64, i64)> {
+/// The extents and strides of the modes that move, the last one first.
+fn moving_modes(side: &Addressing) -> Vec<(i64, i64)> {
     let moving = side.leaves().iter().rev().filter(|leaf| leaf.extent > 1);
     moving.map(|leaf| (leaf.extent, leaf.stride)).collect()
 }
 
-/// The same, as few as possible. What a map takes is the same, so that they may be merged before it too.
-fn coalesced(side: &Addressing) -> Vec<(i64, i64)> {
+/// The same, coalesced. That is valid before a map too, whose argument does not change.
+fn coalesced_modes(side: &Addressing) -> Vec<(i64, i64)> {
     let mut modes: Vec<(i64, i64)> = Vec::new();
-    for (size, step) in moving(side).into_iter().rev() {
+    for (size, step) in moving_modes(side).into_iter().rev() {
         match modes.last_mut() {
             Some((extent, stride)) if stride.checked_mul(*extent) == Some(step) => *extent *= size,
             _ => modes.push((size, step)),
@@ -51,11 +58,12 @@ fn coalesced(side: &Addressing) -> Vec<(i64, i64)> {
     modes
 }
 
-/// The digits in which each mode is a group of neighbours, all of them tangled on sides with a map.
-fn refined<const N: usize>(sides: [&Addressing; N], mut modes: [Vec<(i64, i64)>; N]) -> Option<Vec<Axis<N>>> {
+/// The digits in which each mode is a group of neighbours. On sides with a map none is additive
+/// yet.
+fn refine<const N: usize>(sides: [&Addressing; N], mut modes: [Vec<(i64, i64)>; N]) -> Option<Vec<Axis<N>>> {
     let mut axes = Vec::new();
     while let Some(extent) = modes.iter().map(|rest| Some(rest.last()?.0)).min().flatten() {
-        let mut axis = Axis { extent, step: [0; N], tangled: sides.map(Addressing::is_mapped) };
+        let mut axis = Axis { extent, step: [0; N], non_additive: sides.map(Addressing::is_mapped) };
         for (step, rest) in axis.step.iter_mut().zip(&mut modes) {
             let (size, stride) = rest.pop()?;
             if size % extent != 0 {
@@ -71,11 +79,11 @@ fn refined<const N: usize>(sides: [&Addressing; N], mut modes: [Vec<(i64, i64)>;
     Some(axes)
 }
 
-/// Finds the additive axes of a side with a map, and splits those of which a part is.
-fn disentangled<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &Addressing) -> Option<Vec<Axis<N>>> {
-    // Whoever does not move is not moved.
+/// Finds the additive axes of a side with a map, and splits those of which a part is additive.
+fn find_additive<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &Addressing) -> Option<Vec<Axis<N>>> {
+    // An axis with step 0 is additive through any map.
     for axis in axes.iter_mut().filter(|axis| axis.step[number] == 0) {
-        axis.tangled[number] = false;
+        axis.non_additive[number] = false;
     }
     if !side.starts_from_zero() {
         return Some(axes);
@@ -94,29 +102,29 @@ fn disentangled<const N: usize>(mut axes: Vec<Axis<N>>, number: usize, side: &Ad
         });
         if reach.is_some_and(|reach| reach < unit) {
             for axis in axes.iter_mut().filter(|axis| axis.step[number] % unit != 0) {
-                axis.tangled[number] = false;
+                axis.non_additive[number] = false;
             }
         }
     }
-    for axis in axes.iter_mut().filter(|axis| axis.tangled[number]) {
+    for axis in axes.iter_mut().filter(|axis| axis.non_additive[number]) {
         if let Some(step) = side.step(axis.step[number]) {
             axis.step[number] = step;
-            axis.tangled[number] = false;
+            axis.non_additive[number] = false;
         }
     }
     match bits {
-        Some(bits) if axes.iter().any(|axis| axis.tangled[number]) => by_columns(axes, number, side, &bits),
+        Some(bits) if axes.iter().any(|axis| axis.non_additive[number]) => by_columns(axes, number, side, &bits),
         _ => Some(axes),
     }
 }
 
-/// Splits the axes that step across multiples of `at` on one side, where both parts are whole.
+/// Splits the axes that step across multiples of `at` on one side, where that divides them.
 fn cut<const N: usize>(axes: Vec<Axis<N>>, number: usize, at: i64) -> Option<Vec<Axis<N>>> {
     let mut parts = Vec::new();
     for axis in axes {
         let step = axis.step[number];
         let inner = if step > 0 && at % step == 0 { at / step } else { 1 };
-        if axis.tangled[number] && inner > 1 && inner < axis.extent && axis.extent % inner == 0 {
+        if axis.non_additive[number] && inner > 1 && inner < axis.extent && axis.extent % inner == 0 {
             parts.extend(split(axis, inner)?);
         } else {
             parts.push(axis);
@@ -134,19 +142,19 @@ fn split<const N: usize>(axis: Axis<N>, inner: i64) -> Option<[Axis<N>; 2]> {
     Some([Axis { extent: inner, ..axis }, rest])
 }
 
-/// The rule of columns: where no sum carries, an axis is additive if what it contributes has no bit in common with what others contribute,
-/// nor one of its bits with another.
+/// The rule of columns: where no sum carries, an axis is additive if its columns share no bit with
+/// those of other axes, nor with each other.
 fn by_columns<const N: usize>(
     axes: Vec<Axis<N>>,
     number: usize,
     side: &Addressing,
     bits: &Bits,
 ) -> Option<Vec<Axis<N>>> {
-    // Axes that are additive already do not matter here: they step by whole periods, or within the unit.
+    // Additive axes need no columns: they step by whole periods, or within the unit.
     let mut parts: Vec<Axis<N>> = Vec::new();
     for axis in &axes {
         let mut rest = *axis;
-        while axis.tangled[number] && rest.extent > 2 && rest.extent % 2 == 0 {
+        while axis.non_additive[number] && rest.extent > 2 && rest.extent % 2 == 0 {
             let [bit, more] = split(rest, 2)?;
             parts.push(bit);
             rest = more;
@@ -154,14 +162,15 @@ fn by_columns<const N: usize>(
         parts.push(rest);
     }
     let unit = bits.unit();
-    // The bits that the map may move about.
+    // The bits that the map may change.
     let moved = bits.period().map_or(i64::MAX, |period| period - 1);
     let mut taken = side.offset() & moved;
-    // What each axis may contribute, and what one step of it does if so do all: bits of its own, one for each bit of the coordinate.
+    // For each axis the union of its columns, and what a step adds if its columns are evenly
+    // spaced.
     let mut images: Vec<(i64, Option<i64>)> = Vec::new();
     for axis in &parts {
         let step = axis.step[number];
-        if !axis.tangled[number] {
+        if !axis.non_additive[number] {
             images.push((0, None));
             continue;
         }
@@ -173,7 +182,7 @@ fn by_columns<const N: usize>(
         for bit in first..first + count {
             let place = 1_i64.checked_shl(bit).filter(|place| *place > 0 && taken & place == 0);
             let (Some(place), Some(column)) = (place, bits.column(bit)) else { return Some(axes) };
-            // One bit goes where it likes; several must stay in step.
+            // One bit may have any column. Several must have columns that double with them.
             let wanted = even.and_then(|one| one.checked_mul(1 << (bit - first)));
             even = even.filter(|one| wanted == Some(column) && (count == 1 || one & (one - 1) == 0));
             taken |= place;
@@ -181,20 +190,20 @@ fn by_columns<const N: usize>(
         }
         images.push((image, even));
     }
-    // Within the unit and by whole periods other axes may add what they like, but only then is a sum with them an XOR.
+    // Other axes may add within the unit or by whole periods. Otherwise a sum with them is no XOR.
     let inside = |axis: &Axis<N>| {
         axis.step[number] < unit || bits.period().is_some_and(|period| axis.step[number] % period == 0)
     };
-    if parts.iter().any(|axis| !axis.tangled[number] && !inside(axis)) {
+    if parts.iter().any(|axis| !axis.non_additive[number] && !inside(axis)) {
         return Some(axes);
     }
     let base = side.place(0)? & moved;
     for (at, axis) in parts.iter_mut().enumerate() {
         let others = images.iter().enumerate().filter(|(k, _)| *k != at).fold(base, |all, (_, image)| all | image.0);
         match images.get(at) {
-            Some((image, Some(step))) if image & others == 0 && axis.tangled[number] => {
+            Some((image, Some(step))) if image & others == 0 && axis.non_additive[number] => {
                 axis.step[number] = *step;
-                axis.tangled[number] = false;
+                axis.non_additive[number] = false;
             }
             _ => {}
         }

@@ -1,7 +1,8 @@
-//! Index by index, where there are no loops.
+//! The places of one index after another, where operands have no common axes.
 //!
-//! Law: every index is visited once, on all sides. Each side counts in the digits of its own modes, so that an index costs additions and, where there is one, the map;
-//! neighbours that are neighbours on all sides are visited together.
+//! Law: every index is visited once, on all sides. Each side counts in the digits of its own modes,
+//! so an index costs additions and, if there is one, the map. Indices that are contiguous on all
+//! sides are visited together, as a run.
 
 use super::addressing::Addressing;
 
@@ -13,7 +14,7 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// At an index within the size.
+    /// At an index below the size.
     pub(crate) fn new(side: &'a Addressing, index: i64) -> Counter<'a> {
         let (mut rest, mut inner) = (index, 0_i64);
         let mut digits = Vec::with_capacity(side.leaves().len());
@@ -26,12 +27,12 @@ impl<'a> Counter<'a> {
         Counter { side, digits, inner }
     }
 
-    /// The place of this index; none where it has none, which a side in a view never is.
+    /// The place of this index; none where the map has none, which does not occur in a view.
     pub(crate) fn place(&self) -> Option<i64> {
         self.side.place(self.inner)
     }
 
-    /// Goes on to the next index.
+    /// Advances to the next index.
     pub(crate) fn step(&mut self) {
         for (leaf, digit) in self.side.leaves().iter().zip(&mut self.digits) {
             *digit += 1;
@@ -45,7 +46,8 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// The runs of the indices from `first` to before `end`: for each, its place in the source and in the destination, and how many elements it has.
+/// The runs of the indices from `first` to before `end`: of each its place in the source and in the
+/// destination, and its number of elements.
 pub(crate) fn runs(
     src: &Addressing,
     dst: &Addressing,

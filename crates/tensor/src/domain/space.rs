@@ -1,13 +1,14 @@
-//! A domain in bytes: additive axes merged as far as they go, and the places of the others as a table.
+//! A domain in bytes: merged additive axes, and a table of the places of the others.
 //!
-//! Law: the steps and the table together visit every index once, with the place of its element on each side: the sum of the origin, of a line of the table, and of
-//! `by` times a position for every step.
+//! Law: the steps and the table together visit every index once. The place of its element on each
+//! side is the origin, plus a line of the table, plus `by` times a position for every step.
 //!
-//! The order of the index is free, so that two axes are one where the second goes on where the first ends, on all sides, wherever they are in it; and backwards is
-//! forwards from the other end.
+//! The order of the index is free. So two axes are one where the second continues the first on all
+//! sides, wherever they are in the index; and an axis with negative steps is walk_indices from its
+//! other end.
 
 use super::addressing::Addressing;
-use super::axes::{Axis, digits};
+use super::axes::{Axis, common_axes};
 
 /// The most places in a table.
 const MAX_PLACES: usize = 1 << 12;
@@ -26,38 +27,41 @@ pub(crate) struct Space<const N: usize> {
     pub(crate) origin: [isize; N],
     /// The additive axes, those with short steps on the written side first.
     pub(crate) steps: Vec<Step<N>>,
-    /// The places of the axes that are not, beside the origin, those of the first axis next to each other; a single one, at 0, if there are none.
+    /// The places of the axes that are not additive, relative to the origin, those of the first
+    /// such axis adjacent. A single place, 0, if there are none.
     pub(crate) table: Vec<[isize; N]>,
-    /// These axes.
-    pub(crate) tangled: Vec<Tangled<N>>,
-    /// The place on each side of what is first in the order of the index.
+    /// The axes that are not additive.
+    pub(crate) non_additive: Vec<NonAdditive<N>>,
+    /// The place of index 0 on each side.
     pub(crate) first: [isize; N],
 }
 
 /// An axis that is not additive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tangled<const N: usize> {
+pub(crate) struct NonAdditive<const N: usize> {
     pub(crate) extent: usize,
     /// The bytes that a step adds on each side; none where the map decides.
     pub(crate) by: [Option<isize>; N],
 }
 
 impl<const N: usize> Space<N> {
-    /// The domain of sides of one size, with elements of so many bytes; in words why there is none.
+    /// The domain of operands of one size, with elements of so many bytes; an error says in words
+    /// why there is none.
     pub(crate) fn new(sides: [&Addressing; N], elements: [usize; N]) -> Result<Space<N>, &'static str> {
-        let axes = digits(sides).ok_or("the shapes have no common refinement")?;
-        let tangled: Vec<Axis<N>> = axes.iter().filter(|axis| axis.tangled.contains(&true)).copied().collect();
-        if tangled.iter().fold(1, |places: usize, axis| places.saturating_mul(axis.extent as usize)) > MAX_PLACES {
-            return Err("too many places are moved about by a map");
+        let axes = common_axes(sides).ok_or("the shapes have no common refinement")?;
+        let non_additive: Vec<Axis<N>> =
+            axes.iter().filter(|axis| axis.non_additive.contains(&true)).copied().collect();
+        if non_additive.iter().fold(1, |places: usize, axis| places.saturating_mul(axis.extent as usize)) > MAX_PLACES {
+            return Err("a map permutes too many places");
         }
-        Space::in_bytes(sides, elements, &axes, &tangled).ok_or("an offset in bytes is not representable")
+        Space::in_bytes(sides, elements, &axes, &non_additive).ok_or("an offset in bytes is not representable")
     }
 
     fn in_bytes(
         sides: [&Addressing; N],
         elements: [usize; N],
         axes: &[Axis<N>],
-        tangled: &[Axis<N>],
+        non_additive: &[Axis<N>],
     ) -> Option<Space<N>> {
         let of =
             |side: usize, place: i64| isize::try_from(place).ok()?.checked_mul(isize::try_from(elements[side]).ok()?);
@@ -72,43 +76,44 @@ impl<const N: usize> Space<N> {
         for (first, side) in first.iter_mut().zip(sides) {
             *first = side.place(0)?;
         }
-        let table = match tangled {
+        let table = match non_additive {
             [] => vec![[0; N]],
             _ => {
-                let places = places(sides, first, tangled)?;
+                let places = places(sides, first, non_additive)?;
                 places.into_iter().map(bytes).collect::<Option<Vec<_>>>()?
             }
         };
         let first = bytes(first)?;
         let mut origin = first;
         let mut steps = Vec::with_capacity(axes.len());
-        for axis in axes.iter().filter(|axis| !axis.tangled.contains(&true)) {
+        for axis in axes.iter().filter(|axis| !axis.non_additive.contains(&true)) {
             let mut step = Step { extent: usize::try_from(axis.extent).ok()?, by: bytes(axis.step)? };
-            step.turn(&mut origin)?;
+            step.make_forward(&mut origin)?;
             steps.push(step);
         }
         merge(&mut steps);
-        let tangled = tangled.iter().map(|axis| {
+        let non_additive = non_additive.iter().map(|axis| {
             let mut by = [None; N];
-            for side in (0..N).filter(|side| !axis.tangled[*side]) {
+            for side in (0..N).filter(|side| !axis.non_additive[*side]) {
                 by[side] = Some(of(side, axis.step[side])?);
             }
-            Some(Tangled { extent: usize::try_from(axis.extent).ok()?, by })
+            Some(NonAdditive { extent: usize::try_from(axis.extent).ok()?, by })
         });
-        let tangled = tangled.collect::<Option<Vec<_>>>()?;
-        Some(Space { origin, steps, table, tangled, first })
+        let non_additive = non_additive.collect::<Option<Vec<_>>>()?;
+        Some(Space { origin, steps, table, non_additive, first })
     }
 
-    /// The same with the table in the order of the written side.
+    /// The same with the table sorted by the places of the written side.
     pub(crate) fn sorted(mut self) -> Space<N> {
-        self.table.sort_unstable_by_key(backwards);
+        self.table.sort_unstable_by_key(written_first);
         self
     }
 }
 
 impl<const N: usize> Step<N> {
-    /// Forwards on the written side, or where that does not move, on the last one that does.
-    fn turn(&mut self, origin: &mut [isize; N]) -> Option<()> {
+    /// Reverses a step that is negative on the written side, or, where that is 0, on the last side
+    /// that moves.
+    fn make_forward(&mut self, origin: &mut [isize; N]) -> Option<()> {
         if self.by.iter().rev().find(|by| **by != 0).is_none_or(|by| *by > 0) {
             return Some(());
         }
@@ -120,34 +125,34 @@ impl<const N: usize> Step<N> {
         Some(())
     }
 
-    /// Whether this axis goes on where `last` ends.
-    pub(crate) fn goes_on(&self, last: &Step<N>) -> bool {
+    /// Whether this axis continues where `last` ends, on all sides.
+    pub(crate) fn continues(&self, last: &Step<N>) -> bool {
         let end = |by: isize| by.checked_mul(isize::try_from(last.extent).ok()?);
         last.by.iter().zip(self.by).all(|(last, by)| end(*last) == Some(by))
     }
 
-    /// How near the next position is, on the side where it is nearest: loops run with the least reach innermost. A side that stays where it is does not count.
+    /// The shortest step on any side that moves. Loops with the shortest steps run innermost.
     pub(crate) fn reach(&self) -> usize {
         self.by.iter().filter(|by| **by != 0).map(|by| by.unsigned_abs()).min().unwrap_or(usize::MAX)
     }
 }
 
-/// The written side first.
-fn backwards<const N: usize>(places: &[isize; N]) -> [isize; N] {
+/// The places as a key that compares the written side first.
+fn written_first<const N: usize>(places: &[isize; N]) -> [isize; N] {
     let mut places = *places;
     places.reverse();
     places
 }
 
-/// Makes axes that go on where another ends one with it, and sorts them by their steps on the written side.
+/// Merges axes that continue each other, and sorts them by their steps on the written side.
 fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
     steps.retain(|step| step.extent > 1);
-    // All go forwards, so that whoever goes on comes later.
-    steps.sort_by_key(|step| backwards(&step.by));
+    // No step is negative on the written side, so an axis that continues another comes after it.
+    steps.sort_by_key(|step| written_first(&step.by));
     let mut count = 0;
     for at in 0..steps.len() {
         let step = steps[at];
-        match steps[..count].iter_mut().find(|last| step.goes_on(last)) {
+        match steps[..count].iter_mut().find(|last| step.continues(last)) {
             Some(last) => last.extent *= step.extent,
             None => {
                 steps[count] = step;
@@ -158,9 +163,10 @@ fn merge<const N: usize>(steps: &mut Vec<Step<N>>) {
     steps.truncate(count);
 }
 
-/// The places of axes that are not additive, beside the first.
+/// The places of axes that are not additive, relative to the first.
 fn places<const N: usize>(sides: [&Addressing; N], first: [i64; N], axes: &[Axis<N>]) -> Option<Vec<[i64; N]>> {
-    // On each side, what additive axes add to the place, and what the others add to what the map takes.
+    // For each side, what additive axes add to the place, and what the others add to the argument
+    // of the map.
     let mut sums: Vec<[(i64, i64); N]> = vec![[(0, 0); N]];
     for axis in axes {
         let mut more = Vec::with_capacity(sums.len().checked_mul(usize::try_from(axis.extent).ok()?)?);
@@ -168,7 +174,7 @@ fn places<const N: usize>(sides: [&Addressing; N], first: [i64; N], axes: &[Axis
             for sum in &sums {
                 let mut moved = *sum;
                 for (side, (add, inner)) in moved.iter_mut().enumerate() {
-                    let to = if axis.tangled[side] { inner } else { add };
+                    let to = if axis.non_additive[side] { inner } else { add };
                     *to = to.checked_add(axis.step[side].checked_mul(index)?)?;
                 }
                 more.push(moved);

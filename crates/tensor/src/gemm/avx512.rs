@@ -1,5 +1,6 @@
-//! Micro-kernels in AVX-512: register tiles of three vectors of rows by eight columns, or four by six,
-//! so that 24 sums, the vectors of A and a broadcast word of B take at most 29 of 32 registers.
+//! Micro-kernels in AVX-512: register tiles of three vectors of rows by eight columns, or four by
+//! six, so that 24 sums, the vectors of A and a broadcast word of B take at most 29 of 32
+//! registers.
 //!
 //! Law: that of [`super::kernel`]. Reason for unsafe code: vector instructions.
 #![allow(unsafe_code)]
@@ -9,7 +10,10 @@ use super::kernel::float_kernels;
 /// The numbers of columns for one vector, two, three and four.
 macro_rules! shapes {
     ($table:ident, $strided:literal, $edge:literal) => {
-        $table!($strided, $edge, 1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6])
+        $table!(
+            $strided, $edge,
+            1: [1 2 3 4 5 6 7 8 9 10 11 12], 2: [1 2 3 4 5 6 7 8 9 10 11 12], 3: [1 2 3 4 5 6 7 8], 4: [1 2 3 4 5 6]
+        )
     };
 }
 
@@ -98,8 +102,8 @@ macro_rules! byte_kernels {
 }
 
 byte_kernels! {
-    /// Bytes, four to a word, with the dot products of VNNI: 48x8. Those of A are 128 more than they
-    /// were, and the words below a slice of B make up for that.
+    /// Bytes, four to a word, with the dot products of VNNI: 48x8. Those of A are 128 more than
+    /// they were, and the words below a slice of B make up for that.
     dot_bytes: "avx512f,avx512vnni", group: 4, extra: 1, crate::gemm::pack::write_corrections,
     multiply_add(a, b, sum) _mm512_dpbusd_epi32(sum, a, b),
     correct(sum, below, column) _mm512_add_epi32(sum, Self::broadcast(*below.add(column))),
@@ -140,8 +144,8 @@ pub(in crate::gemm) mod dot_halves {
         /// Adds to each sum the two products of the pairs in its lane.
         #[inline(always)]
         unsafe fn multiply_add(a: __m512, b: __m512, sum: __m512) -> __m512 {
-            // SAFETY: both types are 64 bytes, and any bits are pairs of numbers; the processor has the
-            // instructions.
+            // SAFETY: both types are 64 bytes, and any bits are pairs of numbers; the processor has
+            // the instructions.
             unsafe { _mm512_dpbf16_ps(sum, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
         }
         #[inline(always)]

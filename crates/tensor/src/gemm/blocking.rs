@@ -1,10 +1,11 @@
 //! The blocking of a product: how much of each operand is at work at once.
 //!
-//! **Law.** MR and NR are the extents of a register tile; MC is a multiple of MR and NC of NR, or they
-//! cover the whole dimension; KC is at most the words of the sum. So the loops cover C and K.
+//! **Law.** MR and NR are the extents of a register tile; MC is a multiple of MR and NC of NR, or
+//! they cover the whole dimension; KC is at most the words of the sum. So the loops cover C and K.
 //!
 //! The loops around the micro-kernel (Van Zee and van de Geijn, "BLIS: a framework for rapidly
-//! instantiating BLAS functionality", 2015) divide C and the sum by four tilers, from the outside in:
+//! instantiating BLAS functionality", 2015) divide C and the sum by four tilers, from the outside
+//! in:
 //!
 //! | tiler | divides | so that |
 //! |---|---|---|
@@ -18,8 +19,8 @@
 use super::kernel::KernelSet;
 use crate::simd::l2_bytes;
 
-/// The words of a sum that are added up at once. A slice of B of eight columns then takes a sixth of the
-/// L1 cache, or a third in double precision.
+/// The words of a sum that are added up at once. A slice of B of eight columns then takes a sixth
+/// of the L1 cache, or a third in double precision.
 const KC: usize = 256;
 /// The most bytes of a packed block of A, MC by KC. It takes half of the L2 cache, or a quarter.
 const MC_BYTES: usize = 2 << 20;
@@ -31,8 +32,8 @@ const FEW_COLUMNS: usize = 768;
 
 /// Whether the next block of A is prefetched while one is multiplied by so many columns.
 ///
-/// The fewer columns there are, the longer packing takes beside multiplying. But prefetching needs room
-/// for two smaller blocks in the L2 cache, and then the panel of B passes more often.
+/// The fewer columns there are, the longer packing takes beside multiplying. But prefetching needs
+/// room for two smaller blocks in the L2 cache, and then the panel of B passes more often.
 pub(super) fn prefetches_blocks(columns: usize) -> bool {
     columns <= FEW_COLUMNS
 }
@@ -40,14 +41,15 @@ pub(super) fn prefetches_blocks(columns: usize) -> bool {
 /// The most bytes of all blocks of A that threads share.
 const SHARED_BYTES: usize = 8 << 20;
 
-/// The most bytes of the blocks of A, over all of K, that so many threads share: what half of their L2
-/// caches hold. A larger A would come from memory for each panel anew, where a thread's own block is
-/// overwritten by the next and stays in its L2 cache.
+/// The most bytes of the blocks of A, over all of K, that so many threads share: what half of their
+/// L2 caches hold. A larger A would come from memory for each panel anew, where a thread's own
+/// block is overwritten by the next and stays in its L2 cache.
 pub(super) fn shared_bytes(threads: usize) -> usize {
     (l2_bytes() / 2).saturating_mul(threads).min(SHARED_BYTES)
 }
 
-/// The bytes of a block of A from which on its vectors are loaded late: it takes much of the L2 cache.
+/// The bytes of a block of A from which on its vectors are loaded late: it takes much of the L2
+/// cache.
 const LATE_BLOCK_BYTES: usize = 512 << 10;
 
 /// What the beginning and the end of a tile cost, in quarters of a cycle.
@@ -68,8 +70,8 @@ pub struct Blocking {
     pub kc: usize,
 }
 
-/// The extent of the parts of a dimension that is divided into the fewest parts of at most `most`, each
-/// but the last a multiple of `of`. All three are positive.
+/// The extent of the parts of a dimension that is divided into the fewest parts of at most `most`,
+/// each but the last a multiple of `of`. All three are positive.
 #[inline]
 pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     if extent <= most {
@@ -79,15 +81,15 @@ pub(super) fn balanced(extent: usize, most: usize, of: usize) -> usize {
     extent.div_ceil(parts).next_multiple_of(of)
 }
 
-/// The vectors and columns of the register tiles of a matrix of `vectors` by `columns`, each the sum of
-/// `steps` products.
+/// The vectors and columns of the register tiles of a matrix of `vectors` by `columns`, each the
+/// sum of `steps` products.
 ///
-/// Of the highest tiles of each width, those that cost the least. A step of a tile takes half a cycle
-/// for each multiplication, some time for each word and each vector that is loaded, and for broadcasting
-/// a word where that is an instruction of its own. It takes four cycles at least, until its sums can be
-/// added to again. Every tile begins and ends with work of its own. Where a block of A is small, a load
-/// of either takes half a cycle. Where it takes much of the L2 cache, vectors take three quarters of a
-/// cycle each, and words a quarter.
+/// Of the highest tiles of each width, those that cost the least. A step of a tile takes half a
+/// cycle for each multiplication, some time for each word and each vector that is loaded, and for
+/// broadcasting a word where that is an instruction of its own. It takes four cycles at least,
+/// until its sums can be added to again. Every tile begins and ends with work of its own. Where a
+/// block of A is small, a load of either takes half a cycle. Where it takes much of the L2 cache,
+/// vectors take three quarters of a cycle each, and words a quarter.
 #[inline]
 pub(super) fn register_tile<W, C>(
     kernels: &KernelSet<W, C>,

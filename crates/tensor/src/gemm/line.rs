@@ -1,8 +1,8 @@
 //! Offsets along one dimension of an operand.
 //!
-//! **Law.** An integer layout of `(rows, columns)` is additive over its modes:
-//! `offset(i, j) = rows(i) + columns(j)`. A [`Line`] is one of the two functions, coalesced. A map that
-//! is not additive, such as a swizzled layout, is evaluated at every place instead.
+//! **Law.** An integer layout of `(rows, columns)` is additive over its modes: `offset(i, j) =
+//! rows(i) + columns(j)`. A [`Line`] is one of the two functions, coalesced. A map that is not
+//! additive, such as a swizzled layout, is evaluated at every place instead.
 
 use tilewright_layout::Leaf;
 
@@ -27,7 +27,8 @@ impl Line {
         Some(Line { extent, inner: extent, stride, outer: Vec::new() })
     }
 
-    /// The offsets of the leaves of a mode; none where an extent or a stride does not fit into a `usize`.
+    /// The offsets of the leaves of a mode; none where an extent or a stride does not fit into a
+    /// `usize`.
     fn new(mode: &[Leaf]) -> Option<Line> {
         let mut line = Line { extent: 1, inner: 1, stride: 0, outer: Vec::new() };
         for leaf in mode.iter().filter(|leaf| leaf.extent > 1) {
@@ -46,13 +47,15 @@ impl Line {
         Some(line)
     }
 
-    /// The lines of the two modes of a layout; none where its offsets are not the sums of two lines.
+    /// The lines of the two modes of a layout; none where its offsets are not the sums of two
+    /// lines.
     #[inline]
     pub fn pair(layout: &impl Offsets) -> Option<(Line, Line)> {
         if let Some([row, column]) = layout.flat_leaves() {
             return Some((Line::leaf(row)?, Line::leaf(column)?));
         }
-        // Of the nodes in preorder, a leaf is 0 and a tuple the number of nodes under it, itself included.
+        // Of the nodes in preorder, a leaf is 0 and a tuple the number of nodes under it, itself
+        // included.
         let (leaves, profile) = (layout.leaves()?, layout.profile());
         let first = profile.nodes().get(1..)?;
         let nodes = first.get(..usize::from(*first.first()?).max(1))?;

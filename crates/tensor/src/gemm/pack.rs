@@ -1,20 +1,21 @@
 //! Packing: a copy of a block of an operand to where the micro-kernels read it, side by side.
 //!
-//! **Law.** A panel of `width` rows and `k` numbers a row becomes words. With `g` numbers to a word, word
-//! `r + width * t` holds the numbers `g * t .. g * (t + 1)` of row `r`: the layout
+//! **Law.** A panel of `width` rows and `k` numbers a row becomes words. With `g` numbers to a
+//! word, word `r + width * t` holds the numbers `g * t .. g * (t + 1)` of row `r`: the layout
 //! `(width,(g,k/g)):(g,(1,g*width))` in numbers. Beyond the rows and beyond `k` there are zeros.
 //!
-//! A block is given by the offsets of its rows and those of its steps along K; its numbers lie at their
-//! sums. Any integer layout is of that kind, however its modes are nested. There are three ways:
+//! A block is given by the offsets of its rows and those of its steps along K; its numbers lie at
+//! their sums. Any integer layout is of that kind, however its modes are nested. There are three
+//! ways:
 //!
-//! * rows contiguous in memory are copied as vectors, for narrow panels those of several panels at once,
-//!   so that whole lines are read;
-//! * steps contiguous in memory are transposed in registers, by squares of eight by eight words, or of
-//!   four or two by eight;
+//! * rows contiguous in memory are copied as vectors, for narrow panels those of several panels at
+//!   once, so that whole lines are read;
+//! * steps contiguous in memory are transposed in registers, by squares of eight by eight words, or
+//!   of four or two by eight;
 //! * otherwise numbers are gathered one by one.
 //!
-//! Reason for unsafe code: numbers and words lie where offsets say, and bounds checks on each would cost
-//! more than the copy.
+//! Reason for unsafe code: numbers and words lie where offsets say, and bounds checks on each would
+//! cost more than the copy.
 #![allow(unsafe_code)]
 
 mod words;
@@ -29,12 +30,13 @@ pub(super) struct Panels {
     pub apart: usize,
 }
 
-/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of the
-/// steps, to the first word of the first panel.
+/// Packs panels: from the element at offset 0, the offsets of the rows of all panels and those of
+/// the steps, to the first word of the first panel.
 ///
-/// *Invariant*, upheld by the caller: every sum of an offset of a row and one of a step leads to a number
-/// that may be read; there is room for `width * ceil(steps / GROUP)` words from the beginning of each
-/// panel on, in which no other panel begins; and the processor has the instructions.
+/// *Invariant*, upheld by the caller: every sum of an offset of a row and one of a step leads to a
+/// number that may be read; there is room for `width * ceil(steps / GROUP)` words from the
+/// beginning of each panel on, in which no other panel begins; and the processor has the
+/// instructions.
 pub(super) type Pack<S, W> = unsafe fn(*const S, &[isize], &[isize], Panels, *mut W);
 
 /// Packs with what every machine has.
@@ -135,8 +137,8 @@ unsafe fn pack_contiguous<W: Copy, const L: usize>(
 ) {
     for (t, step) in steps.iter().enumerate() {
         for panel in 0..number {
-            // SAFETY: these rows are contiguous from the first offset on, and the room is that of the panels;
-            // a word is the number itself.
+            // SAFETY: these rows are contiguous from the first offset on, and the room is that of
+            // the panels; a word is the number itself.
             unsafe {
                 let place = to.add(panel * apart + t * L).cast::<[W; L]>();
                 place.copy_from_nonoverlapping(from.offset(*step).add(panel * L).cast(), 1);
@@ -156,8 +158,8 @@ unsafe fn panel<P: Packing>(
 ) {
     let along = is_run(steps);
     let mut done = 0;
-    // SAFETY: rows and steps are those of the panel, and words go to `row + width * step`, for rows below
-    // the width.
+    // SAFETY: rows and steps are those of the panel, and words go to `row + width * step`, for rows
+    // below the width.
     unsafe {
         while let Some(rest @ [first, ..]) = rows.get(done..) {
             let length = if is_run(rest) { rest.len() } else { run(rest) };
@@ -257,8 +259,8 @@ unsafe fn copy_pieces<P: Packing, const L: usize>(
     }
 }
 
-/// Packs up to eight rows whose numbers are contiguous along K, square by square. Returns the number of
-/// steps in whole squares.
+/// Packs up to eight rows whose numbers are contiguous along K, square by square. Returns the
+/// number of steps in whole squares.
 #[inline(always)]
 unsafe fn pack_squares<P: Packing>(
     from: *const P::Source,
@@ -270,7 +272,8 @@ unsafe fn pack_squares<P: Packing>(
 ) -> usize {
     let (Some(last), Some(first)) = (rows.last(), steps.first()) else { return 0 };
     let squares = steps.len() / (SQUARE * P::GROUP);
-    // SAFETY: the numbers of whole squares are contiguous along K, and their words lie in the panel.
+    // SAFETY: the numbers of whole squares are contiguous along K, and their words lie in the
+    // panel.
     unsafe {
         // Where a square has fewer rows, the last one stands for those that are missing.
         let mut lines: [*const P::Source; SQUARE] =
@@ -315,7 +318,8 @@ unsafe fn gather<P: Packing>(from: *const P::Source, rows: &[isize], steps: &[is
     for (t, group) in steps.chunks(P::GROUP).enumerate() {
         for (r, row) in rows.iter().enumerate() {
             let mut numbers = [P::Source::default(); 4];
-            // SAFETY: the sum of an offset of a row and one of a step, and its place in the words of the panel.
+            // SAFETY: the sum of an offset of a row and one of a step, and its place in the words
+            // of the panel.
             unsafe {
                 for (number, step) in numbers.iter_mut().zip(group) {
                     *number = *from.offset(row + step);

@@ -1,7 +1,7 @@
 //! How a product is divided, packed and laid out in memory.
 //!
-//! **Law.** The tasks are tiles of C that cover it. Each part of a thread's workspace has room for what
-//! its name says, for every task of the plan.
+//! **Law.** The tasks are tiles of C that cover it. Each part of a thread's workspace has room for
+//! what its name says, for every task of the plan.
 
 use super::blocking::{Blocking, balanced, shared_bytes};
 use super::element::Element;
@@ -21,14 +21,15 @@ pub struct Plan {
     pub b: Option<[isize; 2]>,
     /// Whether each packed slice of B overwrites the one before.
     pub single_slice: bool,
-    /// Where the panel of B, the block of A, gathered numbers and offsets begin in a thread's workspace.
+    /// Where the panel of B, the block of A, gathered numbers and offsets begin in a thread's
+    /// workspace.
     pub parts: [usize; 4],
     /// The number of offsets.
     pub offsets: usize,
     /// The bytes of the workspace of a thread.
     pub bytes: usize,
-    /// Where the threads share the packed blocks of A: how many there are over all of K, and the bytes
-    /// of each.
+    /// Where the threads share the packed blocks of A: how many there are over all of K, and the
+    /// bytes of each.
     pub shared: Option<[usize; 2]>,
     /// The numbers in a word.
     pub group: usize,
@@ -36,8 +37,8 @@ pub struct Plan {
     pub extra: usize,
 }
 
-/// The most lines of a slice that may fall into one set of the L1 cache. A few more than its ways do no
-/// harm: they are read one after another, and the L2 cache has them.
+/// The most lines of a slice that may fall into one set of the L1 cache. A few more than its ways
+/// do no harm: they are read one after another, and the L2 cache has them.
 const MAX_SET_CONFLICTS: usize = 40;
 
 /// How often a factor is read in place at the most, once for each slice of the other factor.
@@ -94,9 +95,9 @@ impl Plan {
     }
 }
 
-/// The strides along the rows and along K of a factor of `S` that is read in place: there is one each
-/// way, few slices of the other factor pass, and a slice of these rows and steps stays in the L1 cache
-/// meanwhile.
+/// The strides along the rows and along K of a factor of `S` that is read in place: there is one
+/// each way, few slices of the other factor pass, and a slice of these rows and steps stays in the
+/// L1 cache meanwhile.
 fn strides_in_place<S>(places: &Places<'_>, slice: [usize; 2], passes: usize) -> Option<[isize; 2]> {
     match places {
         Places::Lines(rows, steps) if passes <= MAX_PASSES_IN_PLACE => {
@@ -107,10 +108,11 @@ fn strides_in_place<S>(places: &Places<'_>, slice: [usize; 2], passes: usize) ->
     }
 }
 
-/// How many lines of a slice of these rows and steps fall into one set of the L1 cache, where it is most
-/// crowded.
+/// How many lines of a slice of these rows and steps fall into one set of the L1 cache, where it is
+/// most crowded.
 ///
-/// Lines a page apart fall into one set. The slice is a number of runs, each of several adjacent lines.
+/// Lines a page apart fall into one set. The slice is a number of runs, each of several adjacent
+/// lines.
 fn set_conflicts([rows, steps]: [usize; 2], [row, step]: [isize; 2], bytes: usize) -> usize {
     let stride = |stride: isize| stride.unsigned_abs().saturating_mul(bytes);
     let (run, runs, apart) = if row.unsigned_abs() <= step.unsigned_abs() {

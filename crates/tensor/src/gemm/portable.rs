@@ -1,5 +1,5 @@
-//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a kind
-//! has.
+//! Micro-kernels in plain Rust, which the compiler turns into the vectors that every machine of a
+//! kind has.
 //!
 //! Law: that of [`super::kernel`]. Reason for unsafe code: they read and write where the others do.
 #![allow(unsafe_code)]
@@ -7,8 +7,8 @@
 use super::element::Element;
 use super::kernel::{CHAINS, KernelSet, Tile, write_nothing};
 
-/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their sums
-/// take half of sixteen registers of 16 bytes.
+/// The micro-kernels for one type, of so many lanes: the numbers of columns for each height. Their
+/// sums take half of sixteen registers of 16 bytes.
 macro_rules! kernels {
     ($(#[$doc:meta])* $name:ident, $element:ty, $lanes:literal, $($rows:literal: [$($n:literal)*]),*) => {
         $(#[$doc])*

@@ -1,7 +1,7 @@
 //! Lines of memory that will be needed soon.
 //!
-//! Law: the shares of a [`Prefetch`] cover its lines, and name none twice. A prefetch reads nothing, so
-//! an address may be no memory at all.
+//! Law: the shares of a [`Prefetch`] cover its lines, and name none twice. A prefetch reads
+//! nothing, so an address may be no memory at all.
 
 use crate::memory::LINE;
 

@@ -1,7 +1,7 @@
 //! A product of matrices: what is multiplied, and by what.
 //!
-//! **Law.** `C(i,j) = alpha * sum over k of A(i,k) * B(j,k) + beta * C(i,j)`. The tasks of a product
-//! write disjoint parts of C.
+//! **Law.** `C(i,j) = alpha * sum over k of A(i,k) * B(j,k) + beta * C(i,j)`. The tasks of a
+//! product write disjoint parts of C.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,16 +25,16 @@ pub enum Places<'a> {
 
 /// A factor: rows along M or N, columns along K.
 pub struct Factor<'a, S> {
-    /// The element at offset 0. *Invariant*: every offset of the places leads to a number that may be
-    /// read, from any thread.
+    /// The element at offset 0. *Invariant*: every offset of the places leads to a number that may
+    /// be read, from any thread.
     pub from: *const S,
     pub places: Places<'a>,
 }
 
 /// The matrix that is written.
 pub struct Target<'a, C> {
-    /// The element at offset 0. *Invariant*: every offset of the places leads to an element that nobody
-    /// else uses, and different places to different elements.
+    /// The element at offset 0. *Invariant*: every offset of the places leads to an element that
+    /// nobody else uses, and different places to different elements.
     pub to: *mut C,
     pub places: Places<'a>,
 }
@@ -52,13 +52,13 @@ pub struct Product<'a, S, C> {
     pub transposed: bool,
 }
 
-// SAFETY: tasks read the factors, which any thread may, and write disjoint parts of the target, which by
-// its invariant nobody else uses.
+// SAFETY: tasks read the factors, which any thread may, and write disjoint parts of the target,
+// which by its invariant nobody else uses.
 unsafe impl<S, C> Sync for Product<'_, S, C> {}
 
 impl<S, C> Product<'_, S, C> {
-    /// Exchanges A and B where the rows of C are contiguous and its columns are not: `C = A * B` is also
-    /// `C^T = B^T * A^T`.
+    /// Exchanges A and B where the rows of C are contiguous and its columns are not: `C = A * B` is
+    /// also `C^T = B^T * A^T`.
     #[inline]
     pub fn transpose_to_columns(&mut self) {
         let Places::Lines(rows, columns) = &mut self.c.places else { return };
@@ -78,7 +78,8 @@ pub(super) struct Backend<S, W: 'static, C: 'static> {
     pub kernels: &'static KernelSet<W, C>,
     pub pack_a: Pack<S, W>,
     pub pack_b: Pack<S, W>,
-    /// Whether a word is a number as it is, so that micro-kernels can read operands without packing.
+    /// Whether a word is a number as it is, so that micro-kernels can read operands without
+    /// packing.
     pub in_place: bool,
 }
 

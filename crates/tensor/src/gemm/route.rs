@@ -1,7 +1,8 @@
 //! Which micro-kernels an atom stands for.
 //!
-//! Law: an atom of the CPU is named by its instructions, the shape of its tile and its types. Each name
-//! has one [`Route`], and [`Route::available`] is true only where the processor has the instructions.
+//! Law: an atom of the CPU is named by its instructions, the shape of its tile and its types. Each
+//! name has one [`Route`], and [`Route::available`] is true only where the processor has the
+//! instructions.
 //!
 //! Reason for unsafe code: a product runs on instructions that the processor must have.
 #![allow(unsafe_code)]
@@ -79,8 +80,8 @@ unsafe fn multiply_adds<W, C>(kernels: &KernelSet<W, C>, steps: usize) -> u64 {
     (words * kernels.group) as u64
 }
 
-/// The rows of a table of routes: atom, condition, micro-kernels, packing of A and of B, and whether
-/// words are the numbers themselves, so that operands can be read in place.
+/// The rows of a table of routes: atom, condition, micro-kernels, packing of A and of B, and
+/// whether words are the numbers themselves, so that operands can be read in place.
 macro_rules! routes {
     ($sum:ty; $($(#[$attribute:meta])* $name:literal is $arch:ident $shape:expr, if $available:expr => $kernels:expr, $pack_a:expr, $pack_b:expr, in place $in_place:literal;)*) => {
         type Sum = $sum;
@@ -115,10 +116,13 @@ impl Numbers for f32 {
     const TYPES: MmaTypes = types(ValueType::F32, ValueType::F32);
     routes! { f32;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x1_F32F32F32F32" is Avx512 [48, 8, 1], if has_avx512_products() => avx512::single::KERNELS, pack::avx512::<Same<f32>>, pack::avx512::<Same<f32>>, in place true;
+        "AVX512_48x8x1_F32F32F32F32" is Avx512 [48, 8, 1], if has_avx512_products()
+            => avx512::single::KERNELS, pack::avx512::<Same<f32>>, pack::avx512::<Same<f32>>, in place true;
         #[cfg(target_arch = "x86_64")]
-        "AVX2_16x6x1_F32F32F32F32" is Avx2 [16, 6, 1], if has_avx2_fma() => avx2::single::KERNELS, pack::avx2::<Same<f32>>, pack::avx2::<Same<f32>>, in place true;
-        "PORTABLE_16x2x1_F32F32F32F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Same<f32>>, pack::portable::<Same<f32>>, in place true;
+        "AVX2_16x6x1_F32F32F32F32" is Avx2 [16, 6, 1], if has_avx2_fma()
+            => avx2::single::KERNELS, pack::avx2::<Same<f32>>, pack::avx2::<Same<f32>>, in place true;
+        "PORTABLE_16x2x1_F32F32F32F32" is Portable [16, 2, 1], if true
+            => portable::SINGLE, pack::portable::<Same<f32>>, pack::portable::<Same<f32>>, in place true;
     }
 }
 
@@ -126,10 +130,13 @@ impl Numbers for f64 {
     const TYPES: MmaTypes = types(ValueType::F64, ValueType::F64);
     routes! { f64;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_24x8x1_F64F64F64F64" is Avx512 [24, 8, 1], if has_avx512_products() => avx512::double::KERNELS, pack::avx512::<Same<f64>>, pack::avx512::<Same<f64>>, in place true;
+        "AVX512_24x8x1_F64F64F64F64" is Avx512 [24, 8, 1], if has_avx512_products()
+            => avx512::double::KERNELS, pack::avx512::<Same<f64>>, pack::avx512::<Same<f64>>, in place true;
         #[cfg(target_arch = "x86_64")]
-        "AVX2_8x6x1_F64F64F64F64" is Avx2 [8, 6, 1], if has_avx2_fma() => avx2::double::KERNELS, pack::avx2::<Same<f64>>, pack::avx2::<Same<f64>>, in place true;
-        "PORTABLE_8x2x1_F64F64F64F64" is Portable [8, 2, 1], if true => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, in place true;
+        "AVX2_8x6x1_F64F64F64F64" is Avx2 [8, 6, 1], if has_avx2_fma()
+            => avx2::double::KERNELS, pack::avx2::<Same<f64>>, pack::avx2::<Same<f64>>, in place true;
+        "PORTABLE_8x2x1_F64F64F64F64" is Portable [8, 2, 1], if true
+            => portable::DOUBLE, pack::portable::<Same<f64>>, pack::portable::<Same<f64>>, in place true;
     }
 }
 
@@ -137,10 +144,13 @@ impl Numbers for f16 {
     const TYPES: MmaTypes = types(ValueType::F16, ValueType::F32);
     routes! { f32;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x1_F32F16F16F32" is Avx512 [48, 8, 1], if has_avx512_products() => avx512::single::KERNELS, pack::avx512::<Widened<f16>>, pack::avx512::<Widened<f16>>, in place false;
+        "AVX512_48x8x1_F32F16F16F32" is Avx512 [48, 8, 1], if has_avx512_products()
+            => avx512::single::KERNELS, pack::avx512::<Widened<f16>>, pack::avx512::<Widened<f16>>, in place false;
         #[cfg(target_arch = "x86_64")]
-        "AVX2_16x6x1_F32F16F16F32" is Avx2 [16, 6, 1], if has_avx2_fma() => avx2::single::KERNELS, pack::avx2::<Widened<f16>>, pack::avx2::<Widened<f16>>, in place false;
-        "PORTABLE_16x2x1_F32F16F16F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Widened<f16>>, pack::portable::<Widened<f16>>, in place false;
+        "AVX2_16x6x1_F32F16F16F32" is Avx2 [16, 6, 1], if has_avx2_fma()
+            => avx2::single::KERNELS, pack::avx2::<Widened<f16>>, pack::avx2::<Widened<f16>>, in place false;
+        "PORTABLE_16x2x1_F32F16F16F32" is Portable [16, 2, 1], if true
+            => portable::SINGLE, pack::portable::<Widened<f16>>, pack::portable::<Widened<f16>>, in place false;
     }
 }
 
@@ -148,12 +158,16 @@ impl Numbers for bf16 {
     const TYPES: MmaTypes = types(ValueType::BF16, ValueType::F32);
     routes! { f32;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x2_F32BF16BF16F32" is Avx512 [48, 8, 2], if has_avx512_products() && has_avx512_bf16() => avx512::dot_halves::KERNELS, pack::avx512::<Pairs>, pack::avx512::<Pairs>, in place false;
+        "AVX512_48x8x2_F32BF16BF16F32" is Avx512 [48, 8, 2], if has_avx512_products() && has_avx512_bf16()
+            => avx512::dot_halves::KERNELS, pack::avx512::<Pairs>, pack::avx512::<Pairs>, in place false;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x1_F32BF16BF16F32" is Avx512 [48, 8, 1], if has_avx512_products() => avx512::single::KERNELS, pack::avx512::<Widened<bf16>>, pack::avx512::<Widened<bf16>>, in place false;
+        "AVX512_48x8x1_F32BF16BF16F32" is Avx512 [48, 8, 1], if has_avx512_products()
+            => avx512::single::KERNELS, pack::avx512::<Widened<bf16>>, pack::avx512::<Widened<bf16>>, in place false;
         #[cfg(target_arch = "x86_64")]
-        "AVX2_16x6x1_F32BF16BF16F32" is Avx2 [16, 6, 1], if has_avx2_fma() => avx2::single::KERNELS, pack::avx2::<Widened<bf16>>, pack::avx2::<Widened<bf16>>, in place false;
-        "PORTABLE_16x2x1_F32BF16BF16F32" is Portable [16, 2, 1], if true => portable::SINGLE, pack::portable::<Widened<bf16>>, pack::portable::<Widened<bf16>>, in place false;
+        "AVX2_16x6x1_F32BF16BF16F32" is Avx2 [16, 6, 1], if has_avx2_fma()
+            => avx2::single::KERNELS, pack::avx2::<Widened<bf16>>, pack::avx2::<Widened<bf16>>, in place false;
+        "PORTABLE_16x2x1_F32BF16BF16F32" is Portable [16, 2, 1], if true
+            => portable::SINGLE, pack::portable::<Widened<bf16>>, pack::portable::<Widened<bf16>>, in place false;
     }
 }
 
@@ -161,11 +175,15 @@ impl Numbers for i8 {
     const TYPES: MmaTypes = types(ValueType::S8, ValueType::S32);
     routes! { i32;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x4_S32S8S8S32" is Avx512 [48, 8, 4], if has_avx512_products() && has_avx512_vnni() => avx512::dot_bytes::KERNELS, pack::avx512::<Offset>, pack::avx512::<Signed>, in place false;
+        "AVX512_48x8x4_S32S8S8S32" is Avx512 [48, 8, 4], if has_avx512_products() && has_avx512_vnni()
+            => avx512::dot_bytes::KERNELS, pack::avx512::<Offset>, pack::avx512::<Signed>, in place false;
         #[cfg(target_arch = "x86_64")]
-        "AVX512_48x8x2_S32S8S8S32" is Avx512 [48, 8, 2], if has_avx512_products() => avx512::byte_pairs::KERNELS, pack::avx512::<WidenedPairs>, pack::avx512::<WidenedPairs>, in place false;
+        "AVX512_48x8x2_S32S8S8S32" is Avx512 [48, 8, 2], if has_avx512_products()
+            => avx512::byte_pairs::KERNELS, pack::avx512::<WidenedPairs>, pack::avx512::<WidenedPairs>, in place false;
         #[cfg(target_arch = "x86_64")]
-        "AVX2_16x6x2_S32S8S8S32" is Avx2 [16, 6, 2], if has_avx2_fma() => avx2::byte_pairs::KERNELS, pack::avx2::<WidenedPairs>, pack::avx2::<WidenedPairs>, in place false;
-        "PORTABLE_8x4x1_S32S8S8S32" is Portable [8, 4, 1], if true => portable::INTEGERS, pack::portable::<Widened<i8>>, pack::portable::<Widened<i8>>, in place false;
+        "AVX2_16x6x2_S32S8S8S32" is Avx2 [16, 6, 2], if has_avx2_fma()
+            => avx2::byte_pairs::KERNELS, pack::avx2::<WidenedPairs>, pack::avx2::<WidenedPairs>, in place false;
+        "PORTABLE_8x4x1_S32S8S8S32" is Portable [8, 4, 1], if true
+            => portable::INTEGERS, pack::portable::<Widened<i8>>, pack::portable::<Widened<i8>>, in place false;
     }
 }

@@ -1,8 +1,9 @@
 //! Packed blocks that threads share.
 //!
-//! **Law.** Each block is packed once, by the thread that asks for it first. Whoever is given a block
-//! finds all of it written. A thread waits only for one that is packing at the time, never for one that
-//! has yet to come. If packing panics, the block is free again, and the next thread that asks packs it.
+//! **Law.** Each block is packed once, by the thread that asks for it first. Whoever is given a
+//! block finds all of it written. A thread waits only for one that is packing at the time, never
+//! for one that has yet to come. If packing panics, the block is free again, and the next thread
+//! that asks packs it.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,8 +26,8 @@ pub(super) struct Shared {
     block: usize,
 }
 
-// SAFETY: the memory of a block is written by the one thread that took it from FREE to PACKING, and read
-// by others only after that thread stored PACKED with release ordering.
+// SAFETY: the memory of a block is written by the one thread that took it from FREE to PACKING, and
+// read by others only after that thread stored PACKED with release ordering.
 unsafe impl Sync for Shared {}
 
 /// What the state of a block becomes when its packing ends, also by a panic.
@@ -53,7 +54,8 @@ impl Shared {
         self.states.get(number).is_some_and(|state| state.load(Ordering::Relaxed) != FREE)
     }
 
-    /// The beginning of a block, which `pack` writes if nobody has; none where there is no such block.
+    /// The beginning of a block, which `pack` writes if nobody has; none where there is no such
+    /// block.
     pub fn get(&self, number: usize, pack: impl FnOnce(*mut u8)) -> Option<*mut u8> {
         let state = self.states.get(number)?;
         let place = self.workspace.start().wrapping_add(number * self.block);

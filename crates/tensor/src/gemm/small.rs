@@ -1,6 +1,7 @@
 //! Products that are over before packing would pay.
 //!
-//! **Law.** That of a product, for operands that the micro-kernels can read and write where they lie.
+//! **Law.** That of a product, for operands that the micro-kernels can read and write where they
+//! lie.
 #![allow(unsafe_code)]
 
 use super::blocking::register_tile;
@@ -9,12 +10,12 @@ use super::prefetch::Prefetch;
 use super::product::{Backend, Places, Product, SMALL_ON_THREADS};
 use super::tile::{Part, Slices, each_tile};
 
-/// How often B is read in such a product at the most, once for each slice of A. Products that threads
-/// would not share are exempt.
+/// How often B is read in such a product at the most, once for each slice of A. Products that
+/// threads would not share are exempt.
 const MAX_PASSES: usize = 10;
 
-/// Computes a product of at most so many multiplications. False, and nothing is done, if there are more,
-/// or an operand has to be packed.
+/// Computes a product of at most so many multiplications. False, and nothing is done, if there are
+/// more, or an operand has to be packed.
 #[inline]
 pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     backend: &Backend<S, W, C>,
@@ -53,8 +54,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
         |_| Prefetch::NONE,
         |i, j, run, _, tile| {
             let to = product.c.to.wrapping_offset(i as isize + stride * j as isize);
-            // SAFETY: the tile is a part of C, whose invariant makes it ours, and its slices lie in the
-            // factors. The instructions are those that the caller of the product asked for.
+            // SAFETY: the tile is a part of C, whose invariant makes it ours, and its slices lie in
+            // the factors. The instructions are those that the caller of the product asked for.
             unsafe { tile.write(run, to, stride) }
         },
     );

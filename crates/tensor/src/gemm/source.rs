@@ -1,8 +1,8 @@
 //! A factor as a task reads it: in place, or packed.
 //!
-//! **Law.** The slices of some rows over some part of K hold what the micro-kernels read of these rows.
-//! Those of a factor that is read in place are always there; those of another are there once they have
-//! been filled.
+//! **Law.** The slices of some rows over some part of K hold what the micro-kernels read of these
+//! rows. Those of a factor that is read in place are always there; those of another are there once
+//! they have been filled.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -14,7 +14,8 @@ use super::product::{Factor, Places};
 use super::tile::Slices;
 use crate::memory::LINE;
 
-/// The steps along K that are packed at once, of all slices: whole words, and whole squares of them.
+/// The steps along K that are packed at once, of all slices: whole words, and whole squares of
+/// them.
 const PACKED_STEPS: usize = 64;
 
 /// The bytes of contiguous memory that are read at once where slices are narrow.
@@ -69,8 +70,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// The lines of some rows over a part of K, if the numbers of each row, or those at each step, are
-    /// contiguous.
+    /// The lines of some rows over a part of K, if the numbers of each row, or those at each step,
+    /// are contiguous.
     pub fn lines(&self, rows: &Range<usize>, depth: &Range<usize>) -> Prefetch {
         let Places::Lines(down, along) = &self.factor.places else { return Prefetch::NONE };
         let (Some(down), Some(along)) = (down.stride(0), along.stride(0)) else { return Prefetch::NONE };
@@ -92,13 +93,13 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
         }
     }
 
-    /// Packs some rows, of which the first is the first of slice `slice`, over a part of K whose steps
-    /// have been written. Does nothing for a factor that is read in place.
+    /// Packs some rows, of which the first is the first of slice `slice`, over a part of K whose
+    /// steps have been written. Does nothing for a factor that is read in place.
     ///
     /// # Safety
     ///
-    /// There is room for as many slices as the rows take, or for the single slice; and for the numbers
-    /// of a slice where they are gathered.
+    /// There is room for as many slices as the rows take, or for the single slice; and for the
+    /// numbers of a slice where they are gathered.
     pub unsafe fn fill(
         &self,
         slice: usize,
@@ -128,8 +129,8 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                     let first = part * PACKED_STEPS / self.kernels.group * width;
                     for (number, rows) in offsets.chunks(several * width).enumerate() {
                         let to = place(several * number).wrapping_add(first);
-                        // SAFETY: the offsets are those of rows and steps of the factor, by whose invariant the
-                        // numbers may be read; the caller has room for the slices.
+                        // SAFETY: the offsets are those of rows and steps of the factor, by whose
+                        // invariant the numbers may be read; the caller has room for the slices.
                         unsafe { (self.pack)(self.factor.from, rows, steps, by, to) };
                     }
                 }
@@ -143,23 +144,24 @@ impl<S: Copy + Default, W: Copy, C> Source<'_, S, W, C> {
                     for (r, offset) in offsets.iter_mut().enumerate() {
                         *offset = r as isize;
                         for (t, step) in depth.clone().enumerate() {
-                            // SAFETY: the function gives places of the factor, by whose invariant they may be
-                            // read; the caller has room for the numbers of a slice.
+                            // SAFETY: the function gives places of the factor, by whose invariant
+                            // they may be read; the caller has room for the numbers of a slice.
                             unsafe {
                                 let from = self.factor.from.wrapping_offset(at(first + r, step));
                                 self.gathered.add(t * width + r).write(*from);
                             }
                         }
                     }
-                    // SAFETY: the numbers at these offsets have just been written; the caller has room for the
-                    // slice.
+                    // SAFETY: the numbers at these offsets have just been written; the caller has
+                    // room for the slice.
                     unsafe { (self.pack)(self.gathered, offsets, steps, by, place(number)) };
                 }
             }
         }
         if self.extra > 0 {
             for number in 0..rows.len().div_ceil(width) {
-                // SAFETY: the slices have been packed, with room for the extra rows of words below them.
+                // SAFETY: the slices have been packed, with room for the extra rows of words below
+                // them.
                 unsafe { (self.kernels.write_extra)(place(number), width, depth.len().div_ceil(self.kernels.group)) };
             }
         }

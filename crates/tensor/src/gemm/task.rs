@@ -1,7 +1,7 @@
 //! One task of a product: a part of C, on one thread.
 //!
-//! **Law.** A task writes its part of C and nothing else. K is divided last: the first part of a sum is
-//! added to `beta * C`, and the others to what is there.
+//! **Law.** A task writes its part of C and nothing else. K is divided last: the first part of a
+//! sum is added to `beta * C`, and the others to what is there.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -28,9 +28,9 @@ pub(super) struct Share<'a> {
 
 /// Computes a part of C.
 ///
-/// A slice of B is packed just before the first block of A meets it, so that it is in the L1 cache then.
-/// If there is no other block, the next slice overwrites it. Each task begins with another shared block
-/// of A, so that threads do not want the same one at once.
+/// A slice of B is packed just before the first block of A meets it, so that it is in the L1 cache
+/// then. If there is no other block, the next slice overwrites it. Each task begins with another
+/// shared block of A, so that threads do not want the same one at once.
 pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
     backend: &Backend<S, W, C>,
     product: &Product<'_, S, C>,
@@ -128,7 +128,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                     let first = columns.start + j;
                     if turn == 0 {
                         let some = first..(first + nr).min(columns.end);
-                        // SAFETY: the workspace has room for NC by KC, or for the single slice of the plan.
+                        // SAFETY: the workspace has room for NC by KC, or for the single slice of
+                        // the plan.
                         unsafe { b_source.fill(j / nr, some, &depth, slice, b_steps) };
                     }
                     if turn == 0 || plan.b.is_some() {
@@ -138,8 +139,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                         Prefetch::NONE
                     }
                 };
-                // The next block, if it is to be packed, is prefetched while this one is multiplied: the one
-                // below, or the first one of the next part of K.
+                // The next block, if it is to be packed, is prefetched while this one is
+                // multiplied: the one below, or the first one of the next part of K.
                 let (following, deeper, level) = if turn + 1 < blocks {
                     (block(turn + 1), depth.clone(), level)
                 } else {
@@ -153,7 +154,8 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                     match (&product.c.places, direct) {
                         (_, Some(stride)) => {
                             let offset = (rows.start + i) as isize + stride * (columns.start + j) as isize;
-                            // SAFETY: the tile is a part of C, and its slices were packed or lie in the factors.
+                            // SAFETY: the tile is a part of C, and its slices were packed or lie in
+                            // the factors.
                             unsafe { tile.write(run, product.c.to.wrapping_offset(offset), stride) }
                         }
                         (Places::Lines(..), None) => {
@@ -161,14 +163,14 @@ pub(super) fn run<S: Copy + Default, W: Copy, C: Element>(
                             else {
                                 return;
                             };
-                            // SAFETY: the offsets are those of rows and columns of C; the slices were packed or
-                            // lie in the factors.
+                            // SAFETY: the offsets are those of rows and columns of C; the slices
+                            // were packed or lie in the factors.
                             unsafe { tile.write_along(run, product.c.to, down, across) }
                         }
                         (Places::Each(at), None) => {
                             let place = |r: usize, c: usize| at(rows.start + i + r, columns.start + j + c);
-                            // SAFETY: the function gives the places of C; the slices were packed or lie in the
-                            // factors.
+                            // SAFETY: the function gives the places of C; the slices were packed or
+                            // lie in the factors.
                             unsafe { tile.scatter(run, product.c.to, width, place) }
                         }
                     }

@@ -1,20 +1,20 @@
 //! How the threads divide C.
 //!
-//! **Law.** Tasks are the tiles of C under one tiler. Each is computed by one thread, from the factors;
-//! tasks share nothing but the packed blocks of A.
+//! **Law.** Tasks are the tiles of C under one tiler. Each is computed by one thread, from the
+//! factors; tasks share nothing but the packed blocks of A.
 
 use super::blocking::Blocking;
 
 /// The least multiplications that are worth another thread.
 const MIN_WORK: usize = 1 << 20;
-/// From this many elements of C a thread, tasks are a quarter of a thread's share, so that a thread that
-/// was held up leaves work to others. Of smaller products such tasks would mostly pack.
+/// From this many elements of C a thread, tasks are a quarter of a thread's share, so that a thread
+/// that was held up leaves work to others. Of smaller products such tasks would mostly pack.
 const DIVIDED_SHARE: usize = 1 << 22;
 /// What packing a number costs, in multiplications.
 const PACKING_COST: usize = 16;
 
-/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the most.
-/// `shares` says whether tasks that have all rows share the packed A.
+/// The rows and columns of a task of a product of `m` by `n` by `k`, for so many threads at the
+/// most. `shares` says whether tasks that have all rows share the packed A.
 pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: usize, shares: bool) -> [usize; 2] {
     let work = m.saturating_mul(n).saturating_mul(k);
     let wanted = threads.min(work / MIN_WORK);
@@ -25,7 +25,8 @@ pub(super) fn task_extents([m, n, k]: [usize; 3], blocking: &Blocking, threads: 
     let (tall, wide) = (m.div_ceil(blocking.mr), n.div_ceil(blocking.nr));
     let cost = |rows: usize, columns: usize| {
         let tasks = m.div_ceil(rows) * n.div_ceil(columns);
-        // Every thread takes as many tasks as the busiest, and packs a part of both factors for each.
+        // Every thread takes as many tasks as the busiest, and packs a part of both factors for
+        // each.
         let turns = tasks.div_ceil(threads);
         let packed = if shares && rows >= m { rows / tasks } else { rows };
         turns.saturating_mul(rows.saturating_mul(columns).saturating_add(PACKING_COST * (packed + columns)))

@@ -1,8 +1,8 @@
 //! The tiles of a part of C: one micro-kernel each, and the ways to where their elements lie.
 //!
-//! **Law.** [`each_tile`] gives every element of the part to exactly one tile. A micro-kernel writes
-//! columns whose rows are contiguous; a tile that lies otherwise is computed in a buffer, and then added
-//! to its elements one by one.
+//! **Law.** [`each_tile`] gives every element of the part to exactly one tile. A micro-kernel
+//! writes columns whose rows are contiguous; a tile that lies otherwise is computed in a buffer,
+//! and then added to its elements one by one.
 #![allow(unsafe_code)]
 
 use super::element::Element;
@@ -43,11 +43,12 @@ const MAX_COLUMNS: usize = 12;
 #[repr(align(64))]
 struct Buffer<C>([C; MAX_ROWS * MAX_COLUMNS]);
 
-/// Gives each tile of a part of C to `write`, with its first row and column and its micro-kernel. The
-/// tile has no place in C yet.
+/// Gives each tile of a part of C to `write`, with its first row and column and its micro-kernel.
+/// The tile has no place in C yet.
 ///
-/// `ready` is called with the first column of a slice of B before the slice is read for the first time,
-/// and returns what is to be prefetched meanwhile. Where that is nothing, a share of `upcoming` is.
+/// `ready` is called with the first column of a slice of B before the slice is read for the first
+/// time, and returns what is to be prefetched meanwhile. Where that is nothing, a share of
+/// `upcoming` is.
 #[inline]
 pub(super) fn each_tile<W: Copy, C: Element>(
     kernels: &KernelSet<W, C>,
@@ -133,11 +134,13 @@ impl<W: Copy, C: Element> Tile<W, C> {
             && step(rows, 1)
             && step(columns, stride)
         {
-            // SAFETY: rows are contiguous and columns have one stride, so these are the caller's elements.
+            // SAFETY: rows are contiguous and columns have one stride, so these are the caller's
+            // elements.
             return unsafe { self.write(run, to.wrapping_offset(row + column), stride) };
         }
         let offset = |r: usize, c: usize| rows.get(r).zip(columns.get(c)).map_or(0, |(row, column)| row + column);
-        // SAFETY: each offset is the sum of one of a row and one of a column, which the caller vouches for.
+        // SAFETY: each offset is the sum of one of a row and one of a column, which the caller
+        // vouches for.
         unsafe { self.scatter(run, to, columns.len(), offset) }
     }
 

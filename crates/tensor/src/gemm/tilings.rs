@@ -1,7 +1,7 @@
 //! The tilings that a product runs under, to be looked at.
 //!
-//! Law: the tilers cover the product that is computed, from the outside in, and the packed layouts are
-//! those that packing writes.
+//! Law: the tilers cover the product that is computed, from the outside in, and the packed layouts
+//! are those that packing writes.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::view::{TensorView, TensorViewMut};
 
 /// The tilers by which a product is divided, from the outside in, and how packed factors lie.
 ///
-/// Where the rows of C are contiguous, the product is computed as `C^T = B^T * A^T`: the tilers are those
-/// of that product, whose M is the N of the other.
+/// Where the rows of C are contiguous, the product is computed as `C^T = B^T * A^T`: the tilers are
+/// those of that product, whose M is the N of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tilings {
     /// Whether `C^T = B^T * A^T` is computed.
@@ -42,8 +42,8 @@ pub struct Tilings {
     pub shared: usize,
 }
 
-/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands. A product that is
-/// so small that it is not divided among threads and blocks has only the tile.
+/// The tilings under which [`gemm`](crate::gemm) computes a product of these operands. A product
+/// that is so small that it is not divided among threads and blocks has only the tile.
 ///
 /// Errors: as [`gemm`](crate::gemm).
 ///

@@ -1,7 +1,8 @@
 //! The memory that a product needs besides its operands.
 //!
-//! Law: a workspace has at least as many bytes as were asked for, aligned to a cache line, and one owner.
-//! Each thread keeps one, as large as its largest product needed, and one more that it shares.
+//! Law: a workspace has at least as many bytes as were asked for, aligned to a cache line, and one
+//! owner. Each thread keeps one, as large as its largest product needed, and one more that it
+//! shares.
 //!
 //! Reason for unsafe code: an allocation that is aligned, without a type, and not initialised.
 #![allow(unsafe_code)]
@@ -14,7 +15,8 @@ use crate::memory::LINE;
 
 /// Memory without a type.
 ///
-/// *Invariant*: `start` is valid for `bytes` bytes, and was allocated by [`Workspace::layout`] of them.
+/// *Invariant*: `start` is valid for `bytes` bytes, and was allocated by [`Workspace::layout`] of
+/// them.
 pub(super) struct Workspace {
     start: NonNull<u8>,
     bytes: usize,

@@ -1,7 +1,10 @@
-//! The head of a `.npy` file.
+//! The header of a `.npy` file.
 //!
-//! Six bytes `\x93NUMPY`, two of the version, the length of what follows, in two bytes, or from version 2 on in four, and then a Python dictionary as text:
-//! `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, filled up with spaces to a multiple of 64 bytes.
+//! Law: a header that is written reads back as the same kind, size, order and shape.
+//!
+//! Six bytes `\x93NUMPY`, two of the version, the length of what follows, in two bytes, or from
+//! version 2 on in four. Then a Python dictionary as text, `{'descr': '<f4', 'fortran_order':
+//! False, 'shape': (2, 3), }`, padded with spaces to a multiple of 64 bytes.
 
 use std::io::Read;
 
@@ -11,7 +14,8 @@ use super::{NpyError, exactly, malformed, shape_of};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longer heads are refused: those of numbers take less than a hundred bytes, and one for each axis.
+/// Longer headers are refused: that of numbers takes less than a hundred bytes, and some for each
+/// axis.
 const MAX_HEADER: u32 = 1 << 16;
 
 /// NumPy's limit.
@@ -28,7 +32,7 @@ pub enum Kind {
     Float,
     /// Pairs of floats, the real part and the imaginary, `c`.
     Complex,
-    /// Truths, `b`.
+    /// Booleans, `b`.
     Bool,
 }
 
@@ -60,9 +64,9 @@ impl Kind {
 /// Which mode runs fastest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The last: rows of a matrix one after another.
+    /// The last mode: rows of a matrix are contiguous.
     C,
-    /// The first: columns one after another.
+    /// The first mode: columns are contiguous.
     Fortran,
 }
 
@@ -127,13 +131,14 @@ impl Header {
         self.shape.leaves().iter().try_fold(size, |bytes, extent| bytes.checked_mul(u64::try_from(*extent).ok()?))
     }
 
-    /// The head of a file of such elements.
+    /// The header of a file of such elements.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let order = if self.order == Order::Fortran { "True" } else { "False" };
         let extents: Vec<String> = self.shape.leaves().iter().map(i64::to_string).collect();
         let shape = if let [only] = extents.as_slice() { format!("{only},") } else { extents.join(", ") };
         let mut text = format!("{{'descr': '{}', 'fortran_order': {order}, 'shape': ({shape}), }}", self.descr());
-        // The elements begin at a multiple of 64 bytes; the text ends with a line feed. At most 64 extents of 20 characters each fit version 1.
+        // The elements begin at a multiple of 64 bytes; the text ends with a line feed. At most 64
+        // extents of 20 characters each fit version 1.
         let begin = MAGIC.len() + 4;
         let filled = (begin + text.len() + 1).next_multiple_of(64) - begin;
         text.extend(std::iter::repeat_n(' ', filled - text.len() - 1));
@@ -143,7 +148,7 @@ impl Header {
     }
 }
 
-/// Reads the head of a file, and says how many bytes it has.
+/// Reads the header of a file. Returns its length in bytes as well.
 pub(super) fn read(file: &mut impl Read) -> Result<(Header, u64), NpyError> {
     const WHOLE: &str = "a whole header";
     let mut begin = [0; 8];

@@ -1,9 +1,11 @@
-//! A file that is seen when it is complete.
+//! A file that becomes visible when it is complete.
 //!
-//! Law: until [`NewFile::put_at`] has succeeded, what is at its path is what was there before. Whatever goes wrong, nothing is left of the new file; and where the system
-//! has files without names, as Linux has on most file systems, nothing is left of it if the program is killed either. (Elsewhere it has a hidden name beside the path.)
+//! Law: until [`NewFile::put_at`] has succeeded, what is at its path is what was there before.
+//! Whatever fails, nothing is left of the new file. Where the system has files without names, as
+//! Linux has on most file systems, nothing is left of it either if the program is killed. Elsewhere
+//! it has a hidden name beside the path.
 //!
-//! Reason for unsafe code: the standard library does not give a name to a file that has none.
+//! Reason for unsafe code: the standard library cannot give a name to a file that has none.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
@@ -12,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file on the way to its path.
+/// A file that has not reached its path yet.
 pub(super) struct NewFile {
     file: File,
     /// Where it is, if it has a name.
@@ -22,7 +24,7 @@ pub(super) struct NewFile {
 impl NewFile {
     /// A new file in the directory of a path.
     pub(super) fn beside(path: &Path) -> io::Result<NewFile> {
-        // Refused here already, and not when all is written.
+        // A path without a file name is refused here, and not when all is written.
         name_beside(path)?;
         match without_name(path) {
             Some(file) => Ok(NewFile { file, name: None }),
@@ -42,7 +44,7 @@ impl NewFile {
     pub(super) fn put_at(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         if self.name.is_none() {
-            // A file gets a name where none is, and then takes the place of another.
+            // The file gets a name that is free, and then takes the place of another.
             let ((), name) = under_free_name(path, |name| named(&self.file, name))?;
             self.name = Some(name);
         }
@@ -68,7 +70,7 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // What is wrong has been said; that a part is left behind would not add to it.
+            // The error has been reported. That a part of the file may remain would not help.
             let _ = fs::remove_file(name);
         }
     }
@@ -84,7 +86,7 @@ fn name_beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(own))
 }
 
-/// Does something with a name beside a path that nothing has yet.
+/// Calls `with` with names beside a path until one is free.
 fn under_free_name<R>(path: &Path, with: impl Fn(&Path) -> io::Result<R>) -> io::Result<(R, PathBuf)> {
     loop {
         let name = name_beside(path)?;
@@ -103,7 +105,7 @@ fn without_name(path: &Path) -> Option<File> {
 
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = OpenOptions::new().write(true).mode(0o666).custom_flags(libc::O_TMPFILE).open(directory).ok()?;
-    // Its name is given by way of this one.
+    // Whether its name can be given through this path.
     fs::symlink_metadata(by_descriptor(&file)).is_ok().then_some(file)
 }
 
@@ -120,7 +122,8 @@ fn named(file: &File, name: &Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt;
 
     let (from, to) = (CString::new(by_descriptor(file))?, CString::new(name.as_os_str().as_bytes())?);
-    // SAFETY: both are strings that end in a zero and live as long as the call, which keeps neither.
+    // SAFETY: both are strings that end in a zero and live as long as the call, which keeps
+    // neither.
     let done =
         unsafe { libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -140,7 +143,8 @@ fn named(_: &File, _: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Both kinds of new files: nothing is seen until one is put, and nothing is left of one that is not.
+    /// Both kinds of new files: nothing is seen until one is put, and nothing is left of one that
+    /// is not.
     #[test]
     fn a_file_is_seen_when_it_is_complete() {
         let directory = std::env::temp_dir().join(format!("tilewright-new-file-{}", std::process::id()));

@@ -1,4 +1,6 @@
 //! Writing a `.npy` file.
+//!
+//! Law: that of [`super`]. A file that was there stays as it is until the new one is complete.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -15,12 +17,13 @@ use crate::view::TensorView;
 
 /// Writes a tensor to a `.npy` file.
 ///
-/// The file is complete before it is put at the path; a file that was there stays as it is until then, and for good where something goes wrong.
+/// The file is complete before it is put at the path; a file that was there stays as it is until
+/// then, and for good where something goes wrong.
 ///
 /// Errors: the system refuses; more than 64 modes.
 pub fn write<T: Element, L: Offsets>(path: impl AsRef<Path>, tensor: &TensorView<'_, T, L>) -> Result<(), NpyError> {
     let shape = tensor.shape().product_each()?;
-    // A tuple, as the axes of an array are.
+    // A flat tuple, like the axes of an array.
     let shape = Tree::flat(shape.leaves().iter().copied())?;
     let backwards: Vec<usize> = (0..shape.leaves().len()).rev().collect();
     let rows = tensor.rearranged(&[Rearrangement::Select(backwards)])?;
@@ -61,11 +64,14 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
     }
 }
 
-/// Writes a new file of any format, and puts it in the place of the one at the path when it is complete.
+/// Writes a new file of any format, and puts it in the place of the one at the path when it is
+/// complete.
 ///
-/// A link stays a link, to the new file. What is no file, such as a pipe, is written to as it is.
+/// A link stays a link, to the new file. A path that is no regular file, such as a pipe, is written
+/// to directly.
 ///
-/// Errors: the system refuses, and then what was there is still there; a file that may not be written stays as it is.
+/// Errors: the system refuses, and then what was there is still there; a file that may not be
+/// written stays as it is.
 ///
 /// ```
 /// use tilewright_tensor::npy;
@@ -82,14 +88,14 @@ fn write_elements<T: Element, L: Offsets>(file: &mut dyn Write, tensor: &TensorV
 pub fn replace(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
-        // A terminal, a pipe or the like is no file that could be replaced.
+        // A terminal or a pipe cannot be replaced.
         let mut file = BufWriter::new(OpenOptions::new().write(true).open(&path)?);
         contents(&mut file)?;
         return file.flush();
     }
     let permissions = fs::metadata(&path).map(|about| about.permissions()).ok();
     if permissions.as_ref().is_some_and(Permissions::readonly) {
-        // Putting another file in its place would need no permission of its own.
+        // Replacing the file would need no permission to write it, so that is checked here.
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
     let mut file = BufWriter::new(NewFile::beside(&path)?);

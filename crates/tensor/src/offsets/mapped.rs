@@ -1,4 +1,7 @@
-//! Layouts seen through another map, and layouts of XOR strides, which are such.
+//! Layouts seen through a map, and layouts of XOR strides, which are of that kind.
+//!
+//! Law: that of [`super::Offsets`]; ranges and pairs are found by bounds, or by listing offsets
+//! within limits.
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, Profile, StaticComposed, Stride, Tree, Xor};
 
@@ -84,7 +87,7 @@ impl Offsets for Composed {
 
 /// The first two indices of one offset, by listing the offsets.
 fn collision_listed<L: Offsets>(layout: &L) -> Option<(i64, i64, i64)> {
-    // Enough to find what is wrong in most cases; a refusal need not name a pair.
+    // Enough for most cases. A refusal need not name a pair.
     let listed = layout.size().min(1 << 16);
     let mut pairs = (0..listed).map(|i| Some((layout.offset(i).ok()?, i))).collect::<Option<Vec<(i64, i64)>>>()?;
     pairs.sort_unstable();
@@ -175,12 +178,14 @@ impl Offsets for Layout<Xor> {
             fields.push(if moves { 1_i64.checked_shl(first).filter(|step| *step > 0).unwrap_or(0) } else { 0 });
             let bits = if moves { u64::BITS - (leaf.extent - 1).leading_zeros() } else { 0 };
             for bit in 0..bits {
-                // A bit of an index that occurs: where its product does not fit, the layout has no value there.
+                // A bit of an index that occurs. Where its product does not fit, the layout has no
+                // value there.
                 let column = leaf.stride.times(&(1 << bit)).ok_or(LayoutError::Overflow { op: "XOR layout" })?;
                 columns.push(column.bits());
             }
         }
-        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values past it.
+        // Square, so that tiles at a ragged edge, which begin inside and are clipped, have values
+        // past it.
         columns.resize(columns.len().max(BITS), 0);
         let matrix = BitMatrix::new(BITS, columns)?;
         let inner = Layout::new(&Layout::shape(self), &Tree::new(Layout::profile(self).clone(), fields)?)?;
@@ -219,7 +224,7 @@ impl Offsets for Layout<Xor> {
     }
 
     fn range(&self) -> Result<(i64, i64), TensorError> {
-        // The least value of bit vectors that form a space, or a part of one with 0 in it, is 0.
+        // The least value of a set of bit vectors that contains 0 is 0.
         let greatest = self.cosize()?.checked_sub(1).ok_or(LayoutError::Undecided { op: "range", limit: 0 })?;
         Ok((0, greatest))
     }

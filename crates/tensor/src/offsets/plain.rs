@@ -1,4 +1,6 @@
-//! Layouts of integer strides, which say themselves where elements lie.
+//! Layouts of integer strides, which are maps by themselves.
+//!
+//! Law: that of [`super::Offsets`].
 
 use tilewright_layout::{Composed, Layout, Leaf, Profile, StaticLayout, Tree};
 
@@ -10,7 +12,7 @@ use crate::walk::Walk;
 /// Whether every top-level mode is a leaf.
 #[inline]
 fn is_flat(profile: &Profile) -> bool {
-    // One node for the tuple and one for each leaf leave none for tuples within.
+    // One node for the tuple and one for each leaf: no nested tuples.
     profile.is_leaf() || profile.nodes().len() == profile.leaves() + 1
 }
 

@@ -1,7 +1,7 @@
 //! The caches of this machine.
 //!
-//! **Law.** [`l2_bytes`] is the size of the second-level cache of a core, as the processor reports it,
-//! or a usual size where it reports none. It is asked once.
+//! **Law.** [`l2_bytes`] is the size of the second-level cache of a core, as the processor reports
+//! it, or a usual size where it reports none. It is asked once.
 //!
 //! Reason for unsafe code: older compilers take the instruction CPUID to be unsafe.
 #![allow(unsafe_code)]

@@ -1,8 +1,11 @@
-//! Runs of bytes, from tables of offsets to tables of offsets.
+//! Copies of runs of bytes, from tables of offsets to tables of offsets.
+//!
+//! Law: each function writes the bytes that its description names, and no others.
 
 use super::nontemporal::stream_units;
 
-/// Two sides of a rectangle of runs: for each `i` and `j`, `run` bytes from `src + across.0[i] + along.0[j]` to `dst + across.1[i] + along.1[j]`.
+/// The runs at two tables of offsets: for each `i` and `j`, `run` bytes from `src + across.0[i] +
+/// along.0[j]` to `dst + across.1[i] + along.1[j]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Rectangle<'a> {
     pub(crate) src: *const u8,
@@ -14,8 +17,10 @@ pub(crate) struct Rectangle<'a> {
 }
 
 impl Rectangle<'_> {
+    /// Calls `copy` with each source and destination.
+    ///
     /// # Safety
-    /// The invariant of this module for each pair of offsets.
+    /// The invariant of [`crate::simd`] for each pair of offsets.
     #[inline(always)]
     unsafe fn each(&self, copy: impl Fn(*const u8, *mut u8)) {
         for (from, to) in self.across.0.iter().zip(self.across.1) {
@@ -29,9 +34,9 @@ impl Rectangle<'_> {
     /// Copies runs of `run` bytes.
     ///
     /// # Safety
-    /// The invariant of this module, for each pair of offsets.
+    /// The invariant of [`crate::simd`] for each pair of offsets.
     pub(crate) unsafe fn copy(&self, run: usize) {
-        // SAFETY: as here.
+        // SAFETY: the caller vouches for `run` bytes at each pair of offsets.
         unsafe {
             match run {
                 1 => self.each(|src, dst| copy_bytes::<1>(src, dst)),
@@ -46,12 +51,14 @@ impl Rectangle<'_> {
         }
     }
 
-    /// The same past the caches.
+    /// The same with non-temporal stores.
     ///
     /// # Safety
-    /// As [`Rectangle::copy`]; every destination is aligned to 16 bytes, and `run` is a multiple of 16.
+    /// As [`Rectangle::copy`]; every destination is aligned to 16 bytes, and `run` is a multiple of
+    /// 16.
     pub(crate) unsafe fn stream(&self, run: usize) {
-        // SAFETY: as here.
+        // SAFETY: the caller vouches for `run` bytes at each pair of offsets, whole aligned units
+        // of 16.
         unsafe {
             match run {
                 16 => self.each(|src, dst| stream_units(src, dst, 1)),
@@ -65,23 +72,24 @@ impl Rectangle<'_> {
 /// Copies so many bytes, known at compile time.
 ///
 /// # Safety
-/// The invariant of this module.
+/// The invariant of [`crate::simd`].
 #[inline(always)]
 pub(crate) unsafe fn copy_bytes<const BYTES: usize>(src: *const u8, dst: *mut u8) {
-    // SAFETY: as here; arrays of bytes have no alignment.
+    // SAFETY: the caller vouches for so many bytes at both; arrays of bytes need no alignment.
     unsafe { dst.cast::<[u8; BYTES]>().write_unaligned(src.cast::<[u8; BYTES]>().read_unaligned()) }
 }
 
 /// Copies `run` bytes: short runs by two moves that may overlap, without a call.
 ///
 /// # Safety
-/// The invariant of this module.
+/// The invariant of [`crate::simd`].
 #[inline(always)]
 pub(crate) unsafe fn copy_run(src: *const u8, dst: *mut u8, run: usize) {
-    /// Two moves of `BYTES` bytes, the second of which ends with the run.
+    /// Two moves of `BYTES` bytes, of which the second ends with the run.
     #[inline(always)]
     unsafe fn ends<const BYTES: usize>(src: *const u8, dst: *mut u8, run: usize) {
-        // SAFETY: `BYTES <= run <= 2 * BYTES`.
+        // SAFETY: `BYTES <= run <= 2 * BYTES`, so that both moves lie in the run, which the caller
+        // vouches for.
         unsafe {
             let back = run - BYTES;
             let (first, last) = (
@@ -92,7 +100,7 @@ pub(crate) unsafe fn copy_run(src: *const u8, dst: *mut u8, run: usize) {
             dst.wrapping_add(back).cast::<[u8; BYTES]>().write_unaligned(last);
         }
     }
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for `run` bytes at both.
     unsafe {
         match run {
             0 => {}
@@ -111,7 +119,8 @@ pub(crate) unsafe fn copy_run(src: *const u8, dst: *mut u8, run: usize) {
 /// Copies runs of `run` bytes from `src + pair.0` to `dst + pair.1`.
 ///
 /// # Safety
-/// The invariant of this module, for each pair; if `stream`, destinations are aligned to 16 bytes and `run` is a multiple of 16.
+/// The invariant of [`crate::simd`] for each pair. If `stream`, destinations are aligned to 16
+/// bytes and `run` is a multiple of 16.
 pub(crate) unsafe fn copy_pairs(
     src: *const u8,
     dst: *mut u8,
@@ -120,16 +129,18 @@ pub(crate) unsafe fn copy_pairs(
     stream: bool,
 ) {
     let rectangle = Rectangle { src, dst, across: (&[0], &[0]), along: (from, to) };
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for `run` bytes at each pair, and for their alignment where that
+    // is needed.
     unsafe { if stream { rectangle.stream(run) } else { rectangle.copy(run) } }
 }
 
-/// Writes `count` copies of the `unit` bytes at `src`, one behind the other.
+/// Writes `count` copies of the `unit` bytes at `src`, one after another.
 ///
 /// # Safety
-/// The invariant of this module, for `unit` bytes read and `count * unit` written.
+/// The invariant of [`crate::simd`], for `unit` bytes read and `count * unit` written.
 pub(crate) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usize) {
-    // SAFETY: what is written so far is copied behind itself, twice as much each time, up to a line of a few units.
+    // SAFETY: all writes lie in `count * unit` bytes. What is written is copied behind itself,
+    // twice as much each time.
     unsafe {
         if count == 0 {
             return;
@@ -137,7 +148,7 @@ pub(crate) unsafe fn splat(src: *const u8, dst: *mut u8, unit: usize, count: usi
         copy_run(src, dst, unit);
         let (mut done, whole) = (unit, unit * count);
         while done < whole {
-            // Blocks of 4 KiB stay in the nearest cache.
+            // Blocks of a page stay in the L1 cache.
             let next = done.min(whole - done).min(4096 / unit.min(4096) * unit.min(4096)).max(unit);
             copy_run(dst, dst.wrapping_add(done), next);
             done += next;

@@ -1,7 +1,7 @@
 //! Transposes of squares of words in registers: eight words of each of several rows.
 //!
-//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and nothing else
-//! is written. There are two rows, four, or eight.
+//! **Law.** Word `t` of row `r` goes to `to[t * width + r]`, for `r < rows` and `t < 8`, and
+//! nothing else is written. There are two rows, four, or eight.
 //!
 //! Reason for unsafe code: vector instructions on memory that Rust knows only by its address.
 #![allow(unsafe_code)]
@@ -14,8 +14,8 @@ pub(crate) const PAIR: usize = 2;
 
 /// Transposes a square of so many rows.
 ///
-/// *Invariant*, upheld by the caller: eight words of each of these rows may be read, the words that the
-/// law names may be written, and the processor has the instructions.
+/// *Invariant*, upheld by the caller: eight words of each of these rows may be read, the words that
+/// the law names may be written, and the processor has the instructions.
 pub(crate) type Transpose<W> = unsafe fn(&[*const W; SQUARE], usize, *mut W, usize);
 
 /// With the instructions that every machine has.
@@ -101,7 +101,8 @@ mod registers {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(crate) unsafe fn two_rows(lines: [*const f32; PAIR], to: *mut f32, width: usize) {
-        // SAFETY: eight words of each of two rows are read, and written at eight steps, of which two share a register.
+        // SAFETY: eight words of each of two rows are read, and written at eight steps, of which
+        // two share a register.
         unsafe {
             for half in [0, HALF] {
                 let (a, b) = (_mm_loadu_ps(lines[0].add(half)), _mm_loadu_ps(lines[1].add(half)));

@@ -1,4 +1,6 @@
-//! Transposes in registers.
+//! Transposes of stripes in registers.
+//!
+//! Law: that of [`Stripe`], whatever the instructions.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -12,15 +14,16 @@ mod stripe;
 
 use super::has_avx512_vbmi;
 use super::instructions::Instructions;
-pub(crate) use permuted::{Pieces, TURNED, transpose_turned};
-pub(crate) use stripe::{Edge, Line, Rows, Scratch, Stores, Stripe, fetch, stripes_ahead};
+pub(crate) use permuted::{PERMUTED_BUFFER, Pieces, transpose_permuted};
+pub(crate) use stripe::{Edge, Line, Rows, Scratch, Stores, Stripe, prefetch, stripes_ahead};
 
 /// Transposes a stripe of elements of `bytes` bytes: 1, 2, 4 or 8.
 ///
 /// # Safety
-/// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and a processor with the instructions.
+/// The law of [`Stripe`], for memory that may be read and written; the invariant of its stores; and
+/// a processor with the instructions.
 pub(crate) unsafe fn transpose(stripe: &Stripe<'_>, bytes: usize, instructions: Instructions, scratch: &mut Scratch) {
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the stripe and the instructions; VBMI has just been asked for.
     unsafe {
         match instructions {
             #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,11 @@
 //! Types of which a copy is as good as the element.
 //!
-//! Law: a type is plain only if it is one of a list of numbers: all its bytes are written, and nothing can be changed through a shared reference to it.
+//! Law: a type is plain only if it is one of a list of numbers. All its bytes are initialised, and
+//! nothing can be changed through a shared reference to it.
 
 use std::any::TypeId;
 
-/// Whether a type is one of the numbers, which have no lifetimes.
+/// Whether a type is one of the numbers. None of them has a lifetime.
 pub(super) fn plain<T>() -> bool {
     let this = typeid::of::<T>();
     macro_rules! is {

@@ -1,6 +1,9 @@
 //! Reductions along modes.
 //!
-//! Law: as in [`super`]. A reduction is a transform of the source and the destination, whose layout has stride 0 along the modes that are reduced.
+//! Law: as in [`super`]. A reduction is a transform of the source and the destination, whose layout
+//! has stride 0 along the modes that are reduced.
+//!
+//! Reason for unsafe code: as in [`super`].
 #![allow(unsafe_code)]
 
 use tilewright_layout::Leaf;
@@ -11,18 +14,21 @@ use crate::domain::Addressing;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
 use crate::view::{TensorView, TensorViewMut};
-use crate::visit::{Patch, visit, visit_alone};
+use crate::visit::{Patch, visit, visit_parts};
 
-/// Rows that are reduced to an element each, at a time.
+/// Rows that are reduced to one element each, at a time.
 const ROWS: usize = 8;
-/// Values that a row is combined in, where they may be joined.
+/// Values in which a row is combined, where they may be joined.
 const VALUES: usize = 16;
 
-/// Combines the elements of `src` along some of its top-level modes, each number once; `dst` has the others, in order.
+/// Combines the elements of `src` along some of its top-level modes, each number once; `dst` has
+/// the others, in order.
 ///
-/// Every element of `dst` becomes `initial`, and is then combined with one element of `src` after another, in any order.
+/// Every element of `dst` becomes `initial`, and is then combined with one element of `src` after
+/// another, in any order.
 ///
-/// Errors: there is no such mode, or a mode of `dst` has another size than the mode of `src` that it stands for (E0422).
+/// Errors: there is no such mode, or a mode of `dst` has another size than the mode of `src` that
+/// it stands for (E0422).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -43,7 +49,8 @@ pub fn reduce<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
 ) -> Result<(), TensorError> {
     let to = Addressing::of(dst.layout())?;
     let (from, over) = (Addressing::of(src.layout())?, reduced(src.layout(), modes, dst.layout(), &to)?);
-    // SAFETY: as in `transform`; the places of `over` are those of the destination, and recur along the reduced modes only, in which their stride is 0.
+    // SAFETY: the views borrow every place of their layouts. The places of `over` are those of the
+    // destination; they recur along the reduced modes only, in which their stride is 0.
     unsafe {
         visit([writing(dst, &to)], dst.size(), |patch| singles(patch, &|dst: &mut T| *dst = initial));
         visit([reading(src, &from), writing(dst, &over)], src.size(), |patch| gather(patch, &combine));
@@ -51,11 +58,13 @@ pub fn reduce<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
     Ok(())
 }
 
-/// As [`reduce`], in several values at once, which are then joined: so that long sums are vectors, and shared by threads.
+/// As [`reduce`], in several values at once, which are then joined. So long sums become vectors,
+/// and threads share them.
 ///
-/// Every element of `dst` becomes what `join` makes of some values, in any order. Each of them is `initial` combined with some elements of `src`, and every element is in one
-/// of them. This is the reduction where `initial` is neutral and `join` associative and commutative. Sums of floating-point numbers are nearly so; they
-/// are the same on any number of threads.
+/// Every element of `dst` becomes what `join` makes of some values, in any order. Each of them is
+/// `initial` combined with some elements of `src`, and every element is in one of them. This is the
+/// reduction where `initial` is neutral and `join` associative and commutative. Sums of floats are
+/// nearly so; they are the same on any number of threads.
 ///
 /// Errors: as [`reduce`].
 ///
@@ -80,14 +89,15 @@ pub fn reduce_with<A: Sync, T: Copy + Send + Sync, L: Offsets, D: Offsets>(
     let to = Addressing::of(dst.layout())?;
     let (from, over) = (Addressing::of(src.layout())?, reduced(src.layout(), modes, dst.layout(), &to)?);
     let run = |patch: &Patch<'_, 2>| {
-        // SAFETY: as below.
+        // SAFETY: the patch is one of the visits below, of elements of these types.
         unsafe { gather_joined(patch, initial, &combine, &join) }
     };
-    // SAFETY: as in `reduce`; the value of a part is an element of its own.
+    // SAFETY: the views borrow every place of their layouts, as in `reduce`; the value of a part is
+    // an element of its own.
     unsafe {
         if dst.size() == 1 {
-            let everywhere = Addressing::everywhere(from.leaves().iter().map(|leaf| leaf.extent));
-            let values = visit_alone(reading(src, &from), &everywhere, src.size(), initial, run);
+            let broadcast = Addressing::broadcast(from.leaves().iter().map(|leaf| leaf.extent));
+            let values = visit_parts(reading(src, &from), &broadcast, src.size(), initial, run);
             if let Some(value) = values.into_iter().reduce(&join) {
                 visit([writing(dst, &to)], 1, |patch| singles(patch, &|dst: &mut T| *dst = value));
             }
@@ -119,7 +129,7 @@ fn reduced<L: Offsets, D: Offsets>(
             continue;
         }
         let found = kept.next();
-        // All modes reduced leave one element, which any shape of size 1 has.
+        // Reducing all modes leaves one element, which any shape of size 1 has.
         if found != Some(*size) {
             return Err(TensorError::Reduction { mode, size: Some(*size), found });
         }
@@ -148,7 +158,8 @@ fn mode_sizes(layout: &impl Offsets) -> Vec<i64> {
 /// The patch is of elements of these types.
 unsafe fn gather<A, T: Copy>(patch: &Patch<'_, 2>, combine: &impl Fn(T, &A) -> T) {
     let unit = size_of::<A>() as isize;
-    // SAFETY: as here; rows that are taken at once go to different elements.
+    // SAFETY: the caller vouches for the elements of the patch; rows that are taken at once go to
+    // different elements.
     unsafe {
         match patch.steps() {
             [step, 0] if size_of::<T>() != 0 && step == unit => gather_rows(patch, unit, combine),
@@ -158,20 +169,23 @@ unsafe fn gather<A, T: Copy>(patch: &Patch<'_, 2>, combine: &impl Fn(T, &A) -> T
     }
 }
 
-/// Rows that go to an element each: several at a time, for every element waits for the one before it.
+/// Combines rows that go to one element each: several at a time, because each step of a sum waits
+/// for the one before it.
 ///
 /// # Safety
 /// As in [`gather`]; elements are `step` bytes apart along a row.
 #[inline(always)]
 unsafe fn gather_rows<A, T: Copy>(patch: &Patch<'_, 2>, step: isize, combine: &impl Fn(T, &A) -> T) {
     let (all, rest) = if patch.distinct() { patch.table().as_chunks::<ROWS>() } else { (&[][..], patch.table()) };
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the rows of the patch, whose elements are `step` bytes apart.
     unsafe {
         all.iter().for_each(|lines| gather_lines(patch, lines, step, combine));
         rest.iter().for_each(|line| gather_lines(patch, &[*line], step, combine));
     }
 }
 
+/// Combines some rows at once.
+///
 /// # Safety
 /// As in [`gather_rows`]; the lines have different places in the destination.
 #[inline(always)]
@@ -182,7 +196,7 @@ unsafe fn gather_lines<A, T: Copy, const K: usize>(
     combine: &impl Fn(T, &A) -> T,
 ) {
     let starts = lines.map(|line| patch.start(&line));
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the rows, and that no two go to one element.
     unsafe {
         let mut totals = starts.map(|[_, dst]| *dst.cast::<T>());
         for index in 0..patch.count() as isize {
@@ -207,7 +221,8 @@ unsafe fn gather_joined<A, T: Copy>(
     join: &impl Fn(T, T) -> T,
 ) {
     let unit = size_of::<A>() as isize;
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the elements of the patch; a contiguous row is a slice of
+    // them.
     unsafe {
         match patch.steps() {
             [step, 0] if step == unit && size_of::<T>() != 0 && patch.count() >= 2 * VALUES => {
@@ -222,7 +237,7 @@ unsafe fn gather_joined<A, T: Copy>(
     }
 }
 
-/// What a row is combined to.
+/// The value that a row is combined to.
 fn joined<A, T: Copy>(row: &[A], initial: T, combine: &impl Fn(T, &A) -> T, join: &impl Fn(T, T) -> T) -> T {
     let mut values = [initial; VALUES];
     let (all, rest) = row.as_chunks::<VALUES>();

@@ -1,15 +1,20 @@
-//! Functions of the elements of a patch, in a form of which the compiler makes vectors.
+//! Functions of the elements of a patch, in a form from which the compiler makes vectors.
 //!
 //! Law: the function is called once with every element of the patch.
 //!
-//! A row that is contiguous in the operand that is written is handed on as one mutable slice, so that the compiler knows that it shares nothing with the others, nor with
-//! what the function has captured. Operands that are read are contiguous, or one of them stays where it is; all other rows go element by element.
+//! A row that is contiguous in the written operand is passed as one mutable slice. So the compiler
+//! knows that it shares no memory with the others, nor with what the function has captured.
+//! Operands that are read are contiguous, or one of them does not move. All other rows go element
+//! by element.
 //!
 //! # Invariant
 //!
-//! The patch has elements of the types of the function, of which nobody else uses those that are written.
+//! The patch has elements of the types of the function, and nobody else uses those that are
+//! written.
+//!
+//! Reason for unsafe code: slices and elements are made of the pointers of a patch.
 #![allow(unsafe_code)]
-// One operand alone has no others to be read.
+// With one operand, no others are read.
 #![allow(unused_unsafe)]
 
 use crate::visit::Patch;
@@ -17,17 +22,20 @@ use crate::visit::Patch;
 macro_rules! rows {
     ($(#[$doc:meta])* $name:ident, $operands:literal, $([$x:ident: $X:ident, $bit:literal]),*) => {
         $(#[$doc])*
+        /// Calls `f` for the elements of a patch.
         ///
         /// # Safety
         /// The invariant of this module.
         pub(super) unsafe fn $name<$($X,)* T>(patch: &Patch<'_, $operands>, f: &impl Fn($(&$X,)* &mut T)) {
             /// A row; the operands whose bits are set in `STAY` have one element.
             ///
-            /// It is not inlined, because only a parameter is known to the optimiser to share nothing with others.
+            /// It is not inlined, because the compiler knows only of parameters that they share no
+            /// memory with others.
             #[inline(never)]
             unsafe fn row<const STAY: usize, $($X,)* T>($($x: *const $X,)* dst: &mut [T], f: &impl Fn($(&$X,)* &mut T)) {
                 for (_index, dst) in dst.iter_mut().enumerate() {
-                    // SAFETY: the operands have as many elements as the destination, or one.
+                    // SAFETY: the operands have as many elements as the destination, or one, which
+                    // the patch says.
                     unsafe { f($(&*$x.add(if STAY & $bit == 0 { _index } else { 0 }),)* dst) };
                 }
             }
@@ -44,7 +52,8 @@ macro_rules! rows {
                 }
             }
             let stay = patch.contiguous([$(size_of::<$X>(),)* size_of::<T>()]);
-            // SAFETY: the invariant of this module.
+            // SAFETY: the invariant of this module: these are elements of the patch, and the rows
+            // are as long as it says.
             unsafe {
                 macro_rules! rows {
                     ($stay:literal) => {
@@ -60,7 +69,7 @@ macro_rules! rows {
                     };
                 }
                 match (stay, patch.count()) {
-                    // What a swizzle leaves together.
+                    // The vectors that a swizzle leaves contiguous.
                     (Some(0), 4) => few!(4),
                     (Some(0), 8) => few!(8),
                     (Some(0), 16) => few!(16),

@@ -1,32 +1,40 @@
-//! How the elements of several operands are visited: loops around a patch.
+//! The plan of a visit: loops around a patch.
 //!
-//! Law: the loops and the patch together visit every index once, with the place of its element in each operand.
+//! Law: the loops and the patch together visit every index once, with the place of its element in
+//! each operand.
 //!
-//! The domain is that of copies ([`Space`]): additive axes merged whatever their order in the index, and a table of the places of the others. It is visited in any order,
-//! except that positions of one element that is written are visited by one thread. What there is becomes
+//! The domain is that of copies ([`Space`]): merged additive axes, and a table of the places of the
+//! others. The order is free, but for one rule: all indices at which one element is written are
+//! visited by one thread. The axes become
 //!
-//! * a *row*, the axis along which most operands are contiguous, the written one before others, or stay where they are;
-//! * a *table* of places at each of which there is a row: those of the axes that are not additive, and positions of as many others as make a patch worth a call.
-//!   Where an operand has long steps along the row and short ones along another axis, both are taken by the block, so that its lines are read once;
-//! * *loops*, those with long steps outermost. Those along which what is written moves come first, and are shared by threads.
+//! * a *row*: the axis along which most operands are contiguous or do not move, the written one
+//!   first;
+//! * a *table* of the places at each of which there is a row: those of the axes that are not
+//!   additive, and positions of as many others as make a patch worth a call. Where an operand has
+//!   long steps along the row and short ones along another axis, both are tiled, so that its lines
+//!   are read once;
+//! * *loops*, those with long steps outermost. Those along which the written operand moves come
+//!   first, and are shared by threads.
 //!
-//! The row and the table are a patch ([`Patch`]): the caller loops over its elements, so that the compiler sees whole rows.
+//! The row and the table are a patch ([`Patch`](super::patch::Patch)). The caller loops over its
+//! elements, so that the compiler sees whole rows.
 
 use std::cmp::Reverse;
 
-use super::staged::{NEAR_ROW, NEAR_TABLE, Near, in_registers};
+use super::staged::{STAGED_ROW, STAGED_TABLE, Staged, in_registers};
 use crate::domain::{Addressing, Space, Step};
 use crate::memory::LINE;
 
-/// Elements of a patch that are worth a call.
+/// The least elements of a patch.
 const PATCH: usize = 1 << 10;
-/// Elements of a row at the most: what is met again in the next row is then in the nearest cache.
+/// The most elements of a row: the next row then finds what it shares with this one in the L1
+/// cache.
 const ROW: usize = 1 << 12;
-/// The side of a block.
+/// The side of a tile of operands whose orders differ.
 const BLOCK: usize = 64;
-/// Elements of a short row.
+/// The elements of a short row.
 const FEW: usize = 8;
-/// Rows that are reduced to an element each, at a time.
+/// Rows that are reduced to one element each, at a time.
 const ROWS: usize = 16;
 
 /// A loop around the patches.
@@ -36,7 +44,7 @@ pub(super) struct Loop<const N: usize> {
     pub(super) part: Part,
 }
 
-/// What of the patch is shorter in the last iteration of a loop.
+/// What is shorter in the last iteration of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Nothing.
@@ -54,43 +62,45 @@ pub(super) struct Nest<const N: usize> {
     pub(super) origin: [isize; N],
     /// The outermost first.
     pub(super) loops: Vec<Loop<N>>,
-    /// How many of them come first that move what is written.
+    /// How many of them move the written operand. They come first.
     pub(super) moving: usize,
     pub(super) table: Vec<[isize; N]>,
     pub(super) row: Step<N>,
     /// Whether the lines of the table have different places in the written operand.
     pub(super) distinct: bool,
-    /// The operands that are transposed for each patch.
-    pub(super) near: Option<Near<N>>,
+    /// The operands that are transposed into a buffer for each patch.
+    pub(super) staged: Option<Staged<N>>,
 }
 
 impl<const N: usize> Nest<N> {
-    /// The loops for operands of one size, with elements of so many bytes, which may be read as copies of them where they are `plain`; in words why there are none.
+    /// The plan for operands of one size, with elements of so many bytes, which may be read from a
+    /// copy where they are `plain`; an error says in words why there is none.
     pub(super) fn new(
         sides: [&Addressing; N],
         elements: [usize; N],
         plain: [bool; N],
     ) -> Result<Nest<N>, &'static str> {
         let Space { origin, mut steps, table, .. } = Space::new(sides, elements)?.sorted();
-        // What is read may be transposed, so that what is written decides.
+        // Operands that are read may be transposed into a buffer, so the written one decides what a
+        // row is.
         let read = |operand: usize| plain[operand] && in_registers(elements[operand]);
         let written_first = steps.iter().all(|step| written(step) != 0) && (0..N.saturating_sub(1)).all(read);
         let key = |step: &Step<N>| {
-            let fitness = fitness(step, elements);
+            let fitness = row_fitness(step, elements);
             (written_first && fitness.1, fitness)
         };
         let best = (0..steps.len()).max_by_key(|at| steps.get(*at).map(key));
         let row = best.map_or(Step { extent: 1, by: [0; N] }, |best| steps.remove(best));
-        let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false, near: None };
+        let mut nest = Nest { origin, loops: Vec::new(), moving: 0, table, row, distinct: false, staged: None };
         let block = block(&steps, &nest.row);
-        let nears = block.is_some_and(|(at, far)| read(far) && steps[at].by[far] == elements[far] as isize);
-        let [side, most] = if nears { [NEAR_TABLE, NEAR_ROW] } else { [BLOCK, BLOCK] };
-        nest.scatter(elements);
+        let stages = block.is_some_and(|(at, far)| read(far) && steps[at].by[far] == elements[far] as isize);
+        let [side, most] = if stages { [STAGED_TABLE, STAGED_ROW] } else { [BLOCK, BLOCK] };
+        nest.tabulate_short_row(elements);
         let mut open = true;
         if let Some((at, far)) = block {
             let mut step = steps.remove(at);
             open = nest.take(step, side);
-            // An axis that ends within the block may go on in another.
+            // An axis that ends within the tile may continue in another.
             while open && nest.table.len() * 2 <= side {
                 let onward = steps.iter().position(|next| next.by.get(far) == end(&step, far).as_ref());
                 let Some(at) = onward else { break };
@@ -112,21 +122,23 @@ impl<const N: usize> Nest<N> {
             places.sort_unstable();
             places.windows(2).all(|pair| pair[0] != pair[1])
         };
-        nest.near = Near::new(&nest, elements, plain);
+        nest.staged = Staged::new(&nest, elements, plain);
         Ok(nest)
     }
 
-    /// Takes a short row that no vector is made of into the table, element by element: a loop for each row would cost more. What stays to be written stays a row.
-    fn scatter(&mut self, elements: [usize; N]) {
-        let near = |(by, element): (&isize, usize)| *by == 0 || *by == element as isize;
-        let vectors = self.row.by.iter().zip(elements).all(near) || written(&self.row) == 0;
+    /// Moves a short row that makes no vectors into the table, element by element, because a loop
+    /// for each row would cost more. A row that is written to one element stays.
+    fn tabulate_short_row(&mut self, elements: [usize; N]) {
+        let even = |(by, element): (&isize, usize)| *by == 0 || *by == element as isize;
+        let vectors = self.row.by.iter().zip(elements).all(even) || written(&self.row) == 0;
         if !vectors && self.row.extent <= FEW && self.table.len() <= PATCH {
             let row = std::mem::replace(&mut self.row, Step { extent: 1, by: [0; N] });
             self.take(row, row.extent * self.table.len());
         }
     }
 
-    /// Takes more axes into the table, near ones first, until a patch has so many elements; those that move what is written before others.
+    /// Takes more axes into the table until a patch has so many elements: those that move the
+    /// written operand first, and of these those with short steps.
     fn grow(&mut self, steps: &mut Vec<Step<N>>, elements: usize) {
         loop {
             let wanted = elements / self.row.extent.saturating_mul(self.table.len()).max(1);
@@ -139,7 +151,8 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// Takes an axis into the table, so that it has about as many lines as wanted; false if some of the axis is left, which becomes a loop. That is the last one.
+    /// Takes an axis into the table, which then has about as many lines as wanted. False if a part
+    /// of the axis is left, which becomes a loop; then no further axis is taken.
     fn take(&mut self, step: Step<N>, wanted: usize) -> bool {
         let len = self.table.len();
         let all = step.extent.saturating_mul(len) <= wanted + wanted / 4;
@@ -156,7 +169,7 @@ impl<const N: usize> Nest<N> {
         all
     }
 
-    /// Makes a loop of a row of more elements.
+    /// Makes a loop of a row that has more elements.
     fn shorten(&mut self, most: usize) {
         if self.row.extent > most + most / 4 {
             self.divide(self.row, most, Part::Row);
@@ -164,7 +177,7 @@ impl<const N: usize> Nest<N> {
         }
     }
 
-    /// The loop over chunks of an axis.
+    /// Adds the loop over chunks of an axis.
     fn divide(&mut self, step: Step<N>, chunk: usize, part: impl Fn(usize) -> Part) {
         let count = step.extent.div_ceil(chunk);
         let part = part(step.extent - (count - 1) * chunk);
@@ -177,22 +190,24 @@ fn written<const N: usize>(step: &Step<N>) -> isize {
     step.by.last().copied().unwrap_or(0)
 }
 
-/// How good an axis is as a row: along how many operands it is contiguous, or at least stays where it is.
-fn fitness<const N: usize>(step: &Step<N>, elements: [usize; N]) -> (usize, bool, Reverse<usize>, usize) {
-    let near = |(by, element): (&isize, usize)| match by.unsigned_abs() {
+/// How good an axis is as a row: along how many operands it is contiguous, or at least does not
+/// move.
+fn row_fitness<const N: usize>(step: &Step<N>, elements: [usize; N]) -> (usize, bool, Reverse<usize>, usize) {
+    let contiguity = |(by, element): (&isize, usize)| match by.unsigned_abs() {
         0 => 1,
         by if by == element => 2,
         _ => 0,
     };
     let contiguous = elements.last().is_some_and(|element| written(step).unsigned_abs() == *element);
-    // What stays to be written stays in a register.
+    // An element that is written all along a row stays in a register.
     let first = usize::from(contiguous || written(step) == 0);
-    let all = first + step.by.iter().zip(elements).map(near).sum::<usize>();
+    let all = first + step.by.iter().zip(elements).map(contiguity).sum::<usize>();
     let longest = step.by.iter().map(|by| by.unsigned_abs()).max().unwrap_or(0);
     (all, contiguous, Reverse(longest), step.extent)
 }
 
-/// The axis, if any, along which an operand is read line by line although its steps along the row are longer than a line, and the operand: for most operands.
+/// The axis and the operand, if any, such that the operand has steps of more than a line along the
+/// row and shorter ones along the axis: the axis that helps most operands.
 fn block<const N: usize>(steps: &[Step<N>], row: &Step<N>) -> Option<(usize, usize)> {
     let helped = |step: &Step<N>| -> Vec<usize> {
         let short = |k: &usize| step.by[*k] != 0 && step.by[*k].unsigned_abs() < LINE;
@@ -208,12 +223,12 @@ fn end<const N: usize>(step: &Step<N>, operand: usize) -> Option<isize> {
     step.by.get(operand)?.checked_mul(isize::try_from(step.extent).ok()?)
 }
 
-/// So many steps.
+/// A step times a count.
 pub(super) fn times<const N: usize>(by: &[isize; N], count: usize) -> [isize; N] {
     by.map(|by| by.wrapping_mul(count as isize))
 }
 
-/// A place so much further on.
+/// A place and a step added.
 pub(super) fn moved<const N: usize>(place: &[isize; N], by: &[isize; N]) -> [isize; N] {
     std::array::from_fn(|operand| place[operand].wrapping_add(by[operand]))
 }
@@ -224,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// The loops for operands of four bytes an element, of which no copies may be read.
+    /// The plan for operands of four bytes an element, none of which may be read from a copy.
     fn nest<const N: usize>(operands: [&str; N]) -> Nest<N> {
         plain(operands, [false; N])
     }
@@ -247,14 +262,14 @@ mod tests {
         let all = nest(["(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)", "(3,4,5):(20,5,1)"]);
         assert_eq!(form(&all), (60, 1, vec![]));
         assert_eq!(all.row.by, [4; 4]);
-        // Another shape, and backwards.
+        // Another shape, and negative strides.
         assert_eq!(form(&nest(["(3,20):(20,1)", "(3,4,5):(20,1,4)"])), (60, 1, vec![]));
         assert_eq!(form(&nest(["(3,4):(-4,-1)", "(3,4):(-4,-1)"])), (12, 1, vec![]));
     }
 
     #[test]
     fn maps_leave_rows_and_tables() {
-        // Vectors of 8 elements, and the lines of 8 rows, which the swizzle moves about.
+        // Vectors of 8 elements, and the lines of 8 rows, which the swizzle permutes.
         let tile = nest(["S<3,3,3> o 0 o (1024,64):(64,1)", "(1024,64):(64,1)"]);
         assert_eq!((tile.row, form(&tile).1 % 64), (Step { extent: 8, by: [4, 4] }, 0));
         let both = nest(["S<3,3,3> o 0 o (8,64):(64,1)", "(8,64):(64,1)", "S<3,3,3> o 0 o (8,64):(64,1)"]);
@@ -268,26 +283,27 @@ mod tests {
         // Two of three agree: rows are theirs.
         let most = nest(["(256,256):(256,1)", "(256,256):(256,1)", "(256,256):(1,256)"]);
         assert_eq!((form(&most), most.row.by), ((64, 64, vec![4, 4]), [4, 4, 1024]));
-        // Short axes go on in others.
+        // Short axes continue in others.
         let short = nest(["(8,8,8,8):(512,64,8,1)", "(8,8,8,8):(1,8,64,512)"]);
         assert_eq!(form(&short), (1, 1024, vec![4]));
     }
 
     #[test]
-    fn numbers_are_brought_in_the_order_of_the_destination() {
+    fn numbers_are_staged_in_the_order_of_the_destination() {
         let (rows, columns) = ("(512,512):(512,1)", "(512,512):(1,512)");
         let transposed = plain([rows, rows, columns], [true; 3]);
-        let near = transposed.near.as_ref().unwrap();
+        let staged = transposed.staged.as_ref().unwrap();
         assert_eq!(
-            (form(&transposed), transposed.row.by, near.steps),
+            (form(&transposed), transposed.row.by, staged.steps),
             ((64, 256, vec![2, 8]), [2048, 2048, 4], [4; 3])
         );
-        // Those in the order of the destination stay where they are, and so do all if one of them may not be copied.
-        assert_eq!(plain([rows, columns, columns], [true; 3]).near.unwrap().table[1], [320, 2048, 2048]);
-        assert_eq!(plain([rows, rows, columns], [true, false, false]).near, None);
-        assert_eq!(plain([columns, columns], [true; 2]).near, None);
+        // An operand in the order of the destination is not staged, and none is if one of them may
+        // not be copied.
+        assert_eq!(plain([rows, columns, columns], [true; 3]).staged.unwrap().table[1], [320, 2048, 2048]);
+        assert_eq!(plain([rows, rows, columns], [true, false, false]).staged, None);
+        assert_eq!(plain([columns, columns], [true; 2]).staged, None);
         // Sums stay in registers.
-        assert_eq!(plain([rows, "(512,512):(1,0)"], [true; 2]).near, None);
+        assert_eq!(plain([rows, "(512,512):(1,0)"], [true; 2]).staged, None);
     }
 
     #[test]
@@ -296,7 +312,7 @@ mod tests {
         let rows = nest(["(100,9000):(9000,1)", "(100,9000):(1,0)"]);
         assert_eq!((rows.row.by, rows.distinct, rows.moving), ([4, 0], true, 1));
         assert_eq!(form(&rows), (ROW, ROWS, vec![100_usize.div_ceil(ROWS), 9000_usize.div_ceil(ROW)]));
-        // Sums of columns: what is summed up stays in the nearest cache.
+        // Sums of columns: they stay in the L1 cache.
         let columns = nest(["(100,9000):(9000,1)", "(100,9000):(0,1)"]);
         assert_eq!((columns.row.by, columns.moving), ([4, 4], 1));
         assert_eq!(form(&columns), (ROW, 1, vec![9000_usize.div_ceil(ROW), 100]));

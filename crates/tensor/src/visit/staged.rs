@@ -1,36 +1,44 @@
-//! Operands that are transposed on their way to a patch.
+//! Operands that are transposed into a buffer before a patch is visited.
 //!
-//! Law: a row of the patch finds the elements of such an operand in a buffer, one after another, and they are those at the same indices.
+//! Law: a row of the patch finds the elements of a staged operand contiguous in the buffer, and
+//! they are those at the same indices.
 //!
-//! An operand that is contiguous along the lines of the table, and has long steps along the row, would be read element by element. Its block of the patch is transposed into a buffer instead, by the
-//! squares of copies, and the patch has contiguous rows there. Only what is read can be: and as a copy, so that it must be numbers, of which nobody can tell it.
+//! An operand that is contiguous along the lines of the table, and has long steps along the row,
+//! would be read element by element. Instead its block of the patch is transposed into a buffer, in
+//! registers, and the patch reads contiguous rows there. Only operands that are read can be staged.
+//! The closure is then given copies, so their types must be plain numbers, for which that makes no
+//! difference.
+//!
+//! Reason for unsafe code: elements are moved as bytes, in vector registers.
 #![allow(unsafe_code)]
 
 use super::nest::Nest;
 use crate::memory::LINE;
 use crate::simd::{self, Instructions, Rows, Scratch, Stores, Stripe};
 
-/// Rows of a block that is transposed, and elements of such a row: as many as make a line of each operand at the least, and read on for a while.
-pub(super) const NEAR_TABLE: usize = 256;
-pub(super) const NEAR_ROW: usize = 64;
-/// Smaller blocks are not worth it.
+/// The rows of a staged block, and the elements of such a row: at least a cache line of each
+/// operand, and long enough for the hardware prefetcher.
+pub(super) const STAGED_TABLE: usize = 256;
+pub(super) const STAGED_ROW: usize = 64;
+/// The least rows and elements that are worth staging.
 const LEAST: usize = 8;
 
-/// How the operands are transposed.
+/// Which operands are staged, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Near<const N: usize> {
-    operands: Vec<Brought>,
-    /// The table, and the steps of the row, where these operands lie in the buffer.
+pub(super) struct Staged<const N: usize> {
+    operands: Vec<StagedOperand>,
+    /// The table and the steps of the row, with the staged operands in the buffer.
     pub(super) table: Vec<[isize; N]>,
     pub(super) steps: [isize; N],
-    /// The bytes of a row of those operands that stay where they are.
-    pub(super) fetched: [usize; N],
+    /// The bytes of a row of the operands that are not staged.
+    pub(super) prefetched: [usize; N],
     bytes: usize,
 }
 
-/// An operand, the size of its elements, where it begins in the buffer, and where its rows begin from there.
+/// A staged operand: the size of its elements, where it begins in the buffer, and where its rows
+/// begin from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Brought {
+struct StagedOperand {
     operand: usize,
     element: usize,
     start: usize,
@@ -49,11 +57,16 @@ pub(super) fn in_registers(element: usize) -> bool {
     matches!(element, 1 | 2 | 4 | 8)
 }
 
-impl<const N: usize> Near<N> {
-    /// For the operands whose elements may be read from elsewhere; none where that helps none of them.
-    pub(super) fn new(nest: &Nest<N>, elements: [usize; N], plain: [bool; N]) -> Option<Near<N>> {
-        let mut near =
-            Near { operands: Vec::new(), table: nest.table.clone(), steps: nest.row.by, fetched: [0; N], bytes: 0 };
+impl<const N: usize> Staged<N> {
+    /// The operands whose elements may be read from a copy; none where staging helps none of them.
+    pub(super) fn new(nest: &Nest<N>, elements: [usize; N], plain: [bool; N]) -> Option<Staged<N>> {
+        let mut staged = Staged {
+            operands: Vec::new(),
+            table: nest.table.clone(),
+            steps: nest.row.by,
+            prefetched: [0; N],
+            bytes: 0,
+        };
         if nest.table.len() < LEAST || nest.row.extent < LEAST {
             return None;
         }
@@ -67,20 +80,21 @@ impl<const N: usize> Near<N> {
                 && by != element as isize
                 && contiguous()
             {
-                // An odd number of lines, so that rows do not push each other out of the nearest cache.
+                // An odd number of lines apart, so that rows do not conflict in the sets of the L1
+                // cache.
                 let pitch = (nest.row.extent * element).div_ceil(LINE) | 1;
                 let lines: Vec<isize> = (0..nest.table.len()).map(|k| (k * pitch * LINE) as isize).collect();
-                for (place, line) in near.table.iter_mut().zip(&lines) {
+                for (place, line) in staged.table.iter_mut().zip(&lines) {
                     place[operand] = *line;
                 }
-                near.steps[operand] = element as isize;
-                near.operands.push(Brought { operand, element, start: near.bytes, lines });
-                near.bytes += nest.table.len() * pitch * LINE;
+                staged.steps[operand] = element as isize;
+                staged.operands.push(StagedOperand { operand, element, start: staged.bytes, lines });
+                staged.bytes += nest.table.len() * pitch * LINE;
             } else if by == element as isize {
-                near.fetched[operand] = nest.row.extent * element;
+                staged.prefetched[operand] = nest.row.extent * element;
             }
         }
-        Some(near).filter(|near| !near.operands.is_empty())
+        Some(staged).filter(|staged| !staged.operands.is_empty())
     }
 
     pub(super) fn workspace(&self) -> Workspace {
@@ -88,14 +102,16 @@ impl<const N: usize> Near<N> {
         Workspace { buffer, scratch, instructions: Instructions::detected() }
     }
 
-    /// Brings the elements near of `count` of a row, `by` bytes apart, at so many lines of the table, and says where the operands begin now. `onward` is where they begin next.
+    /// Stages `count` elements of a row, `by` bytes apart, at so many lines of the table. Returns
+    /// where the operands begin now. `next` is where they begin in the patch that follows, to be
+    /// prefetched.
     ///
     /// # Safety
-    /// These elements may be read.
-    pub(super) unsafe fn bring(
+    /// These elements of the operands may be read.
+    pub(super) unsafe fn stage(
         &self,
         mut bases: [*mut u8; N],
-        onward: [*mut u8; N],
+        next_bases: [*mut u8; N],
         by: [isize; N],
         [count, lines]: [usize; 2],
         workspace: &mut Workspace,
@@ -103,7 +119,7 @@ impl<const N: usize> Near<N> {
         let Workspace { buffer, scratch, instructions } = workspace;
         let start = buffer.as_mut_ptr();
         let start = start.wrapping_add((start as usize).wrapping_neg() % LINE);
-        for Brought { operand, element, start: at, lines: columns } in &self.operands {
+        for StagedOperand { operand, element, start: at, lines: columns } in &self.operands {
             let (src, dst) = (bases[*operand].cast_const(), start.wrapping_add(*at));
             let columns = columns.get(..lines).unwrap_or_default();
             let (group, by) = (LINE / element, by[*operand]);
@@ -119,12 +135,13 @@ impl<const N: usize> Near<N> {
                 here.set(base, offsets.get(..some).unwrap_or_default(), *element);
                 let later = first + far;
                 let (base, offsets) =
-                    if later < count { rows(src, later) } else { rows(onward[*operand], later - count) };
+                    if later < count { rows(src, later) } else { rows(next_bases[*operand], later - count) };
                 next.set(base, offsets.get(..group).unwrap_or_default(), *element);
                 let dst = dst.wrapping_add(first * element);
                 let stripe =
                     Stripe { rows: &here, next: &next, dst, columns, bytes: some * element, stores: Stores::Ordinary };
-                // SAFETY: as here; each row of the buffer has room for so many elements.
+                // SAFETY: the caller vouches for these rows; each row of the buffer has room for so
+                // many elements.
                 unsafe { simd::transpose(&stripe, *element, *instructions, scratch) };
             }
             bases[*operand] = dst;

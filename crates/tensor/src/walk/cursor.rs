@@ -1,18 +1,20 @@
-//! Where a walk stands within a run.
+//! The place of a walk within a run.
 //!
-//! Law: a cursor gives the offsets of its run that are left, from the first on, and from its last on where it is one at the back. It knows its end and compares with it: one
-//! comparison and one addition for each offset, whatever else is in a register.
+//! Law: a cursor gives the remaining offsets of its run, from the first on, or from the last on if
+//! it is one at the back. It knows its end and compares with it: one comparison and one addition
+//! for each offset.
 
 use super::runs::Run;
 
-/// The offsets of a run that are left.
+/// The remaining offsets of a run.
 ///
-/// Invariant, of a map: the numbers from `table` up to `last` are those of the run that are left, and stay as they are until they are used up.
+/// Invariant, of a run with a table: the numbers from `table` up to `last` are those of the
+/// remaining offsets, and do not change until they are used.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor {
-    /// The next offset; of a map, what the numbers are flipped by.
+    /// The next offset; with a table, what its numbers are XORed with.
     first: i64,
-    /// Of a layout, not 0, and no multiple of it up to the end wraps to nothing.
+    /// Of a layout: not 0, and no multiple of it up to the end wraps to 0.
     step: i64,
     end: i64,
     table: *const i64,
@@ -40,14 +42,15 @@ impl Cursor {
         if MAPPED { self.table == self.last } else { self.first == self.end }
     }
 
-    /// The first offset of those that are left.
+    /// The first of the remaining offsets.
     ///
     /// # Safety
     /// There is one.
     #[inline(always)]
     pub unsafe fn take<const MAPPED: bool>(&mut self) -> i64 {
         if MAPPED {
-            // SAFETY: the invariant.
+            // SAFETY: the caller vouches for an offset, so that by the invariant the table has its
+            // number.
             let number = unsafe { *self.table };
             self.table = self.table.wrapping_add(1);
             return number ^ self.first;
@@ -57,7 +60,8 @@ impl Cursor {
         offset
     }
 
-    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose cursor was [reversed](Cursor::reversed), the first.
+    /// The next offset of a cursor at the back: of a map the last one, and of a layout, whose
+    /// cursor was [reversed](Cursor::reversed), the first.
     ///
     /// # Safety
     /// There is one.
@@ -65,14 +69,16 @@ impl Cursor {
     pub unsafe fn take_back<const MAPPED: bool>(&mut self) -> i64 {
         if MAPPED {
             self.last = self.last.wrapping_sub(1);
-            // SAFETY: the invariant.
+            // SAFETY: the caller vouches for an offset, so that by the invariant the table has its
+            // number.
             return unsafe { *self.last } ^ self.first;
         }
-        // SAFETY: says the caller.
+        // SAFETY: the caller vouches for an offset.
         unsafe { self.take::<false>() }
     }
 
-    /// A cursor at the front as one at the back, and the other way round: a run of a layout from its other end.
+    /// A cursor at the front as one at the back, and the other way round: a run of a layout from
+    /// its other end.
     #[inline(always)]
     pub fn reversed<const MAPPED: bool>(self) -> Cursor {
         if MAPPED {
@@ -100,7 +106,7 @@ impl Cursor {
         }
     }
 
-    /// The offsets that are left as a run, and none any more.
+    /// The remaining offsets as a run; then none remain.
     pub fn finish<const MAPPED: bool>(&mut self) -> Run {
         let length = self.length::<MAPPED>();
         let run = Run { first: self.first, step: self.step, table: self.table, length };
@@ -108,7 +114,8 @@ impl Cursor {
         run
     }
 
-    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this one.
+    /// The run of a layout, as long as `span`, whose first offset is `by` behind the end of this
+    /// one.
     #[inline(always)]
     pub fn after(&self, by: i64, span: i64) -> Cursor {
         let first = self.end.wrapping_add(by);

@@ -1,7 +1,8 @@
 //! The elements at the offsets of a walk.
 //!
-//! Law: element number `i` is the one at index `i`; an iterator over a mutable view gives each once, for a walk has each index once, and different indices of a mutable view
-//! have different offsets.
+//! Law: element number `i` is the one at index `i`; an iterator over a mutable view gives each
+//! once, for a walk has each index once, and different indices of a mutable view have different
+//! offsets.
 
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -19,7 +20,8 @@ pub struct Elements<'a, T, L = Layout> {
     memory: PhantomData<&'a T>,
 }
 
-/// The elements of a mutable view in the order of their indices; made by [`TensorViewMut::iter_mut`].
+/// The elements of a mutable view in the order of their indices; made by
+/// [`TensorViewMut::iter_mut`].
 pub struct ElementsMut<'a, T, L = Layout> {
     base: *mut T,
     walk: Walk<L>,
@@ -28,7 +30,7 @@ pub struct ElementsMut<'a, T, L = Layout> {
 
 // SAFETY: shared references to elements.
 unsafe impl<T: Sync, L> Send for Elements<'_, T, L> {}
-// SAFETY: as above.
+// SAFETY: a shared iterator gives no access to elements.
 unsafe impl<T: Sync, L> Sync for Elements<'_, T, L> {}
 // SAFETY: mutable references to elements that nobody else has.
 unsafe impl<T: Send, L> Send for ElementsMut<'_, T, L> {}
@@ -41,17 +43,19 @@ impl<T, L> Clone for Elements<'_, T, L> {
     }
 }
 
-/// The iterators, which differ in what they borrow: the pointer, the reference, and a run of neighbours as a slice.
+/// The iterators, which differ in what they borrow: the pointer, the reference, and a run of
+/// neighbours as a slice.
 macro_rules! elements {
     ($elements:ident, $pointer:ty, [$($reference:tt)*], $slice:path) => {
         impl<'a, T, L: Offsets> $elements<'a, T, L> {
             /// The element at an offset.
             ///
             /// # Safety
-            /// The walk has given the offset: by the invariant of the view that the iterator was made of, it is that of an element, and it is given once.
+            /// The walk has given the offset: by the invariant of the view that the iterator was
+            /// made of, it is that of an element, and it is given once.
             #[inline(always)]
             unsafe fn at(base: $pointer, offset: i64) -> &'a $($reference)* T {
-                // SAFETY: says the caller.
+                // SAFETY: the caller vouches that the walk has given the offset, and gives it once.
                 unsafe { &$($reference)* *base.offset(offset as isize) }
             }
         }
@@ -148,7 +152,8 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         Elements { base: self.as_ptr(), walk: self.layout().walk(), memory: PhantomData }
     }
 
-    /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorView::iter`].
+    /// Calls `f` with each element, in the order of the indices; faster than a loop over
+    /// [`TensorView::iter`].
     #[inline]
     pub fn for_each(&self, f: impl FnMut(&'a T)) {
         self.iter().for_each(f);
@@ -201,7 +206,8 @@ impl<T, L: Offsets> TensorViewMut<'_, T, L> {
         ElementsMut { base: self.as_mut_ptr(), walk, memory: PhantomData }
     }
 
-    /// Calls `f` with each element, in the order of the indices; faster than a loop over [`TensorViewMut::iter_mut`].
+    /// Calls `f` with each element, in the order of the indices; faster than a loop over
+    /// [`TensorViewMut::iter_mut`].
     #[inline]
     pub fn for_each_mut(&mut self, f: impl FnMut(&mut T)) {
         self.iter_mut().for_each(f);

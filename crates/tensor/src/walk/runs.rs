@@ -1,12 +1,15 @@
 //! The runs that a walk is made of.
 //!
-//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after another. A run of a layout has one step, and its offset `i` is
-//! `first + i * step`, or a table, and it is `first + table[i]`. A run of a map has a table, and its offset `i` is `first ^ table[i]`.
+//! Law: the offsets of a walk, in the order of the indices, are those of its runs, one run after
+//! another. A run of a layout has one step, and its offset `i` is `first + i * step`; or it has a
+//! table, and its offset is `first + table[i]`. A run of a map has a table, and its offset `i` is
+//! `first ^ table[i]`.
 //!
-//! What is called once for each run is cold and, by `extern "C"`, said not to unwind: so the loop around it keeps what it has in registers, and saves it for the call
-//! alone.
+//! Functions that are called once a run are cold and, as `extern "C"`, do not unwind. So the loop
+//! around them keeps its variables in registers, and saves them for the call alone.
 //!
-//! The runs are counted by an odometer, whose digits are the modes above them; it has two hands, one for each end of what is left.
+//! Runs are counted by an odometer, whose digits are the modes above them. It has two hands, one
+//! for each end of what is left.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Composed, Layout, Leaf, OuterMap, Xor};
@@ -17,11 +20,12 @@ use super::tables::{Aligned, Block, Each, MOST, added_block, linear_block, value
 
 /// Some offsets, from the first or from the last on.
 ///
-/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is used up.
+/// Invariant, of a run with a table: it has `length` numbers, and stays as it is until the run is
+/// used up.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Run {
-    /// The first offset; with a table, what its numbers are added to or flipped by.
+    /// The first offset; with a table, what its numbers are added to or XORed with.
     pub first: i64,
     pub step: i64,
     pub table: *const i64,
@@ -49,32 +53,34 @@ struct Digit {
     back: i64,
 }
 
-/// What makes offsets of the places that the odometer counts.
+/// How offsets are made of the places that the odometer counts.
 #[derive(Clone)]
 enum Through {
-    /// They are the offsets; where there is a table, it has what is added to that of a run.
+    /// They are the offsets. A table has what is added to that of a run.
     Nothing,
-    /// A map that is linear over bits. A run begins at the place, `bias` on; the table has what is added to that, seen through the map.
+    /// Through a map that is linear over bits. A run begins at the place, `bias` on. The table has
+    /// what is added to that, through the map.
     Table { map: OuterMap, bias: i64 },
     /// A map that is linear over bits, and runs within the aligned blocks of a table.
     Aligned(Aligned),
-    /// A map that is asked at every place. The table has a half for each end.
+    /// Through a map that is evaluated at every place. The table has a half for each end.
     Each(Each),
 }
 
-/// The runs between the first and the last, which are cut off as they are wanted.
+/// The runs between the first and the last, which are taken off as they are needed.
 #[derive(Clone)]
 pub(super) struct Middle {
     /// The indices that are left: whole runs.
     at: i64,
     end: i64,
-    /// How many elements a run has, how many all runs of the fastest digit have, and how many the last of those: it may be shorter.
+    /// How many elements a run has, how many all runs of the fastest digit have, and how many the
+    /// last of those: it may be shorter.
     whole: i64,
     row: i64,
     last: i64,
     step: i64,
     digits: SmallVec<[Digit; 8]>,
-    /// Where the run of either hand begins; that of the back is counted once it is wanted.
+    /// Where the run of either hand begins. That of the back is computed when it is first needed.
     front: i64,
     back: i64,
     back_known: bool,
@@ -82,7 +88,7 @@ pub(super) struct Middle {
     table: Vec<i64>,
 }
 
-/// The leaves with more than one position, neighbours merged that are one mode.
+/// The leaves with more than one position. Leaves that continue each other are merged.
 fn merged(leaves: &[Leaf]) -> SmallVec<[Leaf; 8]> {
     let mut modes: SmallVec<[Leaf; 8]> = SmallVec::new();
     for leaf in leaves.iter().filter(|leaf| leaf.extent > 1) {
@@ -127,10 +133,10 @@ impl Middle {
     #[inline(never)]
     pub fn of_layout(leaves: &[Leaf]) -> Result<Box<Middle>, Run> {
         let leaves = &*merged(leaves);
-        // A cursor tells the end of a run by its offset.
-        let is_told = |leaf: &Leaf| leaf.stride != 0 && leaf.stride.checked_mul(leaf.extent).is_some();
+        // A cursor finds the end of a run by comparing offsets, so they must differ.
+        let has_distinct_offsets = |leaf: &Leaf| leaf.stride != 0 && leaf.stride.checked_mul(leaf.extent).is_some();
         let (run, modes) = match leaves {
-            [leaf, modes @ ..] if is_told(leaf) => (*leaf, modes),
+            [leaf, modes @ ..] if has_distinct_offsets(leaf) => (*leaf, modes),
             modes => (Leaf { extent: 1, stride: 1 }, modes),
         };
         if modes.is_empty() {
@@ -140,7 +146,8 @@ impl Middle {
         Ok(Box::new(Middle { step: run.stride, ..middle }))
     }
 
-    /// The runs of a composed layout: tables, where the map is linear over bits and the places let it be.
+    /// The runs of a composed layout: tables, where the map is linear over bits and the places
+    /// allow it.
     #[inline(never)]
     pub fn of_composed(composed: &Composed) -> Box<Middle> {
         let (map, offset, leaves) = (composed.outer(), *composed.offset(), &*merged(composed.inner().leaves()));
@@ -166,7 +173,7 @@ impl Middle {
         }
     }
 
-    /// The runs of places that are seen one by one.
+    /// The runs of places that are evaluated one by one.
     fn of_each(each: Each, size: i64) -> Box<Middle> {
         let whole = size.min(MOST);
         Box::new(Middle::new(size, whole, 0, &[], Through::Each(each), vec![0; 2 * whole as usize]))
@@ -178,9 +185,9 @@ impl Middle {
         self.last = last;
     }
 
-    /// Makes longer runs of short ones, with a table, where that costs less to walk to the end.
+    /// Replaces short runs by longer ones with a table, where walking to the end then costs less.
     pub fn tabulate(&mut self) {
-        // Of neighbours, vector instructions take several at once.
+        // Contiguous elements are taken by vector instructions, several at once.
         let few = if self.step == 1 { 8 } else { 48 };
         if self.at > 0
             || self.back_known
@@ -220,11 +227,12 @@ impl Middle {
         Run { first, step: self.step, table, length }
     }
 
-    /// The run of the next indices, seen one by one, in the half of that end.
-    fn seen(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
+    /// The run of the next indices, evaluated one by one, in the half of the table of that end.
+    fn evaluate(&mut self, at: i64, length: i64, half: i64) -> Option<Run> {
         let Through::Each(each) = &self.through else { return None };
         let table = self.table.as_mut_ptr().wrapping_add((half * self.whole) as usize);
-        // SAFETY: there are two halves of so many numbers, and that of this end has no run any more. No reference to the other one is made.
+        // SAFETY: the table has two halves of so many numbers. No run uses that of this end any
+        // more, and no reference to the other is made.
         each.fill(at, unsafe { std::slice::from_raw_parts_mut(table, length as usize) });
         Some(Run { first: 0, step: 0, table, length })
     }
@@ -252,7 +260,7 @@ impl Middle {
             self.at += run.length;
             return run;
         }
-        if let Some(run) = self.seen(self.at, self.whole.min(self.left()), 0) {
+        if let Some(run) = self.evaluate(self.at, self.whole.min(self.left()), 0) {
             self.at += run.length;
             return run;
         }
@@ -277,13 +285,13 @@ impl Middle {
             return run;
         }
         let length = self.whole.min(self.left());
-        if let Some(run) = self.seen(self.end - length, length, 1) {
+        if let Some(run) = self.evaluate(self.end - length, length, 1) {
             self.end -= run.length;
             return run;
         }
         if !self.back_known {
             self.back_known = true;
-            self.back = self.turn(self.end - 1, |digit| &mut digit.back);
+            self.back = self.move_hand(self.end - 1, |digit| &mut digit.back);
         }
         let run = self.run(self.back, self.length(|digit| digit.back));
         self.end -= run.length;
@@ -299,7 +307,8 @@ impl Middle {
         run
     }
 
-    /// The runs of one length that are left in the fastest digit, and cut off; without elements where there are none.
+    /// The runs of one length that are left in the fastest digit, and cut off; without elements
+    /// where there are none.
     ///
     /// Of a layout.
     #[cold]
@@ -332,21 +341,22 @@ impl Middle {
         Rows { run, more: count - 1, pitch }
     }
 
-    /// Leaves out the runs before that of the element after `count` others, of which there are more; how many are left out of that run.
+    /// Leaves out the runs before that of the element after `count` others, of which there are
+    /// more; how many are left out of that run.
     pub fn skip(&mut self, count: i64) -> i64 {
         let index = self.at + count;
         if matches!(self.through, Through::Each(_) | Through::Aligned(_)) {
             self.at = index;
             return 0;
         }
-        self.front = self.turn(index, |digit| &mut digit.front);
+        self.front = self.move_hand(index, |digit| &mut digit.front);
         let within = index % self.row % self.whole;
         self.at = index - within;
         within
     }
 
-    /// Turns a hand to the run that has an index; where the run begins.
-    fn turn(&mut self, index: i64, hand: impl Fn(&mut Digit) -> &mut i64) -> i64 {
+    /// Moves a hand to the run that contains an index. Returns where the run begins.
+    fn move_hand(&mut self, index: i64, hand: impl Fn(&mut Digit) -> &mut i64) -> i64 {
         // Where the run of index 0 begins.
         let mut place = self
             .digits
@@ -365,12 +375,13 @@ impl Middle {
         place
     }
 
-    /// Turns the front hand to the next index of a digit, or where that has none, of the one after it.
+    /// Moves the front hand to the next index of a digit, or, if it has none, of the digit after
+    /// it.
     #[inline]
     fn advance(&mut self, digit: usize) {
         for digit in self.digits.iter_mut().skip(digit) {
             digit.front += 1;
-            // Partial sums wrap to what they are: every offset is representable.
+            // Partial sums may wrap, but every offset is representable.
             self.front = self.front.wrapping_add(digit.leaf.stride);
             if digit.front < digit.leaf.extent {
                 return;

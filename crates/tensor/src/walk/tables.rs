@@ -1,11 +1,12 @@
-//! Tables of offsets, for maps of a layout.
+//! Tables of offsets through maps.
 //!
-//! Law: for a map `f` that is linear over bits, `f(p + q) = f(p) ^ f(q)` where `p` and `q` have no bit in common. So where the modes of a layout, and the offset before
-//! them, have no bits in common, the offsets are those of a block of the fastest modes, flipped by one number for each block: a table is made once, and
-//! the map is asked once for each block.
+//! Law: for a map `f` that is linear over bits, `f(p + q) = f(p) ^ f(q)` where `p` and `q` have no
+//! bit in common. So where the modes of a layout, and the offset before them, have no bits in
+//! common, the offsets are those of one block of the fastest modes, XORed with one number for each
+//! block. A table is made once, and the map is evaluated once a block.
 //!
-//! Where only the fastest mode steps by a power of two, the same holds within aligned blocks of its places. Elsewhere the map is asked at every place, and the
-//! offsets of the next indices are listed.
+//! Where only the fastest mode steps by a power of two, the same holds within aligned blocks of its
+//! places. Elsewhere the map is evaluated at every place, and the next offsets are listed.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Leaf, OuterMap, Swizzle, Xor};
@@ -28,8 +29,9 @@ pub(super) struct Block {
     pub last: i64,
 }
 
-/// The most numbers that the table of a layout of this size should have: about twice the square root of the size, where making the table costs as much as going from block
-/// to block; more than the memory nearby has is no use.
+/// The most numbers that the table of a layout of this size should have: about twice the square
+/// root of the size, where making the table costs as much as stepping from block to block. A table
+/// beyond the L1 cache is no use.
 fn most(size: i64) -> i64 {
     (2 * size.isqrt()).clamp(8, MOST)
 }
@@ -61,7 +63,8 @@ pub(super) fn added_block(run: Vec<i64>, leaves: &[Leaf], size: i64) -> Block {
     Block { table, modes, bias: 0, last }
 }
 
-/// The bits that the places of a mode have, counted from the least; none where they leave those of a number.
+/// The bits that the places of a mode have, counted from the least; none where they do not fit into
+/// a number.
 fn bits(leaf: &Leaf) -> Option<u64> {
     let step = leaf.stride.unsigned_abs();
     let greatest = i64::try_from(step.checked_mul(leaf.extent as u64 - 1)?).ok()? as u64;
@@ -77,7 +80,8 @@ fn is_linear(map: &OuterMap) -> bool {
     matches!(map, OuterMap::Swizzle(_) | OuterMap::Bits(_))
 }
 
-/// The block of a map at a layout of these merged leaves; none where the law does not hold, or a block would be small.
+/// The block of a map at a layout of these merged leaves; none where the law does not hold, or a
+/// block would be small.
 pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<Block> {
     if !is_linear(map) {
         return None;
@@ -118,7 +122,7 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     {
         let mut part = 1_i64 << (most / length).ilog2();
         if leaf.stride < 0 {
-            // Backwards a part that is not full would begin within another.
+            // A mode with negative steps: a part that is not full would begin within another.
             part = part.min(1 << leaf.extent.trailing_zeros());
         }
         let inner = Leaf { extent: part, stride: leaf.stride };
@@ -133,7 +137,8 @@ pub(super) fn linear_block(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Opti
     Some(Block { table, modes, bias, last })
 }
 
-/// The table for one more mode: after the numbers that there are, for each further index the same together with what the index adds.
+/// The table for one more mode: after the numbers that there are, for each further index the same
+/// together with what the index adds.
 #[inline(always)]
 fn repeat(table: &mut Vec<i64>, added: impl Iterator<Item = i64>, extent: i64, both: impl Fn(i64, i64) -> i64) {
     let length = table.len();
@@ -150,7 +155,7 @@ fn extend(table: &mut Vec<i64>, map: &OuterMap, leaf: &Leaf) {
     if step.count_ones() > 1 {
         repeat(table, (1..leaf.extent).map(|index| value(map, step * index)), leaf.extent, |old, added| old ^ added);
     } else {
-        // Bit by bit of the index: as many numbers again, with what the bit adds.
+        // Bit by bit of the index: as many numbers again, XORed with what the bit adds.
         table.resize(length * leaf.extent as usize, 0);
         let (mut done, mut bit) = (length, 0);
         while done < table.len() {
@@ -182,8 +187,9 @@ pub(super) fn value(map: &OuterMap, place: i64) -> i64 {
     }
 }
 
-/// A map that is linear over bits, where the fastest mode steps by a power of two: whatever comes before, its places within an aligned block differ in the same bits
-/// alone. So there is a table of what these bits become, and a run ends where the next block begins.
+/// A map that is linear over bits, where the fastest mode steps by a power of two. Its places
+/// within an aligned block differ in the same bits alone. So the table has what these bits become,
+/// and a run ends where the next block begins.
 #[derive(Clone)]
 pub(super) struct Aligned {
     map: OuterMap,
@@ -195,7 +201,8 @@ pub(super) struct Aligned {
 }
 
 impl Aligned {
-    /// The map over a layout of these merged leaves, and its table; none where the law does not hold, or runs would be short.
+    /// The map over a layout of these merged leaves, and its table; none where the law does not
+    /// hold, or runs would be short.
     pub fn new(map: &OuterMap, offset: i64, leaves: &[Leaf]) -> Option<(Aligned, Vec<i64>)> {
         let run = *leaves.first()?;
         let size = leaves.iter().map(|leaf| leaf.extent).product::<i64>();
@@ -299,7 +306,7 @@ impl Places {
     }
 }
 
-/// A map that is asked at every place.
+/// A map that is evaluated at every place.
 #[derive(Clone)]
 pub(super) struct Each {
     map: Asked,
@@ -332,17 +339,19 @@ impl Each {
     pub fn fill(&self, index: i64, offsets: &mut [i64]) {
         match &self.map {
             Asked::Swizzle(swizzle) => {
-                // As `Swizzle::apply`; what is prepared here is prepared once, and the compiler may take several places at once.
+                // As `Swizzle::apply`, with what does not change prepared once, so that the
+                // compiler may make vectors.
                 let (mask, distance) =
                     (((1_i64 << swizzle.bits()) - 1) << swizzle.base(), swizzle.shift().unsigned_abs());
                 if swizzle.shift() >= 0 {
-                    // The sign comes no further down than above the mask.
+                    // The shift brings the sign no further down than above the mask.
                     self.places.list(index, offsets, |place| place ^ ((place as u64 >> distance) as i64 & mask));
                 } else {
                     self.places.list(index, offsets, |place| place ^ ((place & mask) << distance));
                 }
             }
-            // A map has a value at every place of the layout that it was composed with, where that is one of a view.
+            // A map has a value at every place of the layout that it was composed with, where that
+            // is one of a view.
             Asked::Map(map) => self.places.list(index, offsets, |place| map.eval(&place).unwrap_or(i64::MAX)),
             Asked::Xor(layout) => {
                 self.places.list(index, offsets, |index| layout.eval(&index).map_or(i64::MAX, number));

@@ -1,4 +1,5 @@
-//! Copies against the naive loop: every element, and nothing beside them, for all kinds of layouts, sizes of elements and ways of doing it.
+//! Copies against the naive loop: every element, and nothing beside them, for all kinds of layouts,
+//! sizes of elements and ways of doing it.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use tilewright_layout::{Composed, Layout, Leaf, StaticLayout, Swizzle, Tree, Xor};
@@ -143,13 +144,14 @@ fn swizzles() {
 fn transposes_through_swizzles() {
     // Tiles of three modes in any order, in a grid of any size, from and to matrices in any order.
     let mut random = Random(7);
-    let (mut copies, mut turned) = (0, 0);
+    let (mut copies, mut permuted) = (0, 0);
     for seed in 0..240 {
         let powers = [2 + random.below(5), 2 + random.below(5), random.below(3)];
         let tile = powers.map(|power| 1_i64 << power);
         let grid = [1 + random.below(5) as i64, 1 + random.below(9) as i64, 1];
         let extents: Vec<i64> = tile.into_iter().zip(grid).flat_map(|(tile, grid)| [tile, grid]).collect();
-        // The modes of the tile, of which the last is never the fastest, and those of the grid: apart, or each after its own.
+        // The modes of the tile, of which the last is never the fastest, and those of the grid:
+        // apart, or each after its own.
         let ordered = |random: &mut Random, apart: bool| {
             let order = loop {
                 let order = random.shuffled(3);
@@ -186,14 +188,14 @@ fn transposes_through_swizzles() {
         let other = composed(Swizzle::new(2, 2, 3).unwrap(), 0, ordered(&mut random, true));
         let plan = Plan::new(&plain, &swizzled, 2, CopyOptions::default()).unwrap().to_string();
         copies += 1;
-        turned += usize::from(plan.contains("change places"));
+        permuted += usize::from(plan.contains("are permuted"));
         check_widths(&plain, &swizzled, seed);
         check_widths(&swizzled, &plain, seed + 1);
         check_widths(&swizzled, &other, seed + 2);
         check::<u128, _, _>(&plain, &swizzled, &all_options()[seed as usize % 7..][..1], seed);
         check::<u128, _, _>(&swizzled, &other, &all_options()[seed as usize % 7..][..1], seed);
     }
-    assert!(turned * 6 > copies, "{turned} of {copies}");
+    assert!(permuted * 6 > copies, "{permuted} of {copies}");
 }
 
 #[test]
@@ -240,12 +242,12 @@ fn plans_say_what_a_map_moves() {
     let found = plan(rows, columns, 4);
     for line in [
         "tile: 1024 x 32 elements of 4 bytes, transposed in registers (portable)",
-        "map: parts of 16 bytes change places in rows of the destination",
-        "stores: past the caches, because the destination is larger than they are",
+        "map: parts of 16 bytes are permuted in rows of the destination",
+        "stores: non-temporal, because the destination is larger than the caches",
     ] {
         assert!(found.contains(line), "{found}");
     }
-    assert!(plan(columns, rows, 4).contains("map: parts of 16 bytes change places in rows of the source"));
+    assert!(plan(columns, rows, 4).contains("map: parts of 16 bytes are permuted in rows of the source"));
     // A matrix of few columns.
     let narrow = plan("S<0,0,0> o 0 o ((32,9),8):((8,256),1)", "S<3,2,3> o 0 o ((32,9),8):((1,256),32)", 4);
     assert!(narrow.contains("tile: 8 x 32 elements of 4 bytes, transposed"), "{narrow}");
@@ -326,7 +328,8 @@ fn large_destinations() {
 
 #[test]
 fn transposes_of_several_tiles() {
-    // More than one tile along rows that share lines with others, narrow and wide, rows that follow one another, and axes that both sides want.
+    // More than one tile along rows that share lines with others, narrow and wide, rows that follow
+    // one another, and axes that both sides want.
     let permuted = |extents: &[i64], order: &[usize]| {
         let compact = |order: &mut dyn Iterator<Item = usize>| {
             let (mut strides, mut step) = (vec![0; extents.len()], 1);
@@ -366,7 +369,8 @@ fn permuted(extents: &[i64], order: &[usize]) -> (Layout, Layout) {
     (Layout::row_major(&shape).unwrap(), Layout::new(&shape, &Tree::flat(strides).unwrap()).unwrap())
 }
 
-/// Short rows of the destination that follow one another, in several batches, in runs that are not in the order of the columns, and in tiles that have fewer.
+/// Short rows of the destination that follow one another, in several batches, in runs that are not
+/// in the order of the columns, and in tiles that have fewer.
 #[test]
 fn short_rows() {
     let cases: [(&[i64], &[usize]); 6] = [
@@ -381,7 +385,7 @@ fn short_rows() {
         let (src, dst) = permuted(extents, order);
         let streaming = CopyOptions { streaming: Some(true), ..CopyOptions::default() };
         let plan = Plan::new(&src, &dst, 1, streaming).unwrap().to_string();
-        assert!(plan.contains("rows follow one another"), "{plan}");
+        assert!(plan.contains("rows are adjacent"), "{plan}");
         for way in 0..4 {
             check_widths(&src, &dst, 4 * seed as u64 + way);
         }
@@ -390,7 +394,8 @@ fn short_rows() {
 
 #[test]
 fn wide_transposes() {
-    // Rows of the source of many tiles, rows of the destination that are no whole lines, and threads that begin within a row.
+    // Rows of the source of many tiles, rows of the destination that are no whole lines, and
+    // threads that begin within a row.
     let (rows, columns) = (701, 9_011);
     let (src, dst) = (flat(&[rows, columns], &[columns, 1]), flat(&[rows, columns], &[1, rows + 2]));
     check::<u8, _, _>(&src, &dst, &all_options(), 11);

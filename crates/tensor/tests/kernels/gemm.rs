@@ -1,6 +1,8 @@
-//! The law of products, `C(i,j) = alpha * sum of A(i,k) * B(j,k) + beta * C(i,j)`, at every place, on every kind of micro-kernel that this machine has.
+//! The law of products, `C(i,j) = alpha * sum of A(i,k) * B(j,k) + beta * C(i,j)`, at every place,
+//! on every kind of micro-kernel that this machine has.
 //!
-//! Sums of floats are compared with sums in twice the precision, or with exact ones, within the bound that any order of summation keeps; of integers exactly.
+//! Sums of floats are compared with sums in twice the precision, or with exact ones, within the
+//! bound that any order of summation keeps; of integers exactly.
 
 use half::{bf16, f16};
 use tilewright_atoms::{Arch, MmaAtom, MmaTypes, TiledMma, ValueType};
@@ -18,7 +20,8 @@ trait Tested: Numbers<Sum: Summed> + PartialEq + std::fmt::Debug {
     fn exact(self) -> f64;
 }
 
-/// A type of sums. Its numbers, and products of small ones, are numbers of binary64; integers below 2^53 in magnitude are compared modulo 2^32.
+/// A type of sums. Its numbers, and products of small ones, are numbers of binary64; integers below
+/// 2^53 in magnitude are compared modulo 2^32.
 trait Summed: Copy + PartialEq + std::fmt::Debug {
     /// Half of the distance from 1 to the next number; 0 where arithmetic is exact.
     const UNIT: f64;
@@ -296,7 +299,8 @@ fn large_products_of_other_numbers() {
 
 #[test]
 fn every_packing_of_every_factor() {
-    // Each factor with rows side by side, with K side by side, tiled, and with no two neighbours; C likewise.
+    // Each factor with rows side by side, with K side by side, tiled, and with no two neighbours; C
+    // likewise.
     let forms = |rows: i64, columns: i64| {
         [
             format!("({rows},{columns}):(1,{rows})"),
@@ -388,7 +392,8 @@ fn every_half_is_widened_exactly() {
         let one = TensorView::new(&one, row.clone()).expect("a view");
         let mut c_view = TensorViewMut::new(&mut c, column.clone()).expect("a view");
         gemm(&mma, 1.0, &a_view, &one, 0.0, &mut c_view).expect("a product");
-        // Intel defines the dot product of pairs with subnormal numbers taken for zero; all others are as exact.
+        // Intel defines the dot product of pairs with subnormal numbers taken for zero; all others
+        // are as exact.
         let pairs = mma.atom().shape()[2] == 2;
         let wanted =
             |number: bf16| if pairs && !number.is_normal() && number.is_finite() { 0.0 } else { number.to_f32() };
@@ -446,7 +451,8 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(repeated, TensorError::Shared { .. }));
 }
 
-/// Threads that share packed blocks compute, each time, what one thread computes, to the last bit: sums are added up in the same order.
+/// Threads that share packed blocks compute, each time, what one thread computes, to the last bit:
+/// sums are added up in the same order.
 fn shared_blocks<S: Tested>()
 where
     S::Sum: Summed,

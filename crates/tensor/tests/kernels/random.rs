@@ -1,4 +1,5 @@
-//! Layouts, and numbers, that look random (SplitMix64, by Steele, Lea and Flood, 2014), the same in every run.
+//! Layouts, and numbers, that look random (SplitMix64, by Steele, Lea and Flood, 2014), the same in
+//! every run.
 
 use bytemuck::AnyBitPattern;
 use tilewright_layout::{Layout, Leaf, Tree};
@@ -36,7 +37,8 @@ impl Random {
         order
     }
 
-    /// An injective layout of these extents: modes in a random order, with padding and backwards at times.
+    /// An injective layout of these extents: modes in a random order, with padding and backwards at
+    /// times.
     pub fn strides(&mut self, extents: &[i64], plain: bool) -> Layout {
         let mut strides = vec![0; extents.len()];
         let mut step = if plain || self.one_in(2) { 1 } else { 1 + self.below(3) as i64 };

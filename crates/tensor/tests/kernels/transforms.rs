@@ -116,7 +116,8 @@ fn reduced<D: Offsets>(a: &Tensor<i64>, modes: &[usize], to: D) {
     }
 }
 
-/// A layout of any kind with these extents, or of as many elements; each place once, if it is to be written.
+/// A layout of any kind with these extents, or of as many elements; each place once, if it is to be
+/// written.
 fn layout(random: &mut Random, extents: &[i64], written: bool) -> Composed {
     let shape = if random.one_in(4) { random.reshaped(extents) } else { extents.to_vec() };
     let found = match random.below(9) {
@@ -411,7 +412,8 @@ fn elements_that_can_change_are_themselves() {
 
 #[test]
 fn reductions_of_another_order() {
-    // The destination goes on where the source does not: beyond a block, along either mode that is kept.
+    // The destination goes on where the source does not: beyond a block, along either mode that is
+    // kept.
     for (rows, middle, columns) in [(300, 5, 280), (70, 3, 9), (64, 2, 256)] {
         let a = Tensor::from_fn(flat(&[rows, middle, columns], &[middle * columns, columns, 1]), |index| index as i32)
             .unwrap();

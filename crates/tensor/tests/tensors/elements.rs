@@ -1,4 +1,5 @@
-//! What is done with elements: recasts, coordinates, zips, text, comparison, prepared access, fragments.
+//! What is done with elements: recasts, coordinates, zips, text, comparison, prepared access,
+//! fragments.
 
 use tilewright_layout::{Composed, Layout, Leaf, Tiler, Tree, Xor};
 use tilewright_tensor::{
@@ -144,7 +145,8 @@ fn coordinates_follow_the_data() {
     assert_eq!(nested.get([6, 0]).unwrap_err().code(), "E0403");
 }
 
-/// Every element at its coordinate, and nothing else: through plain, strided and swizzled layouts, for parts of every kind.
+/// Every element at its coordinate, and nothing else: through plain, strided and swizzled layouts,
+/// for parts of every kind.
 fn gathered_and_scattered<L: Offsets>(map: L) {
     let (rows, columns) = (11, 7);
     let matrix = Tensor::from_fn(map.clone(), |index| index + 1).unwrap();

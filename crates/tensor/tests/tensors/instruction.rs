@@ -1,4 +1,5 @@
-//! Partitions of tensors for instructions: of plain, swizzled and mutable views, and of coordinates.
+//! Partitions of tensors for instructions: of plain, swizzled and mutable views, and of
+//! coordinates.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Composed, Layout, Tiler, Tree};
@@ -13,7 +14,8 @@ fn mma(name: &str, atoms: &str, permutation: &str) -> TiledMma {
     TiledMma::new(MmaAtom::named(name).unwrap(), &layout(atoms), &permutation).unwrap()
 }
 
-/// The part of a view has the elements that the part of the layout of indices names, whatever the layout of the view.
+/// The part of a view has the elements that the part of the layout of indices names, whatever the
+/// layout of the view.
 #[test]
 fn parts_of_views_are_those_of_layouts() {
     let mma = mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1):(1,2,0)", "[_;(2,4,4):(1,8,2);_]");
@@ -107,7 +109,8 @@ fn edges() {
     assert_eq!(inside, 24 * 12);
 }
 
-/// Where several threads name the same, there is no mutable part of one of them to be had by itself.
+/// Where several threads name the same, there is no mutable part of one of them to be had by
+/// itself.
 #[test]
 fn mutable_parts_are_owned() {
     let matrix = layout("(8,8):(8,1)");

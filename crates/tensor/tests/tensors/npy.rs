@@ -1,4 +1,5 @@
-//! `.npy` files: what is read is what was written, in every order, type and byte order, and bad files are refused.
+//! `.npy` files: what is read is what was written, in every order, type and byte order, and bad
+//! files are refused.
 
 use std::fs;
 use std::path::PathBuf;
@@ -138,7 +139,8 @@ fn a_bad_file_is_refused() {
     assert_eq!(npy::read::<i16>(directory.file("none.npy")).unwrap_err().code(), "E0412");
 }
 
-/// What is written reads back: the same element at every coordinate, and the order of memory where it is compact.
+/// What is written reads back: the same element at every coordinate, and the order of memory where
+/// it is compact.
 fn round<T: Element + PartialEq + std::fmt::Debug>(directory: &Directory, value: impl Fn(i64) -> T) {
     let path = directory.file("round.npy");
     for (text, order) in [

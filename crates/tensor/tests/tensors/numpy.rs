@@ -1,4 +1,5 @@
-//! `.npy` files and NumPy itself: each reads what the other wrote. Where `python3` has no NumPy, there is nothing to compare with, and a line says so.
+//! `.npy` files and NumPy itself: each reads what the other wrote. Where `python3` has no NumPy,
+//! there is nothing to compare with, and a line says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use tilewright_layout::{Layout, Tree};
 use tilewright_tensor::npy::{self, Element};
 use tilewright_tensor::{Tensor, TensorView};
 
-/// Element `(i,j,k)` of an array of 2 by 3 by 5 is `100i + 10j + k`. NumPy checks our files, and writes the same array in both orders and with both ends first.
+/// Element `(i,j,k)` of an array of 2 by 3 by 5 is `100i + 10j + k`. NumPy checks our files, and
+/// writes the same array in both orders and with both ends first.
 const SCRIPT: &str = "\
 import sys, numpy
 i, j, k = numpy.indices((2, 3, 5))

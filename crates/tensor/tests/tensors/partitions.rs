@@ -12,8 +12,8 @@ fn layout(text: &str) -> Layout {
     text.parse().unwrap()
 }
 
-/// A product of `times` tiles along each mode by the partitions of all threads equals the sum over k, at
-/// every place. The numbers are small integers, so that every order of summation is exact.
+/// A product of `times` tiles along each mode by the partitions of all threads equals the sum over
+/// k, at every place. The numbers are small integers, so that every order of summation is exact.
 fn check<A, B, C>(mma: &TiledMma, times: [i64; 3], of: fn(i64) -> (A, B, C))
 where
     A: Value + Into<C> + bytemuck::NoUninit + bytemuck::Zeroable,

@@ -1,4 +1,5 @@
-//! Slices, tiles and partitions: the element at every coordinate, by index arithmetic on a plain array of the same numbers.
+//! Slices, tiles and partitions: the element at every coordinate, by index arithmetic on a plain
+//! array of the same numbers.
 //!
 //! The memory holds its own positions, so that the value of an element says where it is.
 
@@ -304,7 +305,8 @@ fn partitions_among_threads() {
     on_all_kinds!(partitions);
 }
 
-/// Writes the number of its tile to every element, in order and by threads, and checks all of memory.
+/// Writes the number of its tile to every element, in order and by threads, and checks all of
+/// memory.
 fn written_tiles<L: Offsets>(matrix: &Matrix<L>) {
     for p in 1..=matrix.rows {
         for q in 1..=matrix.columns {

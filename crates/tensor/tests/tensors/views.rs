@@ -1,6 +1,7 @@
 //! Views: what is proved when one is made, and the element at every coordinate.
 //!
-//! The oracle is index arithmetic on the text's own numbers: offsets are listed by nested loops over extents and strides.
+//! The oracle is index arithmetic on the text's own numbers: offsets are listed by nested loops
+//! over extents and strides.
 
 use tilewright_layout::{Composed, Layout, Leaf, StaticComposed, StaticLayout, Swizzle, Tree, Xor};
 use tilewright_tensor::{Offsets, Tensor, TensorView, TensorViewMut};
@@ -39,7 +40,8 @@ fn small(rank: usize) -> Vec<Modes> {
     all
 }
 
-/// Checks both kinds of view of a map whose offsets are known, on memory of every length and origin up to what it needs.
+/// Checks both kinds of view of a map whose offsets are known, on memory of every length and origin
+/// up to what it needs.
 fn check<L: Offsets>(map: &L, offsets: &[i64]) {
     let (least, greatest) = (*offsets.iter().min().unwrap(), *offsets.iter().max().unwrap());
     assert_eq!(map.range().unwrap(), (least, greatest), "{map}");

@@ -1,4 +1,5 @@
-//! Walks: offsets and elements in the order of the indices, from either end, in steps of any kind, against what the layout says of each index.
+//! Walks: offsets and elements in the order of the indices, from either end, in steps of any kind,
+//! against what the layout says of each index.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,11 @@
 //! Stacks of entries, and what leads from one to another.
 //!
-//! Law: a stack is drawn upward, the first entry, the fastest, at the bottom, as memory grows; a row of the board is one leaf. An entry of a coarse
-//! tuple is a block as tall as the leaves over it. Equal entries that an arrow joins have one fill; what no arrow reaches is pale.
+//! Law: a stack is drawn upward, the first entry, the fastest, at the bottom, as memory grows; a
+//! row of the board is one leaf. An entry of a coarse tuple is a block as tall as the leaves over
+//! it. Equal entries that an arrow joins have one fill; what no arrow reaches is pale.
 //!
-//! Lengths are multiples of what a character stands for in the terminal, so that stacks look the same there.
+//! Lengths are multiples of what a character stands for in the terminal, so that stacks look the
+//! same there.
 
 use tilewright_layout::{Profile, Tree};
 
@@ -78,7 +80,8 @@ fn middle(start: usize, rows: usize) -> f64 {
 }
 
 impl Board {
-    /// The nesting of leaves that begin at `right`, to their left, where there is any: room is left for it.
+    /// The nesting of leaves that begin at `right`, to their left, where there is any: room is left
+    /// for it.
     pub(super) fn tree_before(&mut self, profile: &Profile) -> f64 {
         let depth = profile.depth();
         if depth > 1 || profile.leaves() != profile.rank() { depth as f64 * STEP + UNIT } else { 0.0 }
@@ -132,7 +135,8 @@ impl Board {
         self.stack(JOINT, blocks, name)
     }
 
-    /// The arrows between two stacks: each row of the first to where it is sent; what is sent to the base point ends in `*`.
+    /// The arrows between two stacks: each row of the first to where it is sent; what is sent to
+    /// the base point ends in `*`.
     pub(super) fn arrows(&mut self, from: Stack, to: Stack, images: impl Iterator<Item = Option<usize>>) {
         let stroke = Stroke::new(Paint::Ink, 1.5);
         for (row, image) in images.enumerate() {

@@ -1,11 +1,12 @@
 //! How numbers become the words that lanes of an instruction multiply.
 //!
-//! **Law.** A word stands for [`Packing::GROUP`] numbers that follow one another along K; what is missing
-//! at the end of a row is zero. The product of a word of A and one of B, as the instruction computes it,
-//! is the sum of the products of their numbers. With [`Offset`] it is more, and [`write_corrections`]
-//! says by how much.
+//! **Law.** A word stands for [`Packing::GROUP`] numbers that follow one another along K; what is
+//! missing at the end of a row is zero. The product of a word of A and one of B, as the instruction
+//! computes it, is the sum of the products of their numbers. With [`Offset`] it is more, and
+//! [`write_corrections`] says by how much.
 //!
-//! Reason for unsafe code: corrections are written to packed memory, which Rust knows by its address.
+//! Reason for unsafe code: corrections are written to packed memory, which Rust knows by its
+//! address.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -40,8 +41,8 @@ impl<T: Copy + Default> Packing for Same<T> {
     }
 }
 
-/// Numbers as wider ones, which hold them exactly: those of 16 bits in single precision, bytes in 32
-/// bits.
+/// Numbers as wider ones, which hold them exactly: those of 16 bits in single precision, bytes in
+/// 32 bits.
 pub(in crate::gemm) struct Widened<T>(PhantomData<T>);
 
 impl Packing for Widened<bf16> {
@@ -60,9 +61,9 @@ impl Packing for Widened<f16> {
     type Word = f32;
     const GROUP: usize = 1;
     const SAME: bool = false;
-    /// Without a branch, so that a loop over it becomes a loop over vectors. The magnitude, shifted to
-    /// where single precision has it, is too small by the difference of the exponents' biases, 2^112.
-    /// Multiplying by that is exact, also for subnormal numbers.
+    /// Without a branch, so that a loop over it becomes a loop over vectors. The magnitude, shifted
+    /// to where single precision has it, is too small by the difference of the exponents' biases,
+    /// 2^112. Multiplying by that is exact, also for subnormal numbers.
     #[inline(always)]
     fn word([number, ..]: [f16; 4]) -> f32 {
         let bits = u32::from(number.to_bits());
@@ -141,8 +142,8 @@ impl Packing for Signed {
     }
 }
 
-/// Writes below a slice of words of four signed bytes -128 times the sum of the bytes of each column,
-/// which corrects their products with bytes that are [`Offset`] by 128.
+/// Writes below a slice of words of four signed bytes -128 times the sum of the bytes of each
+/// column, which corrects their products with bytes that are [`Offset`] by 128.
 ///
 /// # Safety
 ///

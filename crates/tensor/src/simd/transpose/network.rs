@@ -1,9 +1,13 @@
-//! The network of shuffles by which `N` registers of `N` elements a lane are transposed within their lanes.
+//! The network of shuffles that transposes `N` registers of `N` elements a lane within their lanes.
 //!
-//! One stage interleaves registers `k` and `k + N/2` into `2k` and `2k + 1`: it moves the highest bit of the register's number to the lowest bit of the element's. After
-//! `log2(N)` stages the number of a register and that of an element in it have changed places.
+//! Law: element `i` of register `j` becomes element `j` of register `i`, in each lane.
 //!
-//! These are macros, because every register must have a name: arrays in loops would lie in memory.
+//! One stage interleaves registers `k` and `k + N/2` into `2k` and `2k + 1`. It moves the highest
+//! bit of the register's number to the lowest bit of the element's. After `log2(N)` stages the two
+//! numbers have changed places.
+//!
+//! These are macros, because every register must have a name: an array in a loop would lie in
+//! memory.
 
 /// One stage for 2, 4, 8 or 16 registers.
 macro_rules! stage {
@@ -67,7 +71,7 @@ macro_rules! transposed {
     }};
 }
 
-/// A call for each register: an array, or nothing.
+/// A call for each register: an array of the results, or of nothing.
 macro_rules! registers {
     (2, $call:ident) => {
         [$call!(0), $call!(1)]

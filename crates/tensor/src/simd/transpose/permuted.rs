@@ -1,24 +1,29 @@
-//! Transposes of rows whose parts have changed places.
+//! Transposes of rows whose parts are permuted.
 //!
-//! A row is read, or written, in the order in which its bytes have the places `p ^ turn`: lines of 64 bytes are where the high bits of `turn` say, and in each of them parts have changed
-//! places by the low bits. The parts of a line are put in order in a register, on their way to or from a small buffer; what happens between is a transpose like any other.
+//! Law: that of [`transpose_permuted`].
+//!
+//! A row is read, or written, in the order in which its bytes have the places `p ^ mask`. The high
+//! bits of the mask say which line of 64 bytes it is, and its low bits permute the parts of the
+//! line. They are put in order in a register, on their way to or from a small buffer. Between the
+//! two is a transpose like any other.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::stripe::{Line, Rows, Scratch, Stores, Stripe, UNIT, ahead_of, fetch};
+use super::stripe::{Line, Rows, Scratch, Stores, Stripe, UNIT, prefetch, prefetch_distance};
 use super::transpose;
 use crate::memory::LINE;
 use crate::simd::{Instructions, copy_bytes, copy_run, stream_units};
 
-/// Columns that are transposed at a time: their lines, and the rows that they come from, stay in the nearest cache.
+/// Columns that are transposed at a time: their lines, and the rows that they come from, stay in
+/// the L1 cache.
 const COLUMNS: usize = 128;
 /// The bytes of the lines of so many columns, and of as many elements of the rows of a stripe.
 const HALF: usize = COLUMNS * LINE;
 /// The bytes of the buffer.
-pub(crate) const TURNED: usize = 2 * HALF;
+pub(crate) const PERMUTED_BUFFER: usize = 2 * HALF;
 
-/// Where the lines of the columns are in it.
+/// Where the lines of the columns are in the buffer.
 static PLACES: [isize; COLUMNS] = {
     let mut places = [0; COLUMNS];
     let mut k = 0;
@@ -33,9 +38,9 @@ static PLACES: [isize; COLUMNS] = {
 #[derive(Clone, Copy)]
 pub(crate) struct Pieces<'a> {
     pub(crate) src: *const u8,
-    /// Where rows begin, and the bits that are flipped in the places of their bytes.
+    /// Where rows begin, and the masks that are flipped in the places of their bytes.
     pub(crate) rows: (&'a [isize], &'a [usize]),
-    /// Rows that come later, to be fetched ahead.
+    /// Rows that come later, to be prefetched.
     pub(crate) next: (*const u8, &'a [isize]),
     /// The bytes of a row before its first element here.
     pub(crate) first: usize,
@@ -44,29 +49,33 @@ pub(crate) struct Pieces<'a> {
     pub(crate) columns: (&'a [isize], &'a [usize]),
     /// The place of the first row within columns.
     pub(crate) at: usize,
-    /// What is flipped besides, in rows and in columns.
+    /// What is flipped besides, in all rows and in all columns.
     pub(crate) flips: [usize; 2],
-    /// The bytes of the parts that change places, in rows and in columns: a power of two, a line if they are more, 0 where none do.
+    /// The bytes of the parts that are permuted in rows and in columns: a power of two, a line if
+    /// they are larger, 0 where none are.
     pub(crate) parts: [usize; 2],
-    /// Whether lines are written past the caches: they are whole, and begin with those of memory.
+    /// Whether lines are written with non-temporal stores: they are whole, and begin with lines of
+    /// memory.
     pub(crate) streams: bool,
 }
 
 impl Pieces<'_> {
-    /// Whether no part that changes places has less than so many bytes.
+    /// Whether every part that is permuted has at least so many bytes.
     fn coarse(&self, least: usize) -> bool {
         self.parts.iter().all(|part| *part == 0 || *part >= least)
     }
 }
 
-/// Transposes a stripe of elements of `unit` bytes: 1, 2, 4, 8 or 16. **Law.** Element `i` of row `j` is read from `src + rows[j] + (first + i * unit ^ turn_j)`, and goes to
-/// `dst + columns[i] + (at + j * unit ^ turn_i)`.
+/// Transposes a stripe of elements of `unit` bytes: 1, 2, 4, 8 or 16. **Law.** Element `i` of row
+/// `j` is read from `src + rows[j] + (first + i * unit ^ mask_j)`, and goes to `dst + columns[i] +
+/// (at + j * unit ^ mask_i)`.
 ///
 /// # Safety
 ///
-/// The law, for memory that may be read and written, which is in blocks of `2^k` bytes where bits below `2^k` are flipped; no bit is flipped below the parts; a processor with the
-/// instructions; and a buffer of [`TURNED`] bytes that begins with a line.
-pub(crate) unsafe fn transpose_turned(
+/// The law, for memory that may be read and written, in blocks of `2^k` bytes where bits below
+/// `2^k` are flipped. No bit is flipped below the parts. A processor with the instructions. A
+/// buffer of [`PERMUTED_BUFFER`] bytes that begins with a line.
+pub(crate) unsafe fn transpose_permuted(
     pieces: &Pieces<'_>,
     unit: usize,
     instructions: Instructions,
@@ -77,18 +86,19 @@ pub(crate) unsafe fn transpose_turned(
     #[cfg(target_arch = "x86_64")]
     if instructions == Instructions::Avx512 && pieces.rows.0.len() == side && whole > 0 && pieces.coarse(avx512::LEAST)
     {
-        // SAFETY: as here.
+        // SAFETY: whole squares, and then the columns that are left, all of which the caller
+        // vouches for.
         unsafe {
             avx512::stripe(pieces, unit);
             if whole < pieces.columns.0.len() {
-                let (columns, turns) = pieces.columns;
-                let columns = (columns.get(whole..).unwrap_or_default(), turns.get(whole..).unwrap_or_default());
+                let (columns, masks) = pieces.columns;
+                let columns = (columns.get(whole..).unwrap_or_default(), masks.get(whole..).unwrap_or_default());
                 by_parts(&Pieces { columns, first: whole * unit, ..*pieces }, unit, instructions, (scratch, buffer));
             }
         }
         return;
     }
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the stripe, the instructions and the buffer.
     unsafe { by_parts(pieces, unit, instructions, (scratch, buffer)) }
 }
 
@@ -96,37 +106,39 @@ pub(crate) unsafe fn transpose_turned(
 ///
 /// # Safety
 ///
-/// As there.
+/// As [`transpose_permuted`].
 unsafe fn by_parts(
     pieces: &Pieces<'_>,
     unit: usize,
     instructions: Instructions,
     (scratch, buffer): (&mut Scratch, *mut u8),
 ) {
-    let (sources, row_turns) = pieces.rows;
-    let (lines, near) = (buffer.cast::<Line>(), buffer.wrapping_add(HALF));
-    // Rows that are brought near are asked for while others are transposed, so they come in parts of as many bytes as they are asked for ahead.
-    let (turned, by) = (pieces.parts[0] != 0, ahead_of(instructions, unit));
-    let most = if turned { COLUMNS.min(by / unit) } else { COLUMNS };
+    let (sources, row_masks) = pieces.rows;
+    let (lines, staged) = (buffer.cast::<Line>(), buffer.wrapping_add(HALF));
+    // Rows are staged while others are transposed, so a part of them is as long as the prefetch
+    // distance.
+    let (permutes, by) = (pieces.parts[0] != 0, prefetch_distance(instructions, unit));
+    let most = if permutes { COLUMNS.min(by / unit) } else { COLUMNS };
     let (row, total) = (most * unit, pieces.first + pieces.columns.0.len() * unit);
     let [mut here, mut next] = [Rows::NONE; 2];
     let chunks = pieces.columns.0.chunks(most).zip(pieces.columns.1.chunks(most));
-    for (number, (columns, turns)) in chunks.enumerate() {
+    for (number, (columns, masks)) in chunks.enumerate() {
         let (first, run) = (pieces.first + number * row, columns.len() * unit);
-        // What is asked for while these columns are transposed.
+        // What is prefetched while these columns are transposed.
         let ((from, coming), ahead) = match first + run.max(by) {
             later if later < total => ((pieces.src, sources), later),
             _ if total <= by => (pieces.next, first),
             later => (pieces.next, (later - total) / LINE * LINE),
         };
         next.set(from.wrapping_add(ahead), coming, unit);
-        // SAFETY: as here; the halves of the buffer have room for as many lines and as many parts of rows.
+        // SAFETY: the caller vouches for the stripe; the halves of the buffer have room for the
+        // lines of these columns and for the parts of the rows.
         unsafe {
-            if turned {
-                let parts = Parts { src: pieces.src, sources, turns: row_turns, flip: pieces.flips[0], first, run };
-                parts.bring(near, row, pieces.parts[0]);
+            if permutes {
+                let parts = Parts { src: pieces.src, sources, masks: row_masks, flip: pieces.flips[0], first, run };
+                parts.stage(staged, row, pieces.parts[0]);
                 for (j, place) in here.0.iter_mut().enumerate().take(LINE / unit) {
-                    *place = near.wrapping_add(j * row);
+                    *place = staged.wrapping_add(j * row);
                 }
             } else {
                 here.set(pieces.src.wrapping_add(first), sources, unit);
@@ -139,7 +151,7 @@ unsafe fn by_parts(
                 let stripe = Stripe { rows: &here, next: &next, dst, columns, bytes, stores: Stores::Ordinary };
                 transpose(&stripe, unit, instructions, scratch);
             }
-            let lines = Lines { lines, columns, turns, dst: pieces.dst, at: pieces.at, flip: pieces.flips[1], bytes };
+            let lines = Lines { lines, columns, masks, dst: pieces.dst, at: pieces.at, flip: pieces.flips[1], bytes };
             lines.write(pieces.parts[1], pieces.streams);
         }
     }
@@ -148,80 +160,82 @@ unsafe fn by_parts(
 /// Elements of 16 bytes: a line of four rows for each column.
 ///
 /// # Safety
-/// So many elements of each row may be read, and lines be written.
+/// So many elements of each row may be read, and the lines be written.
 unsafe fn gather(rows: &Rows, next: &Rows, columns: usize, lines: *mut Line) {
     const ROWS: usize = LINE / UNIT;
     let (Some(rows), Some(next)) = (rows.0.first_chunk::<ROWS>(), next.0.first_chunk::<ROWS>()) else { return };
     for k in 0..columns {
-        fetch::<UNIT>(Instructions::Portable, next[k % ROWS].wrapping_add(k / ROWS * LINE));
+        prefetch::<UNIT>(Instructions::Portable, next[k % ROWS].wrapping_add(k / ROWS * LINE));
         for (j, row) in rows.iter().enumerate() {
             let to = lines.wrapping_add(k).cast::<u8>().wrapping_add(j * UNIT);
-            // SAFETY: as here; rows that are missing are others, or what was near before.
+            // SAFETY: the caller vouches for the rows and lines; rows that are missing repeat
+            // others, or are staged from before.
             unsafe { copy_bytes::<UNIT>(row.wrapping_add(k * UNIT), to) };
         }
     }
 }
 
-/// Parts of the rows of a stripe: `run` bytes from `first` on, at the places `p ^ turn ^ flip`.
+/// Parts of the rows of a stripe: `run` bytes from `first` on, at the places `p ^ mask ^ flip`.
 struct Parts<'a> {
     src: *const u8,
     sources: &'a [isize],
-    turns: &'a [usize],
+    masks: &'a [usize],
     flip: usize,
     first: usize,
     run: usize,
 }
 
 impl Parts<'_> {
-    /// Copies them in order, rows `row` bytes apart.
+    /// Copies them in order, to rows `row` bytes apart.
     ///
     /// # Safety
-    /// The law of [`transpose_turned`], with parts of so many bytes.
-    unsafe fn bring(&self, near: *mut u8, row: usize, part: usize) {
-        // SAFETY: as here.
+    /// The law of [`transpose_permuted`], with parts of `part` bytes; room for the rows.
+    unsafe fn stage(&self, staged: *mut u8, row: usize, part: usize) {
+        // SAFETY: the caller vouches for the rows and the room; no part is smaller than the one
+        // taken.
         unsafe {
             match part {
-                16.. => self.by::<16>(near, row),
-                8.. => self.by::<8>(near, row),
-                4.. => self.by::<4>(near, row),
-                2.. => self.by::<2>(near, row),
-                _ => self.by::<1>(near, row),
+                16.. => self.by::<16>(staged, row),
+                8.. => self.by::<8>(staged, row),
+                4.. => self.by::<4>(staged, row),
+                2.. => self.by::<2>(staged, row),
+                _ => self.by::<1>(staged, row),
             }
         }
     }
 
-    /// Calls `copy` with each row, what is flipped in it, and where it goes.
+    /// Calls `copy` with each row, its mask, and where it goes.
     #[inline(always)]
-    fn each(&self, near: *mut u8, row: usize, mut copy: impl FnMut(*const u8, usize, *mut u8)) {
-        for (j, (source, turn)) in self.sources.iter().zip(self.turns).enumerate() {
-            copy(self.src.wrapping_offset(*source), turn ^ self.flip, near.wrapping_add(j * row));
+    fn each(&self, staged: *mut u8, row: usize, mut copy: impl FnMut(*const u8, usize, *mut u8)) {
+        for (j, (source, mask)) in self.sources.iter().zip(self.masks).enumerate() {
+            copy(self.src.wrapping_offset(*source), mask ^ self.flip, staged.wrapping_add(j * row));
         }
     }
 
-    /// In parts of `PART` bytes.
+    /// The same in parts of `PART` bytes.
     ///
     /// # Safety
-    /// As here.
+    /// As [`Parts::stage`].
     #[inline(always)]
-    unsafe fn by<const PART: usize>(&self, near: *mut u8, row: usize) {
-        self.each(near, row, |from, turn, to| {
+    unsafe fn by<const PART: usize>(&self, staged: *mut u8, row: usize) {
+        self.each(staged, row, |from, mask, to| {
             for at in (0..self.run).step_by(PART) {
-                // SAFETY: as here; a run is whole parts.
-                unsafe { copy_bytes::<PART>(from.wrapping_add((self.first + at) ^ turn), to.wrapping_add(at)) };
+                // SAFETY: the caller vouches for the rows and the room; a run is whole parts.
+                unsafe { copy_bytes::<PART>(from.wrapping_add((self.first + at) ^ mask), to.wrapping_add(at)) };
             }
         });
     }
 }
 
-/// Lines of columns, to be written to the places `at + p ^ turn ^ flip` of each.
+/// The lines of columns, which go to the places `at + p ^ mask ^ flip` of each.
 struct Lines<'a> {
     lines: *const Line,
     columns: &'a [isize],
-    turns: &'a [usize],
+    masks: &'a [usize],
     dst: *mut u8,
     at: usize,
     flip: usize,
-    /// How many bytes there are of each.
+    /// The bytes of each line.
     bytes: usize,
 }
 
@@ -229,18 +243,19 @@ impl Lines<'_> {
     /// Writes them.
     ///
     /// # Safety
-    /// The law of [`transpose_turned`], with parts of so many bytes.
+    /// The law of [`transpose_permuted`], with parts of `part` bytes.
     unsafe fn write(&self, part: usize, streams: bool) {
-        // SAFETY: as here.
+        // SAFETY: the caller vouches for the places of the lines, and for their alignment where
+        // stores are non-temporal; no part is smaller than the one taken.
         unsafe {
             match part {
                 0 => self.each(|line, to, _| match streams {
                     true => stream_units(line, to, LINE / UNIT),
                     false => copy_run(line, to, self.bytes),
                 }),
-                16.. if streams => self.each(|line, to, turn| {
+                16.. if streams => self.each(|line, to, mask| {
                     for at in (0..LINE).step_by(UNIT) {
-                        stream_units(line.wrapping_add(at ^ turn), to.wrapping_add(at), 1);
+                        stream_units(line.wrapping_add(at ^ mask), to.wrapping_add(at), 1);
                     }
                 }),
                 16.. => self.by::<16>(streams),
@@ -252,32 +267,33 @@ impl Lines<'_> {
         }
     }
 
-    /// In parts of `PART` bytes.
+    /// The same in parts of `PART` bytes.
     ///
     /// # Safety
-    /// As here.
+    /// As [`Lines::write`].
     #[inline(always)]
     unsafe fn by<const PART: usize>(&self, streams: bool) {
-        self.each(|line, to, turn| {
-            let mut turned = Line::ZERO;
-            let place = if streams { turned.0.as_mut_ptr() } else { to };
-            // SAFETY: as here; lines are whole parts, and whole where they are written past the caches.
+        self.each(|line, to, mask| {
+            let mut whole = Line::ZERO;
+            let place = if streams { whole.0.as_mut_ptr() } else { to };
+            // SAFETY: the caller vouches for the places; lines are whole parts, and whole and
+            // aligned where stores are non-temporal.
             unsafe {
                 for at in (0..self.bytes).step_by(PART) {
-                    copy_bytes::<PART>(line.wrapping_add(at ^ turn), place.wrapping_add(at));
+                    copy_bytes::<PART>(line.wrapping_add(at ^ mask), place.wrapping_add(at));
                 }
                 if streams {
-                    stream_units(turned.0.as_ptr(), to, LINE / UNIT);
+                    stream_units(whole.0.as_ptr(), to, LINE / UNIT);
                 }
             }
         });
     }
 
-    /// Each line, the place to which it goes, and what is flipped in it.
+    /// Calls `write` with each line, its place, and the mask within it.
     #[inline(always)]
     fn each(&self, mut write: impl FnMut(*const u8, *mut u8, usize)) {
-        for (k, (column, turn)) in self.columns.iter().zip(self.turns).enumerate() {
-            let place = self.at ^ turn ^ self.flip;
+        for (k, (column, mask)) in self.columns.iter().zip(self.masks).enumerate() {
+            let place = self.at ^ mask ^ self.flip;
             let to = self.dst.wrapping_offset(*column).wrapping_add(place / LINE * LINE);
             write(self.lines.wrapping_add(k).cast(), to, place % LINE);
         }

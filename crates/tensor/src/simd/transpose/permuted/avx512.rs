@@ -1,4 +1,8 @@
-//! Squares whose rows and columns are turned, with AVX-512: as those of [`crate::simd::transpose::avx512`], but that each register that is read or written is put in order first.
+//! Transposes of rows whose parts are permuted, with AVX-512.
+//!
+//! Law: that of [`super::transpose_permuted`]. The squares are those of
+//! [`crate::simd::transpose::avx512`], except that each register that is read or written is
+//! permuted first.
 
 use core::arch::x86_64::*;
 
@@ -6,20 +10,20 @@ use super::Pieces;
 use crate::memory::LINE;
 use crate::simd::Instructions;
 use crate::simd::transpose::network::{registers, stage, transposed};
-use crate::simd::transpose::stripe::{Rows, ahead_of, fetch};
+use crate::simd::transpose::stripe::{Rows, prefetch, prefetch_distance};
 
-/// The bytes of the least parts that are put in order.
+/// The least bytes of a part that is permuted in a register.
 pub(super) const LEAST: usize = 4;
 
-/// The parts of a line, in the order in which the bits of `turn` are flipped in their places.
+/// A line whose parts have the places `p ^ mask`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn turned(line: __m512i, turn: usize) -> __m512i {
+fn permuted(line: __m512i, mask: usize) -> __m512i {
     let order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    _mm512_permutexvar_epi32(_mm512_xor_si512(order, _mm512_set1_epi32((turn % LINE / LEAST) as i32)), line)
+    _mm512_permutexvar_epi32(_mm512_xor_si512(order, _mm512_set1_epi32((mask % LINE / LEAST) as i32)), line)
 }
 
-/// Transposes the four registers of a group of elements of 16 bytes, which is nothing: each is one row.
+/// Transposes the registers of a group. Those of elements of 16 bytes are one row each already.
 macro_rules! network {
     (1, $rows:ident, $low:tt, $high:tt) => {
         $rows
@@ -44,15 +48,16 @@ macro_rules! squares {
     ($name:ident, $bytes:literal, $n:tt, $low:tt, $high:tt) => {
         /// # Safety
         ///
-        /// As [`super::transpose_turned`], for a stripe of `64 / E` rows and a multiple of as many columns.
+        /// As [`super::transpose_permuted`], for a stripe of `64 / E` rows and a multiple of as
+        /// many columns.
         #[target_feature(enable = "avx512f,avx512bw")]
-        unsafe fn $name<const TURNED: bool>(pieces: &Pieces<'_>, [rows, next]: [&Rows; 2], turns: &[usize; LINE]) {
+        unsafe fn $name<const PERMUTED: bool>(pieces: &Pieces<'_>, [rows, next]: [&Rows; 2], masks: &[usize; LINE]) {
             const SIDE: usize = LINE / $bytes;
             let (rows, next) = (&rows.0, &next.0);
-            let (columns, column_turns) = pieces.columns;
-            let (total, by) = (columns.len() * $bytes, ahead_of(Instructions::Avx512, $bytes));
-            let squares = columns.chunks_exact(SIDE).zip(column_turns.chunks_exact(SIDE));
-            for (number, (columns, column_turns)) in squares.enumerate() {
+            let (columns, column_masks) = pieces.columns;
+            let (total, by) = (columns.len() * $bytes, prefetch_distance(Instructions::Avx512, $bytes));
+            let squares = columns.chunks_exact(SIDE).zip(column_masks.chunks_exact(SIDE));
+            for (number, (columns, column_masks)) in squares.enumerate() {
                 let at = number * LINE;
                 let (coming, ahead) = match at + by {
                     ahead if ahead < total => (rows, ahead),
@@ -64,12 +69,13 @@ macro_rules! squares {
                         macro_rules! row {
                             ($r:literal) => {{
                                 let row = rows[$g * $n + $r];
-                                // SAFETY: as here; a line, whose parts are turned within it.
+                                // SAFETY: the caller vouches for whole lines of each row; the mask
+                                // permutes parts within a line.
                                 unsafe {
-                                    if TURNED {
-                                        let turn = turns[$g * $n + $r];
-                                        let from = row.wrapping_add(at ^ (turn / LINE * LINE));
-                                        turned(_mm512_loadu_si512(from.cast()), turn)
+                                    if PERMUTED {
+                                        let mask = masks[$g * $n + $r];
+                                        let from = row.wrapping_add(at ^ (mask / LINE * LINE));
+                                        permuted(_mm512_loadu_si512(from.cast()), mask)
                                     } else {
                                         _mm512_loadu_si512(row.wrapping_add(at).cast())
                                     }
@@ -80,7 +86,7 @@ macro_rules! squares {
                         network!($n, rows, $low, $high)
                     }};
                 }
-                // Each by itself: of an array of them the compiler would make copies.
+                // Four variables: the compiler would copy an array of them.
                 let (a, b, c, d) = (group_of!(0), group_of!(1), group_of!(2), group_of!(3));
                 for k in 0..$n {
                     let ab = [_mm512_shuffle_i32x4::<0x44>(a[k], b[k]), _mm512_shuffle_i32x4::<0xee>(a[k], b[k])];
@@ -93,15 +99,16 @@ macro_rules! squares {
                     ];
                     for (lane, line) in four.into_iter().enumerate() {
                         let number = lane * $n + k;
-                        // One at a time: of many at once the processor would wait for the first.
-                        fetch::<$bytes>(Instructions::Avx512, coming[number].wrapping_add(ahead));
-                        let (Some(column), Some(turn)) = (columns.get(number), column_turns.get(number)) else {
+                        // One prefetch at a time: many at once would hold up the loads.
+                        prefetch::<$bytes>(Instructions::Avx512, coming[number].wrapping_add(ahead));
+                        let (Some(column), Some(mask)) = (columns.get(number), column_masks.get(number)) else {
                             continue;
                         };
-                        let place = pieces.at ^ turn ^ pieces.flips[1];
+                        let place = pieces.at ^ mask ^ pieces.flips[1];
                         let to = pieces.dst.wrapping_offset(*column).wrapping_add(place / LINE * LINE);
-                        let line = turned(line, place);
-                        // SAFETY: as here; a line is as long as a register.
+                        let line = permuted(line, place);
+                        // SAFETY: the caller vouches for the place, and its alignment where stores
+                        // are non-temporal; a line is as long as a register.
                         unsafe {
                             if pieces.streams {
                                 _mm512_stream_si512(to.cast(), line);
@@ -126,30 +133,31 @@ squares!(squares_16, 16, 1, _, _);
 ///
 /// # Safety
 ///
-/// As [`super::transpose_turned`], for a stripe of `64 / unit` rows and a multiple of as many columns; no part is smaller than [`LEAST`]; a processor with AVX-512 F and BW.
+/// As [`super::transpose_permuted`], for a stripe of `64 / unit` rows and a multiple of as many
+/// columns; no part is smaller than [`LEAST`]; a processor with AVX-512 F and BW.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn stripe(pieces: &Pieces<'_>, unit: usize) {
-    let (sources, row_turns) = pieces.rows;
-    let (mut rows, mut next, mut turns) = (Rows::NONE, Rows::NONE, [0; LINE]);
+    let (sources, row_masks) = pieces.rows;
+    let (mut rows, mut next, mut masks) = (Rows::NONE, Rows::NONE, [0; LINE]);
     rows.set(pieces.src, sources, unit);
     next.set(pieces.next.0, pieces.next.1, unit);
-    for (turn, row) in turns.iter_mut().zip(row_turns) {
-        *turn = row ^ pieces.flips[0];
+    for (mask, row) in masks.iter_mut().zip(row_masks) {
+        *mask = row ^ pieces.flips[0];
     }
     let rows = [&rows, &next];
-    // SAFETY: as here.
+    // SAFETY: the caller vouches for the squares and the instructions.
     unsafe {
         match (unit, pieces.parts[0] != 0) {
-            (1, false) => squares_1::<false>(pieces, rows, &turns),
-            (1, true) => squares_1::<true>(pieces, rows, &turns),
-            (2, false) => squares_2::<false>(pieces, rows, &turns),
-            (2, true) => squares_2::<true>(pieces, rows, &turns),
-            (4, false) => squares_4::<false>(pieces, rows, &turns),
-            (4, true) => squares_4::<true>(pieces, rows, &turns),
-            (8, false) => squares_8::<false>(pieces, rows, &turns),
-            (8, true) => squares_8::<true>(pieces, rows, &turns),
-            (16, false) => squares_16::<false>(pieces, rows, &turns),
-            (16, true) => squares_16::<true>(pieces, rows, &turns),
+            (1, false) => squares_1::<false>(pieces, rows, &masks),
+            (1, true) => squares_1::<true>(pieces, rows, &masks),
+            (2, false) => squares_2::<false>(pieces, rows, &masks),
+            (2, true) => squares_2::<true>(pieces, rows, &masks),
+            (4, false) => squares_4::<false>(pieces, rows, &masks),
+            (4, true) => squares_4::<true>(pieces, rows, &masks),
+            (8, false) => squares_8::<false>(pieces, rows, &masks),
+            (8, true) => squares_8::<true>(pieces, rows, &masks),
+            (16, false) => squares_16::<false>(pieces, rows, &masks),
+            (16, true) => squares_16::<true>(pieces, rows, &masks),
             _ => {}
         }
     }

@@ -48,11 +48,11 @@ fn figures() -> Vec<(&'static str, Figure<'static>)> {
     let style = Style::default();
     let layout = |text: &str| text.parse::<Layout>().unwrap();
     vec![
-        ("nested", offsets("L", &map("((2,2),(2,4)):((1,4),(2,8))"), style).unwrap().captioned("a < b & c")),
-        ("rank 4", offsets("L", &map("(2,3,2,2):(1,2,6,12)"), style).unwrap()),
+        ("nested", offsets("L", &map("((2,2),(2,4)):((1,4),(2,8))"), style).captioned("a < b & c")),
+        ("rank 4", offsets("L", &map("(2,3,2,2):(1,2,6,12)"), style)),
         ("fragments", fragments()),
-        ("cut", offsets("L", &map("(4,100000):(100000,1)"), style).unwrap()),
-        ("image", offsets("L", &map("(600,600):(600,1)"), style).unwrap()),
+        ("cut", offsets("L", &map("(4,100000):(100000,1)"), style)),
+        ("image", offsets("L", &map("(600,600):(600,1)"), style)),
         ("division", divide(&layout("(4,6):(6,1)"), &"[2:1;3:1]".parse().unwrap(), Division::Zipped, style).unwrap()),
         ("slices", slices("L", &map("(8,8):(8,1)"), &["(2,_)".parse().unwrap()], style).unwrap()),
         ("diagram", Figure::of_scene(diagram()).titled("A \"diagram\" -- of arrows")),
@@ -152,7 +152,7 @@ fn structure(svg: &str) -> Vec<String> {
 fn golden_pictures_are_as_they_were() {
     let style = Style::default();
     let golden = [
-        ("nested", offsets("((2,2),(2,4)):((1,4),(2,8))", &map("((2,2),(2,4)):((1,4),(2,8))"), style).unwrap()),
+        ("nested", offsets("((2,2),(2,4)):((1,4),(2,8))", &map("((2,2),(2,4)):((1,4),(2,8))"), style)),
         (
             "accumulator",
             thread_value("C", &map("((4,8),(2,2)):((32,1),(16,8))"), &"(16,8)".parse().unwrap(), style).unwrap(),
@@ -161,7 +161,7 @@ fn golden_pictures_are_as_they_were() {
         ("diagram", Figure::of_scene(diagram())),
     ];
     for (name, figure) in golden {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.svg"));
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/pictures/golden/{name}.svg"));
         let text = figure.svg(Theme::Auto);
         if std::env::var_os("TILEWRIGHT_GOLDEN").is_some_and(|told| told == "overwrite") {
             std::fs::write(&path, &text).unwrap();

@@ -1,4 +1,5 @@
-//! Diagrams of morphisms say what the morphism says: every entry, every arrow, every entry that is sent nowhere.
+//! Diagrams of morphisms say what the morphism says: every entry, every arrow, every entry that is
+//! sent nowhere.
 
 use tilewright_draw::terminal::{Colours, Window};
 use tilewright_draw::{Figure, Item, Mode, Theme, morphism, mutual_refinement, span, square, worked_composition};

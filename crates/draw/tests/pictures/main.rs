@@ -1,0 +1,7 @@
+//! Pictures: what they say, how they fit, and the files that they become.
+
+mod algebra;
+mod data;
+mod formats;
+mod morphisms;
+mod page;
