@@ -75,7 +75,7 @@ pub fn copy_thread<T: Copy, S: Offsets, D: Offsets>(
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // A tensor of 6 rows in a buffer of 8, of which the last two are not to be touched.
-/// let atom = CopyAtom::named("UniversalCopy<float>")?;
+/// let atom = CopyAtom::named("UniversalCopy<uint32_t>")?;
 /// let copy = TiledCopy::new(atom, 32, &"(4,2):(2,1)".parse()?, &"(1,1)".parse()?)?;
 /// let rows: Layout = "(8,2):(2,1)".parse()?;
 /// let src = Tensor::from_fn(rows.clone(), |index| index as f32)?;
