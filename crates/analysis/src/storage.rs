@@ -4,7 +4,7 @@
 //! one [`Storage`]. Offsets count elements.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Evaluator, Extent, Layout, LayoutError, Tree, Xor};
+use tilewright_layout::{AnyLayout, Composed, Evaluator, Extent, Layout, Tree, Xor, with_layout};
 
 use crate::error::AnalysisError;
 
@@ -14,48 +14,42 @@ pub struct Storage {
     shape: Tree<i64>,
     size: i64,
     text: String,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Kind {
-    Layout(Box<(Layout, Evaluator)>),
-    Composed(Box<Composed>),
-    Xor(Box<Layout<Xor>>),
-    Launch(Box<Layout<Expr>>),
-    LaunchComposed(Box<Composed<Expr>>),
+    layout: AnyLayout,
+    /// For integer strides, of which many values are wanted.
+    evaluator: Option<Evaluator>,
 }
 
 impl Storage {
-    fn new(shape: Tree<i64>, text: String, kind: Kind) -> Storage {
-        // The shape is that of a layout, whose size is representable.
-        let size = shape.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
-        Storage { shape, size, text, kind }
-    }
-
-    /// A layout whose strides become known at launch.
+    /// A layout of any kind, whose strides may become known at launch.
     ///
-    /// Errors: an extent is not known ([`AnalysisError::Shape`]): which elements there are must be.
+    /// Errors: an extent is not known, so that it is not said which elements there are, or the values are coordinates
+    /// ([`AnalysisError::Shape`]).
     ///
     /// ```
     /// use tilewright_analysis::Storage;
-    /// use tilewright_layout::{Layout, symbolic::Expr};
+    /// use tilewright_layout::AnyLayout;
     ///
-    /// let layout = |text: &str| text.parse::<Layout<Expr>>().unwrap();
-    /// assert_eq!(Storage::at_launch(&layout("(8,64):(M{div=64},1)")).unwrap().size(), 512);
-    /// assert_eq!(Storage::at_launch(&layout("(8,M):(M,1)")).unwrap_err().code(), "E0606");
+    /// let layout = |text: &str| text.parse::<AnyLayout>().unwrap();
+    /// assert_eq!(Storage::new(&layout("(8,64):(M{div=64},1)")).unwrap().size(), 512);
+    /// assert_eq!(Storage::new(&layout("(8,M):(M,1)")).unwrap_err().code(), "E0606");
     /// ```
-    pub fn at_launch(layout: &Layout<Expr>) -> Result<Storage, AnalysisError> {
-        let shape = known_shape(&layout.shape())?;
-        Ok(Storage::new(shape, layout.to_string(), Kind::Launch(Box::new(layout.clone()))))
+    pub fn new(layout: &AnyLayout) -> Result<Storage, AnalysisError> {
+        let shape = known_shape(&layout.launch_shape())?;
+        if let AnyLayout::Coordinate(steps) = layout {
+            return Err(AnalysisError::Shape {
+                shape: shape.to_string().into(),
+                what: format!("{steps} gives coordinates, and elements lie at offsets").into(),
+            });
+        }
+        let text = with_layout!(layout, layout => layout.to_string());
+        Ok(Storage::of(shape, text, layout.by_index()?.into_owned()))
     }
 
-    /// As [`Storage::at_launch`], for what is seen through a swizzle or another map.
-    ///
-    /// Errors: as there.
-    pub fn composed_at_launch(map: &Composed<Expr>) -> Result<Storage, AnalysisError> {
-        let shape = known_shape(&map.shape())?;
-        Ok(Storage::new(shape, map.to_string(), Kind::LaunchComposed(Box::new(map.clone()))))
+    fn of(shape: Tree<i64>, text: String, layout: AnyLayout) -> Storage {
+        // The shape is that of a layout, whose size is representable.
+        let size = shape.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
+        let evaluator = layout.integer().map(Layout::evaluator);
+        Storage { shape, size, text, layout, evaluator }
     }
 
     /// The shape of the tile.
@@ -85,25 +79,21 @@ impl Storage {
     /// assert_eq!(Storage::from(&rows).at(5).unwrap(), 9);
     /// ```
     pub fn at(&self, index: i64) -> Result<i64, AnalysisError> {
-        let known = |offset: Expr| offset.known().ok_or_else(|| AnalysisError::of_offset(index, &offset));
-        match &self.kind {
-            Kind::Layout(pair) => Ok(pair.1.eval(index)?),
-            Kind::Composed(map) => Ok(map.eval(&index)?),
-            Kind::Xor(layout) => Ok(xor_at(layout, index)?),
-            Kind::Launch(layout) => known(layout.eval(&Expr::from(index))?),
-            Kind::LaunchComposed(map) => known(map.eval(&Expr::from(index))?),
+        if let Some(evaluator) = &self.evaluator {
+            return Ok(evaluator.eval(index)?);
         }
+        let offset = self.layout.eval(index)?;
+        let offset = offset.number().map_or(Expr::from(0), |number| number.into_owned());
+        offset.known().ok_or_else(|| AnalysisError::of_offset(index, &offset))
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
-        &self.kind
+    pub(crate) fn layout(&self) -> &AnyLayout {
+        &self.layout
     }
-}
 
-/// The offset of an XOR layout at an index.
-pub(crate) fn xor_at(layout: &Layout<Xor>, index: i64) -> Result<i64, LayoutError> {
-    // A step has 63 bits.
-    Ok(i64::try_from(layout.eval(&index)?.bits()).unwrap_or(i64::MAX))
+    pub(crate) fn evaluator(&self) -> Option<&Evaluator> {
+        self.evaluator.as_ref()
+    }
 }
 
 fn known_shape(shape: &Tree<Expr>) -> Result<Tree<i64>, AnalysisError> {
@@ -115,21 +105,17 @@ fn known_shape(shape: &Tree<Expr>) -> Result<Tree<i64>, AnalysisError> {
     })
 }
 
-impl From<&Layout> for Storage {
-    fn from(layout: &Layout) -> Storage {
-        let kind = Kind::Layout(Box::new((layout.clone(), layout.evaluator())));
-        Storage::new(layout.shape(), layout.to_string(), kind)
-    }
+/// Layouts of which all numbers are known.
+macro_rules! known {
+    ($($kind:ty),+) => {
+        $(
+            impl From<&$kind> for Storage {
+                fn from(layout: &$kind) -> Storage {
+                    Storage::of(layout.shape(), layout.to_string(), layout.clone().into())
+                }
+            }
+        )+
+    };
 }
 
-impl From<&Composed> for Storage {
-    fn from(map: &Composed) -> Storage {
-        Storage::new(map.shape(), map.to_string(), Kind::Composed(Box::new(map.clone())))
-    }
-}
-
-impl From<&Layout<Xor>> for Storage {
-    fn from(layout: &Layout<Xor>) -> Storage {
-        Storage::new(layout.shape(), layout.to_string(), Kind::Xor(Box::new(layout.clone())))
-    }
-}
+known!(Layout, Composed, Layout<Xor>);

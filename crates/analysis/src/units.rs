@@ -6,11 +6,11 @@
 //! then quotient and remainder are proved, or the question is handed back.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Condition, Extent, LayoutError, Truth};
+use tilewright_layout::{AnyLayout, Condition, Extent, Layout, LayoutError, Truth, Xor};
 
 use crate::access::Access;
 use crate::error::AnalysisError;
-use crate::storage::{Kind, Storage, xor_at};
+use crate::storage::Storage;
 
 /// A number of units or elements.
 pub(crate) trait Number: Extent {
@@ -26,9 +26,9 @@ impl Number for i64 {
 
 impl Number for Expr {
     fn culprit(storage: &Storage, by: i64) -> Option<Expr> {
-        let leaves = match storage.kind() {
-            Kind::Launch(layout) => layout.leaves(),
-            Kind::LaunchComposed(map) => map.inner().leaves(),
+        let leaves = match storage.layout() {
+            AnyLayout::Launch(layout) => layout.leaves(),
+            AnyLayout::LaunchComposed(map) => map.inner().leaves(),
             _ => return None,
         };
         let open = |stride: &&Expr| stride.known().is_none() && Expr::from(by).divides(stride) == Truth::Open;
@@ -54,16 +54,29 @@ pub(crate) struct Units<'a, F> {
 
 /// Hands the units of a storage to an analysis; `bytes` are those of a line.
 pub(crate) fn with_units<V: Visit>(storage: &Storage, access: &Access, bytes: i64, analysis: V) -> V::Output {
-    match storage.kind() {
-        Kind::Layout(pair) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| pair.1.eval(i) }),
-        Kind::Composed(map) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| map.eval(&i) }),
-        Kind::Xor(layout) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| xor_at(layout, i) }),
-        Kind::Launch(layout) => {
-            analysis.visit::<Expr>(Units { storage, access, bytes, offset: |i| layout.eval(&Expr::from(i)) })
+    if let Some(evaluator) = storage.evaluator() {
+        return analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| evaluator.eval(i) });
+    }
+    match storage.layout() {
+        AnyLayout::Composed(map) => analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| map.eval(&i) }),
+        AnyLayout::Xor(layout) => {
+            analysis.visit::<i64>(Units { storage, access, bytes, offset: |i| xor_at(layout, i) })
         }
-        Kind::LaunchComposed(map) => {
-            analysis.visit::<Expr>(Units { storage, access, bytes, offset: |i| map.eval(&Expr::from(i)) })
-        }
+        layout => analysis.visit::<Expr>(Units { storage, access, bytes, offset: |i| launch_at(layout, i) }),
+    }
+}
+
+/// The offset of an XOR layout at an index.
+fn xor_at(layout: &Layout<Xor>, index: i64) -> Result<i64, LayoutError> {
+    // A step has 63 bits.
+    Ok(i64::try_from(layout.eval(&index)?.bits()).unwrap_or(i64::MAX))
+}
+
+/// The offset of a layout of numbers known at launch at an index.
+fn launch_at(layout: &AnyLayout, index: i64) -> Result<Expr, LayoutError> {
+    match layout {
+        AnyLayout::Launch(layout) => layout.eval(&Expr::from(index)),
+        map => map.launch_composed()?.eval(&Expr::from(index)),
     }
 }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_analysis::{Access, AnalysisError, Banks, Storage, bank_conflicts, global_access, phase_hits, widths};
-use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Layout, Xor};
 
 /// A small generator of numbers, the same each time.
@@ -198,7 +197,7 @@ fn ldmatrix_takes_eight_rows_of_sixteen_bytes_a_phase() {
 
 #[test]
 fn what_is_known_before_launch_holds_for_every_value() {
-    let at_launch = |text: &str| Storage::at_launch(&text.parse::<Layout<Expr>>().unwrap()).unwrap();
+    let at_launch = |text: &str| Storage::new(&text.parse().unwrap()).unwrap();
     // A layout of M, what divides M, the vector, and whether one answer is right for all.
     let cases = [
         ("(8,64):(M,1)", "{div=64}", 64, 8, true),

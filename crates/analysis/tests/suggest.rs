@@ -262,7 +262,7 @@ fn refusals_say_what_is_wanted() {
     assert_eq!(refused.to_string(), wanted);
     // A footprint asks for offsets, not for what threads take.
     let later: Layout<Expr> = "(8,64):(M{div=64},1)".parse().unwrap();
-    let refused = footprint(&Storage::at_launch(&later).unwrap()).unwrap_err();
+    let refused = footprint(&Storage::new(&later.into()).unwrap()).unwrap_err();
     assert!(refused.to_string().starts_with("the offset of index 1 is not known before launch"), "{refused}");
     assert_eq!(refused.code(), "E0608");
 }

@@ -11,7 +11,7 @@ pub mod suggest;
 use serde_json::json;
 use tilewright::analysis::{Access, Storage};
 use tilewright::draw::Touched;
-use tilewright::layout::{Composed, nearest};
+use tilewright::layout::{AnyLayout, Composed, Kind, nearest};
 use tilewright::{Tree, Value};
 
 use options::Lanes;
@@ -24,10 +24,9 @@ use crate::reader::{Reader, plain, unknown};
 /// Where the elements of a layout lie.
 fn storage(source: &str, reader: &mut Reader) -> Result<Storage, Failure> {
     match reader.value(source)? {
-        Value::SymbolLayout(layout) => Ok(Storage::at_launch(&layout)?),
-        Value::SymbolComposed(map) => Ok(Storage::composed_at_launch(&map)?),
-        Value::Composed(map) => Ok(Storage::from(&map)),
-        Value::XorLayout(layout) => Ok(Storage::from(&layout)),
+        Value::Layout(layout) if layout.kind() != Kind::Coordinate && layout.kind() != Kind::CoordinateComposed => {
+            Ok(Storage::new(&layout)?)
+        }
         Value::Swizzle(swizzle) => Ok(Storage::from(&swizzle.layout()?)),
         value => match plain(&value) {
             Some(layout) => Ok(Storage::from(&layout)),
@@ -39,9 +38,9 @@ fn storage(source: &str, reader: &mut Reader) -> Result<Storage, Failure> {
 /// A tile whose offsets are known.
 fn tile(source: &str, reader: &mut Reader) -> Result<Composed, Failure> {
     Ok(match reader.value(source)? {
-        Value::Composed(map) => map,
+        Value::Layout(AnyLayout::Composed(map)) => *map,
         Value::Swizzle(swizzle) => swizzle.layout()?,
-        Value::XorLayout(layout) => layout.bit_matrix()?.to_composed(&layout.shape())?,
+        Value::Layout(AnyLayout::Xor(layout)) => layout.bit_matrix()?.to_composed(&layout.shape())?,
         value => match (plain(&value), unknown(source, &value)) {
             (Some(layout), _) => Composed::from(&layout),
             (None, Some(advice)) => {

@@ -6,6 +6,7 @@
 //! another.
 
 use serde_json::json;
+use tilewright::layout::AnyLayout;
 use tilewright::layout::symbolic::Values;
 use tilewright::notation::{Call, call};
 use tilewright::{Environment, Layout, Value, evaluate};
@@ -75,7 +76,7 @@ fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
         Some(Ok(true)) => Answer::Holds(format!("at all {} indices, by the algebra", a.size())),
         Some(Ok(false)) => {
             let first = match values {
-                [Value::Layout(a), Value::Layout(b)] => first_difference(a, b),
+                [Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(b))] => first_difference(a, b),
                 _ => None,
             };
             let value = |map: &Map, index| map.value(index).map_or_else(|error| error.to_string(), |v| v.to_string());

@@ -12,7 +12,7 @@ use tilewright::draw::{
     self, Banks, DrawError, Figure, Format, Map, Medium, Page, Paint, Style, Theme, composition, composition_by_mode,
     filled, memory, offsets, over_indices, slices,
 };
-use tilewright::layout::{Coord, LayoutError};
+use tilewright::layout::{AnyLayout, Coord, LayoutError};
 use tilewright::notation::{About, Call, Derivation, derive};
 use tilewright::{Environment, Layout, Value};
 
@@ -124,7 +124,9 @@ fn sections(derivation: &Derivation, medium: Medium) -> Vec<Section> {
 /// The picture of a value by itself.
 fn shown(value: &Value, style: Style) -> Option<Figure<'static>> {
     match value {
-        Value::Composed(map) if swizzles(map) => Some(draw::swizzle(map, Banks::of_elements(16), style)),
+        Value::Layout(AnyLayout::Composed(map)) if swizzles(map) => {
+            Some(draw::swizzle(map, Banks::of_elements(16), style))
+        }
         Value::Swizzle(swizzle) => Some(draw::swizzle(&swizzle.layout().ok()?, Banks::of_elements(16), style)),
         _ => alone(value, style),
     }
@@ -146,7 +148,9 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
         return vec![figure];
     }
     let own = match (function, arguments) {
-        ("composition" | "composition_within", [a, Value::Layout(b)]) => plain(a).map(|a| composed(&a, b, style)),
+        ("composition" | "composition_within", [a, Value::Layout(AnyLayout::Integer(b))]) => {
+            plain(a).map(|a| composed(&a, b, style))
+        }
         ("complement" | "weak_complement", [a, ..]) => plain(a).map(|a| complemented(&a, result, style)),
         ("apply", [map, coordinate]) | ("crd2idx", [coordinate, map]) => element(map, coordinate, style),
         ("idx2crd", [_, shape]) => result.and_then(|found| element(&compact(shape)?, found, style)),
@@ -223,7 +227,7 @@ fn complemented(a: &Layout, result: Option<&Value>, style: Style) -> Result<Vec<
 
 /// A shape as its compact layout, whose values are the indices.
 fn compact(shape: &Value) -> Option<Value> {
-    plain(shape).map(Value::Layout)
+    plain(shape).map(Value::from)
 }
 
 /// The places of two coordinates, each in the indices of its shape.

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright::draw::{self, Banks, Division, DrawError, Figure, Label, Map, Multiplication, Palette, Shade, Style};
-use tilewright::layout::{Composed, OuterMap, Tiler};
+use tilewright::layout::{AnyLayout, Composed, OuterMap, Tiler};
 use tilewright::morphism::Span;
 use tilewright::notation::Call;
 use tilewright::{Layout, Tree, Value};
@@ -290,8 +290,8 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
         (Kind::Morphism, _) => Ok(draw::morphism(&morphism_of(read)?)?),
         (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
         (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
-        (Kind::Swizzle, Value::Composed(map)) => Ok(draw::swizzle(map, banks, style)),
-        (Kind::Auto, Value::Composed(map)) if swizzles(map) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Swizzle, Value::Layout(AnyLayout::Composed(map))) => Ok(draw::swizzle(map, banks, style)),
+        (Kind::Auto, Value::Layout(AnyLayout::Composed(map))) if swizzles(map) => Ok(draw::swizzle(map, banks, style)),
         (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
         (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
         (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
@@ -313,7 +313,7 @@ pub(crate) fn swizzles(map: &Composed) -> bool {
 /// The picture of a composition, complement, division or product of layouts, if the call is one.
 fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
     match (call.function, call.arguments.as_slice()) {
-        ("composition" | "composition_within", [a, Value::Layout(b)]) => {
+        ("composition" | "composition_within", [a, Value::Layout(AnyLayout::Integer(b))]) => {
             let figure = plain(a).map(|a| draw::composition(&a, b, style));
             Ok(figure.transpose()?)
         }

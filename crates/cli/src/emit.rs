@@ -6,8 +6,7 @@ use tilewright::emit::{
     Computation, EmitError, Integer, Language, Map, Place, Promise, Style, coordinate, inside, value,
 };
 use tilewright::layout::symbolic::Expr;
-use tilewright::layout::{BitMatrix, Composed, Coordinate, Xor};
-use tilewright::{Environment, Layout, Tree, Value, evaluate};
+use tilewright::{Environment, Tree, Value, evaluate};
 
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -146,40 +145,26 @@ fn text(computation: &Computation, options: &Options) -> Result<String, EmitErro
 /// The map that a value is; a shape is its compact layout.
 fn map_of(value: &Value) -> Option<Map> {
     Some(match value {
-        Value::Layout(layout) => layout.clone().into(),
-        Value::Composed(composed) => composed.clone().into(),
         Value::Swizzle(swizzle) => (*swizzle).into(),
-        Value::SymbolLayout(layout) => Layout::<Expr>::clone(layout).into(),
-        Value::SymbolComposed(composed) => Composed::<Expr>::clone(composed).into(),
-        Value::StepLayout(layout) => Layout::<Coordinate<Expr>>::clone(layout).into(),
-        Value::XorLayout(layout) => Layout::<Xor>::clone(layout).into(),
-        Value::Matrix(matrix) => BitMatrix::clone(matrix).into(),
+        Value::Matrix(matrix) => matrix.clone().into(),
         Value::Linear(map) => map.to_composed().ok()?.into(),
-        other => Layout::compact(&numbers_of(other)?).ok()?.into(),
+        other => other.operand_layout()?.into(),
     })
 }
 
 /// The numbers that a value is.
 fn numbers_of(value: &Value) -> Option<Tree<Expr>> {
-    Some(match value {
-        Value::Int(number) => Tree::leaf(Expr::from(*number)),
-        Value::Tree(tree) => tree.map(|number| Expr::from(*number)),
-        Value::Symbol(number) => Tree::leaf(Expr::clone(number)),
-        Value::SymbolTree(tree) => Tree::<Expr>::clone(tree),
-        _ => return None,
-    })
+    match value {
+        Value::Int(number) => Some(Tree::leaf(Expr::from(*number))),
+        Value::Tree(tree) => tree.launch(),
+        _ => None,
+    }
 }
 
 /// The shape of a map.
 fn shape_of(map: &Map) -> Option<Tree<Expr>> {
-    let known = |shape: Tree<i64>| shape.map(|extent| Expr::from(*extent));
-    Some(match map {
-        Map::Layout(layout) => layout.shape(),
-        Map::Coordinate(layout) => known(layout.shape()),
-        Map::SymbolCoordinate(layout) => layout.shape(),
-        Map::Xor(layout) => known(layout.shape()),
-        Map::Composed(composed) => known(composed.shape()),
-        Map::SymbolComposed(composed) => composed.shape(),
-        _ => return None,
-    })
+    match map {
+        Map::Layout(layout) => layout.shape().launch(),
+        _ => None,
+    }
 }

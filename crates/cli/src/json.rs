@@ -10,7 +10,9 @@ use std::ops::Range;
 use serde_json::{Map, json};
 use tilewright::atoms::{BulkCopy, CopyAtom, MmaAtom, ThreadValue};
 use tilewright::layout::symbolic::{Expr, Symbolic};
-use tilewright::layout::{Composed, Coordinate, Extent, Layout, OuterMap, Place, Slot, Stride, Tiler, Xor};
+use tilewright::layout::{
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, Composed, Coordinate, Extent, Layout, OuterMap, Place, Slot, Stride, Xor,
+};
 use tilewright::morphism::{Class, MorphismError, MutualRefinement, Square, WorkedComposition};
 use tilewright::{Tree, Value};
 
@@ -22,26 +24,24 @@ pub fn value(value: &Value) -> Json {
     let fields = match value {
         Value::Int(n) => json!({ "value": n }),
         Value::Bool(b) => json!({ "value": b }),
-        Value::Symbol(number) => json!({ "value": number.json() }),
-        Value::Tree(tree) => tree_fields(tree),
-        Value::SymbolTree(tree) => tree_fields(tree),
-        Value::StepTree(tree) => tree_fields(tree),
-        Value::XorTree(tree) => tree_fields(tree),
-        Value::Coord(coordinate) => json!({ "value": nested(coordinate) }),
-        Value::SymbolCoord(coordinate) => json!({ "value": nested(coordinate) }),
-        Value::Layout(layout) => layout_fields(layout, layout.cosize().ok()),
-        Value::SymbolLayout(layout) => layout_fields(layout, layout.cosize().ok()),
-        Value::StepLayout(layout) => layout_fields(layout, layout.cosize().ok()),
-        Value::XorLayout(layout) => layout_fields(layout, layout.cosize().ok()),
+        Value::Tree(AnyTree::Launch(number)) if number.is_leaf() => json!({ "value": nested(&**number) }),
+        Value::Tree(AnyTree::Integer(tree)) => tree_fields(tree),
+        Value::Tree(AnyTree::Launch(tree)) => tree_fields(tree),
+        Value::Tree(AnyTree::Coordinate(tree)) => tree_fields(tree),
+        Value::Tree(AnyTree::Xor(tree)) => tree_fields(tree),
+        Value::Coord(AnyCoord::Integer(coordinate)) => json!({ "value": nested(coordinate) }),
+        Value::Coord(AnyCoord::Launch(coordinate)) => json!({ "value": nested(&**coordinate) }),
+        Value::Layout(AnyLayout::Integer(layout)) => layout_fields(layout, layout.cosize().ok()),
+        Value::Layout(AnyLayout::Launch(layout)) => layout_fields(layout, layout.cosize().ok()),
+        Value::Layout(AnyLayout::Coordinate(layout)) => layout_fields(layout, layout.cosize().ok()),
+        Value::Layout(AnyLayout::Xor(layout)) => layout_fields(layout, layout.cosize().ok()),
+        Value::Layout(AnyLayout::Composed(map)) => composed_fields(map, json!({ "cosize": map.cosize().ok() })),
+        Value::Layout(AnyLayout::LaunchComposed(map)) => composed_fields(map, json!({})),
+        Value::Layout(AnyLayout::CoordinateComposed(map)) => composed_fields(map, json!({})),
         Value::Tiler(tiler) => json!({ "value": tiles(tiler) }),
-        Value::SymbolTiler(tiler) => json!({ "value": tiles(tiler) }),
-        Value::StepTiler(tiler) => json!({ "value": tiles(tiler) }),
         Value::Swizzle(swizzle) => {
             json!({ "bits": swizzle.bits(), "base": swizzle.base(), "shift": swizzle.shift() })
         }
-        Value::Composed(map) => composed_fields(map, json!({ "cosize": map.cosize().ok() })),
-        Value::SymbolComposed(map) => composed_fields(map, json!({})),
-        Value::StepComposed(map) => composed_fields(map, json!({})),
         Value::Matrix(map) => json!({ "inputs": map.inputs(), "outputs": map.outputs() }),
         Value::Linear(map) => json!({
             "inputs": names(map.inputs()),
@@ -263,12 +263,11 @@ impl<N: Number> Number for Slot<N> {
 }
 
 /// A tiler as nested arrays of the texts of its layouts.
-fn tiles<D: Stride>(tiler: &Tiler<D>) -> Json
-where
-    Tiler<D>: ToString,
-{
-    match tiler {
-        Tiler::Modes(modes) => Json::Array(modes.items().iter().map(tiles).collect()),
+fn tiles(tiler: &AnyTiler) -> Json {
+    match tiler.layout() {
+        None if !tiler.is_keep() => {
+            Json::Array((0..tiler.rank()).filter_map(|mode| Some(tiles(&tiler.mode(mode)?))).collect())
+        }
         _ => Json::from(tiler.to_string()),
     }
 }

@@ -102,13 +102,8 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
             terminal.object(&object)?;
         } else {
             let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-            let text = format!(
-                "{:<10} {}\n           {}; {}\n",
-                entry.name,
-                entry.summary,
-                sizes.join(" "),
-                types.join(", ")
-            );
+            let text =
+                format!("{:<10} {}\n           {}; {}\n", entry.name, entry.summary, sizes.join(" "), types.join(", "));
             terminal.text(&text)?;
         }
     }

@@ -7,8 +7,8 @@ mod tiling;
 
 use std::collections::HashSet;
 
-use tilewright::layout::Tiler;
-use tilewright::{Layout, Tree, Value};
+use tilewright::layout::{AnyLayout, Tiler};
+use tilewright::{Layout, Value};
 
 use crate::map::{self, Map, Point};
 use tiling::{complement, divide, product, product_by_mode};
@@ -112,7 +112,9 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
             let tiler = tiler_of(arguments.get(1)?)?;
             match (&tiler, first, value) {
                 (Tiler::Layout(layout), ..) => copies(&a?, layout.size(), &result),
-                (_, Value::Layout(a), Value::Layout(result)) if operation == "logical_product" => {
+                (_, Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(result)))
+                    if operation == "logical_product" =>
+                {
                     product_by_mode(a, &tiler, result)
                 }
                 _ => None,
@@ -136,7 +138,7 @@ fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
     let operands: Vec<Map> = arguments.iter().filter_map(map::of_operand).collect();
     let seen = match (operation, operands.as_slice(), arguments) {
         ("equal" | "equivalent", [a, b], _) => same(a, b, "A(i) = B(i)").failure,
-        ("is_injective" | "is_bijective" | "is_compact", _, [Value::Layout(layout)]) => {
+        ("is_injective" | "is_bijective" | "is_compact", _, [Value::Layout(AnyLayout::Integer(layout))]) => {
             let pair = layout.collision().ok().flatten();
             pair.map(|(first, second)| format!("indices {first} and {second} have the same offset"))
         }
@@ -147,13 +149,7 @@ fn predicate(operation: &str, arguments: &[Value], holds: bool) -> Verdict {
 
 /// The tiler that an argument stands for: a tuple tiles by mode.
 fn tiler_of(value: &Value) -> Option<Tiler> {
-    match value {
-        Value::Tiler(tiler) => Some(tiler.clone()),
-        Value::Layout(layout) => Some(Tiler::Layout(layout.clone())),
-        Value::Int(extent) => Tiler::from_shape(&Tree::from(*extent)).ok(),
-        Value::Tree(shape) => Tiler::from_shape(shape).ok(),
-        _ => None,
-    }
+    value.to_tiler()?.ok()
 }
 
 /// Whether two layouts are the same function of an index.
@@ -172,7 +168,7 @@ fn composition(a: &Value, b: &Value, result: &Map) -> Option<Verdict> {
         _ if map::of(b).is_some() => return composed(a, &map::of(b)?, result),
         _ => tiler_of(b)?,
     };
-    let Value::Layout(a) = a else { return None };
+    let a = a.integer_layout()?;
     let mut pairs = Vec::new();
     pair_modes(a, &tiler, &mut pairs);
     let law = "R(c) = A(T(c)), each mode of A after its tile";

@@ -5,28 +5,20 @@
 
 pub use tilewright::draw::{Map, Target as Point};
 
-use tilewright::{Layout, Tree, Value};
+use tilewright::{Tree, Value};
 
 /// The function that a value is; `None` for numbers, tuples and the like, and for what is not known
 /// before launch.
 pub fn of(value: &Value) -> Option<Map> {
     match value {
-        Value::Layout(layout) => Some(Map::from(layout)),
-        Value::Composed(map) => Some(Map::from(map)),
-        Value::XorLayout(layout) => Some(Map::from(layout)),
-        Value::StepLayout(layout) => Map::of_coordinates(layout),
+        Value::Layout(layout) => Map::new(layout),
         _ => None,
     }
 }
 
 /// As [`of`], reading a shape as its compact layout, as functions do with their arguments.
 pub fn of_operand(value: &Value) -> Option<Map> {
-    let shape = match value {
-        Value::Int(extent) => Tree::from(*extent),
-        Value::Tree(shape) => shape.clone(),
-        _ => return of(value),
-    };
-    Layout::compact(&shape).ok().map(|layout| Map::from(&layout))
+    Map::new(&value.operand_layout()?)
 }
 
 /// The size of a mode.

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tilewright::draw::{self, DrawError, Figure};
+use tilewright::layout::AnyTree;
 use tilewright::morphism::{
     Class, MorphismError, MutualRefinement, NestMorphism, Refinement, Span, Square, WorkedComposition, classify,
     standard_representation, tractability,
@@ -47,7 +48,7 @@ impl Options {
 fn layout(source: &str) -> Result<Layout, Failure> {
     match Reader::default().value(source)? {
         Value::Int(extent) => Ok(Layout::compact(&Tree::from(extent))?),
-        Value::Tree(shape) => Ok(Layout::compact(&shape)?),
+        Value::Tree(AnyTree::Integer(shape)) => Ok(Layout::compact(&shape)?),
         Value::Morphism(f) => Ok(f.encoded_layout()?),
         value => plain(&value).ok_or_else(|| Failure::not(source, &value, "a layout of integers")),
     }
@@ -101,10 +102,8 @@ fn square(function: &str, f: &NestMorphism, fine: &Tree<i64>) -> Option<Result<S
 
 fn tuple(value: &Value) -> Option<Tree<i64>> {
     match value {
-        Value::Int(extent) => Some(Tree::from(*extent)),
-        Value::Tree(shape) => Some(shape.clone()),
-        Value::Layout(layout) => Some(layout.shape()),
-        _ => None,
+        Value::Layout(layout) => layout.integer().map(Layout::shape),
+        value => value.integer_tree(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the expressions on the command line as values of the kind that a command needs.
 
-use tilewright::layout::{Coord, Tiler};
+use tilewright::layout::{AnyTree, Coord, Tiler};
 use tilewright::notation::{Call, call};
 use tilewright::{Environment, Layout, LayoutError, Tree, Value, evaluate};
 
@@ -37,7 +37,7 @@ impl Reader {
     pub fn shape(&mut self, source: &str) -> Result<Tree<i64>, Failure> {
         match self.value(source)? {
             Value::Int(extent) => Ok(Tree::from(extent)),
-            Value::Tree(shape) => Ok(shape),
+            Value::Tree(AnyTree::Integer(shape)) => Ok(shape),
             other => Err(Failure::not(source, &other, "a shape")),
         }
     }
@@ -63,12 +63,7 @@ impl Reader {
 
 /// The layout that a value is; a shape is its compact layout.
 pub fn plain(value: &Value) -> Option<Layout> {
-    match value {
-        Value::Layout(layout) => Some(layout.clone()),
-        Value::Tree(shape) => Layout::compact(shape).ok(),
-        Value::Int(extent) => Layout::compact(&Tree::from(*extent)).ok(),
-        _ => None,
-    }
+    value.operand_layout()?.integer().cloned()
 }
 
 /// That the numbers of a value must be known first, and how they become so:

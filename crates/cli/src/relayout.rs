@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use half::f16;
-use tilewright::layout::{Composed, Xor};
+use tilewright::layout::{AnyLayout, Composed, Xor};
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value};
@@ -167,9 +167,9 @@ fn moved<T: npy::Element, L: Offsets, D: Offsets>(
 /// The layout that an expression is.
 fn place(source: &str, option: &str) -> Result<Place, Failure> {
     match Reader::default().value(source)? {
-        Value::Layout(layout) => Ok(Place::Layout(layout)),
-        Value::Composed(composed) => Ok(Place::Composed(composed)),
-        Value::XorLayout(layout) => Ok(Place::Xor(layout)),
+        Value::Layout(AnyLayout::Integer(layout)) => Ok(Place::Layout(layout)),
+        Value::Layout(AnyLayout::Composed(composed)) => Ok(Place::Composed(*composed)),
+        Value::Layout(AnyLayout::Xor(layout)) => Ok(Place::Xor(layout)),
         other => Err(Failure::Value(format!(
             "{option} takes a layout whose values are numbers, such as (4,8):(8,1), not {other}, of kind {}",
             other.kind()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 use tilewright::draw::DrawError;
-use tilewright::layout::Swizzle;
+use tilewright::layout::{AnyLayout, AnyTree, Extent, Swizzle};
 use tilewright::{Layout, Tree, Value};
 
 use crate::json::{self, extend};
@@ -49,7 +49,7 @@ fn object(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -
 /// A shape alone means its compact layout; other values are drawn as they are.
 pub fn drawable(value: Value) -> Value {
     match &value {
-        Value::Tree(shape) => Layout::compact(shape).map_or(value, Value::Layout),
+        Value::Tree(AnyTree::Integer(shape)) => Layout::compact(shape).map_or(value, Value::from),
         _ => value,
     }
 }
@@ -221,9 +221,7 @@ fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io:
 fn facts(value: &Value, map: &Map) -> Vec<String> {
     let shape = map.shape();
     let cosize = match value {
-        Value::Layout(layout) => layout.cosize().ok(),
-        Value::Composed(map) => map.cosize().ok(),
-        Value::XorLayout(layout) => layout.cosize().ok(),
+        Value::Layout(layout) if !map.has_coordinates() => layout.cosize().ok().and_then(|cosize| cosize.known()),
         _ => None,
     };
     let mut numbers = vec![format!("size {}", map.size())];
@@ -231,7 +229,7 @@ fn facts(value: &Value, map: &Map) -> Vec<String> {
     numbers.extend([format!("rank {}", shape.rank()), format!("depth {}", shape.depth())]);
     let mut lines = vec![numbers.join(", ")];
     match value {
-        Value::Layout(layout) => lines.extend(predicates(layout)),
+        Value::Layout(AnyLayout::Integer(layout)) => lines.extend(predicates(layout)),
         _ => lines.extend(counted(map, cosize)),
     }
     lines

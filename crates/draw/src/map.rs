@@ -6,23 +6,16 @@
 
 use std::fmt;
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Evaluator, Extent, Layout, LayoutError, Tree, Xor};
+use tilewright_layout::{AnyLayout, AnyTree, Composed, Evaluator, Kind, Layout, LayoutError, Tree, Xor};
 
 /// A function from the indices of a shape, first mode fastest, to offsets or coordinates.
 #[derive(Debug, Clone)]
 pub struct Map {
     shape: Tree<i64>,
     size: i64,
-    kind: Kind,
-}
-
-#[derive(Debug, Clone)]
-enum Kind {
-    Layout(Box<(Layout, Evaluator)>),
-    Composed(Box<Composed>),
-    Coordinates(Box<Layout<Coordinate<Expr>>>),
-    Xor(Box<Layout<Xor>>),
+    layout: AnyLayout,
+    /// For integer strides, of which many values are wanted.
+    evaluator: Option<Evaluator>,
 }
 
 /// What a map gives: an offset, or a coordinate.
@@ -60,17 +53,26 @@ impl Target {
 }
 
 impl Map {
-    /// The function that a layout of coordinates is; none if not all of its numbers are known.
-    pub fn of_coordinates(layout: &Layout<Coordinate<Expr>>) -> Option<Map> {
-        let shape = layout.shape().try_map(|extent| extent.known().ok_or(())).ok()?;
-        let known = layout.leaves().iter().all(|leaf| leaf.stride.terms().all(|(_, scale)| scale.known().is_some()));
-        known.then(|| Map::new(shape, Kind::Coordinates(Box::new(layout.clone()))))
+    /// The function that a layout of any kind is; none if not all of its numbers are known.
+    ///
+    /// ```
+    /// use tilewright_draw::Map;
+    /// use tilewright_layout::AnyLayout;
+    ///
+    /// let layout = |text: &str| text.parse::<AnyLayout>().unwrap();
+    /// assert_eq!(Map::new(&layout("(4,8):(1@0,1@1)")).unwrap().size(), 32);
+    /// assert!(Map::new(&layout("(4,8):(M,1)")).is_none());
+    /// ```
+    pub fn new(layout: &AnyLayout) -> Option<Map> {
+        layout.parameters().is_empty().then(|| Map::of(layout.by_index().ok()?.into_owned())).flatten()
     }
 
-    fn new(shape: Tree<i64>, kind: Kind) -> Map {
+    fn of(layout: AnyLayout) -> Option<Map> {
+        let shape = layout.known_shape()?;
         // The shape is that of a layout, whose size is representable.
         let size = shape.leaves().iter().fold(1, |size: i64, extent| size.saturating_mul(*extent));
-        Map { shape, size, kind }
+        let evaluator = layout.integer().map(Layout::evaluator);
+        Some(Map { shape, size, layout, evaluator })
     }
 
     /// The shape of the indices.
@@ -85,20 +87,17 @@ impl Map {
 
     /// Whether the values are coordinates.
     pub fn has_coordinates(&self) -> bool {
-        matches!(self.kind, Kind::Coordinates(_))
+        self.layout.kind() == Kind::Coordinate
     }
 
     /// Whether values are added by XOR.
     pub fn adds_by_xor(&self) -> bool {
-        matches!(self.kind, Kind::Xor(_))
+        self.layout.kind() == Kind::Xor
     }
 
     /// The layout, if it is one of plain strides.
     pub fn layout(&self) -> Option<&Layout> {
-        match &self.kind {
-            Kind::Layout(pair) => Some(&pair.0),
-            _ => None,
-        }
+        self.layout.integer()
     }
 
     /// The offset at an index.
@@ -131,11 +130,9 @@ impl Map {
     ///
     /// Errors: as the layout's own.
     pub fn value(&self, index: i64) -> Result<Target, LayoutError> {
-        match &self.kind {
-            Kind::Layout(pair) => pair.1.eval(index).map(Target::Offset),
-            Kind::Composed(map) => map.eval(&index).map(Target::Offset),
-            Kind::Xor(layout) => layout.eval(&index).map(offset_of),
-            Kind::Coordinates(layout) => position(layout, layout.eval(&Expr::from(index))?),
+        match &self.evaluator {
+            Some(evaluator) => evaluator.eval(index).map(Target::Offset),
+            None => Ok(target(&self.layout, self.layout.eval(index)?)),
         }
     }
 
@@ -147,12 +144,7 @@ impl Map {
             Target::Offset(index) => return self.value(*index),
             Target::Coordinate(coordinate) => coordinate,
         };
-        match &self.kind {
-            Kind::Layout(pair) => pair.0.eval_at(coordinate).map(Target::Offset),
-            Kind::Composed(map) => map.eval_at(coordinate).map(Target::Offset),
-            Kind::Xor(layout) => layout.eval_at(coordinate).map(offset_of),
-            Kind::Coordinates(layout) => position(layout, layout.eval_at(&coordinate.map(|index| Expr::from(*index)))?),
-        }
+        Ok(target(&self.layout, self.layout.eval_at(&AnyTree::from(coordinate.clone()))?))
     }
 
     /// The coordinate of an index, nested as the shape is.
@@ -166,32 +158,29 @@ impl Map {
     }
 }
 
-fn offset_of(bits: Xor) -> Target {
-    // A step has 63 bits.
-    Target::Offset(i64::try_from(bits.bits()).unwrap_or(i64::MAX))
-}
-
-/// A value of a coordinate layout as the nested coordinate that it is.
-fn position(layout: &Layout<Coordinate<Expr>>, value: Coordinate<Expr>) -> Result<Target, LayoutError> {
-    let nested = value.in_profile(&layout.coprofile()?)?;
-    // The numbers are known, as the map is made of known ones.
-    Ok(Target::Coordinate(nested.map(|number| number.known().unwrap_or(0))))
-}
-
-impl From<&Layout> for Map {
-    fn from(layout: &Layout) -> Map {
-        Map::new(layout.shape(), Kind::Layout(Box::new((layout.clone(), layout.evaluator()))))
+/// A value as an offset, or as a coordinate in the codomain.
+fn target(layout: &AnyLayout, value: AnyTree) -> Target {
+    match (layout.kind(), value) {
+        (Kind::Coordinate, AnyTree::Integer(tree)) => Target::Coordinate(tree),
+        // The numbers of a map are known, so that its values are.
+        (_, value) => Target::Offset(value.integer().and_then(|tree| tree.leaves().first().copied()).unwrap_or(0)),
     }
 }
 
-impl From<&Composed> for Map {
-    fn from(map: &Composed) -> Map {
-        Map::new(map.shape(), Kind::Composed(Box::new(map.clone())))
-    }
+/// Layouts of which all numbers are known.
+macro_rules! known {
+    ($($kind:ty),+) => {
+        $(
+            impl From<&$kind> for Map {
+                fn from(layout: &$kind) -> Map {
+                    let (shape, size) = (layout.shape(), layout.size());
+                    let layout = AnyLayout::from(layout.clone());
+                    let evaluator = layout.integer().map(Layout::evaluator);
+                    Map { shape, size, layout, evaluator }
+                }
+            }
+        )+
+    };
 }
 
-impl From<&Layout<Xor>> for Map {
-    fn from(layout: &Layout<Xor>) -> Map {
-        Map::new(layout.shape(), Kind::Xor(Box::new(layout.clone())))
-    }
-}
+known!(Layout, Composed, Layout<Xor>);

@@ -4,7 +4,7 @@
 //! admit. Modes are coalesced first, which keeps the function there: within the shape, or at all integers.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Extent, Layout, Leaf, Profile, Stride};
+use tilewright_layout::{AnyLayout, Composed, Coordinate, Extent, Layout, Leaf, Profile, Stride, Xor};
 
 use crate::bits::Moves;
 use crate::builder::{Builder, modes};
@@ -14,17 +14,6 @@ use crate::map::Map;
 use crate::place::{Place, Promise, named_by_path, pieces};
 use crate::polynomial::Polynomial;
 use crate::range::Range;
-
-/// The same layout, of expressions.
-pub(crate) fn symbolic(layout: &Layout<Coordinate>) -> Result<Layout<Coordinate<Expr>>, EmitError> {
-    let leaf = |leaf: &Leaf<Coordinate>| {
-        let mut terms = leaf.stride.terms().map(|(path, scale)| Coordinate::step(Expr::from(*scale), path));
-        let stride = terms.try_fold(Coordinate::zero(), |sum, term| sum.plus(&term));
-        let stride = stride.ok_or(EmitError::TooLarge { what: "an expression" })?;
-        Ok::<_, EmitError>(Leaf { extent: Expr::from(leaf.extent), stride })
-    };
-    Ok(Layout::from_tree(layout.tree().try_map(leaf)?)?)
-}
 
 /// The scale of a step in each leaf of the codomain.
 pub(crate) fn scales(stride: &Coordinate<Expr>, profile: &Profile) -> Vec<Expr> {
@@ -47,33 +36,7 @@ impl Numbers {
 
 pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), EmitError> {
     match map {
-        Map::Layout(layout) => {
-            let (mut builder, sums) = linear(layout, place, 1, |stride| vec![stride.clone()])?;
-            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
-            Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
-        }
-        Map::Coordinate(layout) => evaluated(&Map::SymbolCoordinate(symbolic(layout)?), place),
-        Map::SymbolCoordinate(layout) => {
-            let profile = layout.coprofile()?;
-            let (mut builder, sums) = linear(layout, place, profile.leaves(), |stride| scales(stride, &profile))?;
-            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
-            Ok((builder, Numbers::new(profile, "c", ids)))
-        }
-        Map::Xor(layout) => {
-            let mut builder = Builder::new(layout.profile(), place)?;
-            let pieces = pieces(layout, &builder.profile)?;
-            builder.variables(pieces.iter().map(|piece| Expr::from(piece.size())).collect())?;
-            let mut moves = Moves::default();
-            for (piece, index) in pieces.iter().zip(builder.variables.clone()) {
-                let piece = coalesced(piece, place)?;
-                let modes: Vec<(i64, u64)> =
-                    piece.leaves().iter().map(|leaf| (leaf.extent, leaf.stride.bits())).collect();
-                let index = builder.graph.magnitude(index);
-                moves.layout(&mut builder.graph, index, &modes);
-            }
-            let id = moves.made(&mut builder.graph);
-            Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
-        }
+        Map::Layout(layout) => of_layout(layout, place),
         Map::Swizzle(swizzle) => of_bits(place, None, |moves, offset| moves.swizzle(offset, *swizzle)),
         Map::Matrix(matrix) => {
             // A matrix that is not square has no values above.
@@ -81,9 +44,44 @@ pub(crate) fn evaluated(map: &Map, place: &Place) -> Result<(Builder, Numbers), 
             let end = (!square || place.promise() == Promise::Inside).then(|| (1_i128 << matrix.inputs()) - 1);
             of_bits(place, end, |moves, number| moves.matrix(number, matrix))
         }
-        Map::Composed(composed) => through(composed, place, |number| Expr::from(*number)),
-        Map::SymbolComposed(composed) => through(composed, place, Expr::clone),
     }
+}
+
+fn of_layout(layout: &AnyLayout, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+    match &*layout.by_index()? {
+        AnyLayout::Integer(layout) => of_numbers(&Layout::from(layout), place),
+        AnyLayout::Launch(layout) => of_numbers(layout, place),
+        AnyLayout::Coordinate(layout) => {
+            let profile = layout.coprofile()?;
+            let (mut builder, sums) = linear(layout, place, profile.leaves(), |stride| scales(stride, &profile))?;
+            let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+            Ok((builder, Numbers::new(profile, "c", ids)))
+        }
+        AnyLayout::Xor(layout) => of_vectors(layout, place),
+        AnyLayout::Composed(composed) => through(composed, place, |number| Expr::from(*number)),
+        seen => through(&*seen.launch_composed()?, place, Expr::clone),
+    }
+}
+
+fn of_numbers(layout: &Layout<Expr>, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+    let (mut builder, sums) = linear(layout, place, 1, |stride| vec![stride.clone()])?;
+    let ids = sums.iter().map(|sum| sum.made(&mut builder.graph)).collect();
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", ids)))
+}
+
+fn of_vectors(layout: &Layout<Xor>, place: &Place) -> Result<(Builder, Numbers), EmitError> {
+    let mut builder = Builder::new(layout.profile(), place)?;
+    let pieces = pieces(layout, &builder.profile)?;
+    builder.variables(pieces.iter().map(|piece| Expr::from(piece.size())).collect())?;
+    let mut moves = Moves::default();
+    for (piece, index) in pieces.iter().zip(builder.variables.clone()) {
+        let piece = coalesced(piece, place)?;
+        let modes: Vec<(i64, u64)> = piece.leaves().iter().map(|leaf| (leaf.extent, leaf.stride.bits())).collect();
+        let index = builder.graph.magnitude(index);
+        moves.layout(&mut builder.graph, index, &modes);
+    }
+    let id = moves.made(&mut builder.graph);
+    Ok((builder, Numbers::new(Profile::leaf(), "offset", vec![id])))
 }
 
 /// What happens to the bits of one number, which is not above `end` and then not negative.

@@ -1,7 +1,7 @@
-//! What can be evaluated: layouts with strides of any kind, swizzles, bit matrices, and what is composed of them.
+//! What can be evaluated: layouts of any kind, swizzles and bit matrices.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};
+use tilewright_layout::{AnyLayout, BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};
 
 /// A map from coordinates to numbers.
 ///
@@ -19,53 +19,43 @@ use tilewright_layout::{BitMatrix, Composed, Coordinate, Layout, Swizzle, Xor};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Map {
-    /// A layout whose values are numbers: `(M,K):(K,1)`.
-    Layout(Layout<Expr>),
-    /// A layout whose values are coordinates: `(4,8):(1@0,1@1)`.
-    Coordinate(Layout<Coordinate>),
-    /// The same with numbers that become known at launch.
-    SymbolCoordinate(Layout<Coordinate<Expr>>),
-    /// A layout whose steps are added by XOR: `(8,8):(^1,^9)`.
-    Xor(Layout<Xor>),
+    /// A layout of any kind.
+    Layout(AnyLayout),
     /// A swizzle of any offset.
     Swizzle(Swizzle),
     /// A linear map over bits, of a number of as many bits as it reads; a square one keeps the bits above.
     Matrix(BitMatrix),
-    /// A layout seen through swizzles, bit matrices and other layouts.
-    Composed(Composed),
-    /// The same with numbers that become known at launch.
-    SymbolComposed(Composed<Expr>),
 }
 
-impl From<Layout> for Map {
-    fn from(layout: Layout) -> Map {
-        Map::Layout(Layout::from(&layout))
-    }
-}
-
-impl From<Layout<Expr>> for Map {
-    fn from(layout: Layout<Expr>) -> Map {
+impl From<AnyLayout> for Map {
+    fn from(layout: AnyLayout) -> Map {
         Map::Layout(layout)
     }
 }
 
-impl From<Layout<Coordinate<Expr>>> for Map {
-    fn from(layout: Layout<Coordinate<Expr>>) -> Map {
-        Map::SymbolCoordinate(layout)
-    }
+/// Layouts of one kind.
+macro_rules! layouts {
+    ($($kind:ty),+) => {
+        $(
+            impl From<$kind> for Map {
+                fn from(layout: $kind) -> Map {
+                    Map::Layout(layout.into())
+                }
+            }
+        )+
+    };
 }
 
-impl From<Layout<Coordinate>> for Map {
-    fn from(layout: Layout<Coordinate>) -> Map {
-        Map::Coordinate(layout)
-    }
-}
-
-impl From<Layout<Xor>> for Map {
-    fn from(layout: Layout<Xor>) -> Map {
-        Map::Xor(layout)
-    }
-}
+layouts!(
+    Layout,
+    Layout<Expr>,
+    Layout<Coordinate>,
+    Layout<Coordinate<Expr>>,
+    Layout<Xor>,
+    Composed,
+    Composed<Expr>,
+    Composed<Coordinate<Expr>>
+);
 
 impl From<Swizzle> for Map {
     fn from(swizzle: Swizzle) -> Map {
@@ -76,17 +66,5 @@ impl From<Swizzle> for Map {
 impl From<BitMatrix> for Map {
     fn from(matrix: BitMatrix) -> Map {
         Map::Matrix(matrix)
-    }
-}
-
-impl From<Composed<Expr>> for Map {
-    fn from(composed: Composed<Expr>) -> Map {
-        Map::SymbolComposed(composed)
-    }
-}
-
-impl From<Composed> for Map {
-    fn from(composed: Composed) -> Map {
-        Map::Composed(composed)
     }
 }

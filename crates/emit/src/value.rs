@@ -4,12 +4,12 @@
 //! in every number of the value.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Extent, Layout, Profile, Stride, Tree, Truth};
+use tilewright_layout::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
 
 use crate::builder::Builder;
 use crate::computation::Computation;
 use crate::error::EmitError;
-use crate::evaluation::{Numbers, evaluated, scales, symbolic};
+use crate::evaluation::{Numbers, evaluated, scales};
 use crate::map::Map;
 use crate::place::{Place, Promise, pieces};
 
@@ -100,15 +100,14 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
     let count = numbers.ids.len();
     let number_of = bounded(map, bounds, count)?;
     let reach = match (map, place.promise()) {
-        (Map::Layout(layout), Promise::Inside) => reach(layout, |stride| vec![stride.clone()], count),
-        (Map::Coordinate(layout), Promise::Inside) => {
-            let profile = layout.coprofile()?;
-            reach(&symbolic(layout)?, |stride| scales(stride, &profile), count)
-        }
-        (Map::SymbolCoordinate(layout), Promise::Inside) => {
+        (Map::Layout(AnyLayout::Coordinate(layout)), Promise::Inside) => {
             let profile = layout.coprofile()?;
             reach(layout, |stride| scales(stride, &profile), count)
         }
+        (Map::Layout(layout), Promise::Inside) => match layout.launch() {
+            Some(layout) => reach(&layout, |stride| vec![stride.clone()], count),
+            None => vec![(None, None); count],
+        },
         _ => vec![(None, None); count],
     };
     let mut all = builder.graph.truth(true);
@@ -136,8 +135,7 @@ fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<us
         return Ok((0..count).map(Some).collect());
     }
     let profile = match map {
-        Map::Coordinate(layout) => layout.coprofile()?,
-        Map::SymbolCoordinate(layout) => layout.coprofile()?,
+        Map::Layout(AnyLayout::Coordinate(layout)) => layout.coprofile()?,
         _ => return Err(mismatch()),
     };
     let mut found = Vec::new();

@@ -10,6 +10,7 @@ mod beside;
 mod index;
 mod inverse;
 pub(crate) mod largest;
+mod launch;
 pub(crate) mod linear;
 mod modes;
 mod outer;
@@ -22,13 +23,14 @@ mod sum;
 mod text;
 mod tiling;
 mod vector;
+mod xor;
 
-pub use outer::{MAX_CHAIN, MapChain, OuterMap};
+pub use outer::{MapChain, OuterMap};
 pub(crate) use parity::{Affine, Parities};
 pub use place::Place;
-pub use plain::MAX_INDICES;
 
-use crate::composed::largest::{MAX_BOXES, largest};
+use crate::composed::largest::largest;
+use crate::limits::MAX_BOXES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::Layout;

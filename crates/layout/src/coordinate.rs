@@ -27,6 +27,7 @@ use core::str::FromStr;
 
 use smallvec::SmallVec;
 
+use crate::limits::{MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{LayoutError, Limit};
 use crate::refusal::evidence::Mixed;
 use crate::text::print::Printer;
@@ -35,12 +36,6 @@ use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Builder, Profile, ProfileRef};
 use crate::value::tree::{Leaves, Tree};
-
-/// The most modes in the path of a term.
-pub const MAX_PATH: usize = 8;
-
-/// The largest mode number in the path of a term.
-pub const MAX_PATH_MODE: usize = 254;
 
 /// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`].
 ///
@@ -249,6 +244,11 @@ impl<N: Extent> Coordinate<N> {
         let second = terms.next().unwrap_or_else(Term::none);
         let more: Terms<N> = terms.collect();
         Coordinate { first, second, more: if more.is_empty() { None } else { Some(more.into_boxed_slice()) } }
+    }
+
+    /// The same terms with scales of another kind; a scale that is not 0 goes to one that is not.
+    pub(crate) fn map_scales<M: Extent>(&self, scale: impl Fn(&N) -> M) -> Coordinate<M> {
+        Coordinate::of_terms(self.terms().map(|(path, own)| Term { path, scale: scale(own) }).collect())
     }
 
     /// Adds `count` times a sum of several terms.
@@ -567,15 +567,22 @@ impl<N: Extent> fmt::Debug for Coordinate<N> {
 fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
     text.peek();
     let scale = N::read(text)?;
-    let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
-    while text.eat(b'@') {
-        if modes.len() == MAX_PATH {
-            return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
+    Ok(Coordinate::step(scale, text.path()?))
+}
+
+impl Cursor<'_> {
+    /// The path after a scale, `@1@0`, innermost mode first; the empty one where there is none.
+    pub(crate) fn path(&mut self) -> Result<ModePath, LayoutError> {
+        let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
+        while self.eat(b'@') {
+            if modes.len() == MAX_PATH {
+                return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
+            }
+            modes.push(self.mode()?);
         }
-        modes.push(text.mode()?);
+        modes.reverse();
+        ModePath::new(&modes)
     }
-    modes.reverse();
-    Ok(Coordinate::step(scale, ModePath::new(&modes)?))
 }
 
 impl<N: Extent + Literal> Literal for Coordinate<N> {

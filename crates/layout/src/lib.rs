@@ -28,6 +28,7 @@
 //! | `coordinate`, `xor`, [`symbolic`] | the kinds of strides and extents that are no integers |
 //! | `composed` | a layout seen through another map, linear layouts |
 //! | `constant` | layouts known while one compiles |
+//! | `any` | [`AnyLayout`]: layouts whose kind is known only as the program runs |
 //!
 //! The promise of every one of them: the result that its definition asks for, exactly, or a [`LayoutError`] that says which condition fails,
 //! where, and with which numbers. Nothing wraps, nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
@@ -49,13 +50,17 @@
 extern crate alloc;
 
 mod algebra;
+mod any;
 mod bits;
 mod composed;
 mod constant;
 mod coordinate;
 mod explanation;
+pub mod limits;
 mod rearrange;
 mod refusal;
+#[cfg(feature = "serde")]
+pub mod serialise;
 pub mod symbolic;
 mod tile;
 mod value;
@@ -68,37 +73,34 @@ mod text {
 
     pub(crate) mod print;
     pub(crate) mod reading;
-    #[cfg(feature = "serde")]
-    pub mod serialise;
 }
 
-#[cfg(feature = "serde")]
-pub use text::serialise;
-
-pub use algebra::carry::MAX_CASES;
 pub use algebra::domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use algebra::inner::Inner;
 pub use algebra::order::compact_order;
-pub use algebra::predicate::MAX_IMAGE;
-pub use algebra::search::MAX_CANDIDATES;
 pub use algebra::vector::{max_common_layout, max_common_vector};
+pub use any::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Kind, Step};
 pub use bits::bit_xor::BitXor;
-pub use bits::matrix::{BitMatrix, MAX_BITS};
-pub use bits::swizzle::{MAX_SWIZZLE_BITS, Swizzle};
-pub use composed::largest::MAX_BOXES;
+pub use bits::matrix::BitMatrix;
+pub use bits::swizzle::Swizzle;
 pub use composed::linear::{LinearLayout, Named};
-pub use composed::{Composed, MAX_CHAIN, MAX_INDICES, MapChain, OuterMap, Place};
+pub use composed::{Composed, MapChain, OuterMap, Place};
 pub use constant::composed::StaticComposed;
 pub use constant::layout::StaticLayout;
 pub use constant::tiler::StaticTiler;
-pub use coordinate::{Coordinate, Descriptor, MAX_PATH, MAX_PATH_MODE, ModePath};
+pub use coordinate::{Coordinate, Descriptor, ModePath};
 pub use explanation::explanation;
+pub use limits::{
+    MAX_BITS, MAX_BOXES, MAX_CANDIDATES, MAX_CASES, MAX_CHAIN, MAX_DEPTH, MAX_IMAGE, MAX_INDICES, MAX_NODES, MAX_PATH,
+    MAX_PATH_MODE, MAX_SWIZZLE_BITS, MAX_XOR_STEPS, MAX_XOR_VALUES,
+};
 pub use refusal::error::{LayoutError, Limit, Operand, Path, Refusal};
 pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
 pub use refusal::interrupt;
 pub use refusal::nearest::nearest;
 pub use text::print::Printer;
 pub use text::reading::{Cursor, LayoutLiteral, Literal};
+pub use tile::form::DivideForm;
 pub use tile::product::Blocks;
 pub use tile::thread_value::make_layout_tv;
 pub use tile::tiler::{Tiler, TilerModes};
@@ -107,8 +109,6 @@ pub use value::evaluator::Evaluator;
 pub use value::layout::{Layout, Leaf};
 pub use value::number::{Extent, Stride, Truth};
 pub use value::pieces::Pieces;
-pub use value::profile::{MAX_DEPTH, MAX_NODES, Profile};
+pub use value::profile::Profile;
 pub use value::tree::Tree;
 pub use xor::Xor;
-pub use xor::function::MAX_XOR_VALUES;
-pub use xor::inverse::MAX_XOR_STEPS;

@@ -28,7 +28,6 @@ mod convert;
 pub(crate) mod function;
 mod image;
 pub(crate) mod inverse;
-mod map;
 mod sum;
 
 use core::fmt;

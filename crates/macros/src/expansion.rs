@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use tilewright_layout::{Composed, Layout, LayoutError, OuterMap, Tiler};
+use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError, OuterMap, Tiler};
 use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
 /// The type and the text of a constant, or why there is none.
@@ -15,8 +15,8 @@ type Constant = Result<(&'static str, String), String>;
 /// The constant of `layout!`.
 pub(crate) fn layout(source: &str) -> Constant {
     match value(source)? {
-        Value::Layout(layout) => Ok(("StaticLayout", layout_text(&layout)?)),
-        Value::Composed(composed) => Ok(("StaticComposed", composed_text(&composed)?)),
+        Value::Layout(AnyLayout::Integer(layout)) => Ok(("StaticLayout", layout_text(&layout)?)),
+        Value::Layout(AnyLayout::Composed(composed)) => Ok(("StaticComposed", composed_text(&composed)?)),
         other => Err(unwanted("layout!", "a layout", &other)),
     }
 }

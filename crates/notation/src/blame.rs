@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{LayoutError, Operand, Path, Refusal};
+use tilewright_layout::{AnyLayout, AnyTree, LayoutError, Operand, Path, Refusal};
 
 use crate::arguments::{Fault, is_map};
 use crate::ast::{Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
-use crate::reading::{single, symbol_coordinate};
+use crate::reading::{coordinate, single};
 use crate::value::Value;
 
 /// The parties to an operation: where it stands, and its operands in the text and as values.
@@ -83,7 +83,7 @@ impl Operation<'_> {
         match (self.function, self.values) {
             // As some documents write it.
             ("slice" | "dice" | "slice_and_offset" | "domain_offset", [coord, map])
-                if is_map(map) && symbol_coordinate(coord).is_some() =>
+                if is_map(map) && coordinate(coord).is_some() =>
             {
                 return Some(format!("the layout comes first: {}(A, c)", self.function));
             }
@@ -91,7 +91,10 @@ impl Operation<'_> {
         }
         // `(4,8:8,1)` is a list of 4, 8:8 and 1.
         let Some(Value::List(items)) = self.values.get(argument) else { return None };
-        let pairs = items.iter().filter(|item| matches!(item, Value::Layout(_) | Value::SymbolLayout(_))).count();
+        let pairs = items
+            .iter()
+            .filter(|item| matches!(item, Value::Layout(AnyLayout::Integer(_) | AnyLayout::Launch(_))))
+            .count();
         let numbers = items.iter().filter(|item| single(item).is_some()).count();
         (pairs == 1 && numbers + 1 == items.len() && numbers > 0).then(|| {
             let list = short(&Value::List(items.clone())).unwrap_or_default();
@@ -228,7 +231,7 @@ impl Operation<'_> {
     /// Whether an operand is written out, so that its value need not be shown. A name that nothing is bound to stands for itself.
     fn written(&self, operand: usize, id: NodeId) -> bool {
         match self.program.node(id) {
-            Node::Unknown => matches!(self.values.get(operand), Some(Value::Symbol(_))),
+            Node::Unknown => matches!(self.values.get(operand), Some(Value::Tree(AnyTree::Launch(_)))),
             Node::Name | Node::Call { .. } | Node::Apply { .. } | Node::Index { .. } | Node::Compose { .. } => false,
             _ => true,
         }

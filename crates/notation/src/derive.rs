@@ -9,7 +9,7 @@ mod plan;
 
 use std::fmt;
 
-use tilewright_layout::{Layout, LayoutError};
+use tilewright_layout::{AnyLayout, AnyTree, Layout, LayoutError};
 
 use crate::ast::{List, Node, NodeId, Program};
 use crate::diagnostic::Diagnostic;
@@ -315,8 +315,10 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
         steps.push(named("R", None, value, indent));
     }
     let remarks = match (value, called.function, called.values.as_slice()) {
-        (Some(Value::Layout(rest)), "complement", _) => filled(rest),
-        (None, "composition", [Value::Layout(a), Value::Layout(b)]) => disproof(a, b),
+        (Some(Value::Layout(AnyLayout::Integer(rest))), "complement", _) => filled(rest),
+        (None, "composition", [Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(b))]) => {
+            disproof(a, b)
+        }
         (Some(_), function, values) => morphisms::remarks(function, values),
         _ => Vec::new(),
     };
@@ -327,7 +329,7 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
 fn written_sum(env: &Environment) -> Option<String> {
     let leaves = |value: &Value| match value {
         Value::Int(number) => Some(vec![*number]),
-        Value::Tree(tree) => Some(tree.leaves().to_vec()),
+        Value::Tree(AnyTree::Integer(tree)) => Some(tree.leaves().to_vec()),
         _ => None,
     };
     let (coordinate, stride) = (leaves(env.get("k")?)?, leaves(env.get("D")?)?);

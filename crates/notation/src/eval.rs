@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-use tilewright_layout::{LayoutError, Swizzle, Tree, Xor, nearest};
+use tilewright_layout::{AnyCoord, AnyTree, LayoutError, Swizzle, Tree, Xor, nearest};
 
 use crate::arguments::{Arguments, Fault};
 use crate::ast::{Name, Node, NodeId, Program, Statement};
@@ -18,7 +18,7 @@ use crate::blame::{Operation, with_article};
 use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::{self, MANY};
 use crate::parse::{KEYWORDS, parse};
-use crate::reading::{single, symbol_coordinate, symbol_tree};
+use crate::reading::{coordinate, launch_tree, single};
 use crate::spellings;
 use crate::value::{Value, tuple_of};
 
@@ -181,7 +181,7 @@ impl<'a> Evaluator<'a> {
                 Node::Part(_) => continue,
                 Node::Int(value) => Value::Int(value),
                 Node::Bool(value) => Value::Bool(value),
-                Node::Underscore => Value::Coord(Tree::leaf(tilewright_layout::Slot::All)),
+                Node::Underscore => Value::Coord(AnyCoord::open()),
                 Node::Name | Node::Unknown => self.name(self.program.span(at))?,
                 Node::Parameter(index) => self.parameter(at, index)?,
                 Node::Xor(bits) => Value::from(Tree::leaf(Xor::new(bits).map_err(|error| self.refuse(at, error))?)),
@@ -315,7 +315,8 @@ impl<'a> Evaluator<'a> {
     fn with_unbound(&self, diagnostic: Diagnostic, operands: &[NodeId], values: &[Value]) -> Diagnostic {
         let unbound = operands.iter().zip(values).find_map(|(operand, value)| {
             let text = self.text(self.program.span(*operand));
-            let number = matches!(value, Value::Symbol(_)) && !self.env.values.contains_key(text);
+            let number = matches!(value, Value::Tree(AnyTree::Launch(number)) if number.is_leaf())
+                && !self.env.values.contains_key(text);
             (self.program.node(*operand) == Node::Unknown && number).then_some(text)
         });
         match unbound.and_then(|text| Some((text, *nearest(text, self.env.names(), 1).first()?))) {
@@ -364,7 +365,7 @@ impl<'a> Evaluator<'a> {
                 .label(span, "no coordinate")
                 .help("write A(c), such as A(3) or A(2,_)"));
         }
-        if let Some(position) = rest.iter().position(|value| symbol_coordinate(value).is_none()) {
+        if let Some(position) = rest.iter().position(|value| coordinate(value).is_none()) {
             let fault = Fault::Kind { argument: position + 1, wanted: "a coordinate" };
             return Err(self.operation("", id, operands, values).diagnose(fault));
         }
@@ -452,7 +453,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut left = left.clone();
         while !values.is_empty() {
-            let offset_between = values.len() > 1 && values.first().is_some_and(|value| symbol_tree(value).is_some());
+            let offset_between = values.len() > 1 && values.first().is_some_and(|value| launch_tree(value).is_some());
             let taken = if offset_between { 2 } else { 1 };
             let (now, later) = values.split_at(taken);
             let (nodes, others) = operands.split_at(taken.min(operands.len()));

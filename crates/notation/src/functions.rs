@@ -21,12 +21,10 @@ mod tiling;
 
 use std::sync::LazyLock;
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, OuterMap, Tree, Xor};
+use tilewright_layout::{OuterMap, Tree};
 
 use crate::arguments::{Arguments, Fault, is_map};
-use crate::kinds::{self, Step, known_tree};
-use crate::reading::{coordinate, symbol_coordinate};
+use crate::reading::coordinate;
 use crate::value::Value;
 
 pub(crate) use algebra::{chained, compose, composed};
@@ -114,167 +112,51 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     FUNCTIONS.get(BY_NAME.get(at)?.1)
 }
 
-/// The result of an operation on the first argument, whatever kind of map it is.
-macro_rules! mapped {
-    ($a:expr, $map:ident => $result:expr) => {
-        match $a.map(0)? {
-            $crate::arguments::Map::Integer($map) => Ok($result.into()),
-            $crate::arguments::Map::Symbol($map) => Ok($result.into()),
-            $crate::arguments::Map::Step($map) => Ok($result.into()),
-            $crate::arguments::Map::Xor($map) => Ok($result.into()),
-            $crate::arguments::Map::Composed($map) => Ok($result.into()),
-            $crate::arguments::Map::SymbolComposed($map) => Ok($result.into()),
-            $crate::arguments::Map::StepComposed($map) => Ok($result.into()),
-        }
-    };
-    ($a:expr, $($kind:ident)|+, $map:ident => $result:expr) => {
-        match $a.map_of_indices(0)? {
-            $($crate::arguments::Map::$kind($map) => Ok($result.into()),)+
-            _ => $a.kind(0, "a layout of another kind"),
-        }
-    };
-}
-
-/// The result of an operation on the first argument, a map, and the second, a tiler for it.
-macro_rules! tiled {
-    ($a:expr, ($map:ident, $tiler:ident) => $result:expr) => {
-        match $a.tiled()? {
-            $crate::arguments::Tiled::PickedComposed($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::PickedStepComposed($map, $tiler) => Ok($result.into()),
-            tiled => $crate::functions::tiled!($a, tiled, ($map, $tiler) => $result),
-        }
-    };
-    ($a:expr, $tiled:expr, ($map:ident, $tiler:ident) => $result:expr) => {
-        match $tiled {
-            $crate::arguments::Tiled::Integer($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Symbol($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Step($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Picked($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Xor($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::PickedXor($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Composed($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::SymbolComposed($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::StepComposed($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::Mapped($map, $tiler) => Ok($result.into()),
-            $crate::arguments::Tiled::PickedComposed(..) | $crate::arguments::Tiled::PickedStepComposed(..) => {
-                $a.kind(1, "a layout, or a tiler of numbers")
-            }
-        }
-    };
-}
-
-/// The result of an operation on the first argument, a map, and the second, a layout of its indices.
-macro_rules! arranged {
-    ($a:expr, ($map:ident, $by:ident) => $result:expr) => {
-        match $a.arranged()? {
-            $crate::arguments::Arranged::Integer($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Symbol($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Step($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Xor($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::PickedXor($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Composed($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::SymbolComposed($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::StepComposed($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Picked($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::PickedComposed($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::PickedStepComposed($map, $by) => Ok($result.into()),
-            $crate::arguments::Arranged::Mapped($map, $by) => Ok($result.into()),
-        }
-    };
-}
-
-/// The result of an operation on two layouts of one kind.
-macro_rules! paired {
-    ($a:expr, $first:expr, $second:expr, ($x:ident, $y:ident) => $result:expr) => {
-        match $a.layouts($first, $second)? {
-            $crate::arguments::Layouts::Integer($x, $y) => Ok($result.into()),
-            $crate::arguments::Layouts::Symbol($x, $y) => Ok($result.into()),
-            $crate::arguments::Layouts::Step($x, $y) => Ok($result.into()),
-            $crate::arguments::Layouts::Xor($x, $y) => Ok($result.into()),
-        }
-    };
-}
-
-/// The result of an operation that layouts and tuples share, on a value that is either.
+/// The result of an operation that layouts and tuples share.
 macro_rules! nested {
-    ($a:expr, $value:expr, $x:ident => $result:expr) => {
-        match $value {
-            Some($crate::value::Value::Layout($x)) => Ok($result.into()),
-            Some($crate::value::Value::SymbolLayout($x)) => Ok($result.into()),
-            Some($crate::value::Value::StepLayout($x)) => Ok($result.into()),
-            Some($crate::value::Value::XorLayout($x)) => Ok($result.into()),
-            Some($crate::value::Value::Composed($x)) => Ok($result.into()),
-            Some($crate::value::Value::SymbolComposed($x)) => Ok($result.into()),
-            Some($crate::value::Value::StepComposed($x)) => Ok($result.into()),
-            Some($crate::value::Value::Tree($x)) => Ok($result.into()),
-            Some($crate::value::Value::SymbolTree($x)) => Ok($result.into()),
-            Some($crate::value::Value::StepTree($x)) => Ok($result.into()),
-            Some($crate::value::Value::XorTree($x)) => Ok($result.into()),
-            Some($crate::value::Value::Int(number)) => {
-                let $x = &tilewright_layout::Tree::leaf(*number);
-                Ok($result.into())
-            }
-            Some($crate::value::Value::Symbol(number)) => {
-                let $x = &tilewright_layout::Tree::leaf(number.clone());
-                Ok($result.into())
-            }
-            _ => $a.kind(0, "a layout or a tuple"),
+    ($a:expr, $x:ident => $result:expr) => {
+        match $a.nested(0)? {
+            $crate::arguments::Nested::Layout($x) => Ok($result.into()),
+            $crate::arguments::Nested::Tree($x) => Ok($result.into()),
         }
     };
 }
 
-/// The result of an operation that layouts and tuples share, on the first argument and another of the same kind.
+/// The result of an operation that layouts and tuples share, on the first argument and another.
 macro_rules! nested_with {
     ($a:expr, $argument:expr, ($x:ident, $y:ident) => $result:expr) => {
-        match $a.trees(0, $argument) {
-            Some($crate::arguments::Trees::Integer($x, $y)) => Ok($result.into()),
-            Some($crate::arguments::Trees::Symbol($x, $y)) => Ok($result.into()),
-            Some($crate::arguments::Trees::Step($x, $y)) => Ok($result.into()),
-            Some($crate::arguments::Trees::Xor($x, $y)) => Ok($result.into()),
-            None => match $a.get(0) {
-                Some($crate::value::Value::Composed($x)) => {
-                    let $y = $a.layout($argument)?;
-                    Ok($result.into())
-                }
-                Some($crate::value::Value::SymbolComposed($x)) => {
-                    let $y = $a.symbol_layout($argument)?;
-                    Ok($result.into())
-                }
-                Some($crate::value::Value::StepComposed($x)) => {
-                    let $y = $a.step_layout($argument)?;
-                    Ok($result.into())
-                }
-                _ => $crate::functions::paired!($a, 0, $argument, ($x, $y) => $result),
-            },
+        match ($a.nested(0)?, $a.nested($argument)?) {
+            ($crate::arguments::Nested::Tree($x), $crate::arguments::Nested::Tree($y)) => {
+                Ok($result.map_err($crate::arguments::among(0, $argument))?.into())
+            }
+            _ => {
+                let ($x, $y) = ($a.layout(0)?, $a.layout($argument)?);
+                Ok($result.map_err($crate::arguments::among(0, $argument))?.into())
+            }
         }
     };
 }
 
-/// The result of an operation on the shape that an argument is or has.
-macro_rules! shaped_as {
+/// The result of an operation on a tuple of numbers, known or not.
+macro_rules! numeric {
+    ($a:expr, $numbers:expr, ($x:ident, $y:ident) => $result:expr) => {
+        match $numbers {
+            $crate::arguments::Numbers::Integer($x, $y) => Ok($result.into()),
+            $crate::arguments::Numbers::Launch($x, $y) => Ok($result.into()),
+        }
+    };
     ($a:expr, $argument:expr, $shape:ident => $result:expr) => {
-        match $a.shape($argument) {
+        match $a.integer_shape($argument) {
             Ok($shape) => Ok($result.into()),
             Err(_) => {
-                let $shape = $a.symbol_shape($argument)?;
+                let $shape = $a.launch_shape($argument)?;
                 Ok($result.into())
             }
         }
     };
 }
 
-/// The result of an operation on two tuples of numbers, known or not, given as a pair of them.
-macro_rules! numeric {
-    ($a:expr, $trees:expr, ($x:ident, $y:ident) => $result:expr) => {
-        match $trees {
-            $crate::arguments::Trees::Integer($x, $y) => Ok($result.into()),
-            $crate::arguments::Trees::Symbol($x, $y) => Ok($result.into()),
-            _ => $a.kind(0, "a number or a tuple of numbers"),
-        }
-    };
-}
-
-pub(crate) use {arranged, mapped, nested, nested_with, numeric, paired, shaped_as, tiled};
+pub(crate) use {nested, nested_with, numeric};
 
 /// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what is not a map.
 pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> {
@@ -288,64 +170,28 @@ pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> 
 }
 
 fn applied(map: &Value, coord: &Value) -> Result<Value, Fault> {
-    if let (Some(coord), Value::Layout(_) | Value::Composed(_) | Value::XorLayout(_)) = (coordinate(coord), map) {
-        return match (map, coord.indices()) {
-            (Value::Layout(layout), Some(coord)) => Ok(layout.eval_at(&coord)?.into()),
-            (Value::Layout(layout), None) => Ok(layout.slice(&coord)?.into()),
-            (Value::XorLayout(layout), Some(coord)) => Ok(offset(layout.eval_at(&coord)?)),
-            (Value::XorLayout(layout), None) => Ok(layout.slice(&coord)?.into()),
-            (Value::Composed(composed), Some(coord)) => Ok(composed.eval_at(&coord)?.into()),
-            (Value::Composed(composed), None) => Ok(composed.slice(&coord)?.into()),
-            _ => Err(Fault::Kind { argument: 0, wanted: "a layout" }),
+    let place = coordinate(coord).ok_or(Fault::Kind { argument: 1, wanted: "a coordinate" })?;
+    let indices = place.indices();
+    if let Value::Layout(layout) = map {
+        return match indices {
+            Some(indices) => Ok(layout.eval_at(&indices)?.into()),
+            None => Ok(layout.slice(&place)?.into()),
         };
     }
-    let place = symbol_coordinate(coord).ok_or(Fault::Kind { argument: 1, wanted: "a coordinate" })?;
-    match (map, place.indices()) {
-        (Value::Layout(layout), indices) => {
-            let layout: Layout<Expr> = Layout::from(layout);
-            match indices {
-                Some(indices) => Ok(layout.eval_at(&indices)?.into()),
-                None => Ok(layout.slice(&place)?.into()),
-            }
+    let known = indices.as_ref().and_then(|indices| indices.integer());
+    match (map, known.map(Tree::leaves)) {
+        (Value::Matrix(matrix), Some([index])) => Ok(OuterMap::from(matrix.clone()).eval(index)?.into()),
+        (Value::Swizzle(swizzle), Some([offset])) => Ok(swizzle.apply(*offset).into()),
+        (Value::Linear(map), Some(indices)) => linear::apply(map, indices),
+        (Value::Matrix(_), _) if indices.is_some() => {
+            Err(Fault::Kind { argument: 1, wanted: "an integer, for a bit matrix" })
         }
-        (Value::SymbolLayout(layout), Some(indices)) => Ok(layout.eval_at(&indices)?.into()),
-        (Value::SymbolLayout(layout), None) => Ok(layout.slice(&place)?.into()),
-        (Value::StepLayout(layout), Some(indices)) => position(layout, &layout.eval_at(&indices)?),
-        (Value::StepLayout(layout), None) => Ok(layout.slice(&place)?.into()),
-        (Value::Composed(map), indices) => {
-            let map = kinds::symbolic_composed(map)?;
-            match indices {
-                Some(indices) => Ok(map.eval_at(&indices)?.into()),
-                None => Ok(map.slice(&place)?.into()),
-            }
+        (Value::Swizzle(_), _) if indices.is_some() => {
+            Err(Fault::Kind { argument: 1, wanted: "an integer, for a swizzle" })
         }
-        (Value::SymbolComposed(map), Some(indices)) => Ok(map.eval_at(&indices)?.into()),
-        (Value::SymbolComposed(map), None) => Ok(map.slice(&place)?.into()),
-        (Value::StepComposed(map), Some(indices)) => Ok(map.eval_at(&indices)?.into()),
-        (Value::StepComposed(map), None) => Ok(map.slice(&place)?.into()),
-        (Value::Matrix(matrix), Some(indices)) => match known_tree(&indices).as_ref().map(Tree::leaves) {
-            Some([index]) => Ok(OuterMap::from(matrix.clone()).eval(index)?.into()),
-            _ => Err(Fault::Kind { argument: 1, wanted: "an integer, for a bit matrix" }),
-        },
-        (Value::Linear(map), Some(indices)) => match known_tree(&indices) {
-            Some(indices) => linear::apply(map, indices.leaves()),
-            None => Err(Fault::Kind { argument: 1, wanted: "known indices, for a linear layout" }),
-        },
-        (Value::Swizzle(swizzle), Some(indices)) => match known_tree(&indices).as_ref().map(Tree::leaves) {
-            Some([offset]) => Ok(swizzle.apply(*offset).into()),
-            _ => Err(Fault::Kind { argument: 1, wanted: "an integer, for a swizzle" }),
-        },
+        (Value::Linear(_), _) if indices.is_some() => {
+            Err(Fault::Kind { argument: 1, wanted: "known indices, for a linear layout" })
+        }
         _ => Err(Fault::Kind { argument: 1, wanted: "a coordinate whose indices are known" }),
     }
-}
-
-/// A value of an XOR layout as the offset that it is.
-pub(crate) fn offset(value: Xor) -> Value {
-    // A step has 63 bits.
-    Value::Int(i64::try_from(value.bits()).unwrap_or(i64::MAX))
-}
-
-/// A value of a coordinate layout as the nested coordinate that it is.
-pub(crate) fn position(layout: &Layout<Step>, value: &Step) -> Result<Value, Fault> {
-    Ok(value.in_profile(&layout.coprofile()?)?.into())
 }

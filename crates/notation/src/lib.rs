@@ -26,7 +26,6 @@ mod diagnostic;
 mod eval;
 mod explanation;
 mod functions;
-mod kinds;
 mod lex;
 mod parse;
 mod reading;

@@ -2,19 +2,18 @@
 //!
 //! Law: a value prints as canonical text, and that text evaluates to the same value, where its names mean what they did. So each value has one form only: a
 //! tree of one number is [`Value::Int`], a coordinate without `_` is a tree, a tuple whose elements are numbers, `_`
-//! and such tuples is never a list, and what is symbolic or has coordinate or XOR steps cannot be had without ([`crate::kinds`]).
+//! and such tuples is never a list, and layouts, tuples and tilers have the least kind that holds them ([`AnyLayout`]).
 
 use std::fmt;
 
-use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    BitMatrix, Composed, Coord, Coordinate, Extent, Layout, LayoutError, Limit, LinearLayout, MAX_DEPTH, MAX_NODES,
-    Mixed, OuterMap, Slot, Stride, Swizzle, Tiler, Tree, Xor,
+    AnyCoord, AnyLayout, AnyTiler, AnyTree, BitMatrix, Composed, Coord, Coordinate, Layout, LayoutError, Limit,
+    LinearLayout, MAX_DEPTH, MAX_NODES, Mixed, Step, Swizzle, Tiler, Tree, Xor,
+    symbolic::{Expr, Parameter, Values},
 };
 use tilewright_morphism::NestMorphism;
 
-use crate::kinds::{self, Step};
-use crate::reading::{coordinate, number_tree, step_tree, symbol_coordinate, symbol_tree, tiler_of, xor_tree};
+use crate::reading::{any_tree, compact, coordinate, integer_tree, tiler_of};
 
 /// What an expression evaluates to.
 ///
@@ -31,44 +30,18 @@ pub enum Value {
     Int(i64),
     /// `true` or `false`.
     Bool(bool),
-    /// A nested tuple of integers, in parentheses: a shape, a stride or a coordinate.
-    Tree(Tree<i64>),
+    /// A nested tuple of numbers or of steps, in parentheses: a shape, strides or a coordinate; or a number or step alone that is no integer.
+    Tree(AnyTree),
     /// A coordinate with at least one `_`.
-    Coord(Coord),
-    /// A layout.
-    Layout(Layout),
-    /// A swizzle: `S<3,4,3>`.
-    Swizzle(Swizzle),
-    /// A layout seen through a swizzle or another layout: `S<3,4,3> o 0 o (8,64):(64,1)`.
-    Composed(Composed),
+    Coord(AnyCoord),
+    /// A layout of any kind, composed ones among them.
+    Layout(AnyLayout),
     /// A tiler by mode: `[2:1;_]`.
-    Tiler(Tiler),
+    Tiler(AnyTiler),
     /// Several values, at least one of which is not a number, a tuple or `_`.
     List(Vec<Value>),
-    /// A number that is known at launch: `2*M`.
-    Symbol(Expr),
-    /// A tuple with such a number in it.
-    SymbolTree(Box<Tree<Expr>>),
-    /// A coordinate with a `_` and with such an index.
-    SymbolCoord(Box<Coord<Expr>>),
-    /// A layout with such a number: `(M,8):(8,1)`.
-    SymbolLayout(Box<Layout<Expr>>),
-    /// A tiler with such a number.
-    SymbolTiler(Box<Tiler<Expr>>),
-    /// A step along modes of a coordinate, or a tuple of them: `(1@0,2@1)`.
-    StepTree(Box<Tree<Coordinate<Expr>>>),
-    /// A layout whose value is a coordinate: `(4,8):(1@0,1@1)`.
-    StepLayout(Box<Layout<Coordinate<Expr>>>),
-    /// A composed layout with such a number: `(M,8):(8,1) o K o 4:1`.
-    SymbolComposed(Box<Composed<Expr>>),
-    /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
-    StepComposed(Box<Composed<Coordinate<Expr>>>),
-    /// A tiler that picks positions by coordinate: `2:64@0` in one of its modes.
-    StepTiler(Box<Tiler<Coordinate<Expr>>>),
-    /// An XOR step, or a tuple of them: `(^1,^9)`.
-    XorTree(Tree<Xor>),
-    /// A layout whose value is an XOR of steps: `(8,8):(^1,^9)`.
-    XorLayout(Layout<Xor>),
+    /// A swizzle: `S<3,4,3>`.
+    Swizzle(Swizzle),
     /// A linear map over bits.
     Matrix(BitMatrix),
     /// A map over bits whose inputs and outputs have names: `lane=[(1,0),(2,0)] -> row:4 column:2`.
@@ -83,34 +56,53 @@ impl Value {
         match self {
             Value::Int(_) => "integer",
             Value::Bool(_) => "truth value",
-            Value::Tree(_) => "tuple",
-            Value::Coord(_) => "coordinate",
-            Value::Layout(_) => "layout",
-            Value::Swizzle(_) => "swizzle",
-            Value::Composed(_) => "composed layout",
-            Value::Tiler(_) => "tiler",
+            Value::Tree(AnyTree::Integer(_)) => "tuple",
+            Value::Tree(AnyTree::Launch(tree)) if tree.is_leaf() => "number known at launch",
+            Value::Tree(AnyTree::Launch(_)) => "tuple known at launch",
+            Value::Tree(AnyTree::Coordinate(steps)) if steps.is_leaf() => "coordinate step",
+            Value::Tree(AnyTree::Coordinate(_)) => "tuple of coordinate steps",
+            Value::Tree(AnyTree::Xor(steps)) if steps.is_leaf() => "XOR step",
+            Value::Tree(AnyTree::Xor(_)) => "tuple of XOR steps",
+            Value::Coord(AnyCoord::Integer(_)) => "coordinate",
+            Value::Coord(AnyCoord::Launch(_)) => "coordinate known at launch",
+            Value::Layout(layout) => layout.kind().name(),
+            Value::Tiler(AnyTiler::Integer(_)) => "tiler",
+            Value::Tiler(AnyTiler::Launch(_)) => "tiler known at launch",
+            Value::Tiler(AnyTiler::Coordinate(_) | AnyTiler::Map(_)) => "coordinate tiler",
             Value::List(_) => "list",
-            Value::Symbol(_) => "number known at launch",
-            Value::SymbolTree(_) => "tuple known at launch",
-            Value::SymbolCoord(_) => "coordinate known at launch",
-            Value::SymbolLayout(_) => "layout known at launch",
-            Value::SymbolTiler(_) => "tiler known at launch",
-            Value::StepTree(steps) if steps.is_leaf() => "coordinate step",
-            Value::StepTree(_) => "tuple of coordinate steps",
-            Value::StepLayout(_) => "coordinate layout",
-            Value::StepTiler(_) => "coordinate tiler",
-            Value::SymbolComposed(_) => "composed layout known at launch",
-            Value::StepComposed(_) => "composed layout of coordinates",
-            Value::XorTree(steps) if steps.is_leaf() => "XOR step",
-            Value::XorTree(_) => "tuple of XOR steps",
-            Value::XorLayout(_) => "XOR layout",
+            Value::Swizzle(_) => "swizzle",
             Value::Matrix(_) => "bit matrix",
             Value::Linear(_) => "linear layout",
             Value::Morphism(_) => "morphism",
         }
     }
 
-    /// The tiler that this value stands for: a layout is itself, a shape tiles by mode, `_` keeps. None when it stands for none.
+    /// The layout with integer strides that this value is.
+    pub fn integer_layout(&self) -> Option<&Layout> {
+        if let Value::Layout(layout) = self { layout.integer() } else { None }
+    }
+
+    /// The layout that this value is, a shape being its compact layout, as a function reads an argument.
+    ///
+    /// ```
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let shape = evaluate("(4,8)", &mut Environment::new()).unwrap();
+    /// assert_eq!(shape.operand_layout().unwrap().to_string(), "(4,8):(1,4)");
+    /// ```
+    pub fn operand_layout(&self) -> Option<AnyLayout> {
+        match self {
+            Value::Layout(layout) => Some(layout.clone()),
+            value => compact(&*any_tree(value)?)?.ok(),
+        }
+    }
+
+    /// The tuple of integers that this value is; an integer is a leaf.
+    pub fn integer_tree(&self) -> Option<Tree<i64>> {
+        integer_tree(self)
+    }
+
+    /// The tiler of known numbers that this value stands for: a layout is itself, a shape tiles by mode, `_` keeps. None when it stands for none.
     ///
     /// Errors: an extent of a shape is not positive.
     ///
@@ -121,7 +113,63 @@ impl Value {
     /// assert_eq!(value.to_tiler().unwrap().unwrap().to_string(), "[4:1;_]");
     /// ```
     pub fn to_tiler(&self) -> Option<Result<Tiler, LayoutError>> {
-        tiler_of(self)
+        match tiler_of(self)? {
+            Ok(AnyTiler::Integer(tiler)) => Some(Ok(tiler)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// The parameters in it, each once: the numbers that become known at launch.
+    ///
+    /// ```
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let value = evaluate("(M{div=8},K):(K,1)", &mut Environment::new()).unwrap();
+    /// let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();
+    /// assert_eq!(names, ["K", "M"]);
+    /// ```
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            Value::Tree(tree) => tree.parameters(),
+            Value::Coord(coord) => coord.parameters(),
+            Value::Layout(layout) => layout.parameters(),
+            Value::Tiler(tiler) => tiler.parameters(),
+            Value::List(items) => {
+                let mut found: Vec<Parameter> = items.iter().flat_map(Value::parameters).collect();
+                found.sort();
+                found.dedup();
+                found
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The value with each parameter that is given replaced by its number.
+    ///
+    /// Errors: a number that the facts of its parameter do not admit; a number is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::symbolic::Values;
+    /// use tilewright_notation::{Environment, evaluate};
+    ///
+    /// let value = evaluate("(M{div=8},K):(1@0,1@1)", &mut Environment::new()).unwrap();
+    /// let mut values = Values::new();
+    /// values.set_named("M", 64);
+    /// values.set_named("K", 3);
+    /// assert_eq!(value.substitute(&values).unwrap().to_string(), "(64,3):(1@0,1@1)");
+    /// ```
+    pub fn substitute(&self, values: &Values) -> Result<Value, LayoutError> {
+        Ok(match self {
+            Value::Tree(tree) => tree.substitute(values)?.into(),
+            Value::Coord(coord) => coord.substitute(values)?.into(),
+            Value::Layout(layout) => layout.substitute(values)?.into(),
+            Value::Tiler(tiler) => tiler.substitute(values)?.into(),
+            Value::List(items) => {
+                Value::List(items.iter().map(|item| item.substitute(values)).collect::<Result<_, _>>()?)
+            }
+            known => known.clone(),
+        })
     }
 }
 
@@ -137,164 +185,68 @@ impl From<bool> for Value {
     }
 }
 
-impl From<Tree<i64>> for Value {
-    fn from(tree: Tree<i64>) -> Value {
-        match tree.leaves() {
-            [only] if tree.is_leaf() => Value::Int(*only),
-            _ => Value::Tree(tree),
+impl From<AnyTree> for Value {
+    fn from(tree: AnyTree) -> Value {
+        match tree {
+            AnyTree::Integer(tree) => match (tree.is_leaf(), tree.leaves()) {
+                (true, [only]) => Value::Int(*only),
+                _ => Value::Tree(AnyTree::Integer(tree)),
+            },
+            tree => Value::Tree(tree),
         }
     }
 }
 
-impl From<Coord> for Value {
-    fn from(coord: Coord) -> Value {
+impl From<AnyCoord> for Value {
+    fn from(coord: AnyCoord) -> Value {
         match coord.indices() {
-            Some(tree) => Value::from(tree),
+            Some(tree) => tree.into(),
             None => Value::Coord(coord),
         }
     }
 }
 
-impl From<Layout> for Value {
-    fn from(layout: Layout) -> Value {
+impl From<AnyLayout> for Value {
+    #[inline]
+    fn from(layout: AnyLayout) -> Value {
         Value::Layout(layout)
     }
+}
+
+impl From<AnyTiler> for Value {
+    fn from(tiler: AnyTiler) -> Value {
+        match tiler.layout() {
+            Some(layout) => Value::Layout(layout),
+            None if tiler.is_keep() => Value::Coord(AnyCoord::open()),
+            None => Value::Tiler(tiler),
+        }
+    }
+}
+
+/// Values of one kind, by way of those of any kind.
+macro_rules! by_way_of {
+    ($($any:ident: $($kind:ty),+;)*) => {
+        $($(
+            impl From<$kind> for Value {
+                #[inline]
+                fn from(value: $kind) -> Value {
+                    Value::from($any::from(value))
+                }
+            }
+        )+)*
+    };
+}
+
+by_way_of! {
+    AnyTree: Expr, Step, Tree<i64>, Tree<Expr>, Tree<Step>, Tree<Xor>;
+    AnyCoord: Coord, Coord<Expr>;
+    AnyLayout: Layout, Layout<Expr>, Layout<Step>, Layout<Coordinate>, Layout<Xor>, Composed, Composed<Expr>, Composed<Step>;
+    AnyTiler: Tiler, Tiler<Expr>, Tiler<Step>;
 }
 
 impl From<Swizzle> for Value {
     fn from(swizzle: Swizzle) -> Value {
         Value::Swizzle(swizzle)
-    }
-}
-
-impl From<Composed> for Value {
-    fn from(composed: Composed) -> Value {
-        Value::Composed(composed)
-    }
-}
-
-impl From<Tiler> for Value {
-    fn from(tiler: Tiler) -> Value {
-        match tiler {
-            Tiler::Keep => Value::Coord(Tree::leaf(Slot::All)),
-            Tiler::Layout(layout) => Value::Layout(layout),
-            by_mode => Value::Tiler(by_mode),
-        }
-    }
-}
-
-impl From<Expr> for Value {
-    fn from(number: Expr) -> Value {
-        match number.known() {
-            Some(known) => Value::Int(known),
-            None => Value::Symbol(number),
-        }
-    }
-}
-
-impl From<Tree<Expr>> for Value {
-    fn from(tree: Tree<Expr>) -> Value {
-        match (kinds::known_tree(&tree), tree.leaves()) {
-            (Some(known), _) => Value::from(known),
-            (None, [only]) if tree.is_leaf() => Value::Symbol(only.clone()),
-            _ => Value::SymbolTree(Box::new(tree)),
-        }
-    }
-}
-
-impl From<Coord<Expr>> for Value {
-    fn from(coord: Coord<Expr>) -> Value {
-        match (coord.indices(), kinds::known_coord(&coord)) {
-            (Some(tree), _) => Value::from(tree),
-            (None, Some(known)) => Value::Coord(known),
-            (None, None) => Value::SymbolCoord(Box::new(coord)),
-        }
-    }
-}
-
-impl From<Layout<Expr>> for Value {
-    fn from(layout: Layout<Expr>) -> Value {
-        match kinds::known_layout(&layout) {
-            Some(known) => Value::Layout(known),
-            None => Value::SymbolLayout(Box::new(layout)),
-        }
-    }
-}
-
-impl From<Tiler<Expr>> for Value {
-    fn from(tiler: Tiler<Expr>) -> Value {
-        match (kinds::retiled(&tiler, &kinds::known_layout), tiler) {
-            (Some(known), _) => Value::from(known),
-            (None, Tiler::Layout(layout)) => Value::SymbolLayout(Box::new(layout)),
-            (None, tiler) => Value::SymbolTiler(Box::new(tiler)),
-        }
-    }
-}
-
-impl From<Tree<Step>> for Value {
-    fn from(tree: Tree<Step>) -> Value {
-        match kinds::plain_tree(&tree) {
-            Some(numbers) => Value::from(numbers),
-            None => Value::StepTree(Box::new(tree)),
-        }
-    }
-}
-
-impl From<Step> for Value {
-    fn from(step: Step) -> Value {
-        Value::from(Tree::leaf(step))
-    }
-}
-
-impl From<Layout<Step>> for Value {
-    fn from(layout: Layout<Step>) -> Value {
-        match kinds::plain_layout(&layout) {
-            Some(plain) => Value::from(plain),
-            None => Value::StepLayout(Box::new(layout)),
-        }
-    }
-}
-
-impl From<Tiler<Step>> for Value {
-    fn from(tiler: Tiler<Step>) -> Value {
-        match (kinds::retiled(&tiler, &kinds::plain_layout), tiler) {
-            (Some(plain), _) => Value::from(plain),
-            (None, Tiler::Layout(layout)) => Value::StepLayout(Box::new(layout)),
-            (None, tiler) => Value::StepTiler(Box::new(tiler)),
-        }
-    }
-}
-
-impl From<Tree<Xor>> for Value {
-    fn from(tree: Tree<Xor>) -> Value {
-        match tree.leaves().iter().all(|step| step.is_zero().proved()) {
-            true => Value::from(tree.map(|_| 0_i64)),
-            false => Value::XorTree(tree),
-        }
-    }
-}
-
-impl From<Layout<Xor>> for Value {
-    fn from(layout: Layout<Xor>) -> Value {
-        match kinds::without_bits(&layout) {
-            Some(plain) => Value::Layout(plain),
-            None => Value::XorLayout(layout),
-        }
-    }
-}
-
-impl From<Composed<Expr>> for Value {
-    fn from(map: Composed<Expr>) -> Value {
-        match kinds::known_composed(&map) {
-            Some(known) => Value::Composed(known),
-            None => Value::SymbolComposed(Box::new(map)),
-        }
-    }
-}
-
-impl From<Composed<Step>> for Value {
-    fn from(map: Composed<Step>) -> Value {
-        Value::StepComposed(Box::new(map))
     }
 }
 
@@ -324,21 +276,8 @@ impl fmt::Display for Value {
             Value::Tree(tree) => tree.fmt(f),
             Value::Coord(coord) => coord.fmt(f),
             Value::Layout(layout) => layout.fmt(f),
-            Value::Swizzle(swizzle) => swizzle.fmt(f),
-            Value::Composed(composed) => composed.fmt(f),
             Value::Tiler(tiler) => tiler.fmt(f),
-            Value::Symbol(number) => f.write_str(&number.with_facts()),
-            Value::SymbolTree(tree) => f.write_str(&tree.with_facts()),
-            Value::SymbolCoord(coord) => f.write_str(&coord.with_facts()),
-            Value::SymbolLayout(layout) => f.write_str(&layout.with_facts()),
-            Value::SymbolTiler(tiler) => f.write_str(&tiler.with_facts()),
-            Value::StepTree(tree) => f.write_str(&tree.with_facts()),
-            Value::StepLayout(layout) => f.write_str(&layout.with_facts()),
-            Value::StepTiler(tiler) => f.write_str(&tiler.with_facts()),
-            Value::SymbolComposed(map) => f.write_str(&map.with_facts()),
-            Value::StepComposed(map) => f.write_str(&map.with_facts()),
-            Value::XorTree(tree) => tree.fmt(f),
-            Value::XorLayout(layout) => layout.fmt(f),
+            Value::Swizzle(swizzle) => swizzle.fmt(f),
             Value::Matrix(matrix) => matrix.fmt(f),
             Value::Linear(map) => map.fmt(f),
             Value::Morphism(morphism) => morphism.fmt(f),
@@ -367,35 +306,17 @@ impl fmt::Debug for Value {
 pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, LayoutError> {
     if values.iter().all(|value| matches!(value, Value::Int(_))) {
         let numbers = values.iter().map(|value| if let Value::Int(number) = value { *number } else { 0 });
-        return Ok(Value::Tree(Tree::flat(numbers)?));
+        return Ok(Value::Tree(Tree::flat(numbers)?.into()));
     }
-    if let Some(parts) = all(&values, number_tree) {
-        return Ok(Value::Tree(Tree::tuple(parts.iter())?));
+    if let Some(parts) = all(&values, any_tree) {
+        // Steps of which not all are of one kind make no tuple.
+        return match AnyTree::tuple(&parts) {
+            Err(LayoutError::Kind { .. }) => Err(mixed(&values)),
+            tree => Ok(Value::Tree(tree?)),
+        };
     }
     if let Some(parts) = all(&values, coordinate) {
-        return Ok(Value::Coord(Tree::tuple(parts.iter())?));
-    }
-    if let Some(parts) = all(&values, symbol_tree) {
-        return Ok(Value::SymbolTree(Box::new(Tree::tuple(parts.iter())?)));
-    }
-    if let Some(parts) = all(&values, symbol_coordinate) {
-        return Ok(Value::SymbolCoord(Box::new(Tree::tuple(parts.iter())?)));
-    }
-    if let Some(parts) = all(&values, step_tree) {
-        return Ok(Value::StepTree(Box::new(Tree::tuple(parts.iter())?)));
-    }
-    if let Some(parts) = all(&values, xor_tree) {
-        return Ok(Value::XorTree(Tree::tuple(parts.iter())?));
-    }
-    // Steps are given, and not all of one kind.
-    if let (Some(xor), true) = (
-        values.iter().position(|value| matches!(value, Value::XorTree(_))),
-        values.iter().all(|value| step_tree(value).is_some() || matches!(value, Value::XorTree(_))),
-    ) {
-        let place = |at: usize| (vec![at], values.get(at).map(Value::to_string).unwrap_or_default().into_boxed_str());
-        let other = values.iter().position(|value| xor_tree(value).is_none()).unwrap_or(xor);
-        let (first, second) = (place(xor.min(other)), place(xor.max(other)));
-        return Err(LayoutError::Mixed(Box::new(Mixed { first, second })));
+        return Ok(Value::Coord(AnyCoord::tuple(&parts)?));
     }
     match values.pop() {
         // Parentheses around one value group it.
@@ -407,8 +328,18 @@ pub(crate) fn tuple_of(mut values: Vec<Value>, trailing: bool) -> Result<Value, 
     }
 }
 
+/// The refusal of steps that do not go together: an XOR step, and another.
+#[cold]
+fn mixed(values: &[Value]) -> LayoutError {
+    let is_xor = |value: &Value| matches!(value, Value::Tree(AnyTree::Xor(_)));
+    let place = |at: usize| (vec![at], values.get(at).map(Value::to_string).unwrap_or_default().into_boxed_str());
+    let xor = values.iter().position(is_xor).unwrap_or(0);
+    let other = values.iter().position(|value| any_tree(value).is_none_or(|tree| tree.xor().is_none())).unwrap_or(xor);
+    LayoutError::Mixed(Box::new(Mixed { first: place(xor.min(other)), second: place(xor.max(other)) }))
+}
+
 /// All values read in one way; none where one cannot be.
-fn all<T>(values: &[Value], read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+fn all<'a, T>(values: &'a [Value], read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
     values.iter().map(read).collect()
 }
 
@@ -436,42 +367,14 @@ fn extent_of(value: &Value) -> (usize, usize) {
                 .map(extent_of)
                 .fold((1, 1), |(nodes, depth), (more, deeper)| (nodes.saturating_add(more), depth.max(deeper + 1)));
         }
-        Value::Tree(tree) => tree.leaves().len(),
-        Value::SymbolTree(tree) => tree.leaves().len(),
-        Value::StepTree(tree) => tree.leaves().len(),
-        Value::XorTree(tree) => tree.leaves().len(),
-        Value::Coord(coord) => coord.leaves().len(),
-        Value::SymbolCoord(coord) => coord.leaves().len(),
-        Value::Layout(layout) => layout.leaves().len(),
-        Value::SymbolLayout(layout) => layout.leaves().len(),
-        Value::StepLayout(layout) => layout.leaves().len(),
-        Value::XorLayout(layout) => layout.leaves().len(),
-        Value::Composed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
-        Value::SymbolComposed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
-        Value::StepComposed(composed) => maps_of(composed.outer()) + composed.inner().leaves().len(),
-        Value::Tiler(tiler) => leaves_of(tiler),
-        Value::SymbolTiler(tiler) => leaves_of(tiler),
-        Value::StepTiler(tiler) => leaves_of(tiler),
+        Value::Tree(tree) if tree.is_leaf() => 0,
+        Value::Tree(tree) => tree.len(),
+        Value::Coord(coord) => coord.len(),
+        Value::Layout(layout) => layout.leaves(),
+        Value::Tiler(tiler) => tiler.leaves(),
         Value::Linear(map) => map.inputs().len() + map.outputs().len() + map.matrix().inputs(),
         Value::Morphism(morphism) => morphism.flatten().domain().len() + morphism.flatten().codomain().len(),
-        Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) | Value::Symbol(_) | Value::Matrix(_) => 0,
+        Value::Int(_) | Value::Bool(_) | Value::Swizzle(_) | Value::Matrix(_) => 0,
     };
     (1 + leaves, 0)
-}
-
-fn maps_of<N: Extent>(map: &OuterMap<N>) -> usize {
-    match map {
-        OuterMap::Layout(layout) => layout.leaves().len(),
-        OuterMap::Swizzle(_) => 1,
-        OuterMap::Bits(matrix) => matrix.inputs(),
-        OuterMap::Chain(chain) => maps_of(chain.outer()).saturating_add(maps_of(chain.inner())),
-    }
-}
-
-fn leaves_of<D: Stride>(tiler: &Tiler<D>) -> usize {
-    match tiler {
-        Tiler::Keep => 1,
-        Tiler::Layout(layout) => 1 + layout.leaves().len(),
-        Tiler::Modes(modes) => modes.items().iter().map(leaves_of).fold(1, usize::saturating_add),
-    }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coordinate, Extent, Layout, OuterMap, Stride, Tree, coordinates};
+use tilewright_layout::{AnyLayout, AnyTree, Coordinate, Extent, Layout, OuterMap, Stride, Tree, coordinates};
 use tilewright_notation::{Environment, Value, evaluate};
 
 const FILES: [(&str, &str); 4] = [
@@ -31,10 +31,9 @@ fn tree(value: &Value) -> Option<Tree<Step>> {
     let plain = |tree: &Tree<Expr>| tree.map(|number| Step::integer(number.clone()));
     match value {
         Value::Int(number) => Some(Tree::leaf(Step::integer(Expr::from(*number)))),
-        Value::Symbol(number) => Some(Tree::leaf(Step::integer(number.clone()))),
-        Value::Tree(tree) => Some(tree.map(|number| Step::integer(Expr::from(*number)))),
-        Value::SymbolTree(tree) => Some(plain(tree)),
-        Value::StepTree(tree) => Some((**tree).clone()),
+        Value::Tree(AnyTree::Integer(tree)) => Some(tree.map(|number| Step::integer(Expr::from(*number)))),
+        Value::Tree(AnyTree::Launch(tree)) => Some(plain(tree)),
+        Value::Tree(AnyTree::Coordinate(tree)) => Some((**tree).clone()),
         _ => None,
     }
 }
@@ -43,9 +42,9 @@ fn tree(value: &Value) -> Option<Tree<Step>> {
 fn layout(value: &Value) -> Option<(Tree<Step>, Tree<Step>)> {
     let of = |value: Value| tree(&value);
     match value {
-        Value::Layout(layout) => Some((of(layout.shape().into())?, of(layout.stride().into())?)),
-        Value::SymbolLayout(layout) => Some((of(layout.shape().into())?, of(layout.stride().into())?)),
-        Value::StepLayout(layout) => Some((of(layout.shape().into())?, layout.stride())),
+        Value::Layout(AnyLayout::Integer(layout)) => Some((of(layout.shape().into())?, of(layout.stride().into())?)),
+        Value::Layout(AnyLayout::Launch(layout)) => Some((of(layout.shape().into())?, of(layout.stride().into())?)),
+        Value::Layout(AnyLayout::Coordinate(layout)) => Some((of(layout.shape().into())?, layout.stride())),
         _ => None,
     }
 }
@@ -89,12 +88,12 @@ fn same(a: &Value, e: &Value) -> bool {
         return trees_alike(&a, &e) || a.leaves() == e.leaves() && matches!((a.leaves(), e.leaves()), ([_], [_]));
     }
     match (a, e) {
-        (Value::Composed(a), Value::Composed(e)) => {
+        (Value::Layout(AnyLayout::Composed(a)), Value::Layout(AnyLayout::Composed(e))) => {
             a.outer() == e.outer()
                 && a.offset() == e.offset()
                 && same(&a.inner().clone().into(), &e.inner().clone().into())
         }
-        (Value::SymbolComposed(a), Value::SymbolComposed(e)) => {
+        (Value::Layout(AnyLayout::LaunchComposed(a)), Value::Layout(AnyLayout::LaunchComposed(e))) => {
             maps_alike(a.outer(), e.outer())
                 && like(&Step::integer(a.offset().clone()), &Step::integer(e.offset().clone()))
                 && same(&a.inner().clone().into(), &e.inner().clone().into())
@@ -105,16 +104,21 @@ fn same(a: &Value, e: &Value) -> bool {
 
 /// Whether an inverse other than the expected one keeps its law and is no smaller.
 fn inverse(expression: &str, actual: &Value, expected: &Value) -> bool {
-    let (Value::Layout(actual), Value::Layout(expected)) = (actual, expected) else { return false };
+    let (Value::Layout(AnyLayout::Integer(actual)), Value::Layout(AnyLayout::Integer(expected))) = (actual, expected)
+    else {
+        return false;
+    };
     let Some((name, operand)) = expression.split_once('(') else { return false };
     let operand = evaluate(operand.strip_suffix(')').unwrap(), &mut Environment::new()).unwrap();
     let at = |layout: &Layout, index: i64| layout.eval(&index).unwrap();
     let law = match (name, &operand) {
-        ("right_inverse", Value::Layout(operand)) => (0..actual.size()).all(|i| at(operand, at(actual, i)) == i),
-        ("left_inverse", Value::Layout(operand)) => {
+        ("right_inverse", Value::Layout(AnyLayout::Integer(operand))) => {
+            (0..actual.size()).all(|i| at(operand, at(actual, i)) == i)
+        }
+        ("left_inverse", Value::Layout(AnyLayout::Integer(operand))) => {
             (0..operand.size()).all(|k| at(operand, at(actual, at(operand, k))) == at(operand, k))
         }
-        ("right_inverse", Value::StepLayout(operand)) => {
+        ("right_inverse", Value::Layout(AnyLayout::Coordinate(operand))) => {
             let codomain = operand.coprofile().unwrap();
             coordinates(&actual.shape()).unwrap().all(|c| {
                 let index = actual.eval_at(&c).unwrap();
@@ -124,7 +128,7 @@ fn inverse(expression: &str, actual: &Value, expected: &Value) -> bool {
                 })
             })
         }
-        ("left_inverse", Value::StepLayout(operand)) => {
+        ("left_inverse", Value::Layout(AnyLayout::Coordinate(operand))) => {
             let codomain = operand.coprofile().unwrap();
             let size = operand.size().known().unwrap();
             let value = |k: i64| operand.eval(&Expr::from(k)).unwrap();

@@ -16,14 +16,12 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use crate::algebra::compose::{Level, OP, Outer, Run, split_mode};
+use crate::limits::MAX_CASES;
 use crate::refusal::error::{LayoutError, Path};
 use crate::refusal::evidence::{Carry, Condition, Offset, Question};
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
-
-/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`]; fewer where each takes long.
-pub const MAX_CASES: usize = 1 << 16;
 
 /// Numbers in a search: wide enough for every product of two 64-bit values.
 type Wide = i128;

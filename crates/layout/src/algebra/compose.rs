@@ -53,11 +53,12 @@ pub(crate) use run::{Run, split_mode};
 
 use crate::algebra::carry;
 use crate::algebra::inner::Inner;
+use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::refusal::evidence::Condition;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
-use crate::value::profile::{MAX_NODES, Nodes, ROOM, Splitting};
+use crate::value::profile::{Nodes, ROOM, Splitting};
 use crate::value::tree::{Leaves, TreeRef};
 
 pub(crate) const OP: &str = "composition";

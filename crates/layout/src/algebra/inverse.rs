@@ -101,7 +101,7 @@ impl<N: Extent> Layout<N> {
     /// The largest layout `R` with `L(R(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
     /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative the candidates are searched, up
-    /// to [`crate::MAX_CANDIDATES`]; the result is then the largest one found, never smaller than CuTe's.
+    /// to [`crate::limits::MAX_CANDIDATES`]; the result is then the largest one found, never smaller than CuTe's.
     ///
     /// Errors: a number is not representable.
     ///

@@ -19,14 +19,11 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use crate::algebra::carry::MAX_CASES;
+use crate::limits::{MAX_CASES, MAX_IMAGE};
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
-
-/// The largest layout, counted without its modes of stride 0, whose values are listed.
-pub const MAX_IMAGE: i64 = 1 << 20;
 
 /// Sums of products of two 64-bit numbers whose first factors have a representable product stay below 2^126.
 type Wide = i128;

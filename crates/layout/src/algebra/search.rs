@@ -8,14 +8,12 @@ use alloc::vec::Vec;
 
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::algebra::compose::{Outer, compose_outer};
+use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt::{self, Work};
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
 use crate::value::tree::{Leaves, Tree};
-
-/// How many candidates a search for an inverse looks at.
-pub const MAX_CANDIDATES: usize = 1 << 14;
 
 /// The largest layout whose table of values a search writes down.
 pub(crate) const MAX_TABLE: i64 = 1 << 16;

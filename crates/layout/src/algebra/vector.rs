@@ -8,7 +8,7 @@
 //! layout exactly when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. How far `b` undoes a cut is
 //! read off the composition, coalesced: as far as its first mode reaches, if that has stride 1. Where a composition does not exist, a shorter
 //! cut may have one, and a shorter cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold
-//! within the limits of the searches: [`crate::MAX_CANDIDATES`] for `A` and [`crate::MAX_CASES`] for the composition.
+//! within the limits of the searches: [`crate::limits::MAX_CANDIDATES`] for `A` and [`crate::limits::MAX_CASES`] for the composition.
 //!
 //! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G` be the greatest common domain of the
 //! shapes; on it both layouts are linear mode by mode, with strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the
@@ -19,7 +19,7 @@
 use crate::algebra::compose::{Outer, compose_outer, stays_within};
 use crate::algebra::domain::greatest_common_domain;
 use crate::algebra::inverse::right_inverse_within;
-use crate::algebra::search::MAX_CANDIDATES;
+use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::Work;

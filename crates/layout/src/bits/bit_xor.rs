@@ -13,10 +13,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::bits::matrix::{BitMatrix, Columns, low_bits};
-use crate::bits::swizzle::{MAX_SWIZZLE_BITS, Swizzle};
-use crate::composed::OuterMap;
+use crate::bits::swizzle::Swizzle;
+use crate::limits::MAX_SWIZZLE_BITS;
 use crate::refusal::error::LayoutError;
-use crate::value::number::Extent;
 use crate::value::tree::Tree;
 
 /// A map of offsets that flips a field of bits by another.
@@ -112,12 +111,6 @@ impl From<Swizzle> for BitXor {
         let (base, shift) = (swizzle.base(), swizzle.shift());
         let (into, from) = if shift >= 0 { (base, base + shift) } else { (base - shift, base) };
         BitXor { bits: swizzle.bits() as u8, into: into as u8, from: from as u8 }
-    }
-}
-
-impl<N: Extent> From<BitXor> for OuterMap<N> {
-    fn from(map: BitXor) -> OuterMap<N> {
-        OuterMap::of_matrix(map.matrix())
     }
 }
 

@@ -12,10 +12,8 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
+use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
-
-/// The most input bits, and the most output bits, of a [`BitMatrix`].
-pub const MAX_BITS: usize = 64;
 
 /// The images of the powers of two.
 pub(crate) type Columns = SmallVec<[u64; 16]>;

@@ -15,14 +15,10 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::bits::matrix::{BitMatrix, Columns};
-use crate::composed::Composed;
+use crate::limits::MAX_SWIZZLE_BITS;
 use crate::refusal::error::LayoutError;
-use crate::value::layout::Layout;
 use crate::value::number::gcd;
 use crate::value::tree::Tree;
-
-/// The most bits of an offset that a swizzle may touch: the sign stays.
-pub const MAX_SWIZZLE_BITS: i64 = 63;
 
 /// A permutation of offsets: `b` bits flipped by `b` others.
 ///
@@ -127,7 +123,7 @@ impl Swizzle {
 
     /// The swizzle as a matrix of `bits` input and output bits.
     ///
-    /// Errors: it reaches beyond those bits; `bits` is more than [`crate::MAX_BITS`].
+    /// Errors: it reaches beyond those bits; `bits` is more than [`crate::limits::MAX_BITS`].
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -161,23 +157,6 @@ impl Swizzle {
         let columns = (0..self.reach().max(first.reach())).map(|bit| self.apply(first.apply(1 << bit)) as u64);
         let columns: Columns = columns.collect();
         BitMatrix::from_valid(columns.len(), columns)
-    }
-
-    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that it permutes (CuTe `make_layout` of a swizzle, with
-    /// the right extent).
-    ///
-    /// Errors: the extent is not representable.
-    ///
-    /// ```
-    /// use tilewright_layout::Swizzle;
-    ///
-    /// assert_eq!(Swizzle::new(2, 0, 3).unwrap().layout().unwrap().to_string(), "S<2,0,3> o 0 o 32:1");
-    /// ```
-    pub fn layout(self) -> Result<Composed, LayoutError> {
-        let bits = self.bits() + self.base() + self.shift().abs();
-        let size = 1_i64.checked_shl(bits as u32).filter(|size| *size > 0);
-        let size = size.ok_or_else(|| LayoutError::overflow("make_layout"))?;
-        Composed::new(self, 0, Layout::mode_of(size, 1)?)
     }
 
     /// The swizzle of elements `n` times as wide.

@@ -11,26 +11,18 @@ use alloc::vec::Vec;
 use super::Composed;
 use super::tiling::is_no_layout;
 use crate::refusal::error::LayoutError;
+use crate::tile::form::DivideForm;
 use crate::value::layout::Layout;
 
-/// How the two modes of a division or a product are arranged where they are no pair.
-#[derive(Clone, Copy)]
-enum Form {
-    /// `(first, mode, ..)`
-    Tiled,
-    /// `(mode, .., mode, ..)`
-    Flat,
-}
-
-impl Form {
-    fn of(self, pair: Composed) -> Result<Composed, LayoutError> {
-        let (Some(first), Some(second)) = (pair.inner.mode(0), pair.inner.mode(1)) else { return Ok(pair) };
-        let inner = match self {
-            Form::Tiled => Layout::tuple(core::iter::once(&first).chain(&second.modes().collect::<Vec<_>>()))?,
-            Form::Flat => Layout::tuple(&first.modes().chain(second.modes()).collect::<Vec<_>>())?,
-        };
-        pair.with(inner)
-    }
+/// A pair of a first part and a second one in one of the forms.
+fn arranged(form: DivideForm, pair: Composed) -> Result<Composed, LayoutError> {
+    let (Some(first), Some(second)) = (pair.inner.mode(0), pair.inner.mode(1)) else { return Ok(pair) };
+    let inner = match form {
+        DivideForm::Logical | DivideForm::Zipped => return Ok(pair),
+        DivideForm::Tiled => Layout::tuple(core::iter::once(&first).chain(&second.modes().collect::<Vec<_>>()))?,
+        DivideForm::Flat => Layout::tuple(&first.modes().chain(second.modes()).collect::<Vec<_>>())?,
+    };
+    pair.with(inner)
 }
 
 /// `by_layout` of the layout that a map is; where there is none, or the result is none, `by_map`.
@@ -54,6 +46,20 @@ fn as_modes(map: &Composed, layout: &Layout) -> Result<Layout, LayoutError> {
 }
 
 impl Composed {
+    /// The division by a composed layout in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Composed::logical_divide_composed`].
+    pub fn divide_composed(&self, form: DivideForm, tile: &Composed) -> Result<Composed, LayoutError> {
+        arranged(form, self.logical_divide_composed(tile)?)
+    }
+
+    /// The product by a composed layout in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Composed::logical_product_composed`].
+    pub fn product_composed(&self, form: DivideForm, arrangement: &Composed) -> Result<Composed, LayoutError> {
+        arranged(form, self.logical_product_composed(arrangement)?)
+    }
+
     /// `A o (T, complement(T, size(A)))`.
     fn divided_by(&self, tile: &Composed) -> Result<Composed, LayoutError> {
         let rest = tile.complement(&self.size()).map_err(LayoutError::in_divide)?;
@@ -90,12 +96,12 @@ impl Composed {
 
     /// [`Composed::logical_divide_composed`] as `(tile, rest, ..)`. Errors: as there.
     pub fn tiled_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
-        Form::Tiled.of(self.logical_divide_composed(tile)?)
+        arranged(DivideForm::Tiled, self.logical_divide_composed(tile)?)
     }
 
     /// [`Composed::logical_divide_composed`] as `(tile, .., rest, ..)`. Errors: as there.
     pub fn flat_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
-        Form::Flat.of(self.logical_divide_composed(tile)?)
+        arranged(DivideForm::Flat, self.logical_divide_composed(tile)?)
     }
 
     /// Copies of this block at the values of a composed layout: `(block, copies)`.
@@ -122,12 +128,12 @@ impl Composed {
 
     /// [`Composed::logical_product_composed`] as `(block, copies, ..)`. Errors: as there.
     pub fn tiled_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
-        Form::Tiled.of(self.logical_product_composed(arrangement)?)
+        arranged(DivideForm::Tiled, self.logical_product_composed(arrangement)?)
     }
 
     /// [`Composed::logical_product_composed`] as `(block, .., copies, ..)`. Errors: as there.
     pub fn flat_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
-        Form::Flat.of(self.logical_product_composed(arrangement)?)
+        arranged(DivideForm::Flat, self.logical_product_composed(arrangement)?)
     }
 
     /// Copies side by side in every mode, mode `i` being `(block_i, copies_i)`: [`Layout::blocked_product`] with a composed arrangement.

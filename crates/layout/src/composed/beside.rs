@@ -11,9 +11,10 @@
 //! chain of `X` stays as it is, if it moves only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
 
 use super::{Composed, OuterMap};
-use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::bits::matrix::BitMatrix;
 use crate::bits::swizzle::Swizzle;
 use crate::composed::largest::between;
+use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
@@ -30,7 +31,7 @@ impl Composed {
     /// The result is a layout with an offset, or one map over bits after a layout, where it can be.
     ///
     /// Errors: neither map is a layout with an offset, or a map over bits of one, and their sum is not affine over bits
-    /// ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is not representable; a chain of more than [`crate::MAX_CHAIN`] maps.
+    /// ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -67,7 +68,7 @@ impl Composed {
         match (found, sum) {
             (Some(found), _) => found,
             (None, Some(sum)) => Err(sum.not_affine(OP)),
-            (None, None) => Err(LayoutError::Undecided { op: OP, limit: super::MAX_INDICES as usize }),
+            (None, None) => Err(LayoutError::Undecided { op: OP, limit: crate::limits::MAX_INDICES as usize }),
         }
     }
 }

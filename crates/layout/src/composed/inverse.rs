@@ -20,10 +20,11 @@
 
 use alloc::vec::Vec;
 
-use super::plain::{MAX_INDICES, modes_of};
+use super::plain::modes_of;
 use super::{Affine, Composed, OuterMap};
-use crate::bits::matrix::{BitMatrix, Columns, MAX_BITS, low_bits, remainder};
+use crate::bits::matrix::{BitMatrix, Columns, low_bits, remainder};
 use crate::composed::largest::between;
+use crate::limits::{MAX_BITS, MAX_INDICES};
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::Layout;

@@ -11,11 +11,9 @@ use smallvec::SmallVec;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
 use crate::composed::OuterMap;
+use crate::limits::MAX_BOXES;
 use crate::refusal::interrupt::is_requested;
 use crate::value::layout::Leaf;
-
-/// How many boxes of coordinates are looked at before [`crate::Composed::cosize`] gives up.
-pub const MAX_BOXES: usize = 1 << 14;
 
 /// Wide enough for every sum of products of two offsets.
 type Wide = i128;

@@ -13,8 +13,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::bits::matrix::{BitMatrix, Columns, MAX_BITS, low_bits};
+use crate::bits::matrix::{BitMatrix, Columns, low_bits};
 use crate::composed::Composed;
+use crate::limits::MAX_BITS;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;

@@ -7,15 +7,14 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use crate::bits::bit_xor::BitXor;
 use crate::bits::matrix::{BitMatrix, low_bits};
 use crate::bits::swizzle::Swizzle;
+use crate::limits::MAX_CHAIN;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::refusal::evidence::Condition;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
-
-/// The most maps that follow one another in an [`OuterMap`].
-pub const MAX_CHAIN: usize = 64;
 
 /// What is applied last in a [`crate::Composed`].
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -57,6 +56,16 @@ impl<N: Extent> MapChain<N> {
 }
 
 impl<N: Extent> OuterMap<N> {
+    /// How many leaves its layouts have, and columns its matrices, for limits on what is copied and printed.
+    pub(crate) fn leaves(&self) -> usize {
+        match self {
+            OuterMap::Layout(layout) => layout.leaves().len(),
+            OuterMap::Swizzle(_) => 1,
+            OuterMap::Bits(matrix) => matrix.inputs(),
+            OuterMap::Chain(chain) => chain.outer().leaves().saturating_add(chain.inner().leaves()),
+        }
+    }
+
     /// The value at an offset.
     ///
     /// Errors: it is not representable; the empty layout has a value only at 0, and a matrix that is not square only at the numbers of its inputs; a
@@ -321,5 +330,11 @@ impl<N: Extent> fmt::Debug for OuterMap<N> {
 impl<N: Extent> fmt::Debug for MapChain<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MapChain({} o {} o {})", self.outer, self.offset, self.inner)
+    }
+}
+
+impl<N: Extent> From<BitXor> for OuterMap<N> {
+    fn from(map: BitXor) -> OuterMap<N> {
+        OuterMap::of_matrix(map.matrix())
     }
 }

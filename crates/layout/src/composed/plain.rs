@@ -14,15 +14,13 @@ use super::{Affine, Composed, OuterMap, Parities};
 use crate::algebra::coalesce::coalesced;
 use crate::bits::matrix::{BitMatrix, Columns};
 use crate::bits::swizzle::Swizzle;
+use crate::limits::MAX_INDICES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Extent;
 use crate::value::profile::{Builder, Profile};
 use crate::value::tree::{Leaves, Tree};
-
-/// How many indices of a composed layout are looked at where nothing better decides a question about it.
-pub const MAX_INDICES: i64 = 1 << 18;
 
 /// How many parts, with the indices of odd extents fixed, two composed layouts are compared in.
 const MAX_PARTS: i64 = 1 << 12;
@@ -463,5 +461,24 @@ impl BitMatrix {
             return Err(LayoutError::Size { op, left: bits, right: self.inputs() as i64 });
         }
         Ok(Affine { constant: 0, columns: self.columns().into() })
+    }
+}
+
+impl Swizzle {
+    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that it permutes (CuTe `make_layout` of a swizzle, with
+    /// the right extent).
+    ///
+    /// Errors: the extent is not representable.
+    ///
+    /// ```
+    /// use tilewright_layout::Swizzle;
+    ///
+    /// assert_eq!(Swizzle::new(2, 0, 3).unwrap().layout().unwrap().to_string(), "S<2,0,3> o 0 o 32:1");
+    /// ```
+    pub fn layout(self) -> Result<Composed, LayoutError> {
+        let bits = self.bits() + self.base() + self.shift().abs();
+        let size = 1_i64.checked_shl(bits as u32).filter(|size| *size > 0);
+        let size = size.ok_or_else(|| LayoutError::overflow("make_layout"))?;
+        Composed::new(self, 0, Layout::mode_of(size, 1)?)
     }
 }

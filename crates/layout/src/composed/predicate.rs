@@ -6,9 +6,9 @@
 //! *Otherwise* the values are walked.
 
 use super::beside::values as interval_of;
-use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
-use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::bits::matrix::BitMatrix;
+use crate::limits::{MAX_BITS, MAX_INDICES};
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 

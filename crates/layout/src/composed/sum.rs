@@ -43,7 +43,7 @@ impl Composed {
         match (found.or_else(|| packed(other, &plain(other), self, &Layout::add)), sum) {
             (Some(found), _) => found,
             (None, Some(sum)) => Err(sum.not_affine(OP)),
-            (None, None) => Err(LayoutError::Undecided { op: OP, limit: super::MAX_INDICES as usize }),
+            (None, None) => Err(LayoutError::Undecided { op: OP, limit: crate::limits::MAX_INDICES as usize }),
         }
     }
 }

@@ -9,11 +9,11 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Composed, MAX_CHAIN, OuterMap, Place};
+use super::{Composed, OuterMap, Place};
 use crate::coordinate::Coordinate;
+use crate::limits::MAX_CHAIN;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::symbolic::{Declarations, Expr};
-use crate::text::reading::Literal;
 use crate::value::layout::Layout;
 use crate::value::number::Extent;
 use crate::value::tree::Tree;
@@ -62,41 +62,53 @@ impl PlaceText for i64 {
     read_by_parse!();
 }
 
-impl<N: Extent + Literal> PlaceText for Coordinate<N>
-where
-    Layout<N>: FromStr<Err = LayoutError>,
-{
+impl PlaceText for Coordinate {
     read_by_parse!();
 }
 
-impl PlaceText for Expr {
-    type Names = Declarations;
+macro_rules! read_by_names {
+    ($inner:ident) => {
+        type Names = Declarations;
 
-    fn names(text: &str) -> Result<Declarations, LayoutError> {
-        let mut names = Declarations::new();
-        let mut rest = text;
-        while let Some((part, after)) = split(rest) {
-            // A swizzle has no facts.
-            if !is_bit_map(part) {
-                names.gather(part)?;
-            }
-            rest = after;
+        fn names(text: &str) -> Result<Declarations, LayoutError> {
+            names(text)
         }
-        names.gather(rest)?;
-        Ok(names)
-    }
 
-    fn outer(names: &Declarations, text: &str) -> Result<Layout<Expr>, LayoutError> {
-        names.layout(text)
-    }
+        fn outer(names: &Declarations, text: &str) -> Result<Layout<Expr>, LayoutError> {
+            names.layout(text)
+        }
 
-    fn tree(names: &Declarations, text: &str) -> Result<Tree<Expr>, LayoutError> {
-        names.tree(text)
-    }
+        fn tree(names: &Declarations, text: &str) -> Result<Tree<Expr>, LayoutError> {
+            names.tree(text)
+        }
 
-    fn inner(names: &Declarations, text: &str) -> Result<Layout<Expr>, LayoutError> {
-        names.layout(text)
+        fn inner(names: &Declarations, text: &str) -> Result<Layout<Self>, LayoutError> {
+            names.$inner(text)
+        }
+    };
+}
+
+impl PlaceText for Expr {
+    read_by_names!(layout);
+}
+
+impl PlaceText for Coordinate<Expr> {
+    read_by_names!(coordinate_layout);
+}
+
+/// What a whole text says about the names in it.
+fn names(text: &str) -> Result<Declarations, LayoutError> {
+    let mut names = Declarations::new();
+    let mut rest = text;
+    while let Some((part, after)) = split(rest) {
+        // A swizzle has no facts.
+        if !is_bit_map(part) {
+            names.gather(part)?;
+        }
+        rest = after;
     }
+    names.gather(rest)?;
+    Ok(names)
 }
 
 /// What stands before the first `o` or `∘` and what stands after it; an `o` in a name is none.

@@ -12,6 +12,7 @@ use super::{Composed, Place};
 use crate::algebra::inner::Inner;
 use crate::coordinate::Coordinate;
 use crate::refusal::error::LayoutError;
+use crate::tile::form::DivideForm;
 use crate::tile::product::Blocks;
 use crate::tile::tiler::Tiler;
 use crate::value::layout::Layout;
@@ -29,7 +30,7 @@ impl<D: Place> Composed<D> {
     /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes part of the outer map. So the composition with a layout exists
     /// always, where places are indices.
     ///
-    /// Errors: a number is not representable; a chain of more than [`crate::MAX_CHAIN`] maps.
+    /// Errors: a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -127,11 +128,24 @@ impl<D: Place> Composed<D> {
     }
 }
 
+impl<D: Place> Composed<D> {
+    /// The division in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Layout::logical_divide`].
+    pub fn divide<B: Inner<D> + Inner<D::Extent>>(
+        &self,
+        form: DivideForm,
+        tiler: &Tiler<B>,
+    ) -> Result<Composed<D>, LayoutError> {
+        self.divided(|inner| inner.divide(form, tiler), |indices| indices.divide(form, tiler))
+    }
+}
+
 impl<N: Extent> Composed<N> {
     /// This map after a layout of coordinates of its domain: `c -> R(b(c))`, over the domain of `b`.
     ///
     /// Errors: a step is in a mode that the domain does not have ([`LayoutError::NoPath`]); a coordinate leaves the domain, and the values there are those of no
-    /// layout ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::MAX_CHAIN`] maps.
+    /// layout ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -147,7 +161,7 @@ impl<N: Extent> Composed<N> {
 
     /// This map after a composed layout: `c -> R(b(c))`, over the domain of `b`. It always exists.
     ///
-    /// Errors: a chain of more than [`crate::MAX_CHAIN`] maps.
+    /// Errors: a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -163,6 +177,13 @@ impl<N: Extent> Composed<N> {
 }
 
 impl<D: Place + Blocks> Composed<D> {
+    /// The product in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Layout::logical_product`].
+    pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
+        self.with(self.inner.product(form, tiler)?)
+    }
+
     /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map.
     pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.logical_product(tiler)?)

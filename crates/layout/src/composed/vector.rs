@@ -9,9 +9,9 @@
 //!
 //! *Otherwise* the common layout of the inner layouts is cut, longest first, and the law is asked at every index.
 
-use super::plain::MAX_INDICES;
 use super::{Affine, Composed};
 use crate::algebra::vector::{cut, max_common_layout};
+use crate::limits::MAX_INDICES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};

@@ -15,9 +15,10 @@
 
 use core::fmt;
 
+use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
-use crate::value::profile::{LEAF, MAX_DEPTH, MAX_NODES, Nodes, Profile};
+use crate::value::profile::{LEAF, Nodes, Profile};
 use crate::value::tree::Tree;
 
 /// A layout that is known at compile time: the value of the macro `layout!`.

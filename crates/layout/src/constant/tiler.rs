@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::constant::layout::StaticLayout;
+use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::tile::tiler::{Tiler, TilerModes};
 use crate::value::number::Extent;
-use crate::value::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A tiler that is known at compile time: the value of the macro `tiler!`.
 ///

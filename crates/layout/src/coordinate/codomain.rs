@@ -27,8 +27,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// `make_identity_layout`).
     ///
     /// The identity of a single number is `n:1`.
-    /// Errors: an extent is not positive; the size is not representable; a path in the shape is longer than [`crate::MAX_PATH`], or a mode
-    /// number above [`crate::MAX_PATH_MODE`].
+    /// Errors: an extent is not positive; the size is not representable; a path in the shape is longer than [`crate::limits::MAX_PATH`], or a mode
+    /// number above [`crate::limits::MAX_PATH_MODE`].
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout, Tree};

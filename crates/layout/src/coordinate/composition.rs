@@ -27,12 +27,13 @@ use smallvec::SmallVec;
 use super::{Coordinate, ModePath};
 use crate::algebra::compose::{OP, compose_parts, stays_within};
 use crate::algebra::inner::Inner;
+use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::tile::divide::write_parts;
 use crate::tile::tiler::Pairs;
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};
-use crate::value::profile::{LEAF, MAX_NODES, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
+use crate::value::profile::{LEAF, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
 use crate::value::shape::product;
 use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
 

@@ -18,7 +18,8 @@ use core::str::FromStr;
 
 use smallvec::SmallVec;
 
-use super::{Coordinate, MAX_PATH, ModePath};
+use super::{Coordinate, ModePath};
+use crate::limits::MAX_PATH;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::text::reading::{Cursor, Literal};
 use crate::value::profile::Profile;

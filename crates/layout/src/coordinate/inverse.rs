@@ -28,7 +28,8 @@ use super::composition::moves;
 use super::{Coordinate, ModePath, profile_of, unit_paths};
 use crate::algebra::coalesce::push_merged;
 use crate::algebra::inverse::{left_chain, right_chain};
-use crate::algebra::search::{MAX_CANDIDATES, MAX_TABLE};
+use crate::algebra::search::MAX_TABLE;
+use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
@@ -145,7 +146,7 @@ fn over_codomain<N: Extent>(
 impl<N: Extent> Layout<Coordinate<N>> {
     /// The largest layout `R` of integers over the codomain with `L(R(c)) = c` for every coordinate `c` in its shape.
     ///
-    /// Where modes of the codomain overlap or run backwards, the largest one that the search of [`crate::MAX_CANDIDATES`] candidates finds in each mode.
+    /// Where modes of the codomain overlap or run backwards, the largest one that the search of [`crate::limits::MAX_CANDIDATES`] candidates finds in each mode.
     /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); a number is not representable.
     ///
     /// ```

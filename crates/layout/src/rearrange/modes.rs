@@ -69,7 +69,7 @@ impl<T: Clone> Tree<T> {
 
 /// How many modes are missing; a rank beyond what a tree can hold is refused before anything is copied.
 fn missing_modes(op: &'static str, rank: usize, found: usize) -> Result<usize, LayoutError> {
-    if rank > crate::MAX_NODES {
+    if rank > crate::limits::MAX_NODES {
         return Err(LayoutError::TooLarge { limit: crate::Limit::Nodes, value: rank });
     }
     rank.checked_sub(found).ok_or_else(|| LayoutError::Rank { op, path: Vec::new(), expected: rank, found })

@@ -21,15 +21,15 @@ pub type Path = Vec<usize>;
 /// A limit of the representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// [`crate::MAX_NODES`]
+    /// [`crate::limits::MAX_NODES`]
     Nodes,
-    /// [`crate::MAX_DEPTH`]
+    /// [`crate::limits::MAX_DEPTH`]
     Depth,
-    /// [`crate::MAX_PATH`]
+    /// [`crate::limits::MAX_PATH`]
     Path,
-    /// [`crate::MAX_PATH_MODE`]
+    /// [`crate::limits::MAX_PATH_MODE`]
     PathMode,
-    /// [`crate::MAX_CHAIN`]
+    /// [`crate::limits::MAX_CHAIN`]
     Chain,
 }
 
@@ -319,6 +319,15 @@ pub enum LayoutError {
     },
     /// E0124: no layout with XOR strides has these values.
     NotXor(Box<NotXor>),
+    /// E0130: an operand is of a kind of layout that the operation does not take.
+    Kind {
+        /// The operation.
+        op: &'static str,
+        /// Which operand.
+        operand: Operand,
+        /// What it must be, in words.
+        wanted: &'static str,
+    },
 }
 
 /// Why something is refused, whichever crate refuses it.
@@ -384,6 +393,7 @@ impl LayoutError {
             LayoutError::Fraction { .. } => "E0128",
             LayoutError::Open { .. } => "E0123",
             LayoutError::NotXor(_) => "E0124",
+            LayoutError::Kind { .. } => "E0130",
         }
     }
 
@@ -411,6 +421,7 @@ impl LayoutError {
             | LayoutError::NoPreimage { op, .. }
             | LayoutError::NoPath { op, .. }
             | LayoutError::Diagonal { op, .. }
+            | LayoutError::Kind { op, .. }
             | LayoutError::Open { op, .. } => Some(op),
             LayoutError::Carry(_) | LayoutError::Uneven(_) | LayoutError::OutOfDomain { .. } => Some("composition"),
             LayoutError::NotChain(chain) | LayoutError::Overlap(chain) => Some(chain.op),
@@ -443,6 +454,7 @@ impl LayoutError {
             LayoutError::Mixed(mixed) => (Operand::Second, &mixed.second.0),
             LayoutError::NoPath { path, .. } => (Operand::Second, path),
             LayoutError::Diagonal { path, .. } => (Operand::First, path),
+            LayoutError::Kind { operand, .. } => return Some((*operand, Path::new())),
             _ => return None,
         };
         Some((operand, path.clone()))

@@ -3,11 +3,9 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use crate::composed::MAX_CHAIN;
-use crate::coordinate::{MAX_PATH, MAX_PATH_MODE};
-use crate::refusal::error::{DIVIDE, LayoutError, Limit};
+use crate::limits::{MAX_CHAIN, MAX_DEPTH, MAX_NODES, MAX_PATH, MAX_PATH_MODE};
+use crate::refusal::error::{DIVIDE, LayoutError, Limit, Operand};
 use crate::refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NotXor, Question, Uneven};
-use crate::value::profile::{MAX_DEPTH, MAX_NODES};
 
 /// A path as words: `mode 0`, `mode [1,0]`, or `the whole` at the root.
 pub(crate) struct ModeName<'a>(pub(crate) &'a [usize]);
@@ -184,6 +182,10 @@ impl fmt::Display for LayoutError {
             LayoutError::Syntax { at, expected } => write!(f, "expected {expected} at byte {at}"),
             LayoutError::Open { op, question } => write!(f, "{op}: {question}"),
             LayoutError::NotXor(not) => not.fmt(f),
+            LayoutError::Kind { op, operand, wanted } => {
+                let letter = if *operand == Operand::First { "A" } else { "B" };
+                write!(f, "{op}: {letter} must be {wanted}")
+            }
         }
     }
 }

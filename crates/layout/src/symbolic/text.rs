@@ -23,6 +23,7 @@ use core::str::FromStr;
 use super::expression::Expr;
 use super::parameter::{Facts, Parameter, WIDTHS};
 use super::quotient;
+use crate::coordinate::Coordinate;
 use crate::refusal::error::LayoutError;
 use crate::text::reading::Cursor;
 use crate::tile::tiler::{Tiler, read_tiler};
@@ -145,6 +146,36 @@ impl Declarations {
         Layout::new(&shape, &stride)
     }
 
+    /// Reads a layout of coordinates: strides such as `1@0` or `M@1`.
+    ///
+    /// ```
+    /// use tilewright_layout::symbolic::Declarations;
+    ///
+    /// let layout = Declarations::new().coordinate_layout("(4,M):(1@0,2*K@1)").unwrap();
+    /// assert_eq!(layout.to_string(), "(4,M):(1@0,2*K@1)");
+    /// ```
+    pub fn coordinate_layout(&self, text: &str) -> Result<Layout<Coordinate<Expr>>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let shape = self.subtree(&mut cursor, Facts::positive())?;
+        cursor.expect(b':', "':' and the strides")?;
+        let stride = self.steps(&mut cursor)?;
+        cursor.end()?;
+        Layout::new(&shape, &stride)
+    }
+
+    /// Reads a tuple of coordinate steps.
+    pub fn coordinate_steps(&self, text: &str) -> Result<Tree<Coordinate<Expr>>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let steps = self.steps(&mut cursor)?;
+        cursor.end()?;
+        Ok(steps)
+    }
+
+    fn steps(&self, cursor: &mut Cursor<'_>) -> Result<Tree<Coordinate<Expr>>, LayoutError> {
+        let (nodes, leaves) = cursor.tree_of(|cursor| cursor.step_sum(self))?;
+        Ok(Tree::from_parts(Profile::from_nodes(nodes), leaves))
+    }
+
     /// Reads a tiler.
     pub fn tiler(&self, text: &str) -> Result<Tiler<Expr>, LayoutError> {
         read_tiler(text, &|value, strides| match strides {
@@ -237,6 +268,23 @@ impl<'a> Cursor<'a> {
         loop {
             let term = self.product(negative, names, unknown, depth)?;
             sum = sum.plus_expr(&term).ok_or_else(overflow)?;
+            negative = match self.peek() {
+                Some(b'+') => false,
+                Some(b'-') => true,
+                _ => return Ok(sum),
+            };
+            self.at += 1;
+        }
+    }
+
+    /// A sum of steps along modes: an expression and a path each. A `?` in one is any integer.
+    fn step_sum(&mut self, names: &Declarations) -> Result<Coordinate<Expr>, LayoutError> {
+        let mut sum = Coordinate::zero();
+        let mut negative = self.eat(b'-');
+        loop {
+            let scale = self.product(negative, names, Facts::integer(), 0)?;
+            let step = Coordinate::step(scale, self.path()?);
+            sum = sum.plus(&step).ok_or_else(overflow)?;
             negative = match self.peek() {
                 Some(b'+') => false,
                 Some(b'-') => true,

@@ -12,6 +12,7 @@ use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
 use super::quotient;
 use super::text;
+use crate::coordinate::Coordinate;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
@@ -181,6 +182,12 @@ impl Symbolic for Expr {
         let (what, wanted) = ("the number of values given", "one for every parameter");
         let missing = || LayoutError::Argument { op: OP, what, value: values.given.len() as i64, wanted };
         value.known().ok_or_else(missing)
+    }
+}
+
+impl From<&Coordinate> for Coordinate<Expr> {
+    fn from(step: &Coordinate) -> Coordinate<Expr> {
+        step.map_scales(|scale| Expr::from(*scale))
     }
 }
 

@@ -12,52 +12,18 @@
 //! What a leaf may be is said by its kind ([`Literal`]): an integer, an index or `_`, a step such as `3@1`; in a profile it is `*`. So one
 //! reader serves trees of all of them, and [`LayoutLiteral`] serves layouts and tilers.
 
-use core::fmt;
 use core::str::FromStr;
 
 use smallvec::SmallVec;
 
+use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
 use crate::value::coord::Slot;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
-use crate::value::profile::{LEAF, MAX_DEPTH, MAX_NODES, Nodes, Profile, ProfileRef};
+use crate::value::profile::{LEAF, Nodes, Profile};
 use crate::value::tree::{Leaves, Tree};
 use crate::xor::Xor;
-
-/// Writes the parentheses and commas of a profile, and each leaf by `leaf(f, number)`.
-pub(crate) fn write_tree(
-    f: &mut fmt::Formatter<'_>,
-    profile: ProfileRef<'_>,
-    mut leaf: impl FnMut(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
-) -> fmt::Result {
-    let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
-    let mut leaves = 0;
-    let mut after = false;
-    for (position, node) in profile.nodes().iter().enumerate() {
-        while ends.last().is_some_and(|end| *end <= position) {
-            ends.pop();
-            f.write_str(")")?;
-            after = true;
-        }
-        if after {
-            f.write_str(",")?;
-        }
-        if *node == 0 {
-            leaf(f, leaves)?;
-            leaves += 1;
-            after = true;
-        } else {
-            ends.push(position + usize::from(*node));
-            f.write_str("(")?;
-            after = false;
-        }
-    }
-    for _ in ends {
-        f.write_str(")")?;
-    }
-    Ok(())
-}
 
 /// What stands where XOR steps are read.
 pub(crate) const XOR_STEP: &str = "an XOR step such as ^9, or 0; integer and XOR strides do not mix";

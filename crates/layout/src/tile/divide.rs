@@ -15,7 +15,8 @@
 use crate::algebra::compose::compose_parts;
 use crate::algebra::inner::Inner;
 use crate::refusal::error::{DIVIDE as OP, LayoutError};
-use crate::tile::tiler::{Form, Pairs, Tiler, by_tiler};
+use crate::tile::form::DivideForm;
+use crate::tile::tiler::{Pairs, Tiler, by_tiler};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::tree::{Tree, TreeRef};
@@ -119,7 +120,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.logical_divide(&rows).unwrap().to_string(), "(2,(4,3)):(12,(1,4))");
     /// ```
     pub fn logical_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler(OP, Form::Logical, self, tiler, &B::divide)
+        by_tiler(OP, DivideForm::Logical, self, tiler, &B::divide)
     }
 
     /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in mode 1: `((tiles),(rests))` (CuTe
@@ -137,7 +138,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.zipped_divide(&tiler).unwrap().to_string(), "((2,3),(2,2)):((1,4),(2,12))");
     /// ```
     pub fn zipped_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("zipped_divide", Form::Zipped, self, tiler, &B::divide)
+        by_tiler("zipped_divide", DivideForm::Zipped, self, tiler, &B::divide)
     }
 
     /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe `tiled_divide`).
@@ -152,7 +153,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.tiled_divide(&tiler).unwrap().to_string(), "((2,3),2,2):((1,4),2,12)");
     /// ```
     pub fn tiled_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("tiled_divide", Form::Tiled, self, tiler, &B::divide)
+        by_tiler("tiled_divide", DivideForm::Tiled, self, tiler, &B::divide)
     }
 
     /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe `flat_divide`).
@@ -167,7 +168,16 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.flat_divide(&tiler).unwrap().to_string(), "(2,3,2,2):(1,4,2,12)");
     /// ```
     pub fn flat_divide<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("flat_divide", Form::Flat, self, tiler, &B::divide)
+        by_tiler("flat_divide", DivideForm::Flat, self, tiler, &B::divide)
+    }
+}
+
+impl<D: Stride> Layout<D> {
+    /// The division in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Layout::logical_divide`].
+    pub fn divide<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler(form.division(), form, self, tiler, &B::divide)
     }
 }
 
@@ -193,7 +203,7 @@ impl<N: Extent> Tiler<N> {
             pairs.second().append(tile.complement(&size).map_err(LayoutError::in_divide)?.as_ref());
             Ok(())
         };
-        let divided = by_tiler("ceil_div", Form::Zipped, &whole, self, &pair)?;
+        let divided = by_tiler("ceil_div", DivideForm::Zipped, &whole, self, &pair)?;
         Ok(divided.mode(1).map_or(Tree::leaf(N::one()), |rests| rests.shape()))
     }
 }

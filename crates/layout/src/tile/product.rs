@@ -14,7 +14,8 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::coalesced;
 use crate::algebra::inner::Inner;
 use crate::refusal::error::LayoutError;
-use crate::tile::tiler::{Form, Pairs, Tiler, by_tiler};
+use crate::tile::form::DivideForm;
+use crate::tile::tiler::{Pairs, Tiler, by_tiler};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
@@ -49,6 +50,13 @@ fn product<D: Blocks, B: Inner<D>>(
 }
 
 impl<D: Blocks> Layout<D> {
+    /// The product in a form that is chosen as the program runs.
+    ///
+    /// Errors: as [`Layout::logical_product`].
+    pub fn product<B: Inner<D>>(&self, form: DivideForm, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
+        by_tiler(form.product(), form, self, tiler, &product)
+    }
+
     /// Copies of this block arranged by a layout: `(block, copies)`; by mode, each mode is multiplied in this way (CuTe
     /// `logical_product`).
     ///
@@ -65,14 +73,14 @@ impl<D: Blocks> Layout<D> {
     /// assert_eq!(block.logical_product(&tiler).unwrap().to_string(), "((2,2),(2,3)):((4,1),(2,8))");
     /// ```
     pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler(OP, Form::Logical, self, tiler, &product)
+        by_tiler(OP, DivideForm::Logical, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `((blocks),(copies))` (CuTe `zipped_product`).
     ///
     /// Errors: as [`Layout::logical_product`]; a mode under `_` is not a pair.
     pub fn zipped_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("zipped_product", Form::Zipped, self, tiler, &product)
+        by_tiler("zipped_product", DivideForm::Zipped, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `((blocks),copies,..)` (CuTe `tiled_product`).
@@ -87,14 +95,14 @@ impl<D: Blocks> Layout<D> {
     /// assert_eq!(block.tiled_product(&tiler).unwrap().to_string(), "((3,4),2,5):((4,1),12,24)");
     /// ```
     pub fn tiled_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("tiled_product", Form::Tiled, self, tiler, &product)
+        by_tiler("tiled_product", DivideForm::Tiled, self, tiler, &product)
     }
 
     /// [`Layout::logical_product`] as `(block,..,copies,..)` (CuTe `flat_product`).
     ///
     /// Errors: as [`Layout::zipped_product`].
     pub fn flat_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Layout<D>, LayoutError> {
-        by_tiler("flat_product", Form::Flat, self, tiler, &product)
+        by_tiler("flat_product", DivideForm::Flat, self, tiler, &product)
     }
 
     /// Copies of this block side by side in every mode: mode `i` is `(block_i, copies_i)` (CuTe `blocked_product`).

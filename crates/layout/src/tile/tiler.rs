@@ -22,12 +22,13 @@ use core::str::FromStr;
 
 use crate::algebra::compose;
 use crate::algebra::inner::Inner;
+use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
 use crate::text::reading::LayoutLiteral;
+use crate::tile::form::DivideForm;
 use crate::value::coord::check_extents;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
-use crate::value::profile::{MAX_DEPTH, MAX_NODES};
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 /// What a layout is tiled by: a layout, a tiler for each mode, or `_`.
@@ -193,15 +194,6 @@ fn check_rank<D: Stride, E: Stride>(
     Ok(())
 }
 
-/// How the pairs of a division or a product are arranged.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Logical,
-    Zipped,
-    Tiled,
-    Flat,
-}
-
 /// Where the two parts of each pair go: to one tree side by side, or to two.
 pub struct Pairs<D: Stride> {
     first: Gatherer<Leaf<D>>,
@@ -242,23 +234,23 @@ impl<D: Stride> Pairs<D> {
 #[inline]
 pub(crate) fn by_tiler<D: Stride, E: Stride>(
     op: &'static str,
-    form: Form,
+    form: DivideForm,
     layout: &Layout<D>,
     tiler: &Tiler<E>,
     pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>, &mut Pairs<D>) -> Result<(), LayoutError>,
 ) -> Result<Layout<D>, LayoutError> {
-    let mut pairs = Pairs { first: Gatherer::new(), second: (form != Form::Logical).then(Gatherer::new) };
-    if form == Form::Zipped || form == Form::Tiled {
+    let mut pairs = Pairs { first: Gatherer::new(), second: (form != DivideForm::Logical).then(Gatherer::new) };
+    if form == DivideForm::Zipped || form == DivideForm::Tiled {
         pairs.first.open();
     }
     walk(op, layout.as_ref(), tiler, pair, &mut pairs)?;
-    if form == Form::Flat {
+    if form == DivideForm::Flat {
         let tiles = core::mem::replace(&mut pairs.first, Gatherer::new());
         pairs.first.open();
         tiles.as_ref().modes().for_each(|mode| pairs.first.append(mode));
     }
     if let Some(second) = &pairs.second {
-        if form == Form::Zipped {
+        if form == DivideForm::Zipped {
             pairs.first.append(second.as_ref());
         } else {
             second.as_ref().modes().for_each(|mode| pairs.first.append(mode));

@@ -3,9 +3,10 @@
 //! Law: the result nests as the layout does, with each leaf replaced by one leaf or by a flat tuple of them whose extents multiply to its own. So
 //! its shape refines the shape of the layout, and its coordinates are those of the layout, cut further; the strides are for the caller to say.
 
+use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::value::layout::{Layout, Leaf};
-use crate::value::profile::{MAX_NODES, ROOM, Splitting};
+use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::Leaves;
 
 /// What one leaf is replaced by, while it is listed: [`Layout::cut_leaves`].

@@ -13,13 +13,8 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
+use crate::limits::{MAX_DEPTH, MAX_NODES};
 use crate::refusal::error::{LayoutError, Limit};
-
-/// The most nodes, leaves and tuples together, that a profile may have.
-pub const MAX_NODES: usize = u16::MAX as usize;
-
-/// The deepest nesting of a profile: a leaf has depth 0, a flat tuple depth 1.
-pub const MAX_DEPTH: usize = 64;
 
 /// How many nodes need no heap.
 const INLINE: usize = 16;
@@ -517,7 +512,7 @@ impl Builder {
 impl fmt::Display for Profile {
     /// The tree with `*` for every number: `((*,*),*)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::text::reading::write_tree(f, self.as_ref(), |f, _| f.write_str("*"))
+        write_tree(f, self.as_ref(), |f, _| f.write_str("*"))
     }
 }
 
@@ -525,4 +520,38 @@ impl fmt::Debug for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Profile({self})")
     }
+}
+
+/// Writes the parentheses and commas of a profile, and each leaf by `leaf(f, number)`.
+pub(crate) fn write_tree(
+    f: &mut fmt::Formatter<'_>,
+    profile: ProfileRef<'_>,
+    mut leaf: impl FnMut(&mut fmt::Formatter<'_>, usize) -> fmt::Result,
+) -> fmt::Result {
+    let mut ends: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut leaves = 0;
+    let mut after = false;
+    for (position, node) in profile.nodes().iter().enumerate() {
+        while ends.last().is_some_and(|end| *end <= position) {
+            ends.pop();
+            f.write_str(")")?;
+            after = true;
+        }
+        if after {
+            f.write_str(",")?;
+        }
+        if *node == 0 {
+            leaf(f, leaves)?;
+            leaves += 1;
+            after = true;
+        } else {
+            ends.push(position + usize::from(*node));
+            f.write_str("(")?;
+            after = false;
+        }
+    }
+    for _ in ends {
+        f.write_str(")")?;
+    }
+    Ok(())
 }

@@ -50,7 +50,7 @@ impl<T> Tree<T> {
 
     /// The tuple of the given leaves.
     ///
-    /// Errors: too many leaves ([`crate::MAX_NODES`]).
+    /// Errors: too many leaves ([`crate::limits::MAX_NODES`]).
     pub fn flat(values: impl IntoIterator<Item = T>) -> Result<Tree<T>, LayoutError> {
         let leaves: Leaves<T> = values.into_iter().collect();
         Ok(Tree { profile: Profile::flat(leaves.len())?, leaves })
@@ -456,7 +456,7 @@ impl<'a, T> TreeRef<'a, T> {
 impl<T: fmt::Display> fmt::Display for Tree<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut leaves = self.leaves.iter();
-        crate::text::reading::write_tree(f, self.profile.as_ref(), |f, _| match leaves.next() {
+        crate::value::profile::write_tree(f, self.profile.as_ref(), |f, _| match leaves.next() {
             Some(leaf) => write!(f, "{leaf}"),
             None => Err(fmt::Error),
         })

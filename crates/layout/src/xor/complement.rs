@@ -21,11 +21,11 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 use crate::algebra::coalesce::{coalesced, push_merged};
-use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::bits::matrix::BitMatrix;
+use crate::limits::{MAX_BITS, MAX_XOR_VALUES};
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::tree::Leaves;
-use crate::xor::function::MAX_XOR_VALUES;
 use crate::xor::{BITS, Xor, flat, length, product};
 
 /// The moving modes of a layout, cut into those of extent 2 and the odd rest of each.

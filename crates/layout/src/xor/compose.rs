@@ -32,12 +32,13 @@ use smallvec::SmallVec;
 
 use crate::algebra::coalesce::each_coalesced;
 use crate::algebra::compose::{MAX_LEVELS, OP};
+use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::{BMode, NotXor, Offset};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
-use crate::xor::function::{MAX_XOR_VALUES, Modes, Verdict, modes};
+use crate::xor::function::{Modes, Verdict, modes};
 use crate::xor::{Xor, product};
 
 /// A level of the outer layout.

@@ -15,10 +15,8 @@ use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
+use crate::limits::MAX_XOR_VALUES;
 use crate::xor::product;
-
-/// How many values of a function are looked at where its structure does not decide whether a layout with XOR strides has it.
-pub const MAX_XOR_VALUES: u64 = 1 << 16;
 
 /// Extents and strides of modes, the first one fastest.
 pub(crate) type Modes = SmallVec<[(u64, u64); 8]>;

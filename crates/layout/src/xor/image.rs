@@ -7,11 +7,10 @@
 
 use alloc::vec::Vec;
 
-use crate::algebra::predicate::MAX_IMAGE;
+use crate::limits::{MAX_IMAGE, MAX_XOR_VALUES};
 use crate::refusal::error::LayoutError;
 use crate::value::layout::Layout;
 use crate::xor::complement::Moving;
-use crate::xor::function::MAX_XOR_VALUES;
 use crate::xor::{Xor, product};
 
 /// The values of a layout.

@@ -27,18 +27,16 @@ mod unknowns;
 use alloc::vec::Vec;
 
 use crate::algebra::coalesce::push_merged;
+use crate::limits::{MAX_XOR_STEPS, MAX_XOR_VALUES};
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::NoInverse;
 use crate::refusal::interrupt;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::tree::Leaves;
 use crate::xor::convert::layout_of_columns;
-use crate::xor::function::{MAX_XOR_VALUES, Modes};
+use crate::xor::function::Modes;
 use crate::xor::{Xor, flat, product};
 use left::Refusal;
-
-/// How many steps a search for an inverse of a layout with XOR strides takes at the most.
-pub const MAX_XOR_STEPS: usize = 1 << 17;
 
 impl Layout<Xor> {
     /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are indices of this layout, as bits.

@@ -12,13 +12,14 @@
 use smallvec::SmallVec;
 
 use crate::algebra::coalesce::{coalesced, push_merged};
+use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::tree::Leaves;
 use crate::xor::Xor;
 use crate::xor::compose::{push_modes, refusal};
-use crate::xor::function::{MAX_XOR_VALUES, Verdict, modes};
+use crate::xor::function::{Verdict, modes};
 
 const OP: &str = "layout_add";
 

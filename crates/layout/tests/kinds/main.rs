@@ -1,5 +1,6 @@
 //! Layouts of other kinds than integers: coordinates, XOR, bits, swizzles, composed ones and those of compile time.
 
+mod any;
 mod bit_matrix;
 mod composed;
 mod composed_algebra;

@@ -1,6 +1,6 @@
 //! How operations on morphisms are derived: formulas as for layouts, and in words where each entry goes.
 
-use tilewright_layout::Tree;
+use tilewright_layout::{AnyLayout, AnyTree, Tree};
 use tilewright_morphism::{MutualRefinement, NestMorphism, Refinement, standard_representation};
 
 use super::plan::{APPLIED, Plan};
@@ -135,7 +135,7 @@ pub(super) fn remarks(function: &str, values: &[Value]) -> Vec<String> {
     match (function, values) {
         ("composition", [Value::Morphism(g), Value::Morphism(f)]) => followed(g, f),
         ("encoded", [Value::Morphism(f)]) => strides(f),
-        ("morphism", [Value::Layout(layout)]) => {
+        ("morphism", [Value::Layout(AnyLayout::Integer(layout))]) => {
             standard_representation(layout).map_or_else(|_| Vec::new(), |f| axes(&f))
         }
         (APPLIED, [Value::Morphism(f), at]) => moved(f, at).into_iter().collect(),
@@ -165,8 +165,8 @@ pub(super) fn remarks(function: &str, values: &[Value]) -> Vec<String> {
 fn tuple(value: &Value) -> Option<Tree<i64>> {
     match value {
         Value::Int(number) => Some(Tree::from(*number)),
-        Value::Tree(tree) => Some(tree.clone()),
-        Value::Layout(layout) => Some(layout.shape()),
+        Value::Tree(AnyTree::Integer(tree)) => Some(tree.clone()),
+        Value::Layout(AnyLayout::Integer(layout)) => Some(layout.shape()),
         _ => None,
     }
 }
@@ -221,7 +221,7 @@ fn axes(f: &NestMorphism) -> Vec<String> {
 fn moved(f: &NestMorphism, at: &Value) -> Option<String> {
     let value = match at {
         Value::Int(index) => f.realise(*index).ok()?,
-        Value::Tree(coordinate) => f.realise_at(coordinate).ok()?,
+        Value::Tree(AnyTree::Integer(coordinate)) => f.realise_at(coordinate).ok()?,
         _ => return None,
     };
     let codomain = f.flatten().codomain();

@@ -2,7 +2,7 @@
 //!
 //! Law: an expression uses the arguments and the names before it; the last one, `R` where nothing is checked afterwards, is the value.
 
-use tilewright_layout::Tiler;
+use tilewright_layout::{AnyLayout, AnyTree};
 
 use super::morphisms;
 use crate::arguments::is_map;
@@ -106,7 +106,7 @@ pub(super) fn plan(function: &str, values: &[Value]) -> Plan {
         ),
         ("composition", _) if second_is_layout => {
             let rank = match values.get(1) {
-                Some(Value::Layout(b)) => b.rank(),
+                Some(Value::Layout(AnyLayout::Integer(b))) => b.rank(),
                 _ => 0,
             };
             let mut plan = form(&["A", "B"], "is the R with R(c) = A(B(c)), B being applied first", &[]);
@@ -177,11 +177,18 @@ pub(super) fn plan(function: &str, values: &[Value]) -> Plan {
             "= inner_product(natural coordinate of c, stride(A))",
             &[("k", "idx2crd(c, shape(A))"), ("D", "stride(A)"), ("R", "inner_product(k, D)")],
         ),
-        (APPLIED, _) if matches!(values, [Value::Layout(_), Value::Int(_) | Value::Tree(_)]) => form(
-            &["A", "c"],
-            "= inner_product(natural coordinate of c, stride(A))",
-            &[("k", "idx2crd(c, shape(A))"), ("D", "stride(A)"), ("R", "inner_product(k, D)")],
-        ),
+        (APPLIED, _)
+            if matches!(
+                values,
+                [Value::Layout(AnyLayout::Integer(_)), Value::Int(_) | Value::Tree(AnyTree::Integer(_))]
+            ) =>
+        {
+            form(
+                &["A", "c"],
+                "= inner_product(natural coordinate of c, stride(A))",
+                &[("k", "idx2crd(c, shape(A))"), ("D", "stride(A)"), ("R", "inner_product(k, D)")],
+            )
+        }
         (APPLIED, _) => form(&["A", "c"], "is the value of A at c", &[]),
         (name, count) => {
             let names = match count {
@@ -198,11 +205,13 @@ pub(super) fn plan(function: &str, values: &[Value]) -> Plan {
 fn by_mode(first: &str, second: &str, values: &[Value], what: &str, function: &str) -> Plan {
     let names = vec![first.to_string(), second.to_string()];
     let mut steps = Vec::new();
-    if let Some(Ok(Tiler::Modes(modes))) = values.get(1).and_then(tiler_of) {
-        for (mode, item) in modes.items().iter().enumerate() {
-            let expression = match item {
-                Tiler::Keep => format!("{first}[{mode}]"),
-                item => format!("{function}({first}[{mode}], {item})"),
+    if let Some(Ok(tiler)) = values.get(1).and_then(tiler_of)
+        && tiler.layout().is_none()
+    {
+        for (mode, item) in (0..tiler.rank()).filter_map(|mode| Some((mode, tiler.mode(mode)?))) {
+            let expression = match item.is_keep() {
+                true => format!("{first}[{mode}]"),
+                false => format!("{function}({first}[{mode}], {item})"),
             };
             steps.push((format!("R{mode}"), expression));
         }

@@ -3,7 +3,9 @@
 //! Each takes the values of its operands, which are evaluated before it.
 
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
-use tilewright_layout::{BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Stride, Tiler, Tree};
+use tilewright_layout::{
+    AnyLayout, AnyTiler, AnyTree, BitMatrix, Extent, Layout, LayoutError, LinearLayout, ModePath, Step, Stride, Tree,
+};
 use tilewright_morphism::{MorphismError, NestMorphism};
 
 use super::{Evaluated, Evaluator};
@@ -11,29 +13,8 @@ use crate::arguments::{Fault, is_map};
 use crate::ast::{List, Name, NodeId, Operator};
 use crate::diagnostic::Diagnostic;
 use crate::functions::{Unfit, quotient};
-use crate::kinds::Step;
-use crate::reading::{
-    number_tree, single, single_step, step_tiler_of, step_tree, symbol_tiler_of, symbol_tree, tiler_of, xor_tree,
-};
+use crate::reading::{any_tree, integer_tree, launch_tree, single, single_step, tiler_of};
 use crate::value::Value;
-
-/// How a value is read as a tiler, if it is one.
-type Reader<D> = fn(&Value) -> Option<Result<Tiler<D>, LayoutError>>;
-
-/// The tiler of which each mode is tiled by one of the values, read in one way; none where one cannot be read so.
-fn by_mode<D: Stride>(values: &[Value], read: Reader<D>) -> Option<Result<Value, Fault>>
-where
-    Value: From<Tiler<D>>,
-{
-    let mut tilers = Vec::with_capacity(values.len());
-    for (argument, value) in values.iter().enumerate() {
-        match read(value)? {
-            Ok(tiler) => tilers.push(tiler),
-            Err(error) => return Some(Err(Fault::At(argument, error))),
-        }
-    }
-    Some(Tiler::modes(tilers).map(Value::from).map_err(Fault::Refused))
-}
 
 impl Evaluator<'_> {
     /// `M{div=8}` or `?`.
@@ -183,30 +164,23 @@ impl Evaluator<'_> {
 
     pub(super) fn numbers(&self, id: NodeId, items: List) -> Evaluated {
         let numbers = self.program.list(items).iter().filter_map(|item| self.program.node(*item).integer());
-        Tree::flat(numbers).map(Value::Tree).map_err(|error| self.refuse(id, error))
+        Tree::flat(numbers).map(|tree| Value::Tree(tree.into())).map_err(|error| self.refuse(id, error))
     }
 
     /// `shape:stride`
     pub(super) fn pair(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
         let layout = match values {
-            [Value::Tree(shape), Value::Tree(stride)] => Layout::new(shape, stride).map(Value::Layout),
-            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride).map(Value::Layout),
+            [Value::Tree(AnyTree::Integer(shape)), Value::Tree(AnyTree::Integer(stride))] => {
+                Layout::new(shape, stride).map(Value::from)
+            }
+            [Value::Int(extent), Value::Int(stride)] => Layout::mode_of(*extent, *stride).map(Value::from),
             [shape, stride] => {
-                let extents = symbol_tree(shape)
-                    .ok_or_else(|| diagnose(Fault::Kind { argument: 0, wanted: "a shape before ':'" }))?;
-                match (number_tree(shape), symbol_tree(stride), step_tree(stride), xor_tree(stride)) {
-                    (Some(extents), _, _, Some(steps)) => Layout::new(&extents, &steps).map(Value::from),
-                    (_, Some(strides), ..) => Layout::new(&extents, &strides).map(Value::from),
-                    (_, _, Some(steps), _) => Layout::new(&extents, &steps).map(Value::from),
-                    (None, .., Some(_)) => {
-                        return Err(diagnose(Fault::Kind {
-                            argument: 0,
-                            wanted: "a shape of known numbers, for XOR strides",
-                        }));
-                    }
-                    _ => return Err(diagnose(Fault::Kind { argument: 1, wanted: "strides after ':'" })),
-                }
+                let kind = |argument, wanted| diagnose(Fault::Kind { argument, wanted });
+                let extents = any_tree(shape).filter(|_| launch_tree(shape).is_some());
+                let extents = extents.ok_or_else(|| kind(0, "a shape before ':'"))?;
+                let strides = any_tree(stride).ok_or_else(|| kind(1, "strides after ':'"))?;
+                AnyLayout::new(&extents, &strides).map(Value::from)
             }
             _ => Ok(Value::Bool(false)),
         };
@@ -217,7 +191,7 @@ impl Evaluator<'_> {
     pub(super) fn morphism(&self, id: NodeId, operands: &[NodeId; 2], images: Name, values: &[Value]) -> Evaluated {
         let diagnose = |fault: Fault| self.operation("", id, operands, values).diagnose(fault);
         let tuple = |argument: usize| {
-            let tuple = values.get(argument).and_then(number_tree);
+            let tuple = values.get(argument).and_then(integer_tree);
             tuple.ok_or_else(|| diagnose(Fault::Kind { argument, wanted: "a tuple of known numbers beside '->'" }))
         };
         // Lines may end inside brackets.
@@ -234,13 +208,18 @@ impl Evaluator<'_> {
 
     /// `[a;b]`
     pub(super) fn tiler(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let tiler = by_mode(values, tiler_of)
-            .or_else(|| by_mode(values, symbol_tiler_of))
-            .or_else(|| by_mode(values, step_tiler_of))
-            .unwrap_or_else(|| {
-                let argument = values.iter().position(|value| step_tiler_of(value).is_none()).unwrap_or(0);
-                Err(Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" })
-            });
+        let wanted = |argument| Fault::Kind { argument, wanted: "a layout, an extent, '_' or a tiler" };
+        let mut modes = Vec::with_capacity(values.len());
+        let read = values.iter().enumerate().try_for_each(|(argument, value)| match tiler_of(value) {
+            Some(Ok(tiler)) if tiler.coordinate().is_none() => Err(wanted(argument)),
+            Some(Ok(tiler)) => {
+                modes.push(tiler);
+                Ok(())
+            }
+            Some(Err(error)) => Err(Fault::At(argument, error)),
+            None => Err(wanted(argument)),
+        });
+        let tiler = read.and_then(|()| Ok(Value::from(AnyTiler::modes(&modes)?)));
         tiler.map_err(|fault| self.operation("", id, operands, values).diagnose(fault))
     }
 }

@@ -1,13 +1,11 @@
 //! The algebra: coalesce, composition, complement, inverses and what is built from them.
 
-use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{Composed, Extent, Layout, LayoutError, Leaf, OuterMap, Stride, Tiler, Tree};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyLayout, Composed, Extent, Layout, LayoutError, OuterMap, Step, Stride, Swizzle, Tree};
 
-use super::numbers::tuples;
-use super::{Function, bits, mapped, numeric, paired, tiled};
-use crate::arguments::{Arguments, Arranged, Fault, Map, Tiled, is_symbolic, vectors};
-use crate::kinds::{self, Step};
-use crate::reading::{single, symbol_tree};
+use super::{Function, bits, numeric};
+use crate::arguments::{Arguments, Fault, at};
+use crate::reading::{launch_tree, single};
 use crate::value::Value;
 
 const SIMPLIFYING: &str = "Simplifying";
@@ -26,27 +24,20 @@ pub(crate) fn compose(a: Arguments<'_>) -> Result<Value, Fault> {
         Some(Value::Morphism(_)) => super::morphisms::composition(a),
         Some(Value::Linear(_)) => super::linear::composition(a),
         Some(Value::Swizzle(_) | Value::Matrix(_)) => composed(a, 2, 1),
-        _ => match a.tiled()? {
-            // Coordinates of the domain.
-            Tiled::PickedComposed(map, Tiler::Layout(tile)) => Ok(map.compose_coordinates(&tile)?.into()),
-            Tiled::PickedStepComposed(map, Tiler::Layout(tile)) => {
-                Ok(map.by_index()?.compose_coordinates(&tile)?.into())
-            }
-            tiled => tiled!(a, tiled, (map, tiler) => map.compose_tiler(&tiler)?),
-        },
+        _ => Ok(a.layout(0)?.compose_tiler(&*a.tiler(1)?)?.into()),
     }
 }
 
 /// The composed layout of a map, an offset (0 where there is none) and a layout.
 pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<Value, Fault> {
     let between = match a.get(offset) {
-        Some(value) => match symbol_tree(value) {
+        Some(value) => match launch_tree(value) {
             Some(tree) => tree,
             None => return a.kind(offset, "an offset, or a coordinate"),
         },
         None => Tree::leaf(Expr::from(0)),
     };
-    if matches!(a.get(0), Some(Value::StepLayout(_) | Value::StepComposed(_))) {
+    if matches!(a.get(0), Some(Value::Layout(AnyLayout::Coordinate(_) | AnyLayout::CoordinateComposed(_)))) {
         // Where the values are coordinates no layout of them begins elsewhere than at the origin.
         if !between.leaves().iter().all(|number| number.is_zero().proved()) {
             return a.kind(offset, "0, for a map whose values are coordinates");
@@ -54,38 +45,30 @@ pub(crate) fn composed(a: Arguments<'_>, offset: usize, inner: usize) -> Result<
         let parts: Vec<Value> = [a.get(0), a.get(inner)].into_iter().flatten().cloned().collect();
         return compose(Arguments { function: a.function, values: &parts });
     }
-    if let Some(Value::StepLayout(inner)) = a.get(inner) {
+    if let Some(Value::Layout(AnyLayout::Coordinate(inner))) = a.get(inner) {
         return Ok(Composed::new(outer(&a, 0)?, Step::of_tree(&between)?, (**inner).clone())?.into());
     }
     let [between] = between.leaves() else { return a.kind(offset, "an integer offset") };
     let known = match known_outer(&a, 0) {
         Some(map) => Some(map?),
-        None => a.layout(0).ok().map(|layout| OuterMap::from(layout.into_owned())),
+        None => a.integer_layout(0).ok().map(|layout| OuterMap::from(layout.into_owned())),
     };
-    match (known, between.known(), a.layout(inner)) {
+    match (known, between.known(), a.integer_layout(inner)) {
         (Some(map), Some(offset), Ok(inner)) => Ok(Composed::new(map, offset, inner.into_owned())?.into()),
-        _ => Ok(Composed::new(outer(&a, 0)?, between.clone(), a.symbol_layout(inner)?)?.into()),
+        _ => Ok(Composed::new(outer(&a, 0)?, between.clone(), numbers(&a, inner)?)?.into()),
     }
 }
 
-/// A complement with the extents of its target, where one of them has no name to be multiplied by.
-///
-/// `whole` is the complement in the product of the target, `open` the one that goes on for ever, whose last mode begins where the
-/// next copy lies: what is left of the target there is divided among its extents.
-fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, Fault> {
-    let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
-    let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
-        return Ok(whole);
-    };
-    let rest = target.flatten()?.ceil_div(&Tree::leaf(last.stride.clone()))?;
-    let mut leaves = gaps.to_vec();
-    let mut stride = last.stride.clone();
-    for extent in rest.leaves() {
-        leaves.push(Leaf { extent: extent.clone(), stride: stride.clone() });
-        stride = stride.times(extent).ok_or(LayoutError::Overflow { op: "complement" })?;
+/// A layout of numbers that may become known at launch.
+fn numbers(a: &Arguments<'_>, argument: usize) -> Result<Layout<Expr>, Fault> {
+    let layout = a.layout(argument)?;
+    match layout.launch() {
+        Some(layout) => Ok(layout.into_owned()),
+        None => Err(layout
+            .integers()
+            .err()
+            .map_or(Fault::Kind { argument, wanted: "a layout" }, |error| at(argument, error))),
     }
-    let shaped = Layout::from_tree(Tree::flat(leaves)?)?;
-    Ok(if shaped.size().same(&whole.size()).proved() { shaped.coalesce()? } else { whole })
 }
 
 /// The composed layout of several maps, with an offset after each, and a layout: `A o 2 o S<1,0,1> o 0 o B`.
@@ -99,27 +82,45 @@ pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     for argument in (2..last).step_by(2) {
         map = map.after(&offset(argument - 1)?, &outer(&a, argument)?)?;
     }
-    Ok(Composed::new(map, offset(last.saturating_sub(1))?, a.symbol_layout(last)?)?.into())
+    Ok(Composed::new(map, offset(last.saturating_sub(1))?, numbers(&a, last)?)?.into())
 }
 
 /// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is applied later.
 fn known_outer(a: &Arguments<'_>, argument: usize) -> Option<Result<OuterMap, LayoutError>> {
     let chained = |map: &Composed| map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()));
     match a.get(argument)? {
-        Value::Composed(map) => Some(chained(map)),
-        Value::XorLayout(layout) => Some(layout.composed().and_then(|map| chained(&map))),
+        Value::Layout(AnyLayout::Composed(map)) => Some(chained(map)),
+        Value::Layout(AnyLayout::Xor(layout)) => Some(layout.composed().and_then(|map| chained(&map))),
         value => bits::outer(value).map(Ok),
     }
 }
 
 /// A map of a composed layout that is applied later, with numbers that may not be known.
 fn outer(a: &Arguments<'_>, argument: usize) -> Result<OuterMap<Expr>, Fault> {
-    if let Some(Value::SymbolComposed(map)) = a.get(argument) {
+    if let Some(Value::Layout(AnyLayout::LaunchComposed(map))) = a.get(argument) {
         return Ok(map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()))?);
     }
     match known_outer(a, argument) {
-        Some(map) => Ok(kinds::symbolic_map(&map?)?),
-        None => Ok(a.symbol_layout(argument)?.into()),
+        Some(map) => Ok(map?.at_launch()?),
+        None => Ok(numbers(a, argument)?.into()),
+    }
+}
+
+/// An operation that reads elements as of another width, on a layout or a swizzle at an argument.
+fn widened(
+    a: &Arguments<'_>,
+    argument: usize,
+    of_layout: impl Fn(&AnyLayout) -> Result<AnyLayout, LayoutError>,
+    of_swizzle: impl Fn(Swizzle) -> Result<Swizzle, LayoutError>,
+) -> Result<Value, Fault> {
+    match a.get(argument) {
+        Some(Value::Swizzle(swizzle)) => Ok(of_swizzle(*swizzle)?.into()),
+        _ => Ok(of_layout(&*a.layout(argument)?)
+            .map_err(|error| match error {
+                LayoutError::Kind { .. } => at(argument, error),
+                error => error.into(),
+            })?
+            .into()),
     }
 }
 
@@ -134,11 +135,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => mapped!(a, layout => layout.coalesce()?),
-            _ => {
-                let profile = a.profile(1)?;
-                mapped!(a, layout => layout.coalesce_by(&profile)?)
-            }
+            1 => Ok(a.layout(0)?.coalesce()?.into()),
+            _ => Ok(a.layout(0)?.coalesce_by(&a.profile(1)?)?.into()),
         },
     },
     Function {
@@ -150,7 +148,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: SIMPLIFYING,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, layout => layout.coalesce_z()?),
+        run: |a| Ok(a.layout(0)?.coalesce_z()?.into()),
     },
     Function {
         name: "filter_zeros",
@@ -162,13 +160,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => match a.map(0)? {
-                Map::Composed(map) => Ok(map.filter_zeros()?.into()),
-                Map::SymbolComposed(map) => Ok(map.filter_zeros()?.into()),
-                Map::StepComposed(map) => Ok(map.filter_zeros()?.into()),
-                _ => mapped!(a, Integer | Symbol | Step | Xor, layout => layout.filter_zeros()),
-            },
-            _ => numeric!(a, tuples(&a)?, (shape, stride) => shape.filter_zeros(&stride)?),
+            1 => Ok(a.layout(0)?.filter_zeros()?.into()),
+            _ => numeric!(a, a.tuples(0, 1)?, (shape, stride) => shape.filter_zeros(&stride)?),
         },
     },
     Function {
@@ -181,11 +174,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => mapped!(a, layout => layout.filter()?),
-            _ => {
-                let profile = a.profile(1)?;
-                mapped!(a, layout => layout.filter_by(&profile)?)
-            }
+            1 => Ok(a.layout(0)?.filter()?.into()),
+            _ => Ok(a.layout(0)?.filter_by(&a.profile(1)?)?.into()),
         },
     },
     Function {
@@ -208,15 +198,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 2,
         most: 2,
-        run: |a| match (a.arranged(), a.get(1)) {
-            (_, Some(Value::StepLayout(b))) if !a.is_composed(0) => Ok(a.step_layout(0)?.compose_within(b)?.into()),
-            (Ok(Arranged::Integer(map, b)), _) => Ok(map.compose_within(&*b)?.into()),
-            (Ok(Arranged::Symbol(map, b)), _) => Ok(map.compose_within(&b)?.into()),
-            (Ok(Arranged::Step(map, b)), _) => Ok(map.compose_within(&b)?.into()),
-            (Ok(Arranged::Xor(map, b)), _) => Ok(map.compose_within(&*b)?.into()),
-            (Ok(_), _) => a.kind(0, "a layout; a composed layout has no end of its own"),
-            (Err(fault), _) => Err(fault),
-        },
+        run: |a| Ok(a.layout(0)?.compose_within(&*a.layout(1)?)?.into()),
     },
     Function {
         name: "complement",
@@ -228,18 +210,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.complement_open()?),
-            _ => match (a.map_of_indices(0)?, a.shape(1)) {
-                (Map::Integer(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
-                (Map::Xor(layout), Ok(target)) => Ok(layout.complement(&target.product()?)?.into()),
-                (Map::Composed(map), Ok(target)) => Ok(map.complement(&target.product()?)?.into()),
-                (Map::Step(layout), _) => Ok(layout.complement(&a.symbol_shape(1)?)?.into()),
-                _ => {
-                    let (layout, target) = (a.symbol_layout(0)?, a.symbol_shape(1)?);
-                    let whole = layout.complement(&target.product()?)?;
-                    Ok(shaped_like(&target, whole, &layout.complement_open()?)?.into())
-                }
-            },
+            1 => Ok(a.layout(0)?.complement_open()?.into()),
+            _ => Ok(a.layout(0)?.complement(&*a.shape(1)?)?.into()),
         },
     },
     Function {
@@ -252,18 +224,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.weak_complement_open()?),
-            _ => match (a.map_of_indices(0)?, a.shape(1)) {
-                (Map::Integer(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
-                (Map::Xor(layout), Ok(target)) => Ok(layout.weak_complement(&target.product()?)?.into()),
-                (Map::Composed(map), Ok(target)) => Ok(map.weak_complement(&target.product()?)?.into()),
-                (Map::Step(layout), _) => Ok(layout.weak_complement(&a.symbol_shape(1)?)?.into()),
-                _ => {
-                    let (layout, target) = (a.symbol_layout(0)?, a.symbol_shape(1)?);
-                    let whole = layout.weak_complement(&target.product()?)?;
-                    Ok(shaped_like(&target, whole, &layout.weak_complement_open()?)?.into())
-                }
-            },
+            1 => Ok(a.layout(0)?.weak_complement_open()?.into()),
+            _ => Ok(a.layout(0)?.weak_complement(&*a.shape(1)?)?.into()),
         },
     },
     Function {
@@ -278,7 +240,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.get(0) {
             Some(Value::Matrix(matrix)) => Ok(matrix.right_inverse()?.into()),
             Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
-            _ => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.right_inverse()?),
+            _ => Ok(a.layout(0)?.right_inverse()?.into()),
         },
     },
     Function {
@@ -293,7 +255,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| match a.get(0) {
             Some(Value::Matrix(matrix)) => Ok(matrix.left_inverse()?.into()),
             Some(Value::Swizzle(swizzle)) => Ok((*swizzle).into()),
-            _ => mapped!(a, Integer | Symbol | Step | Xor | Composed, layout => layout.left_inverse()?),
+            _ => Ok(a.layout(0)?.left_inverse()?.into()),
         },
     },
     Function {
@@ -305,7 +267,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, Integer | Symbol | Step | Xor | Composed | SymbolComposed, layout => layout.nullspace()?),
+        run: |a| Ok(a.layout(0)?.nullspace()?.into()),
     },
     Function {
         name: "layout_add",
@@ -316,10 +278,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ALGEBRA,
         least: 2,
         most: 2,
-        run: |a| match a.is_composed(0) || a.is_composed(1) {
-            true => Ok(a.composed(0)?.add(&a.composed(1)?)?.into()),
-            false => paired!(a, 0, 1, (x, y) => x.add(&y)?),
-        },
+        run: |a| Ok(a.layout(0)?.add(&*a.layout(1)?)?.into()),
     },
     Function {
         name: "upcast",
@@ -330,11 +289,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 2,
         most: 2,
-        run: |a| match a.get(0) {
-            Some(Value::Swizzle(swizzle)) => Ok(swizzle.upcast(a.int(1)?)?.into()),
-            Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.upcast(a.int(1)?)?)),
-            _ if a.is_composed(0) => Ok(a.composed(0)?.upcast(a.int(1)?)?.into()),
-            _ => mapped!(a, Integer | Symbol, layout => layout.upcast(a.int(1)?)?),
+        run: |a| {
+            let n = a.int(1)?;
+            widened(&a, 0, |layout| layout.upcast(n), |swizzle| swizzle.upcast(n))
         },
     },
     Function {
@@ -346,11 +303,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 2,
         most: 2,
-        run: |a| match a.get(0) {
-            Some(Value::Swizzle(swizzle)) => Ok(swizzle.downcast(a.int(1)?)?.into()),
-            Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.downcast(a.int(1)?)?)),
-            _ if a.is_composed(0) => Ok(a.composed(0)?.downcast(a.int(1)?)?.into()),
-            _ => mapped!(a, Integer | Symbol, layout => layout.downcast(a.int(1)?)?),
+        run: |a| {
+            let n = a.int(1)?;
+            widened(&a, 0, |layout| layout.downcast(n), |swizzle| swizzle.downcast(n))
         },
     },
     Function {
@@ -366,13 +321,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             // As a method the layout comes first.
             let (layout, new, old) = if let Some(Value::Int(_)) = a.get(0) { (2, 0, 1) } else { (0, 1, 2) };
             let (new, old) = (a.int(new)?, a.int(old)?);
-            match a.get(layout) {
-                Some(Value::Swizzle(swizzle)) => Ok(swizzle.recast(new, old)?.into()),
-                Some(Value::XorLayout(layout)) => Ok(vectors(layout.composed()?.recast(new, old)?)),
-                _ if a.is_composed(layout) => Ok(a.composed(layout)?.recast(new, old)?.into()),
-                Some(value) if is_symbolic(value) => Ok(a.symbol_layout(layout)?.recast(new, old)?.into()),
-                _ => Ok(a.layout(layout)?.recast(new, old)?.into()),
-            }
+            widened(&a, layout, |layout| layout.recast(new, old), |swizzle| swizzle.recast(new, old))
         },
     },
     Function {
@@ -384,9 +333,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: WIDTH,
         least: 1,
         most: 1,
-        run: |a| match a.get(0) {
-            _ if a.is_map_of_bits(0) => Ok(a.composed(0)?.max_alignment().into()),
-            _ => mapped!(a, Integer | Symbol, layout => layout.max_alignment()),
-        },
+        run: |a| Ok(a.layout(0)?.max_alignment()?.into()),
     },
 ];

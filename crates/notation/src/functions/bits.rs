@@ -1,11 +1,9 @@
 //! Linear maps over bits: matrices over the field of two elements, swizzles, and the layouts that are such maps.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{BitMatrix, BitXor, Composed, Layout, LayoutError, OuterMap, Xor};
+use tilewright_layout::{AnyLayout, BitMatrix, BitXor, Layout, LayoutError, OuterMap, Xor};
 
 use super::Function;
-use crate::arguments::{Arguments, Fault, Map, numbers, vectors};
-use crate::kinds::{self, Step};
+use crate::arguments::{Arguments, Fault, at};
 use crate::value::Value;
 
 const BITS: &str = "Bits";
@@ -19,9 +17,10 @@ fn matrix(a: &Arguments<'_>, argument: usize) -> Result<BitMatrix, Fault> {
             let reach = swizzle.bits() + swizzle.base() + swizzle.shift().abs();
             Ok(swizzle.matrix(usize::try_from(reach).unwrap_or(0))?)
         }
-        Some(Value::XorLayout(layout)) => Ok(layout.bit_matrix()?),
-        _ if a.is_composed(argument) => Ok(a.composed(argument)?.bit_matrix()?),
-        _ => Ok(BitMatrix::of_layout(&*a.layout(argument)?)?),
+        _ => a.layout(argument)?.bit_matrix().map_err(|error| match error {
+            LayoutError::Kind { .. } => at(argument, error),
+            error => error.into(),
+        }),
     }
 }
 
@@ -155,11 +154,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match (a.get(0), a.len()) {
             (Some(Value::Matrix(_)), 1) => a.kind(1, "a shape"),
-            (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.shape(1)?)?.into()),
-            _ => match a.map_of_indices(0)? {
-                Map::Integer(layout) => Ok(layout.into_owned().into()),
-                Map::Xor(layout) => Ok(layout.integers()?.into()),
-                Map::Composed(map) => {
+            (_, 2) => Ok(matrix(&a, 0)?.to_layout(&a.integer_shape(1)?)?.into()),
+            _ => match &*a.layout(0)?.by_index()? {
+                AnyLayout::Integer(layout) => Ok(layout.clone().into()),
+                AnyLayout::Xor(layout) => Ok(layout.integers()?.into()),
+                AnyLayout::Composed(map) => {
                     let (layout, offset) = map.to_layout()?;
                     Ok(if offset == 0 { layout.into() } else { Value::List(vec![layout.into(), offset.into()]) })
                 }
@@ -178,7 +177,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| match a.len() {
             1 => a.kind(0, "a linear layout, or a matrix and a shape,"),
-            _ => Ok(matrix(&a, 0)?.to_composed(&a.shape(1)?)?.into()),
+            _ => Ok(matrix(&a, 0)?.to_composed(&a.integer_shape(1)?)?.into()),
         },
     },
     Function {
@@ -190,12 +189,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: BITS,
         least: 1,
         most: 1,
-        run: |a| match a.map_or_matrix()? {
-            None => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
-            Some(Map::Xor(layout)) => Ok(layout.into_owned().into()),
-            Some(Map::Integer(layout)) => Ok(Layout::<Xor>::of_integers(&layout)?.into()),
-            Some(Map::Composed(map)) => Ok(map.to_xor()?.into()),
-            Some(_) => Ok(a.composed(0)?.to_xor()?.into()),
+        run: |a| match a.get(0) {
+            Some(Value::Matrix(_) | Value::Swizzle(_)) => Ok(Layout::<Xor>::of_bit_matrix(&matrix(&a, 0)?)?.into()),
+            _ => Ok(a.layout(0)?.to_xor()?.into()),
         },
     },
 ];
@@ -207,7 +203,6 @@ pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
         (Some(left), Some(right)) => Some(maps(&left, &right)),
         (Some(left), None) if a.is_map_of_bits(1) => Some(after(a, &left)),
         (None, Some(right)) if a.is_map(0) => Some(before(a, &right)),
-        (None, None) if a.is_map_of_bits(1) && a.is_map(0) => Some(composites(a)),
         _ => None,
     }
 }
@@ -236,57 +231,10 @@ fn product(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
 
 /// A map on offsets after a composed layout.
 fn after(a: &Arguments<'_>, left: &OuterMap) -> Result<Value, Fault> {
-    match a.map_of_indices(1)? {
-        Map::Composed(map) => Ok(map.then(left.clone())?.into()),
-        Map::Xor(layout) => Ok(vectors(layout.composed()?.then(left.clone())?)),
-        _ => Ok(a.symbol_composed(1)?.then(kinds::symbolic_map(left)?)?.into()),
-    }
+    Ok(a.layout(1)?.then(left)?.into())
 }
 
 /// A map after what its indices become first.
 fn before(a: &Arguments<'_>, right: &OuterMap) -> Result<Value, Fault> {
-    match a.map_of_indices(0)? {
-        Map::Integer(_) | Map::Composed(_) => {
-            let left = a.composed(0)?;
-            let map = left.map()?.after(&0, right)?;
-            Ok(Composed::new(map, 0, Layout::compact(&left.shape())?)?.into())
-        }
-        Map::Xor(layout) => {
-            let first = Composed::new(right.clone(), 0, Layout::compact(&layout.shape())?)?;
-            Ok(vectors(first.then_xor(&layout)?))
-        }
-        Map::Step(layout) => {
-            let shape = a.shape(0)?;
-            let first = Composed::new(right.clone(), 0, Layout::compact(&shape)?)?;
-            coordinates(a, &layout, &first)
-        }
-        _ => {
-            let left = a.symbol_composed(0)?;
-            let map = left.map()?.after(&Expr::from(0), &kinds::symbolic_map(right)?)?;
-            Ok(Composed::new(map, Expr::from(0), Layout::compact(&left.shape())?)?.into())
-        }
-    }
-}
-
-/// A map after a composed layout.
-fn composites(a: &Arguments<'_>) -> Result<Value, Fault> {
-    match (a.map_of_indices(0)?, a.map_of_indices(1)?) {
-        (Map::Integer(_) | Map::Composed(_), Map::Composed(right)) => {
-            Ok(a.composed(0)?.compose_composed(&right)?.into())
-        }
-        (Map::Xor(left), Map::Xor(_) | Map::Composed(_)) => Ok(vectors(a.composed(1)?.then_xor(&left)?)),
-        (Map::Integer(_) | Map::Composed(_), Map::Xor(right)) => {
-            Ok(numbers(a.composed(0)?.compose_composed(&right.composed()?)?))
-        }
-        (Map::Step(layout), Map::Composed(_) | Map::Xor(_)) => coordinates(a, &layout, &a.composed(1)?),
-        _ => Ok(a.symbol_composed(0)?.compose_composed(&a.symbol_composed(1)?)?.into()),
-    }
-}
-
-/// A coordinate layout after a composed layout, which is a layout of indices or else has no composite: values of a composed layout are numbers.
-fn coordinates(a: &Arguments<'_>, left: &Layout<Step>, right: &Composed) -> Result<Value, Fault> {
-    match right.to_layout()? {
-        (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
-        _ => a.kind(1, "a map of indices that begins at 0, after which coordinates add up"),
-    }
+    Ok(a.layout(0)?.after(right)?.into())
 }

@@ -2,10 +2,9 @@
 
 use tilewright_layout::{LayoutError, Stride, Truth};
 
-use super::numbers::tuples;
-use super::{Function, numeric, paired};
+use super::{Function, numeric};
 use crate::arguments::{Arguments, Fault};
-use crate::reading::symbol_tree;
+use crate::reading::launch_tree;
 use crate::value::Value;
 
 const EQUALITY: &str = "Equality and fit";
@@ -16,14 +15,7 @@ fn equal(a: &Arguments<'_>) -> Truth {
     let (Some(first), Some(second)) = (a.get(0), a.get(1)) else { return Truth::Refuted };
     match (first, second) {
         (Value::Layout(x), Value::Layout(y)) => x.same_modes(y),
-        (Value::XorLayout(x), Value::XorLayout(y)) => x.same_modes(y),
-        (Value::StepLayout(x), Value::StepLayout(y)) => x.same_modes(y),
-        (Value::SymbolLayout(_), Value::SymbolLayout(_) | Value::Layout(_))
-        | (Value::Layout(_), Value::SymbolLayout(_)) => match (a.symbol_layout(0), a.symbol_layout(1)) {
-            (Ok(x), Ok(y)) => x.same_modes(&y),
-            _ => Truth::Open,
-        },
-        _ => match (symbol_tree(first), symbol_tree(second)) {
+        _ => match (launch_tree(first), launch_tree(second)) {
             (Some(x), Some(y)) if x.profile() == y.profile() => {
                 let pairs = x.leaves().iter().zip(y.leaves());
                 pairs.fold(Truth::Proved, |truth, (x, y)| match (truth, x.same(y)) {
@@ -71,11 +63,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: EQUALITY,
         least: 2,
         most: 2,
-        run: |a| match a.is_composed(0) || a.is_composed(1) {
-            true if a.get(0) == a.get(1) => Ok(true.into()),
-            true => Ok(a.composed(0)?.equivalent(&a.composed(1)?)?.into()),
-            false => paired!(a, 0, 1, (x, y) => answer(&a, x.same_function(&y))?),
-        },
+        run: |a| Ok(answer(&a, a.layout(0)?.same_function(&*a.layout(1)?)?)?.into()),
     },
     Function {
         name: "congruent",
@@ -130,7 +118,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_less(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.elem_less(&y))?),
     },
     Function {
         name: "elem_leq",
@@ -141,7 +129,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_leq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.elem_leq(&y))?),
     },
     Function {
         name: "elem_gtr",
@@ -152,7 +140,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_gtr(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.elem_gtr(&y))?),
     },
     Function {
         name: "elem_geq",
@@ -163,7 +151,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.elem_geq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.elem_geq(&y))?),
     },
     Function {
         name: "lex_less",
@@ -174,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_less(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.lex_less(&y))?),
     },
     Function {
         name: "lex_leq",
@@ -185,7 +173,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_leq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.lex_leq(&y))?),
     },
     Function {
         name: "lex_gtr",
@@ -196,7 +184,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_gtr(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.lex_gtr(&y))?),
     },
     Function {
         name: "lex_geq",
@@ -207,7 +195,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.lex_geq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.lex_geq(&y))?),
     },
     Function {
         name: "colex_less",
@@ -218,7 +206,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_less(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.colex_less(&y))?),
     },
     Function {
         name: "colex_leq",
@@ -229,7 +217,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_leq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.colex_leq(&y))?),
     },
     Function {
         name: "colex_gtr",
@@ -240,7 +228,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_gtr(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.colex_gtr(&y))?),
     },
     Function {
         name: "colex_geq",
@@ -251,6 +239,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: ORDER,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => answer(&a, x.colex_geq(&y))?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => answer(&a, x.colex_geq(&y))?),
     },
 ];

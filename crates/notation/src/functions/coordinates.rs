@@ -1,53 +1,13 @@
 //! Coordinates, slices and offsets.
 
-use tilewright_layout::{Layout, Stride, crd2crd, crd2idx, idx2crd, increment};
+use tilewright_layout::{crd2crd, crd2idx, idx2crd, increment};
 
 use super::making::shaped;
-use super::numbers::tuples;
-use super::{Function, apply, numeric, offset, position};
-use crate::arguments::{Fault, Map, is_map};
-use crate::reading::symbol_tree;
+use super::{Function, apply, nested, numeric};
+use crate::arguments::{Fault, is_map};
 use crate::value::Value;
 
 const COORDINATES: &str = "Coordinates and slices";
-
-/// The result of an operation that layouts and tuples share, on the first argument and a coordinate.
-macro_rules! cut {
-    ($a:expr, ($x:ident, $coord:ident) => $result:expr) => {
-        match ($a.get(0), $a.coord(1)) {
-            (Some(Value::Layout($x)), Ok($coord)) => Ok($result.into()),
-            (Some(Value::XorLayout($x)), Ok($coord)) => Ok($result.into()),
-            (Some(Value::Composed($x)), Ok($coord)) => Ok($result.into()),
-            (first, _) => {
-                let $coord = $a.symbol_coord(1)?;
-                match first {
-                    Some(Value::Layout(_)) => {
-                        let $x = $a.symbol_layout(0)?;
-                        Ok($result.into())
-                    }
-                    Some(Value::SymbolLayout($x)) => Ok($result.into()),
-                    Some(Value::StepLayout($x)) => Ok($result.into()),
-                    Some(Value::SymbolComposed($x)) => Ok($result.into()),
-                    Some(Value::StepComposed($x)) => Ok($result.into()),
-                    Some(Value::StepTree($x)) => Ok($result.into()),
-                    Some(Value::XorTree($x)) => Ok($result.into()),
-                    first => match first.and_then(symbol_tree) {
-                        Some($x) => Ok($result.into()),
-                        None => $a.kind(0, "a layout or a tuple"),
-                    },
-                }
-            }
-        }
-    };
-}
-
-/// A layout and an offset as a list.
-fn both<D: Stride>((layout, offset): (Layout<D>, D)) -> Result<Value, Fault>
-where
-    Value: From<Layout<D>> + From<D>,
-{
-    Ok(Value::List(vec![layout.into(), offset.into()]))
-}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -61,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let place = |argument: usize| {
-                a.indices(argument).map(|_| ()).or_else(|_| a.symbol_tree(argument).map(|_| ()))?;
+                a.launch_tree(argument)?;
                 a.get(argument).map_or_else(|| a.kind(argument, "a coordinate without _"), Ok)
             };
             if a.len() == 3 {
@@ -76,7 +36,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let coord = place(coord)?;
             match a.get(shape) {
                 Some(map) if is_map(map) => apply(map, coord).unwrap_or_else(|| a.kind(shape, "a layout")),
-                _ => numeric!(a, tuples(&a)?, (coord, shape) => crd2idx(&coord, &shape)?),
+                _ => numeric!(a, a.tuples(0, 1)?, (coord, shape) => crd2idx(&coord, &shape)?),
             }
         },
     },
@@ -91,9 +51,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let (index, shape) = if a.is_map(0) { (1, 0) } else { (0, 1) };
-            match (a.indices(index), a.shape(shape)) {
+            match (a.integer_tree(index), a.integer_shape(shape)) {
                 (Ok(index), Ok(shape)) => Ok(idx2crd(&index, &shape)?.into()),
-                _ => Ok(idx2crd(&a.symbol_tree(index)?, &a.symbol_shape(shape)?)?.into()),
+                _ => Ok(idx2crd(&a.launch_tree(index)?, &a.launch_shape(shape)?)?.into()),
             }
         },
     },
@@ -106,9 +66,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 3,
         most: 3,
-        run: |a| match (a.indices(0), a.shape(1), a.shape(2)) {
+        run: |a| match (a.integer_tree(0), a.integer_shape(1), a.integer_shape(2)) {
             (Ok(coord), Ok(from), Ok(to)) => Ok(crd2crd(&coord, &from, &to)?.into()),
-            _ => Ok(crd2crd(&a.symbol_tree(0)?, &a.symbol_shape(1)?, &a.symbol_shape(2)?)?.into()),
+            _ => Ok(crd2crd(&a.launch_tree(0)?, &a.launch_shape(1)?, &a.launch_shape(2)?)?.into()),
         },
     },
     Function {
@@ -120,9 +80,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| match (a.indices(0), a.shape(1)) {
+        run: |a| match (a.integer_tree(0), a.integer_shape(1)) {
             (Ok(coord), Ok(shape)) => Ok(increment(&coord, &shape)?.into()),
-            _ => Ok(increment(&a.symbol_tree(0)?, &a.symbol_shape(1)?)?.into()),
+            _ => Ok(increment(&a.launch_tree(0)?, &a.launch_shape(1)?)?.into()),
         },
     },
     Function {
@@ -134,7 +94,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| cut!(a, (x, coord) => x.slice(&coord)?),
+        run: |a| {
+            let coord = a.coord(1)?;
+            nested!(a, x => x.slice(&coord)?)
+        },
     },
     Function {
         name: "dice",
@@ -145,7 +108,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| cut!(a, (x, coord) => x.dice(&coord)?),
+        run: |a| {
+            let coord = a.coord(1)?;
+            nested!(a, x => x.dice(&coord)?)
+        },
     },
     Function {
         name: "slice_and_offset",
@@ -156,22 +122,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Integer(layout) => match a.coord(1) {
-                Ok(coord) => both(layout.slice_and_offset(&coord)?),
-                Err(_) => both(a.symbol_layout(0)?.slice_and_offset(&a.symbol_coord(1)?)?),
-            },
-            Map::Symbol(layout) => both(layout.slice_and_offset(&a.symbol_coord(1)?)?),
-            Map::Step(layout) => {
-                let (slice, offset) = layout.slice_and_offset(&a.symbol_coord(1)?)?;
-                Ok(Value::List(vec![slice.into(), position(&layout, &offset)?]))
-            }
-            Map::Xor(layout) => {
-                let (slice, at) = layout.slice_and_offset(&a.coord(1)?)?;
-                Ok(Value::List(vec![slice.into(), offset(at)]))
-            }
-            Map::Composed(map) => both(map.slice_and_offset(&a.coord(1)?)?),
-            _ => a.kind(0, "a layout, or a composed layout of known numbers"),
+        run: |a| {
+            let (slice, offset) = a.layout(0)?.slice_and_offset(&a.coord(1)?)?;
+            Ok(Value::List(vec![slice.into(), offset.into()]))
         },
     },
     Function {
@@ -183,23 +136,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: COORDINATES,
         least: 2,
         most: 2,
-        run: |a| match a.map(0)? {
-            Map::Integer(layout) => match a.indices(1) {
-                Ok(coord) => both(layout.domain_offset(&coord)?),
-                Err(_) => both(a.symbol_layout(0)?.domain_offset(&a.symbol_tree(1)?)?),
-            },
-            Map::Symbol(layout) => both(layout.domain_offset(&a.symbol_tree(1)?)?),
-            Map::Step(layout) => {
-                let (moved, offset) = layout.domain_offset(&a.symbol_tree(1)?)?;
-                Ok(Value::List(vec![moved.into(), position(&layout, &offset)?]))
-            }
-            Map::Xor(layout) => {
-                let (moved, at) = layout.domain_offset(&a.indices(1)?)?;
-                Ok(Value::List(vec![moved.into(), offset(at)]))
-            }
-            Map::Composed(map) => Ok(map.domain_offset(&a.indices(1)?)?.into()),
-            Map::SymbolComposed(map) => Ok(map.domain_offset(&a.symbol_tree(1)?)?.into()),
-            Map::StepComposed(map) => Ok(map.domain_offset(&a.symbol_tree(1)?)?.into()),
+        run: |a| match a.layout(0)?.domain_offset(&*a.any_tree(1)?)? {
+            (moved, Some(offset)) => Ok(Value::List(vec![moved.into(), offset.into()])),
+            (moved, None) => Ok(moved.into()),
         },
     },
 ];

@@ -62,7 +62,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| {
-            let map = a.composed(0)?;
+            let layout = a.layout(0)?;
+            let map = layout.composed()?.into_owned();
             // A number is one input, also where the layout that has the values has several modes.
             let single = a.shape(0).is_ok_and(|shape| shape.is_leaf()) && !map.profile().is_leaf();
             let map = if single { map.group(0..map.rank())? } else { map };

@@ -1,13 +1,10 @@
 //! Functions that make layouts from shapes, strides, orders and other layouts.
 
-use std::borrow::Cow;
+use tilewright_layout::{AnyLayout, Layout, LayoutError, Operand, Step, compact_order};
 
-use tilewright_layout::{Composed, Layout, Stride, compact_order};
-
-use super::{Function, MANY, shaped_as};
-use crate::arguments::{Arguments, Fault, Kind, Map, is_map};
-use crate::kinds::Step;
-use crate::reading::{number_tree, step_tree, symbol_tree, xor_tree};
+use super::{Function, MANY, numeric};
+use crate::arguments::{Arguments, Fault, among, is_map};
+use crate::reading::any_tree;
 use crate::substitute::values_of;
 use crate::value::Value;
 
@@ -26,22 +23,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| {
             if !a.values.iter().any(is_map) {
                 return match a.len() {
-                    1 => shaped_as!(a, 0, shape => Layout::compact(&shape)?),
+                    1 => numeric!(a, 0, shape => Layout::compact(&shape)?),
                     2 => shaped(&a, 0, 1),
                     _ => a.kind(2, "a layout"),
                 };
             }
-            let all = 0..a.len();
-            if all.clone().any(|at| a.is_composed(at)) {
-                let modes: Vec<Composed> = all.map(|at| a.composed(at)).collect::<Result<_, _>>()?;
-                return Ok(Composed::tuple(&modes)?.into());
-            }
-            match a.kind_of(all.clone()) {
-                Kind::Integer => modes(all.map(|at| a.layout(at))),
-                Kind::Symbol => modes(all.map(|at| a.symbol_layout(at).map(Cow::Owned))),
-                Kind::Step => modes(all.map(|at| a.step_layout(at).map(Cow::Owned))),
-                Kind::Xor => modes(all.map(|at| a.xor_layout(at))),
-            }
+            let modes: Vec<AnyLayout> =
+                (0..a.len()).map(|at| a.layout(at).map(|mode| mode.into_owned())).collect::<Result<_, _>>()?;
+            AnyLayout::tuple(&modes).map(Value::from).map_err(|error| match error {
+                // The operand is the first mode that is not of the kind in which the others meet.
+                LayoutError::Kind { wanted, operand, .. } => {
+                    let odd = (0..a.len()).filter(|at| *at > 0 || operand == Operand::First);
+                    let meets = |at: &usize| AnyLayout::tuple(modes.get(..=*at).unwrap_or_default()).is_ok();
+                    Fault::Kind { argument: odd.into_iter().find(|at| !meets(at)).unwrap_or(0), wanted }
+                }
+                error => error.into(),
+            })
         },
     },
     Function {
@@ -53,7 +50,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| shaped_as!(a, 0, shape => Layout::compact(&shape)?),
+        run: |a| numeric!(a, 0, shape => Layout::compact(&shape)?),
     },
     Function {
         name: "row_major",
@@ -64,7 +61,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| shaped_as!(a, 0, shape => Layout::row_major(&shape)?),
+        run: |a| numeric!(a, 0, shape => Layout::row_major(&shape)?),
     },
     Function {
         name: "make_ordered_layout",
@@ -76,8 +73,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let order = a.tree(1)?;
-            shaped_as!(a, 0, shape => Layout::ordered(&shape, &order)?)
+            let order = a.integer_tree(1)?;
+            numeric!(a, 0, shape => Layout::ordered(&shape, &order)?)
         },
     },
     Function {
@@ -90,8 +87,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let order = a.tree(1)?;
-            shaped_as!(a, 0, shape => compact_order(&shape, &order)?)
+            let order = a.integer_tree(1)?;
+            numeric!(a, 0, shape => compact_order(&shape, &order)?)
         },
     },
     Function {
@@ -103,11 +100,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Composed(map) => Ok(map.inner().layout_like()?.into()),
-            Map::Symbol(layout) => Ok(layout.layout_like()?.into()),
-            _ => Ok(a.layout(0)?.layout_like()?.into()),
-        },
+        run: |a| Ok(a.layout(0)?.layout_like()?.into()),
     },
     Function {
         name: "make_fragment_like",
@@ -118,11 +111,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Composed(map) => Ok(map.inner().fragment_like()?.into()),
-            Map::Symbol(layout) => Ok(layout.fragment_like()?.into()),
-            _ => Ok(a.layout(0)?.fragment_like()?.into()),
-        },
+        run: |a| Ok(a.layout(0)?.fragment_like()?.into()),
     },
     Function {
         name: "substitute",
@@ -154,35 +143,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MAKING,
         least: 1,
         most: 1,
-        run: |a| Ok(Layout::<Step>::identity(&a.symbol_shape(0)?)?.into()),
+        run: |a| Ok(Layout::<Step>::identity(&a.launch_shape(0)?)?.into()),
     },
 ];
 
 /// The layout with the shape and the strides of two arguments.
 pub(crate) fn shaped(a: &Arguments<'_>, shape: usize, stride: usize) -> Result<Value, Fault> {
-    let (Some(extents), Some(strides)) = (a.get(shape), a.get(stride)) else { return a.kind(stride, "strides") };
-    match (number_tree(extents), number_tree(strides)) {
-        (Some(extents), Some(strides)) => return Ok(Layout::new(&extents, &strides)?.into()),
-        (Some(extents), None) => {
-            if let Some(strides) = xor_tree(strides) {
-                return Ok(Layout::new(&extents, &strides)?.into());
-            }
-        }
-        _ => {}
-    }
-    let extents = a.symbol_tree(shape)?;
-    match (symbol_tree(strides), step_tree(strides)) {
-        (Some(strides), _) => Ok(Layout::new(&extents, &strides)?.into()),
-        (None, Some(strides)) => Ok(Layout::new(&extents, &strides)?.into()),
-        _ => a.kind(stride, "strides"),
-    }
-}
-
-/// The layout whose modes are these.
-fn modes<'a, D: Stride + 'a>(modes: impl Iterator<Item = Result<Cow<'a, Layout<D>>, Fault>>) -> Result<Value, Fault>
-where
-    Value: From<Layout<D>>,
-{
-    let modes: Vec<Cow<'a, Layout<D>>> = modes.collect::<Result<_, _>>()?;
-    Ok(Layout::tuple(modes.iter().map(|mode| &**mode))?.into())
+    let extents = a.any_tree(shape)?;
+    let Some(strides) = a.get(stride).and_then(any_tree) else { return a.kind(stride, "strides") };
+    Ok(AnyLayout::new(&extents, &strides).map_err(among(shape, stride))?.into())
 }

@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MORPHISMS,
         least: 1,
         most: 1,
-        run: |a| Ok(NestMorphism::identity(&a.shape(0)?)?.into()),
+        run: |a| Ok(NestMorphism::identity(&a.integer_shape(0)?)?.into()),
     },
     Function {
         name: "inclusion",
@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let (first, whole) = (a.shape(0)?, a.shape(1)?);
+            let (first, whole) = (a.integer_shape(0)?, a.integer_shape(1)?);
             if !whole.leaves().starts_with(first.leaves()) {
                 return a.kind(1, "a tuple whose first leaves are those of the first argument");
             }

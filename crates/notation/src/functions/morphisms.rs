@@ -1,6 +1,6 @@
 //! Layouts as morphisms of tuples. Places are counted from 1, as in the notation of morphisms.
 
-use tilewright_layout::Tree;
+use tilewright_layout::{AnyTree, Tree};
 use tilewright_morphism::{
     NestMorphism, Refinement, compose_by_refinement, mutual_refinement, refines, standard_representation,
     weak_composite,
@@ -40,7 +40,7 @@ fn places(a: &Arguments<'_>) -> Result<Vec<usize>, Fault> {
 pub(super) fn realised(f: &NestMorphism, at: &Value) -> Result<Value, Fault> {
     match at {
         Value::Int(index) => Ok(f.realise(*index)?.into()),
-        Value::Tree(coordinate) => Ok(f.realise_at(coordinate)?.into()),
+        Value::Tree(AnyTree::Integer(coordinate)) => Ok(f.realise_at(coordinate)?.into()),
         _ => Err(Fault::Kind { argument: 1, wanted: "an index or a coordinate of known numbers" }),
     }
 }
@@ -86,7 +86,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MORPHISMS,
         least: 1,
         most: 1,
-        run: |a| Ok(standard_representation(&*a.layout(0)?)?.into()),
+        run: |a| Ok(standard_representation(&*a.integer_layout(0)?)?.into()),
     },
     Function {
         name: "encoded",
@@ -123,7 +123,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            let mutual = mutual_refinement(&a.shape(0)?, &a.shape(1)?)?;
+            let mutual = mutual_refinement(&a.integer_shape(0)?, &a.integer_shape(1)?)?;
             Ok(Tree::tuple([mutual.first().fine(), mutual.second().fine()])?.into())
         },
     },
@@ -136,7 +136,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MORPHISMS,
         least: 2,
         most: 2,
-        run: |a| Ok(refines(&a.shape(0)?, &a.shape(1)?).into()),
+        run: |a| Ok(refines(&a.integer_shape(0)?, &a.integer_shape(1)?).into()),
     },
     Function {
         name: "pullback",
@@ -149,7 +149,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let f = morphism(&a, 0)?;
-            Ok(f.pullback(&Refinement::new(&a.shape(1)?, &f.codomain())?)?.morphism.into())
+            Ok(f.pullback(&Refinement::new(&a.integer_shape(1)?, &f.codomain())?)?.morphism.into())
         },
     },
     Function {
@@ -163,7 +163,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let f = morphism(&a, 0)?;
-            Ok(f.pushforward(&Refinement::new(&a.shape(1)?, &f.domain())?)?.morphism.into())
+            Ok(f.pushforward(&Refinement::new(&a.integer_shape(1)?, &f.domain())?)?.morphism.into())
         },
     },
     Function {
@@ -186,7 +186,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MORPHISMS,
         least: 2,
         most: 2,
-        run: |a| Ok(compose_by_refinement(&*a.layout(0)?, &*a.layout(1)?)?.into()),
+        run: |a| Ok(compose_by_refinement(&*a.integer_layout(0)?, &*a.integer_layout(1)?)?.into()),
     },
     Function {
         name: "concat",

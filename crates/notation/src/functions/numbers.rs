@@ -2,13 +2,13 @@
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    Condition, Extent, LayoutError, Stride, Tree, common_coarsening, common_refinement, domain_distribute,
+    AnyTree, Condition, Extent, LayoutError, Stride, Tree, common_coarsening, common_refinement, domain_distribute,
     greatest_common_domain,
 };
 
-use super::{Function, MANY, numeric, shaped_as};
-use crate::arguments::{Arguments, Fault, Trees};
-use crate::reading::{single, step_tree, symbol_tree};
+use super::{Function, MANY, numeric};
+use crate::arguments::{Arguments, Fault, among};
+use crate::reading::single;
 use crate::value::Value;
 
 const NUMBERS: &str = "Numbers in tuples";
@@ -16,13 +16,13 @@ const SHAPES: &str = "Common shapes";
 
 /// All arguments as one tuple.
 fn all(a: &Arguments<'_>) -> Result<Tree<i64>, Fault> {
-    let trees: Vec<Tree<i64>> = (0..a.len()).map(|argument| a.tree(argument)).collect::<Result<_, _>>()?;
+    let trees: Vec<Tree<i64>> = (0..a.len()).map(|argument| a.integer_tree(argument)).collect::<Result<_, _>>()?;
     Ok(Tree::tuple(trees.iter())?)
 }
 
 /// All arguments as one tuple of numbers that may not be known.
 fn all_symbols(a: &Arguments<'_>) -> Result<Tree<Expr>, Fault> {
-    let trees: Vec<Tree<Expr>> = (0..a.len()).map(|argument| a.symbol_tree(argument)).collect::<Result<_, _>>()?;
+    let trees: Vec<Tree<Expr>> = (0..a.len()).map(|argument| a.launch_tree(argument)).collect::<Result<_, _>>()?;
     Ok(Tree::tuple(trees.iter())?)
 }
 
@@ -100,17 +100,6 @@ fn left(a: &Arguments<'_>, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<
     Ok(rest.ok_or(LayoutError::Overflow { op: a.function })?.into())
 }
 
-/// The first two arguments as tuples of numbers.
-pub(super) fn tuples(a: &Arguments<'_>) -> Result<Trees, Fault> {
-    match a.trees(0, 1) {
-        Some(trees) => Ok(trees),
-        None => {
-            let argument = usize::from(a.symbol_tree(0).is_ok());
-            a.kind(argument, "a number or a tuple of numbers")
-        }
-    }
-}
-
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "product",
@@ -121,7 +110,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: 1,
-        run: |a| shaped_as!(a, 0, shape => shape.product()?),
+        run: |a| numeric!(a, 0, shape => shape.product()?),
     },
     Function {
         name: "product_each",
@@ -132,7 +121,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 1,
         most: 1,
-        run: |a| shaped_as!(a, 0, shape => shape.product_each()?),
+        run: |a| numeric!(a, 0, shape => shape.product_each()?),
     },
     Function {
         name: "product_like",
@@ -143,7 +132,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| shaped_as!(a, 0, shape => shape.product_like(&a.profile(1)?)?),
+        run: |a| numeric!(a, 0, shape => shape.product_like(&a.profile(1)?)?),
     },
     Function {
         name: "inner_product",
@@ -154,11 +143,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| match (a.get(0).and_then(symbol_tree), a.get(1).and_then(step_tree), a.trees(0, 1)) {
-            (_, _, Some(Trees::Integer(x, y))) => Ok(x.inner_product(&y)?.into()),
-            (Some(x), Some(y), _) => Ok(x.inner_product(&y)?.into()),
-            (None, ..) => a.kind(0, "a number or a tuple of numbers"),
-            _ => a.kind(1, "a tuple of numbers or of coordinate steps"),
+        run: |a| match (&*a.any_tree(0)?, &*a.any_tree(1)?) {
+            (AnyTree::Integer(x), AnyTree::Integer(y)) => Ok(x.inner_product(y)?.into()),
+            (x, y) => match (x.launch(), y.coordinate()) {
+                (Some(x), Some(y)) => Ok(x.inner_product(&y)?.into()),
+                (None, _) => a.kind(0, "a number or a tuple of numbers"),
+                _ => a.kind(1, "a tuple of numbers or of coordinate steps"),
+            },
         },
     },
     Function {
@@ -170,7 +161,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.elem_scale(&y)?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.elem_scale(&y)?),
     },
     Function {
         name: "tuple_add",
@@ -181,7 +172,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.tuple_add(&y)?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_add(&y)?),
     },
     Function {
         name: "tuple_sub",
@@ -192,7 +183,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.tuple_sub(&y)?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.tuple_sub(&y)?),
     },
     Function {
         name: "ceil_div",
@@ -204,11 +195,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| match a.get(1) {
-            Some(Value::Layout(_) | Value::Tiler(_) | Value::SymbolLayout(_) | Value::SymbolTiler(_)) => {
-                match (a.tiler(1), a.shape(0)) {
-                    (Ok(tiler), Ok(shape)) => Ok(tiler.tiles_of(&shape)?.into()),
-                    _ => Ok(a.symbol_tiler(1)?.tiles_of(&a.symbol_shape(0)?)?.into()),
-                }
+            Some(Value::Layout(_) | Value::Tiler(_)) => {
+                Ok(a.tiler(1)?.tiles_of(&*a.shape(0)?).map_err(among(0, 1))?.into())
             }
             _ => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
         },
@@ -244,7 +232,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: NUMBERS,
         least: 2,
         most: 2,
-        run: |a| numeric!(a, tuples(&a)?, (x, y) => x.round_up(&y)?),
+        run: |a| numeric!(a, a.tuples(0, 1)?, (x, y) => x.round_up(&y)?),
     },
     Function {
         name: "max",

@@ -10,11 +10,11 @@
 
 use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{Extent, Layout, LayoutError, Tiler, Tree};
+use tilewright_layout::{AnyCoord, AnyLayout, AnyTree, Extent, Layout, LayoutError, Tiler, Tree};
 
 use super::{Function, find};
 use crate::arguments::{Arguments, Fault, is_map};
-use crate::reading::{single, tiler_of};
+use crate::reading::{coordinate, single};
 use crate::value::{Value, list_of, tuple_of};
 
 const PARTS: &str = "Tiles of blocks and parts of threads";
@@ -49,7 +49,8 @@ fn atom_name(word: &str) -> String {
 /// The word that names an atom: a name that nothing is bound to.
 fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
     const WANTED: &str = "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN";
-    let Some(Value::Symbol(name)) = a.get(argument) else { return a.kind(argument, WANTED) };
+    let Some(Value::Tree(AnyTree::Launch(name))) = a.get(argument) else { return a.kind(argument, WANTED) };
+    let [name] = name.leaves() else { return a.kind(argument, WANTED) };
     match name.parameters().as_slice() {
         [parameter] if Expr::from(parameter.clone()) == *name => match parameter.name() {
             Some(word) => Ok(atom_name(word)),
@@ -59,18 +60,26 @@ fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
     }
 }
 
+/// A tiler of known numbers.
+fn known_tiler(a: &Arguments<'_>, argument: usize) -> Result<Tiler, Fault> {
+    match a.tiler(argument)?.integer() {
+        Some(tiler) => Ok(tiler.clone()),
+        None => a.kind(argument, "a tiler whose numbers are known"),
+    }
+}
+
 /// The tiled product of an atom, the layout of its atoms and a permutation.
 fn mma(a: &Arguments<'_>) -> Result<TiledMma, Fault> {
     let atom = MmaAtom::named(&atom_word(a, 0)?)?;
-    let layout = if a.len() > 1 { a.layout(1)?.into_owned() } else { Layout::unit() };
-    let permutation = if a.len() > 2 { a.tiler(2)?.into_owned() } else { Tiler::Keep };
+    let layout = if a.len() > 1 { a.integer_layout(1)?.into_owned() } else { Layout::unit() };
+    let permutation = if a.len() > 2 { known_tiler(a, 2)? } else { Tiler::Keep };
     Ok(TiledMma::new(atom, &layout, &permutation)?)
 }
 
 /// The tiled copy of an atom, the bits of an element, a thread-value layout and the shape of the tile.
 fn copy(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
     let atom = CopyAtom::named(&atom_word(a, 0)?)?;
-    Ok(TiledCopy::of_thread_values(atom, a.int(1)?, a.layout(2)?.into_owned(), a.tiler(3)?.into_owned())?)
+    Ok(TiledCopy::of_thread_values(atom, a.int(1)?, a.integer_layout(2)?.into_owned(), known_tiler(a, 3)?)?)
 }
 
 /// The tiled instruction that a list is.
@@ -109,14 +118,14 @@ fn side_by_side(a: &Arguments<'_>, value: Value) -> Result<Value, Fault> {
 
 /// The part of a map at a coordinate, with the offset at which it begins.
 fn part_at(a: &Arguments<'_>, map: Value, coord: Value) -> Result<Value, Fault> {
-    if (Arguments { function: a.function, values: std::slice::from_ref(&map) }).is_composed(0) {
+    if matches!(&map, Value::Layout(layout) if layout.is_composed()) {
         return call(a, "slice", &[map, coord]);
     }
     let both = call(a, "slice_and_offset", &[map, coord])?;
     let Value::List(parts) = both else { return Ok(both) };
     match parts.as_slice() {
         [part, offset] if single(offset).is_some_and(|offset| offset.known() == Some(0)) => Ok(part.clone()),
-        [part @ (Value::Layout(_) | Value::SymbolLayout(_)), offset] => {
+        [part @ Value::Layout(AnyLayout::Integer(_) | AnyLayout::Launch(_)), offset] => {
             let values = [Layout::mode_of(1, 1)?.into(), offset.clone(), part.clone()];
             super::composed(Arguments { function: a.function, values: &values }, 1, 2)
         }
@@ -126,8 +135,7 @@ fn part_at(a: &Arguments<'_>, map: Value, coord: Value) -> Result<Value, Fault> 
 
 /// `_`
 fn all() -> Value {
-    let keep: Tiler = Tiler::Keep;
-    keep.into()
+    Value::Coord(AnyCoord::open())
 }
 
 /// The values in a tuple, a list or a tiler, one for each mode.
@@ -136,12 +144,13 @@ fn items(a: &Arguments<'_>, argument: usize) -> Result<Vec<Value>, Fault> {
     if let Value::List(values) = value {
         return Ok(values);
     }
-    if let Some(Ok(Tiler::Modes(modes))) = tiler_of(&value).filter(|_| matches!(value, Value::Tiler(_))) {
-        return Ok(modes.items().iter().cloned().map(Value::from).collect());
+    if let Value::Tiler(tiler) = &value {
+        return Ok((0..tiler.rank()).filter_map(|mode| tiler.mode(mode)).map(Value::from).collect());
     }
-    let Some(coord) = crate::reading::symbol_coordinate(&value) else {
+    let Some(coord) = coordinate(&value) else {
         return a.kind(argument, "a tuple with an item for each mode");
     };
+    let coord = coord.launch();
     if coord.is_leaf() {
         return Ok(vec![value]);
     }
@@ -266,7 +275,7 @@ fn make_tiled_mma(a: Arguments<'_>) -> Result<Value, Fault> {
 fn make_tiled_copy_tv(a: Arguments<'_>) -> Result<Value, Fault> {
     let atom = CopyAtom::named(&atom_word(&a, 0)?)?;
     let bits = a.int(1)?;
-    let (tile, owned) = tilewright_layout::make_layout_tv(&*a.layout(2)?, &*a.layout(3)?)?;
+    let (tile, owned) = tilewright_layout::make_layout_tv(&*a.integer_layout(2)?, &*a.integer_layout(3)?)?;
     TiledCopy::of_thread_values(atom, bits, owned.clone(), Tiler::from_shape(&tile)?)?;
     Ok(list_of(vec![a.get(0).cloned().unwrap_or(Value::Bool(false)), bits.into(), owned.into(), tile.into()])?)
 }
@@ -284,7 +293,7 @@ fn thread_values(a: &Arguments<'_>, operand: Result<Operand, CopyEnd>) -> Result
 impl From<AtomError> for Fault {
     fn from(error: AtomError) -> Fault {
         match error {
-            AtomError::Layout(error) => Fault::Refused(error),
+            AtomError::Layout(error) => error.into(),
             error => Fault::Atom(error),
         }
     }

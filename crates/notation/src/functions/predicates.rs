@@ -1,22 +1,8 @@
 //! Properties of layouts as functions.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, LayoutError, Stride, Tree};
-
-use super::{Function, mapped};
-use crate::arguments::{Arguments, Fault, Map};
-use crate::value::Value;
+use super::Function;
 
 const PREDICATES: &str = "Properties";
-
-/// The largest value plus one of a map whose numbers are not all known: of a layout with an offset.
-pub(super) fn cosize_at_launch(a: &Arguments<'_>, map: &Composed<Expr>) -> Result<Value, Fault> {
-    if !map.outer().is_identity() {
-        return a.kind(0, "a layout, or a composed layout of known numbers");
-    }
-    let cosize = map.inner().cosize()?.plus(map.offset());
-    Ok(cosize.ok_or(LayoutError::Overflow { op: "cosize" })?.into())
-}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -28,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| mapped!(a, Integer | Symbol | Xor | Composed, layout => layout.is_injective()?),
+        run: |a| Ok(a.layout(0)?.is_injective()?.into()),
     },
     Function {
         name: "is_surjective",
@@ -39,12 +25,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Xor(layout) => Ok(layout.is_surjective()?.into()),
-            Map::Composed(map) => Ok(map.is_surjective()?.into()),
-            Map::Symbol(layout) => Ok(layout.is_surjective()?.into()),
-            _ => Ok(a.layout(0)?.is_surjective().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_surjective()?.into()),
     },
     Function {
         name: "is_bijective",
@@ -55,12 +36,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Xor(layout) => Ok(layout.is_bijective()?.into()),
-            Map::Composed(map) => Ok(map.is_bijective()?.into()),
-            Map::Symbol(layout) => Ok(layout.is_bijective()?.into()),
-            _ => Ok(a.layout(0)?.is_bijective().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_bijective()?.into()),
     },
     Function {
         name: "is_compact",
@@ -71,12 +47,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Xor(layout) => Ok(layout.is_compact()?.into()),
-            Map::Composed(map) => Ok(map.is_compact()?.into()),
-            Map::Symbol(layout) => Ok(layout.is_compact()?.into()),
-            _ => Ok(a.layout(0)?.is_compact().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_compact()?.into()),
     },
     Function {
         name: "is_contiguous",
@@ -87,12 +58,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Xor(layout) => Ok(layout.composed()?.is_contiguous()?.into()),
-            Map::Composed(map) => Ok(map.is_contiguous()?.into()),
-            Map::Symbol(layout) => Ok(layout.is_contiguous()?.into()),
-            _ => Ok(a.layout(0)?.is_contiguous().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_contiguous()?.into()),
     },
     Function {
         name: "is_ordered",
@@ -103,12 +69,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Xor(layout) => Ok(layout.composed()?.is_ordered()?.into()),
-            Map::Composed(map) => Ok(map.is_ordered()?.into()),
-            Map::Symbol(layout) => Ok(layout.is_ordered()?.into()),
-            _ => Ok(a.layout(0)?.is_ordered().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_ordered()?.into()),
     },
     Function {
         name: "is_tractable",
@@ -119,10 +80,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map(0)? {
-            Map::Symbol(layout) => Ok(layout.is_tractable()?.into()),
-            _ => Ok(a.layout(0)?.is_tractable().into()),
-        },
+        run: |a| Ok(a.layout(0)?.is_tractable()?.into()),
     },
     Function {
         name: "image",
@@ -133,14 +91,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| {
-            let values = match a.map_of_indices(0)? {
-                Map::Xor(layout) => return Ok(Tree::flat(layout.image()?)?.into()),
-                Map::Composed(map) => map.image()?,
-                _ => a.layout(0)?.image()?,
-            };
-            Ok(Tree::flat(values)?.into())
-        },
+        run: |a| Ok(a.layout(0)?.image()?.into()),
     },
     Function {
         name: "coshape",
@@ -151,11 +102,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PREDICATES,
         least: 1,
         most: 1,
-        run: |a| match a.map_of_indices(0)? {
-            Map::Composed(map) => Ok(map.coshape()?.into()),
-            Map::SymbolComposed(map) => cosize_at_launch(&a, &map),
-            Map::Step(layout) => Ok(layout.coshape()?.into()),
-            _ => mapped!(a, Integer | Symbol | Xor, layout => layout.cosize()?),
-        },
+        run: |a| Ok(a.layout(0)?.coshape()?.into()),
     },
 ];

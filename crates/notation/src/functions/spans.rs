@@ -3,19 +3,19 @@
 //! A refinement is its finer tuple: `((2,3),4)` refines the sizes of its modes, `(6,4)`. A factorisation is one of depth 2. A span
 //! `U <- X -> V` is the list of a refinement of `U` whose leaves are `X` and a morphism from `X`.
 
-use tilewright_layout::Tree;
+use tilewright_layout::{AnyLayout, AnyTree, Tree};
 use tilewright_morphism::{NestMorphism, Ref, Span};
 
 use super::Function;
 use crate::arguments::{Arguments, Fault};
-use crate::reading::number_tree;
+use crate::reading::integer_tree;
 use crate::value::{Value, list_of};
 
 const SPANS: &str = "Refinements and spans";
 
 /// The refinement that a tuple is.
 fn refinement(a: &Arguments<'_>, argument: usize) -> Result<Ref, Fault> {
-    Ok(Ref::new(a.shape(argument)?)?)
+    Ok(Ref::new(a.integer_shape(argument)?)?)
 }
 
 /// The span that a value is: one itself, a morphism, or a refinement.
@@ -23,14 +23,14 @@ fn span(a: &Arguments<'_>, argument: usize) -> Result<Span<Ref>, Fault> {
     const WANTED: &str = "a span: (refinement, morphism), a morphism, or a refinement";
     match a.get(argument) {
         Some(Value::List(parts)) => match parts.as_slice() {
-            [back, Value::Morphism(forward)] => match number_tree(back) {
+            [back, Value::Morphism(forward)] => match integer_tree(back) {
                 Some(tree) => Ok(Span::new(Ref::new(tree)?, forward.flatten().clone())?),
                 None => a.kind(argument, WANTED),
             },
             _ => a.kind(argument, WANTED),
         },
         Some(Value::Morphism(forward)) => Ok(Span::of_nest(forward)?),
-        Some(Value::Tree(tree)) => Ok(Span::of_back(Ref::new(tree.clone())?)?),
+        Some(Value::Tree(AnyTree::Integer(tree))) => Ok(Span::of_back(Ref::new(tree.clone())?)?),
         _ => a.kind(argument, WANTED),
     }
 }
@@ -88,7 +88,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 1,
         run: |a| match a.get(0) {
-            Some(Value::Layout(layout)) => pair(&Span::of_layout(layout)?),
+            Some(Value::Layout(AnyLayout::Integer(layout))) => pair(&Span::of_layout(layout)?),
             _ => pair(&span(&a, 0)?),
         },
     },

@@ -1,12 +1,12 @@
 //! Questions about a value, and functions that move its modes.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Layout, LayoutError, Profile, Stride, Tiler, Tree};
+use std::borrow::Cow;
 
-use super::predicates::cosize_at_launch;
-use super::{Function, MANY, mapped, nested, nested_with, paired};
-use crate::arguments::{Arguments, Fault, Map, Trees, symbol_shape};
-use crate::reading::{step_tree, symbol_tree, xor_tree};
+use tilewright_layout::{AnyLayout, AnyTree, Layout, LayoutError, Profile};
+
+use super::{Function, MANY, nested, nested_with};
+use crate::arguments::{Arguments, Fault, Nested, shape_of};
+use crate::reading::{any_tree, compact};
 use crate::value::Value;
 
 const QUESTIONS: &str = "Size and structure";
@@ -19,21 +19,11 @@ fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     for (position, mode) in path.into_iter().enumerate() {
         let (inner, rank) = match &value {
             Value::Layout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
-            Value::SymbolLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
-            Value::StepLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
-            Value::XorLayout(layout) => (layout.mode(mode).map(Value::from), layout.rank()),
-            Value::Composed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
-            Value::SymbolComposed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
-            Value::StepComposed(composed) => (composed.mode(mode).map(Value::from), composed.rank()),
+            Value::Tree(AnyTree::Launch(number)) if number.is_leaf() => ((mode == 0).then(|| value.clone()), 1),
             Value::Tree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
-            Value::SymbolTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
-            Value::StepTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
-            Value::XorTree(tree) => (tree.mode(mode).map(Value::from), tree.rank()),
             Value::List(values) => (values.get(mode).cloned(), values.len()),
-            Value::Tiler(tiler) => item(tiler, mode),
-            Value::SymbolTiler(tiler) => item(tiler, mode),
-            Value::StepTiler(tiler) => item(tiler, mode),
-            Value::Int(_) | Value::Symbol(_) => ((mode == 0).then(|| value.clone()), 1),
+            Value::Tiler(tiler) => (tiler.mode(mode).map(Value::from), tiler.rank()),
+            Value::Int(_) => ((mode == 0).then(|| value.clone()), 1),
             _ => return a.kind(0, "a layout or a tuple"),
         };
         let Some(inner) = inner else {
@@ -45,29 +35,12 @@ fn descend(a: &Arguments<'_>, first: usize) -> Result<Value, Fault> {
     Ok(value)
 }
 
-/// The tiler of a mode, and the number of modes.
-fn item<D: Stride>(tiler: &Tiler<D>, mode: usize) -> (Option<Value>, usize)
-where
-    Value: From<Tiler<D>>,
-{
-    match tiler {
-        Tiler::Modes(modes) => (modes.items().get(mode).cloned().map(Value::from), modes.items().len()),
-        tiler => ((mode == 0).then(|| Value::from(tiler.clone())), 1),
-    }
-}
-
 /// `a[k]` and `get(a, k)`.
 pub(crate) fn get(a: Arguments<'_>) -> Result<Value, Fault> {
     match a.get(0) {
-        Some(
-            Value::Bool(_)
-            | Value::Swizzle(_)
-            | Value::Coord(_)
-            | Value::SymbolCoord(_)
-            | Value::Matrix(_)
-            | Value::Linear(_),
-        )
-        | None => a.kind(0, "a layout or a tuple"),
+        Some(Value::Bool(_) | Value::Swizzle(_) | Value::Coord(_) | Value::Matrix(_) | Value::Linear(_)) | None => {
+            a.kind(0, "a layout or a tuple")
+        }
         _ => descend(&a, 1),
     }
 }
@@ -88,7 +61,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| match descend(&a, 1)? {
             Value::Layout(layout) => Ok(layout.size().into()),
-            value => Ok(extents(&a, &value)?.product()?.into()),
+            value => Ok(product(&a, &value)?.into()),
         },
     },
     Function {
@@ -102,19 +75,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| match descend(&a, 1)? {
             Value::Layout(layout) => Ok(layout.cosize()?.into()),
-            Value::SymbolLayout(layout) => Ok(layout.cosize()?.into()),
-            Value::StepLayout(layout) => Ok(layout.cosize()?.into()),
-            Value::XorLayout(layout) => Ok(layout.cosize()?.into()),
-            Value::Composed(map) => Ok(map.cosize()?.into()),
-            value @ (Value::SymbolComposed(_) | Value::StepComposed(_)) => {
-                let a = Arguments { function: a.function, values: &[value] };
-                match a.map_of_indices(0)? {
-                    Map::Composed(map) => Ok(map.cosize()?.into()),
-                    Map::SymbolComposed(map) => cosize_at_launch(&a, &map),
-                    _ => a.kind(0, "a layout"),
-                }
-            }
-            value => Ok(extents(&a, &value)?.product()?.into()),
+            value => Ok(product(&a, &value)?.into()),
         },
     },
     Function {
@@ -128,9 +89,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| match descend(&a, 1)? {
             Value::List(values) => Ok(number(values.len())),
-            Value::Tiler(Tiler::Modes(modes)) => Ok(number(modes.items().len())),
-            Value::SymbolTiler(tiler) => Ok(number(item(&*tiler, 0).1)),
-            Value::StepTiler(tiler) => Ok(number(item(&*tiler, 0).1)),
+            Value::Tiler(tiler) => Ok(number(tiler.rank())),
             value => Ok(number(nesting(&a, &value)?.rank())),
         },
     },
@@ -154,7 +113,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| Ok(extents(&a, &descend(&a, 1)?)?.into()),
+        run: |a| {
+            let value = descend(&a, 1)?;
+            Ok(extents(&a, &value)?.into_owned().into())
+        },
     },
     Function {
         name: "stride",
@@ -165,15 +127,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: QUESTIONS,
         least: 1,
         most: MANY,
-        run: |a| match descend(&a, 1)? {
-            Value::Layout(layout) => Ok(layout.stride().into()),
-            Value::SymbolLayout(layout) => Ok(layout.stride().into()),
-            Value::StepLayout(layout) => Ok(layout.stride().into()),
-            Value::XorLayout(layout) => Ok(layout.stride().into()),
-            Value::Composed(_) | Value::SymbolComposed(_) | Value::StepComposed(_) => {
-                a.kind(0, "a layout or a shape; a composed layout has no strides")
+        run: |a| {
+            let value = descend(&a, 1)?;
+            let layout = match value {
+                Value::Layout(layout) => layout,
+                value => match compact(&*extents(&a, &value)?) {
+                    Some(layout) => layout?,
+                    None => return a.kind(0, "a layout or a shape"),
+                },
+            };
+            match layout.stride() {
+                Some(stride) => Ok(stride.into()),
+                None => a.kind(0, "a layout or a shape; a composed layout has no strides"),
             }
-            value => Ok(Layout::compact(&extents(&a, &value)?)?.stride().into()),
         },
     },
     Function {
@@ -196,7 +162,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 1,
         most: 1,
-        run: |a| nested!(a, a.get(0), x => x.flatten()?),
+        run: |a| nested!(a, x => x.flatten()?),
     },
     Function {
         name: "unflatten",
@@ -209,7 +175,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let profile = a.profile(1)?;
-            nested!(a, a.get(0), x => x.unflatten(&profile)?)
+            nested!(a, x => x.unflatten(&profile)?)
         },
     },
     Function {
@@ -224,7 +190,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |a| {
             if a.len() == 3 {
                 let range = a.mode(1)?..a.mode(2)?;
-                return nested!(a, a.get(0), x => x.group(range)?);
+                return nested!(a, x => x.group(range)?);
             }
             let modes = a.modes(1)?;
             if let Some(twice) = modes.iter().enumerate().find(|(at, mode)| modes.iter().take(*at).any(|m| m == *mode))
@@ -236,7 +202,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let first = modes.first().copied().unwrap_or(0);
             // The modes before the first of the list that stay, those of the list, and the others.
             let before = (0..first).filter(|mode| !modes.contains(mode)).count();
-            nested!(a, a.get(0), x => {
+            nested!(a, x => {
                 let others = (0..x.rank()).filter(|mode| !modes.contains(mode));
                 let (start, end): (Vec<usize>, Vec<usize>) = others.partition(|mode| *mode < first);
                 let order: Vec<usize> = start.into_iter().chain(modes.iter().copied()).chain(end).collect();
@@ -255,7 +221,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let range = a.mode(1)?..a.mode(2)?;
-            nested!(a, a.get(0), x => x.take(range)?)
+            nested!(a, x => x.take(range)?)
         },
     },
     Function {
@@ -269,7 +235,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: MANY,
         run: |a| {
             let modes = a.modes(1)?;
-            nested!(a, a.get(0), x => x.select(&modes)?)
+            nested!(a, x => x.select(&modes)?)
         },
     },
     Function {
@@ -281,7 +247,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 2,
-        run: |a| nested_with!(a, 1, (x, mode) => x.append(&mode)?),
+        run: |a| nested_with!(a, 1, (x, mode) => x.append(&mode)),
     },
     Function {
         name: "prepend",
@@ -292,7 +258,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 2,
         most: 2,
-        run: |a| nested_with!(a, 1, (x, mode) => x.prepend(&mode)?),
+        run: |a| nested_with!(a, 1, (x, mode) => x.prepend(&mode)),
     },
     Function {
         name: "append_to_rank",
@@ -327,7 +293,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 3,
         run: |a| {
             let mode = a.mode(1)?;
-            nested_with!(a, 2, (x, by) => x.replace(mode, &by)?)
+            nested_with!(a, 2, (x, by) => x.replace(mode, &by))
         },
     },
     Function {
@@ -341,7 +307,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let mode = a.mode(1)?;
-            nested!(a, a.get(0), x => x.remove(mode)?)
+            nested!(a, x => x.remove(mode)?)
         },
     },
     Function {
@@ -353,7 +319,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: MODES,
         least: 1,
         most: 1,
-        run: |a| nested!(a, a.get(0), x => x.reverse()?),
+        run: |a| nested!(a, x => x.reverse()?),
     },
     Function {
         name: "zip",
@@ -365,14 +331,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 1,
         most: 2,
         run: |a| match a.len() {
-            1 => nested!(a, a.get(0), x => x.zip()?),
-            _ => match a.trees(0, 1) {
-                Some(Trees::Integer(x, other)) => Ok(x.zip_with(&other)?.into()),
-                Some(Trees::Symbol(x, other)) => Ok(x.zip_with(&other)?.into()),
-                Some(Trees::Step(x, other)) => Ok(x.zip_with(&other)?.into()),
-                Some(Trees::Xor(x, other)) => Ok(x.zip_with(&other)?.into()),
-                None => paired!(a, 0, 1, (x, other) => x.zip_with(&other)?),
-            },
+            1 => nested!(a, x => x.zip()?),
+            _ => nested_with!(a, 1, (x, other) => x.zip_with(&other)),
         },
     },
     Function {
@@ -386,12 +346,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         most: 2,
         run: |a| {
             let guide = a.profile(1)?;
-            match a.get(0) {
-                Some(Value::Tree(tree)) => Ok(tree.zip_by(&guide)?.into()),
-                Some(Value::SymbolTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
-                Some(Value::StepTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
-                Some(Value::XorTree(tree)) => Ok(tree.zip_by(&guide)?.into()),
-                _ => mapped!(a, layout => layout.unzip(&guide)?),
+            match a.nested(0)? {
+                Nested::Tree(tree) if !tree.is_leaf() => Ok(tree.zip_by(&guide)?.into()),
+                _ => Ok(a.layout(0)?.unzip(&guide)?.into()),
             }
         },
     },
@@ -406,27 +363,36 @@ enum Side {
 /// A value padded with a filler to a rank.
 fn pad(a: &Arguments<'_>, side: Side) -> Result<Value, Fault> {
     let rank = a.mode(1)?;
-    let tuple = a
-        .get(0)
-        .is_some_and(|value| symbol_tree(value).is_some() || step_tree(value).is_some() || xor_tree(value).is_some());
+    let tuple = a.get(0).is_some_and(|value| any_tree(value).is_some());
     let filler = match a.get(2) {
         Some(filler) => filler.clone(),
         None if tuple => Value::Int(1),
-        None => Value::Layout(Layout::unit()),
+        None => Value::Layout(AnyLayout::Integer(Layout::unit())),
     };
     let values: Vec<Value> = a.get(0).into_iter().cloned().chain([filler]).collect();
     let padded = Arguments { function: a.function, values: &values };
     match side {
-        Side::Begin => nested_with!(padded, 1, (x, by) => x.prepend_to_rank(rank, &by)?),
-        Side::End => nested_with!(padded, 1, (x, by) => x.append_to_rank(rank, &by)?),
+        Side::Begin => nested_with!(padded, 1, (x, by) => x.prepend_to_rank(rank, &by)),
+        Side::End => nested_with!(padded, 1, (x, by) => x.append_to_rank(rank, &by)),
     }
 }
 
 /// The shape that a value is or has.
-fn extents(a: &Arguments<'_>, value: &Value) -> Result<Tree<Expr>, Fault> {
-    match symbol_shape(value) {
+fn extents<'a>(a: &Arguments<'_>, value: &'a Value) -> Result<Cow<'a, AnyTree>, Fault> {
+    match shape_of(value).filter(|shape| matches!(&**shape, AnyTree::Integer(_) | AnyTree::Launch(_))) {
         Some(shape) => Ok(shape),
         None => a.kind(0, "a layout or a tuple"),
+    }
+}
+
+/// The product of the extents.
+fn product(a: &Arguments<'_>, value: &Value) -> Result<AnyTree, Fault> {
+    match &*extents(a, value)? {
+        AnyTree::Integer(shape) => Ok(shape.product()?.into()),
+        shape => match shape.launch() {
+            Some(shape) => Ok(shape.product()?.into()),
+            None => a.kind(0, "a layout or a tuple"),
+        },
     }
 }
 

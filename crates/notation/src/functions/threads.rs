@@ -1,20 +1,9 @@
 //! Threads, their values, and what they can move at once.
 
-use tilewright_layout::{Composed, make_layout_tv, max_common_layout, max_common_vector};
-
 use super::Function;
-use crate::arguments::{Arguments, Fault, Layouts};
 use crate::value::Value;
 
 const THREADS: &str = "Threads and vectors";
-
-/// Both arguments as composed layouts, where one is.
-fn seen(a: &Arguments<'_>) -> Result<Option<(Composed, Composed)>, Fault> {
-    match a.is_map_of_bits(0) || a.is_map_of_bits(1) {
-        true => Ok(Some((a.composed(0)?, a.composed(1)?))),
-        false => Ok(None),
-    }
-}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -27,11 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 2,
         run: |a| {
-            if let Layouts::Symbol(threads, values) = a.layouts(0, 1)? {
-                let (tile, layout) = make_layout_tv(&threads, &values)?;
-                return Ok(Value::List(vec![tile.into(), layout.into()]));
-            }
-            let (tile, layout) = make_layout_tv(&*a.layout(0)?, &*a.layout(1)?)?;
+            let (tile, layout) = a.layout(0)?.thread_value(&*a.layout(1)?)?;
             Ok(Value::List(vec![tile.into(), layout.into()]))
         },
     },
@@ -44,13 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: THREADS,
         least: 2,
         most: 2,
-        run: |a| match seen(&a)? {
-            Some((x, y)) => Ok(x.max_common_layout(&y)?.into()),
-            None => match a.layouts(0, 1)? {
-                Layouts::Symbol(x, y) => Ok(max_common_layout(&x, &y)?.into()),
-                _ => Ok(max_common_layout(&*a.layout(0)?, &*a.layout(1)?)?.into()),
-            },
-        },
+        run: |a| Ok(a.layout(0)?.max_common_layout(&*a.layout(1)?)?.into()),
     },
     Function {
         name: "max_common_vector",
@@ -61,12 +40,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: THREADS,
         least: 2,
         most: 2,
-        run: |a| match seen(&a)? {
-            Some((x, y)) => Ok(x.max_common_vector(&y)?.into()),
-            None => match a.layouts(0, 1)? {
-                Layouts::Symbol(x, y) => Ok(max_common_vector(&x, &y)?.into()),
-                _ => Ok(max_common_vector(&*a.layout(0)?, &*a.layout(1)?)?.into()),
-            },
-        },
+        run: |a| Ok(a.layout(0)?.max_common_vector(&*a.layout(1)?)?.into()),
     },
 ];

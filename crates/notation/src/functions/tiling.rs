@@ -1,10 +1,23 @@
 //! Division into tiles and products of blocks.
 
-use super::{Function, arranged, tiled};
-use crate::arguments::Map;
+use tilewright_layout::DivideForm;
+
+use super::Function;
+use crate::arguments::{Arguments, Fault};
+use crate::value::Value;
 
 const DIVISION: &str = "Division";
 const PRODUCT: &str = "Product";
+
+/// A layout divided by a tiler.
+fn divided(a: Arguments<'_>, form: DivideForm) -> Result<Value, Fault> {
+    Ok(a.layout(0)?.divide(form, &*a.tiler(1)?)?.into())
+}
+
+/// Copies of a block, arranged by a tiler.
+fn multiplied(a: Arguments<'_>, form: DivideForm) -> Result<Value, Fault> {
+    Ok(a.layout(0)?.product(form, &*a.tiler(1)?)?.into())
+}
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -16,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.logical_divide(&tiler)?),
+        run: |a| divided(a, DivideForm::Logical),
     },
     Function {
         name: "zipped_divide",
@@ -27,7 +40,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.zipped_divide(&tiler)?),
+        run: |a| divided(a, DivideForm::Zipped),
     },
     Function {
         name: "tiled_divide",
@@ -38,7 +51,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.tiled_divide(&tiler)?),
+        run: |a| divided(a, DivideForm::Tiled),
     },
     Function {
         name: "flat_divide",
@@ -49,7 +62,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: DIVISION,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.flat_divide(&tiler)?),
+        run: |a| divided(a, DivideForm::Flat),
     },
     Function {
         name: "logical_product",
@@ -60,7 +73,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.logical_product(&tiler)?),
+        run: |a| multiplied(a, DivideForm::Logical),
     },
     Function {
         name: "zipped_product",
@@ -71,7 +84,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.zipped_product(&tiler)?),
+        run: |a| multiplied(a, DivideForm::Zipped),
     },
     Function {
         name: "tiled_product",
@@ -82,7 +95,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.tiled_product(&tiler)?),
+        run: |a| multiplied(a, DivideForm::Tiled),
     },
     Function {
         name: "flat_product",
@@ -93,7 +106,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| tiled!(a, (map, tiler) => map.flat_product(&tiler)?),
+        run: |a| multiplied(a, DivideForm::Flat),
     },
     Function {
         name: "blocked_product",
@@ -104,7 +117,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| arranged!(a, (map, by) => map.blocked_product(&by)?),
+        run: |a| Ok(a.layout(0)?.blocked_product(&*a.layout(1)?)?.into()),
     },
     Function {
         name: "raked_product",
@@ -115,7 +128,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         section: PRODUCT,
         least: 2,
         most: 2,
-        run: |a| arranged!(a, (map, by) => map.raked_product(&by)?),
+        run: |a| Ok(a.layout(0)?.raked_product(&*a.layout(1)?)?.into()),
     },
     Function {
         name: "tile_to_shape",
@@ -127,22 +140,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         least: 2,
         most: 3,
         run: |a| {
-            let order = if a.len() > 2 { Some(a.tree(2)?) } else { None };
-            match a.map(0)? {
-                Map::Integer(layout) => match a.shape(1) {
-                    Ok(target) => Ok(layout.tile_to_shape(&target, order.as_ref())?.into()),
-                    Err(_) => Ok(a.symbol_layout(0)?.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                },
-                Map::Symbol(layout) => Ok(layout.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                Map::Step(layout) => Ok(layout.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                Map::StepComposed(map) => Ok(map.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                Map::Xor(layout) => Ok(layout.tile_to_shape(&a.shape(1)?, order.as_ref())?.into()),
-                Map::Composed(map) => match a.shape(1) {
-                    Ok(target) => Ok(map.tile_to_shape(&target, order.as_ref())?.into()),
-                    Err(_) => Ok(a.symbol_composed(0)?.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-                },
-                Map::SymbolComposed(map) => Ok(map.tile_to_shape(&a.symbol_shape(1)?, order.as_ref())?.into()),
-            }
+            let order = if a.len() > 2 { Some(a.integer_tree(2)?) } else { None };
+            Ok(a.layout(0)?.tile_to_shape(&*a.shape(1)?, order.as_ref())?.into())
         },
     },
 ];

@@ -93,7 +93,7 @@ fn value() -> BoxedStrategy<Value> {
         .prop_recursive(2, 12, 4, |inner| {
             (prop::collection::vec(inner.clone(), 0..3), layout(), prop::collection::vec(inner, 0..3)).prop_map(
                 |(before, layout, after)| {
-                    Value::List(before.into_iter().chain([Value::Layout(layout)]).chain(after).collect())
+                    Value::List(before.into_iter().chain([Value::from(layout)]).chain(after).collect())
                 },
             )
         })
@@ -205,7 +205,7 @@ proptest! {
             prop_assert!(value.is_ok(), "{}", text);
         }
         let read: Layout = layout.to_string().parse().unwrap();
-        prop_assert_eq!(evaluate(&layout.to_string(), &mut Environment::new()).unwrap(), Value::Layout(read));
+        prop_assert_eq!(evaluate(&layout.to_string(), &mut Environment::new()).unwrap(), Value::from(read));
         let read: Tree<i64> = tree.to_string().parse().unwrap();
         prop_assert_eq!(evaluate(&tree.to_string(), &mut Environment::new()).unwrap(), Value::from(read));
         let read: Tiler = tiler.to_string().parse().unwrap();

@@ -16,8 +16,8 @@
 use alloc::vec::Vec;
 
 use super::{Coordinate, compose_parts, mode_at, moves};
-use crate::algebra::carry::MAX_CASES;
 use crate::algebra::compose::OP;
+use crate::limits::MAX_CASES;
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};

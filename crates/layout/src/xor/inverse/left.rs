@@ -8,8 +8,9 @@
 
 use smallvec::SmallVec;
 
+use super::Table;
 use super::unknowns::{Digits, Unknowns};
-use super::{MAX_XOR_STEPS, Table};
+use crate::limits::MAX_XOR_STEPS;
 use crate::refusal::interrupt::is_requested;
 use crate::xor::function::Modes;
 

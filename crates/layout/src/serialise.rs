@@ -2,7 +2,7 @@
 //!
 //! Law: what is written is what `Display` prints, and what is read goes through `FromStr`. So the two agree in every format, a person
 //! can read them, and no text makes a value that the parser would refuse: extents are positive, sizes fit in 64 bits, trees
-//! keep to [`crate::MAX_NODES`] and [`crate::MAX_DEPTH`].
+//! keep to [`crate::limits::MAX_NODES`] and [`crate::limits::MAX_DEPTH`].
 //!
 //! Written and read as a string: `Layout`, `Tree<i64>`, [`crate::Coord`], [`crate::Profile`], [`crate::Tiler`], [`crate::Swizzle`] and
 //! [`crate::Composed`].

@@ -1,23 +1,21 @@
-//! The kinds of numbers that extents and strides may be, and the step from one kind to another.
+//! From one kind of number to another, for every structure of them.
 //!
-//! | kind | extents | strides |
-//! |---|---|---|
-//! | integer | `i64` | `i64` |
-//! | symbolic | [`Expr`] | [`Expr`] |
-//! | coordinate | [`Expr`] | [`Coordinate`] of [`Expr`] |
-//! | XOR | `i64` | [`Xor`] |
-//!
-//! Law: a value has the least kind that holds it. A symbolic number that is known is an integer; a coordinate in a codomain that is not
-//! a tuple is a symbolic number; a layout whose strides are all 0 has integer strides. An operation takes its operands to the kind
-//! that holds them all, and its result goes back to the least. XOR steps mix with no other; 0 is a step of every kind.
+//! Law: a conversion changes no value. One upwards (a known number to an expression, an expression to a step in a codomain that is no tuple) always exists;
+//! one downwards gives nothing where a number has no counterpart.
 
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{
-    Composed, Coord, Coordinate, Extent, Layout, LayoutError, Leaf, ModePath, OuterMap, Slot, Stride, Tiler, Tree, Xor,
-};
+use alloc::vec::Vec;
 
-/// A step whose scales may be known later.
-pub(crate) type Step = Coordinate<Expr>;
+use super::Step;
+use crate::composed::{Composed, OuterMap};
+use crate::coordinate::{Coordinate, ModePath};
+use crate::refusal::error::LayoutError;
+use crate::symbolic::Expr;
+use crate::tile::tiler::Tiler;
+use crate::value::coord::{Coord, Slot};
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Extent, Stride};
+use crate::value::tree::Tree;
+use crate::xor::Xor;
 
 /// A layout with its numbers replaced; none where one has no counterpart.
 fn renumbered<D: Stride, E: Stride>(
@@ -55,7 +53,7 @@ pub(crate) fn known_coord(coord: &Coord<Expr>) -> Option<Coord> {
 }
 
 pub(crate) fn known_layout(layout: &Layout<Expr>) -> Option<Layout> {
-    renumbered(layout, Expr::known, Expr::known)
+    renumbered(layout, Extent::known, Extent::known)
 }
 
 /// Coordinate strides of which each is a plain number: a coordinate in a codomain that is not a tuple.
@@ -85,7 +83,13 @@ pub(crate) fn known_steps(layout: &Layout<Step>) -> Option<Layout<Coordinate>> {
         let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
         terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
     };
-    renumbered(layout, Expr::known, step)
+    renumbered(layout, Extent::known, step)
+}
+
+/// A coordinate layout whose numbers may become known at launch.
+pub(crate) fn launch_steps(layout: &Layout<Coordinate>) -> Layout<Step> {
+    let leaf = |leaf: &Leaf<Coordinate>| Leaf { extent: Expr::from(leaf.extent), stride: Step::from(&leaf.stride) };
+    Layout::from_valid(layout.tree().map(leaf))
 }
 
 /// The layout with XOR strides, where its strides are 0.
@@ -123,6 +127,15 @@ pub(crate) fn symbolic_map(map: &OuterMap) -> Result<OuterMap<Expr>, LayoutError
             symbolic_map(chain.outer())?.after(&Expr::from(*chain.offset()), &symbolic_map(chain.inner())?)?
         }
     })
+}
+
+impl OuterMap {
+    /// The same map, of numbers that may become known at launch.
+    ///
+    /// Errors: an offset is not representable.
+    pub fn at_launch(&self) -> Result<OuterMap<Expr>, LayoutError> {
+        symbolic_map(self)
+    }
 }
 
 pub(crate) fn symbolic_composed(map: &Composed) -> Result<Composed<Expr>, LayoutError> {

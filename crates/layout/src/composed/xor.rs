@@ -7,15 +7,16 @@
 
 use alloc::vec::Vec;
 
-use crate::bits::matrix::{BitMatrix, MAX_BITS};
+use crate::bits::matrix::BitMatrix;
 use crate::composed::{Composed, OuterMap};
+use crate::limits::{MAX_BITS, MAX_XOR_VALUES};
 use crate::refusal::error::LayoutError;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};
 use crate::value::tree::{Leaves, Tree};
 use crate::xor::compose::{push_modes, refusal};
-use crate::xor::function::{MAX_XOR_VALUES, Verdict, modes};
+use crate::xor::function::{Verdict, modes};
 use crate::xor::{Xor, length, product};
 
 const OP: &str = "composition";
@@ -94,7 +95,7 @@ impl Layout<Xor> {
 impl Composed {
     /// A layout with XOR strides after this map: `c -> outer(R(c))`, over the same domain; so this is the composition of a layout with XOR strides with a composed one.
     ///
-    /// Errors: a value is, or may be, negative ([`LayoutError::Negative`] or [`LayoutError::Undecided`]); a number has too many bits; a chain of more than [`crate::MAX_CHAIN`]
+    /// Errors: a value is, or may be, negative ([`LayoutError::Negative`] or [`LayoutError::Undecided`]); a number has too many bits; a chain of more than [`crate::limits::MAX_CHAIN`]
     /// maps.
     ///
     /// ```

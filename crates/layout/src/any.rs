@@ -1,0 +1,162 @@
+//! Layouts, tuples and tilers whose kind of numbers is known only as the program runs.
+//!
+//! Law: an operation on an [`AnyLayout`] is that of the layout that it holds, and nothing is computed in another way. A result has the **least kind** that
+//! holds it; operands of several kinds are taken to the least kind that holds them all ([`Kind::join`]), and a kind that does not have the operation
+//! refuses ([`LayoutError::Kind`]).
+//!
+//! | kind | extents | strides | layout |
+//! |---|---|---|---|
+//! | integer | `i64` | `i64` | `(4,8):(8,1)` |
+//! | known at launch | [`Expr`] | [`Expr`] | `(M,8):(8,1)` |
+//! | coordinate | [`Expr`] | [`Coordinate`] of [`Expr`] | `(4,8):(1@0,1@1)` |
+//! | XOR | `i64` | [`Xor`] | `(8,8):(^1,^9)` |
+//! | composed | `i64` | | `S<3,0,3> o 0 o (8,8):(8,1)` |
+//! | composed, known at launch | [`Expr`] | | `S<3,0,3> o 0 o (8,M):(M,1)` |
+//! | composed of coordinates | [`Expr`] | | `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` |
+//!
+//! An expression that is known is an integer; a coordinate in a codomain that is no tuple is a number; XOR strides that are all 0 are integers. XOR steps mix with
+//! no other; 0 is a step of every kind.
+//!
+//! A new kind is a row of [`with_layout!`](crate::with_layout), of `convert`, and of [`Kind::join`].
+//!
+//! * `convert`: from one kind of number to another
+//! * `kind`: the kinds and their joins
+//! * `layout`: what all kinds have in common
+//! * `tree`, `coordinate`, `tiler`: tuples, coordinates and tilers of any kind
+//! * `combine`: composition, division, product
+//! * `algebra`, `predicate`, `place`, `width`: the other operations
+//! * `text`: reading and printing
+
+mod algebra;
+mod combine;
+mod convert;
+mod coordinate;
+mod kind;
+mod layout;
+mod place;
+mod predicate;
+mod text;
+mod tiler;
+mod tree;
+mod width;
+
+pub use coordinate::AnyCoord;
+pub use kind::Kind;
+pub use tiler::AnyTiler;
+pub use tree::AnyTree;
+
+use alloc::boxed::Box;
+
+use crate::composed::Composed;
+use crate::coordinate::Coordinate;
+use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::Expr;
+use crate::value::layout::Layout;
+use crate::xor::Xor;
+
+/// A coordinate step whose scales may become known at launch.
+pub type Step = Coordinate<Expr>;
+
+/// A layout of any kind: with integer strides, numbers known at launch, coordinate or XOR steps, or composed of several maps.
+///
+/// Made with `From` it has the least kind that holds it, and so has every result; [`with_layout!`](crate::with_layout) looks inside.
+///
+/// ```
+/// use tilewright_layout::AnyLayout;
+///
+/// # fn main() -> Result<(), tilewright_layout::LayoutError> {
+/// let swizzled: AnyLayout = "S<3,0,3> o 0 o (8,8):(8,1)".parse()?;
+/// let rows: AnyLayout = "(4,8):(8,1)".parse()?;
+/// assert_eq!(swizzled.compose(&rows)?.to_string(), "S<3,0,3> o 0 o (4,8):(1,8)");
+/// assert_eq!(rows.compose(&"4:1".parse()?)?.to_string(), "4:8");
+///
+/// // Numbers that become known at launch.
+/// let tiled = "(M{div=8},8):(8,1)".parse::<AnyLayout>()?.compose(&"8:1".parse()?)?;
+/// assert_eq!(tiled.to_string(), "8:8");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum AnyLayout {
+    /// A layout with integer strides: `(4,8):(8,1)`.
+    Integer(Layout),
+    /// A layout with a number that becomes known at launch: `(M,8):(8,1)`.
+    Launch(Box<Layout<Expr>>),
+    /// A layout whose value is a coordinate: `(4,8):(1@0,1@1)`.
+    Coordinate(Box<Layout<Step>>),
+    /// A layout whose value is an XOR of steps: `(8,8):(^1,^9)`.
+    Xor(Layout<Xor>),
+    /// A layout seen through a swizzle or another map: `S<3,4,3> o 0 o (8,64):(64,1)`.
+    Composed(Box<Composed>),
+    /// The same with a number that becomes known at launch: `(M,8):(8,1) o K o 4:1`.
+    LaunchComposed(Box<Composed<Expr>>),
+    /// A map seen through coordinates: `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)`.
+    CoordinateComposed(Box<Composed<Step>>),
+}
+
+/// The value of an expression for the layout in an [`AnyLayout`], whatever its kind: the one place that lists the kinds.
+///
+/// ```
+/// use tilewright_layout::{AnyLayout, with_layout};
+///
+/// let swizzled: AnyLayout = "S<3,0,3> o 0 o (8,8):(8,1)".parse().unwrap();
+/// assert_eq!(with_layout!(&swizzled, layout => layout.rank()), 2);
+/// ```
+#[macro_export]
+macro_rules! with_layout {
+    ($any:expr, $layout:ident => $result:expr) => {
+        match $any {
+            $crate::AnyLayout::Integer($layout) => $result,
+            $crate::AnyLayout::Launch($layout) => $result,
+            $crate::AnyLayout::Coordinate($layout) => $result,
+            $crate::AnyLayout::Xor($layout) => $result,
+            $crate::AnyLayout::Composed($layout) => $result,
+            $crate::AnyLayout::LaunchComposed($layout) => $result,
+            $crate::AnyLayout::CoordinateComposed($layout) => $result,
+        }
+    };
+}
+
+/// The value of an expression for two layouts taken to the kind in which they meet; composed ones are refused.
+macro_rules! paired {
+    ($op:expr, $a:expr, $b:expr, ($x:ident, $y:ident) => $result:expr) => {{
+        let (a, b, op): (&AnyLayout, &AnyLayout, &'static str) = ($a, $b, $op);
+        match a.kind().join(b.kind()) {
+            Some($crate::any::Kind::Integer) => {
+                let ($x, $y) = (a.integer_in(op, Operand::First)?, b.integer_in(op, Operand::Second)?);
+                $result
+            }
+            Some($crate::any::Kind::Launch) => {
+                let (x, y) = (a.launch_in(op, Operand::First)?, b.launch_in(op, Operand::Second)?);
+                let ($x, $y) = (&*x, &*y);
+                $result
+            }
+            Some($crate::any::Kind::Coordinate) => {
+                let (x, y) = (a.coordinate_in(op, Operand::First)?, b.coordinate_in(op, Operand::Second)?);
+                let ($x, $y) = (&*x, &*y);
+                $result
+            }
+            Some($crate::any::Kind::Xor) => {
+                let (x, y) = (a.xor_in(op, Operand::First)?, b.xor_in(op, Operand::Second)?);
+                let ($x, $y) = (&*x, &*y);
+                $result
+            }
+            _ => $crate::any::no_pair(op, a, b),
+        }
+    }};
+}
+use paired;
+
+/// The refusal of two layouts that do not meet, or of a composed one.
+#[cold]
+fn no_pair<T>(op: &'static str, a: &AnyLayout, b: &AnyLayout) -> Result<T, LayoutError> {
+    let first = a.is_composed() || !b.is_composed() && !matches!(a, AnyLayout::Xor(_));
+    let (operand, layout) = if first { (Operand::First, a) } else { (Operand::Second, b) };
+    wrong_kind(op, operand, layout.not_integer())
+}
+
+/// The refusal of an operand of a kind that the operation does not take.
+#[cold]
+fn wrong_kind<T>(op: &'static str, operand: Operand, wanted: &'static str) -> Result<T, LayoutError> {
+    Err(LayoutError::Kind { op, operand, wanted })
+}

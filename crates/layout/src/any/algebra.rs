@@ -1,0 +1,250 @@
+//! Complements, inverses, sums and equality of layouts of any kind.
+//!
+//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the map of indices that it is.
+
+use super::{AnyLayout, AnyTree, wrong_kind};
+use crate::algebra::vector::{max_common_layout, max_common_vector};
+use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::{Expr, Symbolic};
+use crate::tile::thread_value::make_layout_tv;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::number::{Stride, Truth};
+use crate::value::tree::Tree;
+
+/// What is wanted where an operation has no meaning for a kind.
+const OTHER: &str = "a layout of another kind";
+
+macro_rules! of_map_of_indices {
+    ($($(#[$about:meta])* $name:ident: $($kind:ident)|+;)*) => {
+        impl AnyLayout {
+            $(
+                $(#[$about])*
+                pub fn $name(&self) -> Result<AnyLayout, LayoutError> {
+                    match &*self.by_index()? {
+                        $(AnyLayout::$kind(layout) => Ok(layout.$name()?.into()),)+
+                        _ => wrong_kind(stringify!($name), Operand::First, OTHER),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+of_map_of_indices! {
+    /// The next copies of the whole, without an end: [`Layout::complement_open`].
+    complement_open: Integer | Launch | Coordinate | Xor | Composed;
+    /// The same where there may be holes: [`Layout::weak_complement_open`].
+    weak_complement_open: Integer | Launch | Coordinate | Xor | Composed;
+    /// The largest layout after which this one is the identity: [`Layout::right_inverse`].
+    right_inverse: Integer | Launch | Coordinate | Xor | Composed;
+    /// A layout that sends a value back to an index that has it: [`Layout::left_inverse`].
+    left_inverse: Integer | Launch | Coordinate | Xor | Composed;
+    /// The indices at which modes of stride 0 run: [`Layout::nullspace`].
+    nullspace: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
+}
+
+macro_rules! complements {
+    ($($(#[$about:meta])* $name:ident, $open:ident;)*) => {
+        impl AnyLayout {
+            $(
+                $(#[$about])*
+                pub fn $name(&self, target: &AnyTree) -> Result<AnyLayout, LayoutError> {
+                    const OP: &str = stringify!($name);
+                    let whole = self.by_index()?;
+                    match (&*whole, target.integer()) {
+                        (AnyLayout::Integer(layout), Some(target)) => {
+                            return Ok(layout.$name(&target.product()?)?.into());
+                        }
+                        (AnyLayout::Xor(layout), Some(target)) => return Ok(layout.$name(&target.product()?)?.into()),
+                        (AnyLayout::Composed(map), Some(target)) => return Ok(map.$name(&target.product()?)?.into()),
+                        _ => {}
+                    }
+                    let Some(target) = target.launch() else {
+                        return wrong_kind(OP, Operand::Second, "a shape or a layout");
+                    };
+                    if let AnyLayout::Coordinate(layout) = &*whole {
+                        return Ok(layout.$name(&target)?.into());
+                    }
+                    let layout = whole.launch_in(OP, Operand::First)?;
+                    let filled = layout.$name(&target.product()?)?;
+                    Ok(shaped_like(&target, filled, &layout.$open()?)?.into())
+                }
+            )*
+        }
+    };
+}
+
+complements! {
+    /// What fills `[0, target)` together with this layout, exactly: [`Layout::complement`]. The target is a number, or a shape.
+    ///
+    /// Errors: as there; a composed layout whose numbers are not known ([`LayoutError::Kind`]).
+    complement, complement_open;
+    /// What fills the gaps as far as whole copies fit: [`Layout::weak_complement`].
+    ///
+    /// Errors: as [`AnyLayout::complement`].
+    weak_complement, weak_complement_open;
+}
+
+/// A complement with the extents of its target, where one of them has no name to be multiplied by.
+///
+/// `whole` is the complement in the product of the target, `open` the one that goes on for ever, whose last mode begins where the
+/// next copy lies: what is left of the target there is divided among its extents.
+fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
+    let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
+    let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
+        return Ok(whole);
+    };
+    let rest = target.flatten()?.ceil_div(&Tree::leaf(last.stride.clone()))?;
+    let mut leaves = gaps.to_vec();
+    let mut stride = last.stride.clone();
+    for extent in rest.leaves() {
+        leaves.push(Leaf { extent: extent.clone(), stride: stride.clone() });
+        stride = stride.times(extent).ok_or(LayoutError::Overflow { op: "complement" })?;
+    }
+    let shaped = Layout::from_tree(Tree::flat(leaves)?)?;
+    Ok(if shaped.size().same(&whole.size()).proved() { shaped.coalesce()? } else { whole })
+}
+
+impl AnyLayout {
+    /// The layout of `A(i) + B(i)`: [`Layout::add`].
+    ///
+    /// Errors: as there; kinds that do not meet ([`LayoutError::Kind`]).
+    pub fn add(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "layout_add";
+        if self.is_composed() || other.is_composed() {
+            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            return Ok(a.add(&b)?.into());
+        }
+        super::paired!(OP, self, other, (a, b) => Ok(a.add(b)?.into()))
+    }
+
+    /// Whether both are the same function of an index: [`Layout::same_function`], [`Composed::equivalent`](crate::Composed::equivalent).
+    ///
+    /// Errors: kinds that do not meet ([`LayoutError::Kind`]); too many indices of composed layouts would have to be looked at.
+    pub fn same_function(&self, other: &AnyLayout) -> Result<Truth, LayoutError> {
+        const OP: &str = "equivalent";
+        if self.is_composed() || other.is_composed() {
+            if self == other {
+                return Ok(Truth::Proved);
+            }
+            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            return Ok(Truth::from(a.equivalent(&b)?));
+        }
+        super::paired!(OP, self, other, (a, b) => Ok(a.same_function(b)))
+    }
+
+    /// Whether both have the same modes, strides of extents 1 aside; composed layouts are compared as they are written.
+    pub fn same_modes(&self, other: &AnyLayout) -> Truth {
+        match (self, other) {
+            (AnyLayout::Integer(a), AnyLayout::Integer(b)) => a.same_modes(b),
+            (AnyLayout::Xor(a), AnyLayout::Xor(b)) => a.same_modes(b),
+            (AnyLayout::Coordinate(a), AnyLayout::Coordinate(b)) => a.same_modes(b),
+            _ => match (self.launch(), other.launch()) {
+                (Some(a), Some(b)) => a.same_modes(&b),
+                _ => Truth::from(self == other),
+            },
+        }
+    }
+
+    /// The tile, and the layout from (thread, value) to the index in it: [`make_layout_tv`].
+    ///
+    /// Errors: as there; kinds other than integers and numbers known at launch ([`LayoutError::Kind`]).
+    pub fn thread_value(&self, values: &AnyLayout) -> Result<(AnyTree, AnyLayout), LayoutError> {
+        const OP: &str = "make_layout_tv";
+        if let (AnyLayout::Integer(threads), AnyLayout::Integer(values)) = (self, values) {
+            let (tile, layout) = make_layout_tv(threads, values)?;
+            return Ok((tile.into(), layout.into()));
+        }
+        let (threads, values) = self.numbers(OP, values)?;
+        let (tile, layout) = make_layout_tv(&threads, &values)?;
+        Ok((tile.into(), layout.into()))
+    }
+
+    /// The largest layout of indices at which both are 0, 1, 2 and so on: [`max_common_layout`].
+    ///
+    /// Errors: as there; coordinates ([`LayoutError::Kind`]).
+    pub fn max_common_layout(&self, other: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "max_common_layout";
+        if self.is_map_of_bits() || other.is_map_of_bits() {
+            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            return Ok(a.max_common_layout(&b)?.into());
+        }
+        if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, other) {
+            return Ok(max_common_layout(a, b)?.into());
+        }
+        let (a, b) = self.numbers(OP, other)?;
+        Ok(max_common_layout(&a, &b)?.into())
+    }
+
+    /// How many elements lie side by side in both: [`max_common_vector`].
+    ///
+    /// Errors: as [`AnyLayout::max_common_layout`].
+    pub fn max_common_vector(&self, other: &AnyLayout) -> Result<Expr, LayoutError> {
+        const OP: &str = "max_common_vector";
+        if self.is_map_of_bits() || other.is_map_of_bits() {
+            let (a, b) = (self.composed_in(OP, Operand::First)?, other.composed_in(OP, Operand::Second)?);
+            return Ok(a.max_common_vector(&b)?.into());
+        }
+        if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, other) {
+            return Ok(max_common_vector(a, b)?.into());
+        }
+        let (a, b) = self.numbers(OP, other)?;
+        max_common_vector(&a, &b)
+    }
+
+    /// Both as layouts of numbers that may become known at launch.
+    fn numbers(&self, op: &'static str, other: &AnyLayout) -> Result<(Layout<Expr>, Layout<Expr>), LayoutError> {
+        let (a, b) = (self.launch_in(op, Operand::First)?, other.launch_in(op, Operand::Second)?);
+        Ok((a.into_owned(), b.into_owned()))
+    }
+
+    /// The compact layout of the same shape with modes in the same order of strides: [`Layout::layout_like`].
+    ///
+    /// Errors: as there; coordinates or bit vectors ([`LayoutError::Kind`]).
+    pub fn layout_like(&self) -> Result<AnyLayout, LayoutError> {
+        match &*self.by_index()? {
+            AnyLayout::Composed(map) => Ok(map.inner().layout_like()?.into()),
+            AnyLayout::Launch(layout) => Ok(layout.layout_like()?.into()),
+            map => Ok(map.integer_in("make_layout_like", Operand::First)?.layout_like()?.into()),
+        }
+    }
+
+    /// The compact layout for a thread's own copy: [`Layout::fragment_like`].
+    ///
+    /// Errors: as [`AnyLayout::layout_like`].
+    pub fn fragment_like(&self) -> Result<AnyLayout, LayoutError> {
+        match &*self.by_index()? {
+            AnyLayout::Composed(map) => Ok(map.inner().fragment_like()?.into()),
+            AnyLayout::Launch(layout) => Ok(layout.fragment_like()?.into()),
+            map => Ok(map.integer_in("make_fragment_like", Operand::First)?.fragment_like()?.into()),
+        }
+    }
+
+    /// The largest value plus one: [`Layout::cosize`].
+    ///
+    /// Errors: as there; a composed layout of numbers that are not known, unless it is a layout with an offset ([`LayoutError::Kind`]).
+    pub fn cosize(&self) -> Result<Expr, LayoutError> {
+        match &*self.by_index()? {
+            AnyLayout::Integer(layout) => Ok(layout.cosize()?.into()),
+            AnyLayout::Launch(layout) => layout.cosize(),
+            AnyLayout::Coordinate(layout) => layout.cosize(),
+            AnyLayout::Xor(layout) => Ok(layout.cosize()?.into()),
+            AnyLayout::Composed(map) => Ok(map.cosize()?.into()),
+            AnyLayout::LaunchComposed(map) if map.outer().is_identity() => {
+                let cosize = map.inner().cosize()?.plus(map.offset());
+                cosize.ok_or(LayoutError::Overflow { op: "cosize" })
+            }
+            _ => wrong_kind("cosize", Operand::First, "a layout, or a composed layout of known numbers"),
+        }
+    }
+
+    /// The shape of the codomain: the cosize, or an extent for each mode of a coordinate.
+    ///
+    /// Errors: as [`AnyLayout::cosize`].
+    pub fn coshape(&self) -> Result<AnyTree, LayoutError> {
+        match self {
+            AnyLayout::Coordinate(layout) => Ok(layout.coshape()?.into()),
+            _ => Ok(self.cosize()?.into()),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Composition, division and product of layouts of any kind.
+//!
+//! Law: `R(c) = A(B(c))`, where the values of `B` are indices of `A`, or coordinates of it, whatever kind both are. A division is a composition with a tiler and what runs
+//! over the tiles; a product puts copies beside a block. A map of bits, composed or of XOR steps, comes before any layout whose indices it makes.
+
+use super::{AnyLayout, AnyTiler, AnyTree, convert, wrong_kind};
+use crate::composed::Composed;
+use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::Expr;
+use crate::tile::form::DivideForm;
+use crate::tile::tiler::Tiler;
+use crate::value::layout::Layout;
+use crate::value::tree::Tree;
+use crate::xor::Xor;
+
+/// The value of an expression for a layout and what acts on its indices, a layout or a tiler (`$Any` says which), in the kinds in which they go together.
+///
+/// `picked` is for a composed layout and coordinates of its domain, `seen` for one that is itself seen through coordinates.
+macro_rules! combined {
+    (
+        $Any:ident, $op:expr, $whole:expr, $by:expr,
+        ($map:ident, $tile:ident) => $result:expr,
+        picked ($picked:ident, $place:ident) => $of_picked:expr,
+        seen ($seen:ident, $at:ident) => $of_seen:expr $(,)?
+    ) => {
+        match ($whole, $by) {
+            (AnyLayout::Integer($map), $Any::Integer($tile)) => $result,
+            (AnyLayout::Composed($map), $Any::Integer($tile)) => $result,
+            (AnyLayout::Xor($map), $Any::Integer($tile)) => $result,
+            (AnyLayout::Xor($map), by @ $Any::Coordinate(_)) => match by.known_coordinate() {
+                Some(known) => {
+                    let $tile = &known;
+                    $result
+                }
+                None => wrong_kind($op, Operand::Second, "a tiler whose numbers are known"),
+            },
+            (AnyLayout::Xor(_), _) => wrong_kind($op, Operand::Second, "a tiler whose numbers are known"),
+            (AnyLayout::CoordinateComposed($seen), $Any::Coordinate($at)) => $of_seen,
+            (whole, $Any::Coordinate(place)) if whole.is_composed() => {
+                let whole = whole.launch_composed_in($op, Operand::First)?;
+                let ($picked, $place) = (&*whole, place);
+                $of_picked
+            }
+            (whole, $Any::Coordinate($tile)) => {
+                let whole = whole.coordinate_in($op, Operand::First)?;
+                let $map = &*whole;
+                $result
+            }
+            (whole, by) => {
+                let Some(by) = by.launch() else { return wrong_kind($op, Operand::Second, "a tiler") };
+                let $tile = &*by;
+                match whole {
+                    AnyLayout::Coordinate($map) => $result,
+                    AnyLayout::CoordinateComposed($map) => $result,
+                    whole if whole.is_composed() => {
+                        let whole = whole.launch_composed_in($op, Operand::First)?;
+                        let $map = &*whole;
+                        $result
+                    }
+                    whole => {
+                        let whole = whole.launch_in($op, Operand::First)?;
+                        let $map = &*whole;
+                        $result
+                    }
+                }
+            }
+        }
+    };
+}
+
+impl AnyLayout {
+    /// `A o B`: the layout of `A(B(c))` over the coordinates of `B`, which may be a layout of indices of `A`, of its coordinates, or a map of bits.
+    ///
+    /// Errors: as [`Layout::compose`]; a kind that has no composite with the other ([`LayoutError::Kind`]).
+    ///
+    /// ```
+    /// use tilewright_layout::AnyLayout;
+    ///
+    /// let any = |text: &str| text.parse::<AnyLayout>().unwrap();
+    /// assert_eq!(any("(6,2):(8,2)").compose(&any("(4,3):(3,1)")).unwrap().to_string(), "((2,2),3):((24,2),8)");
+    /// assert_eq!(any("(4,8):(8,1)").compose(&any("2:3@1")).unwrap().to_string(), "2:3");
+    /// assert_eq!(any("(4,8):(^8,^1)").compose(&any("4:1")).unwrap().to_string(), "4:^8");
+    /// ```
+    #[inline]
+    pub fn compose(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, b) {
+            return Ok(AnyLayout::Integer(a.compose(b)?));
+        }
+        self.compose_kinds(b)
+    }
+
+    fn compose_kinds(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition";
+        if b.is_map_of_bits() {
+            return self.after_map(b);
+        }
+        combined! {
+            AnyLayout, OP, self, b,
+            (map, tile) => Ok(map.compose(tile)?.into()),
+            picked (map, place) => Ok(map.compose_coordinates(place)?.into()),
+            seen (map, place) => Ok(map.by_index()?.compose_coordinates(place)?.into()),
+        }
+    }
+
+    /// `A o B` for a map of bits `B`.
+    fn after_map(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition";
+        let (a, b) = (self.by_index()?, b.by_index()?);
+        match (&*a, &*b) {
+            (AnyLayout::Integer(_) | AnyLayout::Composed(_), AnyLayout::Composed(right)) => {
+                Ok(a.composed_in(OP, Operand::First)?.compose_composed(right)?.into())
+            }
+            (AnyLayout::Xor(left), AnyLayout::Xor(_) | AnyLayout::Composed(_)) => {
+                Ok(vectors(b.composed_in(OP, Operand::Second)?.then_xor(left)?))
+            }
+            (AnyLayout::Integer(_) | AnyLayout::Composed(_), AnyLayout::Xor(right)) => {
+                Ok(numbers(a.composed_in(OP, Operand::First)?.compose_composed(&right.composed()?)?))
+            }
+            (AnyLayout::Coordinate(left), AnyLayout::Composed(_) | AnyLayout::Xor(_)) => {
+                // Values of a composed layout are numbers, so that this is a layout of indices or else has no composite.
+                match b.composed_in(OP, Operand::Second)?.to_layout()? {
+                    (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
+                    _ => wrong_kind(
+                        OP,
+                        Operand::Second,
+                        "a map of indices that begins at 0, after which coordinates add up",
+                    ),
+                }
+            }
+            _ => {
+                let (left, right) =
+                    (a.launch_composed_in(OP, Operand::First)?, b.launch_composed_in(OP, Operand::Second)?);
+                Ok(left.compose_composed(&right)?.into())
+            }
+        }
+    }
+
+    /// `A o B` where `B` stays within the domain of `A`.
+    ///
+    /// Errors: as [`Layout::compose_within`]; a composed layout, which has no end of its own ([`LayoutError::Kind`]).
+    pub fn compose_within(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition_within";
+        if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, b) {
+            return Ok(a.compose_within(b)?.into());
+        }
+        match (self, b) {
+            (whole, _) if whole.is_composed() => {
+                wrong_kind(OP, Operand::First, "a layout; a composed layout has no end of its own")
+            }
+            (_, b) if b.is_map_of_bits() => wrong_kind(OP, Operand::Second, b.not_integer()),
+            (whole, AnyLayout::Coordinate(b)) => Ok(whole.coordinate_in(OP, Operand::First)?.compose_within(b)?.into()),
+            (AnyLayout::Xor(a), b) => Ok(a.compose_within(b.integer_in(OP, Operand::Second)?)?.into()),
+            (AnyLayout::Coordinate(a), b) => Ok(a.compose_within(&*b.launch_in(OP, Operand::Second)?)?.into()),
+            (a, b) => {
+                let (a, b) = (a.launch_in(OP, Operand::First)?, b.launch_in(OP, Operand::Second)?);
+                Ok(a.compose_within(&*b)?.into())
+            }
+        }
+    }
+
+    /// The part that a tiler names: [`Layout::compose_tiler`].
+    ///
+    /// Errors: as there; coordinates by mode, of a composed layout ([`LayoutError::Kind`]).
+    pub fn compose_tiler(&self, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition";
+        const WANTED: &str = "a layout, or a tiler of numbers";
+        if let AnyTiler::Map(map) = tiler {
+            return self.after_map(map);
+        }
+        combined! {
+            AnyTiler, OP, self, tiler,
+            (map, tile) => Ok(map.compose_tiler(tile)?.into()),
+            picked (map, place) => match &**place {
+                Tiler::Layout(place) => Ok(map.compose_coordinates(place)?.into()),
+                _ => wrong_kind(OP, Operand::Second, WANTED),
+            },
+            seen (map, place) => match &**place {
+                Tiler::Layout(place) => Ok(map.by_index()?.compose_coordinates(place)?.into()),
+                _ => wrong_kind(OP, Operand::Second, WANTED),
+            },
+        }
+    }
+
+    /// The layout as tiles, and what runs over them, in one of the forms: [`Layout::divide`].
+    ///
+    /// Errors: as there; a tiler of a kind that the layout is not divided by ([`LayoutError::Kind`]).
+    ///
+    /// ```
+    /// use tilewright_layout::{AnyLayout, AnyTiler, DivideForm};
+    ///
+    /// let swizzled: AnyLayout = "S<1,0,3> o 0 o (4,8):(8,1)".parse().unwrap();
+    /// let tiler: AnyTiler = "[2:1;4:1]".parse().unwrap();
+    /// let tiles = swizzled.divide(DivideForm::Zipped, &tiler).unwrap();
+    /// assert_eq!(tiles.to_string(), "S<1,0,3> o 0 o ((2,4),(2,2)):((8,1),(16,4))");
+    /// ```
+    pub fn divide(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
+        let op = form.division();
+        if let AnyTiler::Map(tile) = tiler {
+            let tile = tile.composed_in(op, Operand::Second)?;
+            return match self {
+                // Of its indices, and then the map after that.
+                AnyLayout::Xor(whole) => {
+                    let indices = Composed::from(Layout::compact(&whole.shape())?);
+                    Ok(vectors(indices.divide_composed(form, &tile)?.then_xor(whole)?))
+                }
+                whole => Ok(whole.composed_in(op, Operand::First)?.divide_composed(form, &tile)?.into()),
+            };
+        }
+        combined! {
+            AnyTiler, op, self, tiler,
+            (map, tile) => Ok(map.divide(form, tile)?.into()),
+            picked (map, place) => Ok(map.divide(form, place)?.into()),
+            seen (map, place) => Ok(map.divide(form, place)?.into()),
+        }
+    }
+
+    /// Copies of this block, arranged by a tiler, in one of the forms: [`Layout::product`].
+    ///
+    /// Errors: as there; a tiler of a kind that does not arrange the block ([`LayoutError::Kind`]).
+    pub fn product(&self, form: DivideForm, tiler: &AnyTiler) -> Result<AnyLayout, LayoutError> {
+        let op = form.product();
+        if let AnyTiler::Map(by) = tiler {
+            let by = by.composed_in(op, Operand::Second)?;
+            return match self {
+                // Copies of vectors are added by XOR, which numbers are not.
+                AnyLayout::Xor(whole) => Ok(whole.product(form, &Tiler::from(indices(&by)?))?.into()),
+                whole => Ok(whole.composed_in(op, Operand::First)?.product_composed(form, &by)?.into()),
+            };
+        }
+        combined! {
+            AnyTiler, op, self, tiler,
+            (map, tile) => Ok(map.product(form, tile)?.into()),
+            picked (map, place) => Ok(map.product(form, place)?.into()),
+            seen (map, place) => Ok(map.product(form, place)?.into()),
+        }
+    }
+
+    /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
+    ///
+    /// Errors: as there; a layout of a kind that does not arrange the block ([`LayoutError::Kind`]).
+    pub fn blocked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "blocked_product";
+        if by.is_map_of_bits() {
+            let by = by.composed_in(OP, Operand::Second)?;
+            return match self {
+                AnyLayout::Xor(whole) => Ok(whole.blocked_product(&indices(&by)?)?.into()),
+                whole => Ok(whole.composed_in(OP, Operand::First)?.blocked_product_composed(&by)?.into()),
+            };
+        }
+        combined! {
+            AnyLayout, OP, self, by,
+            (map, tile) => Ok(map.blocked_product(tile)?.into()),
+            picked (map, place) => Ok(map.blocked_product(place)?.into()),
+            seen (map, place) => Ok(map.blocked_product(place)?.into()),
+        }
+    }
+
+    /// Copies interleaved in every mode, `((copies,block),..)`: [`Layout::raked_product`].
+    ///
+    /// Errors: as [`AnyLayout::blocked_product`].
+    pub fn raked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "raked_product";
+        if by.is_map_of_bits() {
+            let by = by.composed_in(OP, Operand::Second)?;
+            return match self {
+                AnyLayout::Xor(whole) => Ok(whole.raked_product(&indices(&by)?)?.into()),
+                whole => Ok(whole.composed_in(OP, Operand::First)?.raked_product_composed(&by)?.into()),
+            };
+        }
+        combined! {
+            AnyLayout, OP, self, by,
+            (map, tile) => Ok(map.raked_product(tile)?.into()),
+            picked (map, place) => Ok(map.raked_product(place)?.into()),
+            seen (map, place) => Ok(map.raked_product(place)?.into()),
+        }
+    }
+
+    /// The block repeated until it covers a shape: [`Layout::tile_to_shape`].
+    ///
+    /// Errors: as there; the target is no tuple of numbers, or of numbers known at launch for XOR strides ([`LayoutError::Kind`]).
+    pub fn tile_to_shape(&self, target: &AnyTree, order: Option<&Tree<i64>>) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "tile_to_shape";
+        match (self, target.integer()) {
+            (AnyLayout::Integer(layout), Some(target)) => return Ok(layout.tile_to_shape(target, order)?.into()),
+            (AnyLayout::Composed(map), Some(target)) => return Ok(map.tile_to_shape(target, order)?.into()),
+            (AnyLayout::Xor(layout), Some(target)) => return Ok(layout.tile_to_shape(target, order)?.into()),
+            (AnyLayout::Xor(_), None) => return wrong_kind(OP, Operand::Second, "a shape whose extents are known"),
+            _ => {}
+        }
+        let Some(target) = target.launch() else { return wrong_kind(OP, Operand::Second, "a shape or a layout") };
+        match self {
+            AnyLayout::Coordinate(layout) => Ok(layout.tile_to_shape(&target, order)?.into()),
+            AnyLayout::CoordinateComposed(map) => Ok(map.tile_to_shape(&target, order)?.into()),
+            map if map.is_composed() => {
+                Ok(map.launch_composed_in(OP, Operand::First)?.tile_to_shape(&target, order)?.into())
+            }
+            layout => Ok(layout.launch_in(OP, Operand::First)?.tile_to_shape(&target, order)?.into()),
+        }
+    }
+}
+
+/// A map of bit vectors: a layout with XOR strides, where one is it.
+pub(super) fn vectors(map: Composed) -> AnyLayout {
+    match map.to_xor() {
+        Ok(layout) => layout.into(),
+        Err(_) => map.into(),
+    }
+}
+
+/// A map of numbers that came of bit vectors: a layout, where one is it.
+fn numbers(map: Composed) -> AnyLayout {
+    match map.to_layout() {
+        Ok((layout, 0)) => layout.into(),
+        _ => vectors(map),
+    }
+}
+
+/// The layout that a map of indices is.
+fn indices(map: &Composed) -> Result<Layout, LayoutError> {
+    match map.to_layout()? {
+        (layout, 0) => Ok(layout),
+        (_, value) => Err(LayoutError::Argument {
+            op: "logical_product",
+            what: "the offset of the arrangement",
+            value,
+            wanted: "0",
+        }),
+    }
+}
+
+impl AnyLayout {
+    /// The composed layout that a map after this layout is: `outer o 0 o A`, seen as a layout of XOR steps where it was one.
+    ///
+    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps; the values are coordinates ([`LayoutError::Kind`]).
+    pub fn then(&self, outer: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition";
+        match &*self.by_index()? {
+            AnyLayout::Composed(map) => Ok(map.then(outer.clone())?.into()),
+            AnyLayout::Xor(layout) => Ok(vectors(layout.composed()?.then(outer.clone())?)),
+            map => Ok(map.launch_composed_in(OP, Operand::Second)?.then(convert::symbolic_map(outer)?)?.into()),
+        }
+    }
+
+    /// This layout after what its indices become first: `A o map`, over the shape of `A`.
+    ///
+    /// Errors: as [`AnyLayout::then`]; coordinates do not add up after the map ([`LayoutError::Kind`]).
+    pub fn after(&self, map: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
+        const OP: &str = "composition";
+        let first = |shape: &Tree<i64>| Composed::new(map.clone(), 0, Layout::compact(shape)?);
+        match &*self.by_index()? {
+            left @ (AnyLayout::Integer(_) | AnyLayout::Composed(_)) => {
+                let left = left.composed_in(OP, Operand::First)?;
+                let map = left.map()?.after(&0, map)?;
+                Ok(Composed::new(map, 0, Layout::compact(&left.shape())?)?.into())
+            }
+            AnyLayout::Xor(layout) => Ok(vectors(first(&layout.shape())?.then_xor(layout)?)),
+            left @ AnyLayout::Coordinate(_) => match left.known_shape() {
+                Some(shape) => left.after_map(&first(&shape)?.into()),
+                None => wrong_kind(OP, Operand::First, "a shape whose extents are known"),
+            },
+            left => {
+                let left = left.launch_composed_in(OP, Operand::First)?;
+                let map = left.map()?.after(&Expr::from(0), &convert::symbolic_map(map)?)?;
+                Ok(Composed::new(map, Expr::from(0), Layout::compact(&left.shape())?)?.into())
+            }
+        }
+    }
+
+    /// The layout of XOR steps that is the same function.
+    ///
+    /// Errors: as [`Layout::of_integers`] and [`Composed::to_xor`]; the numbers are not known ([`LayoutError::Kind`]).
+    pub fn to_xor(&self) -> Result<Layout<Xor>, LayoutError> {
+        match &*self.by_index()? {
+            AnyLayout::Xor(layout) => Ok(layout.clone()),
+            AnyLayout::Integer(layout) => Layout::<Xor>::of_integers(layout),
+            map => map.composed_in("to_xor", Operand::First)?.to_xor(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Coordinates with places left open, of known indices or of indices known at launch.
+//!
+//! Law: an [`AnyCoord`] made with `From` has known indices if all of them are.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{AnyTree, convert};
+use crate::refusal::error::LayoutError;
+use crate::symbolic::{Expr, Parameter, Symbolic, Values};
+use crate::value::coord::{Coord, Slot};
+use crate::value::tree::Tree;
+
+/// A coordinate of a layout of any kind: `(2,_)`, `(M,0)`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum AnyCoord {
+    /// Of known indices: `(2,_)`.
+    Integer(Coord),
+    /// With an index that becomes known at launch: `(M,_)`.
+    Launch(Box<Coord<Expr>>),
+}
+
+impl AnyCoord {
+    /// The place left open: `_`.
+    pub fn open() -> AnyCoord {
+        AnyCoord::Integer(Tree::leaf(Slot::All))
+    }
+
+    /// The coordinate of known indices, where it is one.
+    pub fn integer(&self) -> Option<&Coord> {
+        if let AnyCoord::Integer(coord) = self { Some(coord) } else { None }
+    }
+
+    /// The coordinate as one of indices that may become known at launch.
+    pub fn launch(&self) -> Cow<'_, Coord<Expr>> {
+        match self {
+            AnyCoord::Integer(coord) => Cow::Owned(convert::symbolic_coord(coord)),
+            AnyCoord::Launch(coord) => Cow::Borrowed(coord),
+        }
+    }
+
+    /// The coordinate of these modes.
+    ///
+    /// Errors: it is larger or nests deeper than a tree may ([`LayoutError::TooLarge`]).
+    pub fn tuple(modes: &[AnyCoord]) -> Result<AnyCoord, LayoutError> {
+        if let Some(known) = modes.iter().map(AnyCoord::integer).collect::<Option<Vec<_>>>() {
+            return Ok(Tree::tuple(known)?.into());
+        }
+        let modes: Vec<_> = modes.iter().map(AnyCoord::launch).collect();
+        Ok(Tree::tuple(modes.iter().map(|mode| &**mode))?.into())
+    }
+
+    /// The number of places.
+    pub fn len(&self) -> usize {
+        match self {
+            AnyCoord::Integer(coord) => coord.leaves().len(),
+            AnyCoord::Launch(coord) => coord.leaves().len(),
+        }
+    }
+
+    /// Whether it has no places.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The parameters in it, each once: the numbers that become known at launch.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            AnyCoord::Integer(_) => Vec::new(),
+            AnyCoord::Launch(coord) => coord.parameters(),
+        }
+    }
+
+    /// The same with each parameter that is given replaced by its number.
+    ///
+    /// Errors: as [`Symbolic::substitute`].
+    pub fn substitute(&self, values: &Values) -> Result<AnyCoord, LayoutError> {
+        Ok(match self {
+            AnyCoord::Integer(_) => self.clone(),
+            AnyCoord::Launch(coord) => coord.substitute(values)?.into(),
+        })
+    }
+
+    /// The indices, where no place is open.
+    pub fn indices(&self) -> Option<AnyTree> {
+        match self {
+            AnyCoord::Integer(coord) => coord.indices().map(AnyTree::from),
+            AnyCoord::Launch(coord) => coord.indices().map(AnyTree::from),
+        }
+    }
+}
+
+impl From<Coord> for AnyCoord {
+    fn from(coord: Coord) -> AnyCoord {
+        AnyCoord::Integer(coord)
+    }
+}
+
+impl From<Coord<Expr>> for AnyCoord {
+    fn from(coord: Coord<Expr>) -> AnyCoord {
+        match convert::known_coord(&coord) {
+            Some(known) => AnyCoord::Integer(known),
+            None => AnyCoord::Launch(Box::new(coord)),
+        }
+    }
+}

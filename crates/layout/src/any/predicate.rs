@@ -1,0 +1,80 @@
+//! Properties of layouts of any kind as functions.
+//!
+//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the map of indices that it is.
+
+use alloc::vec::Vec;
+
+use super::{AnyLayout, AnyTree, wrong_kind};
+use crate::refusal::error::{LayoutError, Operand};
+use crate::value::tree::Tree;
+
+macro_rules! properties {
+    ($($(#[$about:meta])* $name:ident, $xor:ident => $of_xor:expr;)*) => {
+        impl AnyLayout {
+            $(
+                $(#[$about])*
+                pub fn $name(&self) -> Result<bool, LayoutError> {
+                    match &*self.by_index()? {
+                        AnyLayout::Xor($xor) => $of_xor,
+                        AnyLayout::Composed(map) => map.$name(),
+                        AnyLayout::Launch(layout) => layout.$name(),
+                        map => Ok(map.integer_in(stringify!($name), Operand::First)?.$name()),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+properties! {
+    /// Whether every value from 0 up to the cosize is reached: [`Layout::is_surjective`](crate::Layout::is_surjective).
+    is_surjective, layout => layout.is_surjective();
+    /// Whether the values are those from 0 up to the size, each once: [`Layout::is_bijective`](crate::Layout::is_bijective).
+    is_bijective, layout => layout.is_bijective();
+    /// The same as [`AnyLayout::is_bijective`]: the memory has no hole and no sharing.
+    is_compact, layout => layout.is_compact();
+    /// Whether the values form an interval without a hole: [`Layout::is_contiguous`](crate::Layout::is_contiguous).
+    is_contiguous, layout => layout.composed()?.is_contiguous();
+    /// Whether the values increase strictly with the index: [`Layout::is_ordered`](crate::Layout::is_ordered).
+    is_ordered, layout => layout.composed()?.is_ordered();
+}
+
+impl AnyLayout {
+    /// Whether different coordinates have different values: [`Layout::is_injective`](crate::Layout::is_injective).
+    ///
+    /// Errors: as there; coordinates of numbers known at launch, and composed layouts of such ([`LayoutError::Kind`]).
+    pub fn is_injective(&self) -> Result<bool, LayoutError> {
+        match &*self.by_index()? {
+            AnyLayout::Integer(layout) => layout.is_injective(),
+            AnyLayout::Launch(layout) => layout.is_injective(),
+            AnyLayout::Xor(layout) => layout.is_injective(),
+            AnyLayout::Composed(map) => map.is_injective(),
+            map => match map.known_coordinate() {
+                Some(layout) => layout.is_injective(),
+                None => wrong_kind("is_injective", Operand::First, "a layout of another kind"),
+            },
+        }
+    }
+
+    /// Whether, sorted by stride, each mode divides the next stride: [`Layout::is_tractable`](crate::Layout::is_tractable).
+    ///
+    /// Errors: it depends on a number that is not known; strides that are no numbers ([`LayoutError::Kind`]).
+    pub fn is_tractable(&self) -> Result<bool, LayoutError> {
+        match self {
+            AnyLayout::Launch(layout) => layout.is_tractable(),
+            map => Ok(map.integer_in("is_tractable", Operand::First)?.is_tractable()),
+        }
+    }
+
+    /// The values that are reached, in order: numbers, or XOR steps.
+    ///
+    /// Errors: as [`Layout::image`](crate::Layout::image); kinds other than integers, XOR steps and composed ones ([`LayoutError::Kind`]).
+    pub fn image(&self) -> Result<AnyTree, LayoutError> {
+        let values: Vec<i64> = match &*self.by_index()? {
+            AnyLayout::Xor(layout) => return Ok(Tree::flat(layout.image()?)?.into()),
+            AnyLayout::Composed(map) => map.image()?,
+            map => map.integer_in("image", Operand::First)?.image()?,
+        };
+        Ok(Tree::flat(values)?.into())
+    }
+}

@@ -1,0 +1,216 @@
+//! Tilers of any kind.
+//!
+//! Law: an [`AnyTiler`] made with `From` has the least kind that holds it. A composed layout, or one of XOR steps, tiles the whole domain.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{AnyLayout, AnyTree, Step, convert};
+use crate::coordinate::Coordinate;
+use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::{Expr, Parameter, Symbolic, Values};
+use crate::tile::tiler::Tiler;
+use crate::value::number::Stride;
+
+/// What a layout of any kind is tiled by: layouts of its indices, coordinates of its modes, or a composed layout.
+///
+/// ```
+/// use tilewright_layout::{AnyLayout, AnyTiler, DivideForm};
+///
+/// let rows: AnyLayout = "(M{div=16},64):(64,1)".parse().unwrap();
+/// let tiler: AnyTiler = "[16:1;8:1]".parse().unwrap();
+/// let tiles = rows.divide(DivideForm::Zipped, &tiler).unwrap();
+/// assert_eq!(tiles.to_string(), "((16,8),(M{div=16}/16,8)):((64,1),(1024,8))");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum AnyTiler {
+    /// Of layouts with integer strides: `[2:1;_]`.
+    Integer(Tiler),
+    /// With a number that becomes known at launch: `[M:1;_]`.
+    Launch(Box<Tiler<Expr>>),
+    /// That picks positions by coordinate: `2:64@0` in one of its modes.
+    Coordinate(Box<Tiler<Step>>),
+    /// A composed layout, or one of XOR steps, of the whole domain.
+    Map(Box<AnyLayout>),
+}
+
+/// The value of an expression for the tiler in an [`AnyTiler`], whatever its kind, and for the layout of the whole domain.
+macro_rules! with_tiler {
+    ($any:expr, $tiler:ident => $result:expr, $map:ident => $of_map:expr) => {
+        match $any {
+            AnyTiler::Integer($tiler) => $result,
+            AnyTiler::Launch($tiler) => $result,
+            AnyTiler::Coordinate($tiler) => $result,
+            AnyTiler::Map($map) => $of_map,
+        }
+    };
+}
+
+/// The items of a tiler by mode; none where it is one for the whole.
+fn items<D: Stride>(tiler: &Tiler<D>) -> Option<&[Tiler<D>]> {
+    if let Tiler::Modes(modes) = tiler { Some(modes.items()) } else { None }
+}
+
+fn leaves<D: Stride>(tiler: &Tiler<D>) -> usize {
+    match tiler {
+        Tiler::Keep => 1,
+        Tiler::Layout(layout) => 1 + layout.leaves().len(),
+        Tiler::Modes(modes) => modes.items().iter().map(leaves).fold(1, usize::saturating_add),
+    }
+}
+
+impl AnyTiler {
+    /// The tiler that has these for its modes.
+    ///
+    /// Errors: an item tiles a whole domain and no mode ([`LayoutError::Kind`]); as [`Tiler::modes`].
+    pub fn modes(items: &[AnyTiler]) -> Result<AnyTiler, LayoutError> {
+        if let Some(known) = items.iter().map(|item| item.integer().cloned()).collect::<Option<Vec<Tiler>>>() {
+            return Ok(Tiler::modes(known)?.into());
+        }
+        if let Some(launch) = items.iter().map(AnyTiler::launch).collect::<Option<Vec<_>>>() {
+            return Ok(Tiler::modes(launch.into_iter().map(Cow::into_owned))?.into());
+        }
+        match items.iter().map(AnyTiler::coordinate).collect::<Option<Vec<_>>>() {
+            Some(steps) => Ok(Tiler::modes(steps.into_iter().map(Cow::into_owned))?.into()),
+            None => super::wrong_kind("tiler", Operand::First, "a layout, an extent, '_' or a tiler"),
+        }
+    }
+
+    /// Whether it leaves what it tiles as it is: `_`.
+    pub fn is_keep(&self) -> bool {
+        matches!(self, AnyTiler::Integer(Tiler::Keep))
+    }
+
+    /// How many tiles of this tiler cover a shape: [`Tiler::tiles_of`].
+    ///
+    /// Errors: as there; a tiler of coordinates, or a shape of steps ([`LayoutError::Kind`]).
+    pub fn tiles_of(&self, shape: &AnyTree) -> Result<AnyTree, LayoutError> {
+        const OP: &str = "ceil_div";
+        if let (AnyTiler::Integer(tiler), AnyTree::Integer(shape)) = (self, shape) {
+            return Ok(tiler.tiles_of(shape)?.into());
+        }
+        let Some(tiler) = self.launch() else { return super::wrong_kind(OP, Operand::Second, "a tiler") };
+        let Some(shape) = shape.launch() else { return super::wrong_kind(OP, Operand::First, "a shape or a layout") };
+        Ok(tiler.tiles_of(&shape)?.into())
+    }
+
+    /// The number of its modes; 1 where it tiles the whole.
+    pub fn rank(&self) -> usize {
+        with_tiler!(self, tiler => items(tiler).map_or(1, <[_]>::len), _map => 1)
+    }
+
+    /// The tiler of the mode with this number; that of the whole is mode 0.
+    pub fn mode(&self, mode: usize) -> Option<AnyTiler> {
+        with_tiler!(self, tiler => match items(tiler) {
+            Some(items) => items.get(mode).cloned().map(AnyTiler::from),
+            None => (mode == 0).then(|| self.clone()),
+        }, _map => (mode == 0).then(|| self.clone()))
+    }
+
+    /// The layout that tiles the whole, where it is one.
+    pub fn layout(&self) -> Option<AnyLayout> {
+        match self {
+            AnyTiler::Integer(Tiler::Layout(layout)) => Some(layout.clone().into()),
+            AnyTiler::Launch(tiler) => match &**tiler {
+                Tiler::Layout(layout) => Some(layout.clone().into()),
+                _ => None,
+            },
+            AnyTiler::Coordinate(tiler) => match &**tiler {
+                Tiler::Layout(layout) => Some(layout.clone().into()),
+                _ => None,
+            },
+            AnyTiler::Map(map) => Some((**map).clone()),
+            AnyTiler::Integer(_) => None,
+        }
+    }
+
+    /// The tiler of known numbers, where it is one.
+    pub fn integer(&self) -> Option<&Tiler> {
+        if let AnyTiler::Integer(tiler) = self { Some(tiler) } else { None }
+    }
+
+    /// The tiler of numbers that may become known at launch, where it is one.
+    pub fn launch(&self) -> Option<Cow<'_, Tiler<Expr>>> {
+        match self {
+            AnyTiler::Integer(tiler) => convert::retiled(tiler, &|layout| Some(layout.into())).map(Cow::Owned),
+            AnyTiler::Launch(tiler) => Some(Cow::Borrowed(tiler)),
+            _ => None,
+        }
+    }
+
+    /// The tiler of coordinates, where it is one.
+    pub fn coordinate(&self) -> Option<Cow<'_, Tiler<Step>>> {
+        match self {
+            AnyTiler::Coordinate(tiler) => Some(Cow::Borrowed(tiler)),
+            _ => convert::retiled(&*self.launch()?, &convert::step_layout).map(Cow::Owned),
+        }
+    }
+
+    /// The tiler of coordinates of known numbers, where it is one.
+    pub fn known_coordinate(&self) -> Option<Tiler<Coordinate>> {
+        convert::retiled(&*self.coordinate()?, &convert::known_steps)
+    }
+
+    /// How many leaves it has, for limits on what is copied and printed.
+    pub fn leaves(&self) -> usize {
+        with_tiler!(self, tiler => leaves(tiler), map => map.leaves())
+    }
+
+    /// The parameters in it, each once: the numbers that become known at launch.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            AnyTiler::Integer(_) => Vec::new(),
+            AnyTiler::Launch(tiler) => tiler.parameters(),
+            AnyTiler::Coordinate(tiler) => tiler.parameters(),
+            AnyTiler::Map(map) => map.parameters(),
+        }
+    }
+
+    /// The same with each parameter that is given replaced by its number.
+    ///
+    /// Errors: as [`Symbolic::substitute`].
+    pub fn substitute(&self, values: &Values) -> Result<AnyTiler, LayoutError> {
+        Ok(match self {
+            AnyTiler::Integer(_) => self.clone(),
+            AnyTiler::Launch(tiler) => tiler.substitute(values)?.into(),
+            AnyTiler::Coordinate(tiler) => tiler.substitute(values)?.into(),
+            AnyTiler::Map(map) => map.substitute(values)?.into(),
+        })
+    }
+}
+
+impl From<Tiler> for AnyTiler {
+    fn from(tiler: Tiler) -> AnyTiler {
+        AnyTiler::Integer(tiler)
+    }
+}
+
+impl From<Tiler<Expr>> for AnyTiler {
+    fn from(tiler: Tiler<Expr>) -> AnyTiler {
+        match convert::retiled(&tiler, &convert::known_layout) {
+            Some(known) => AnyTiler::Integer(known),
+            None => AnyTiler::Launch(Box::new(tiler)),
+        }
+    }
+}
+
+impl From<Tiler<Step>> for AnyTiler {
+    fn from(tiler: Tiler<Step>) -> AnyTiler {
+        match convert::retiled(&tiler, &convert::plain_layout) {
+            Some(plain) => plain.into(),
+            None => AnyTiler::Coordinate(Box::new(tiler)),
+        }
+    }
+}
+
+impl From<AnyLayout> for AnyTiler {
+    fn from(layout: AnyLayout) -> AnyTiler {
+        match layout {
+            AnyLayout::Integer(layout) => AnyTiler::Integer(Tiler::Layout(layout)),
+            AnyLayout::Launch(layout) => AnyTiler::Launch(Box::new(Tiler::Layout(*layout))),
+            AnyLayout::Coordinate(layout) => AnyTiler::Coordinate(Box::new(Tiler::Layout(*layout))),
+            map => AnyTiler::Map(Box::new(map)),
+        }
+    }
+}

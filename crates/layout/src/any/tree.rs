@@ -1,0 +1,328 @@
+//! Nested tuples of any kind of number.
+//!
+//! Law: an [`AnyTree`] made with `From` has the least kind that holds all of its leaves.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::{AnyCoord, Step, convert, wrong_kind};
+use crate::coordinate::Coordinate;
+use crate::refusal::error::{LayoutError, Operand};
+use crate::symbolic::{Expr, Parameter, Symbolic, Values};
+use crate::value::number::{Extent, Stride};
+use crate::value::profile::Profile;
+use crate::value::tree::Tree;
+use crate::xor::Xor;
+
+/// A nested tuple of any kind of number: a shape, strides, or a coordinate. A leaf alone is a number, or a step.
+///
+/// ```
+/// use tilewright_layout::AnyTree;
+///
+/// let tree: AnyTree = "(4,(M,2))".parse().unwrap();
+/// assert_eq!(tree.rank(), 2);
+/// assert_eq!(tree.flatten().unwrap().to_string(), "(4,M{},2)");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum AnyTree {
+    /// Of integers: `(4,(2,3))`.
+    Integer(Tree<i64>),
+    /// With a number that becomes known at launch: `(M,8)`.
+    Launch(Box<Tree<Expr>>),
+    /// Of steps along modes of a coordinate: `(1@0,2@1)`.
+    Coordinate(Box<Tree<Step>>),
+    /// Of XOR steps: `(^1,^9)`.
+    Xor(Tree<Xor>),
+}
+
+/// The value of an expression for the tree in an [`AnyTree`], whatever its kind.
+macro_rules! with_tree {
+    ($any:expr, $tree:ident => $result:expr) => {
+        match $any {
+            AnyTree::Integer($tree) => $result,
+            AnyTree::Launch($tree) => $result,
+            AnyTree::Coordinate($tree) => $result,
+            AnyTree::Xor($tree) => $result,
+        }
+    };
+}
+pub(super) use with_tree;
+
+macro_rules! of_every_kind {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl AnyTree {
+            $(
+                $(#[$about])*
+                pub fn $name(&self $(, $argument: $kind)*) -> Result<AnyTree, LayoutError> {
+                    with_tree!(self, tree => Ok(tree.$name($($argument),*)?.into()))
+                }
+            )*
+        }
+    };
+}
+
+of_every_kind! {
+    /// The same leaves in one flat tuple: [`Tree::flatten`].
+    flatten();
+    /// The same leaves in another nesting: [`Tree::unflatten`].
+    unflatten(profile: &Profile);
+    /// A range of modes as one mode: [`Tree::group`].
+    group(range: Range<usize>);
+    /// A range of modes: [`Tree::take`].
+    take(range: Range<usize>);
+    /// The modes with these numbers: [`Tree::select`].
+    select(modes: &[usize]);
+    /// Without one mode: [`Tree::remove`].
+    remove(mode: usize);
+    /// The modes in reverse order, at every level: [`Tree::reverse`].
+    reverse();
+    /// Modes of modes transposed: [`Tree::zip`].
+    zip();
+    /// Pairs taken apart: [`Tree::zip_by`].
+    zip_by(guide: &Profile);
+}
+
+macro_rules! with_another {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl AnyTree {
+            $(
+                $(#[$about])*
+                pub fn $name(&self, $($argument: $kind,)* other: &AnyTree) -> Result<AnyTree, LayoutError> {
+                    if let (AnyTree::Integer(a), AnyTree::Integer(b)) = (self, other) {
+                        return Ok(a.$name($($argument,)* b)?.into());
+                    }
+                    if let (Some(a), Some(b)) = (self.launch(), other.launch()) {
+                        return Ok(a.$name($($argument,)* &b)?.into());
+                    }
+                    if let (Some(a), Some(b)) = (self.coordinate(), other.coordinate()) {
+                        return Ok(a.$name($($argument,)* &b)?.into());
+                    }
+                    match (self.xor(), other.xor()) {
+                        (Some(a), Some(b)) => Ok(a.$name($($argument,)* &b)?.into()),
+                        _ => wrong_kind(stringify!($name), Operand::Second, "a tuple of the same kind of steps"),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+with_another! {
+    /// The modes of this tuple, then the other as one mode: [`Tree::append`].
+    append();
+    /// The other as one mode, then the modes of this tuple: [`Tree::prepend`].
+    prepend();
+    /// Followed by copies of the other until there are `rank` modes: [`Tree::append_to_rank`].
+    append_to_rank(rank: usize);
+    /// Preceded by copies of the other until there are `rank` modes: [`Tree::prepend_to_rank`].
+    prepend_to_rank(rank: usize);
+    /// The other in the place of a mode: [`Tree::replace`].
+    replace(mode: usize);
+    /// Mode `j` of the result holds mode `j` of both: [`Tree::zip_with`].
+    zip_with();
+}
+
+impl AnyTree {
+    /// The tree of integers, where it is one.
+    pub fn integer(&self) -> Option<&Tree<i64>> {
+        if let AnyTree::Integer(tree) = self { Some(tree) } else { None }
+    }
+
+    /// The tree of numbers that may become known at launch, where it is one.
+    pub fn launch(&self) -> Option<Tree<Expr>> {
+        match self {
+            AnyTree::Integer(tree) => Some(convert::symbolic_tree(tree)),
+            AnyTree::Launch(tree) => Some((**tree).clone()),
+            _ => None,
+        }
+    }
+
+    /// The tree of coordinate steps, where it is one; a number is a step in a codomain that is no tuple.
+    pub fn coordinate(&self) -> Option<Tree<Step>> {
+        match self {
+            AnyTree::Coordinate(tree) => Some((**tree).clone()),
+            _ => self.launch().map(|tree| convert::step_tree(&tree)),
+        }
+    }
+
+    /// The tree of XOR steps, where it is one; 0 is such a step.
+    pub fn xor(&self) -> Option<Tree<Xor>> {
+        match self {
+            AnyTree::Xor(tree) => Some(tree.clone()),
+            _ => self.integer()?.try_map(|step| if *step == 0 { Ok(Xor::zero()) } else { Err(()) }).ok(),
+        }
+    }
+
+    /// The parts where a coordinate is open: [`Tree::slice`].
+    ///
+    /// Errors: as there.
+    pub fn slice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
+        with_tree!(self, tree => Ok(tree.slice(&coord.launch())?.into()))
+    }
+
+    /// The parts where a coordinate has an index: [`Tree::dice`].
+    ///
+    /// Errors: as there.
+    pub fn dice(&self, coord: &AnyCoord) -> Result<AnyTree, LayoutError> {
+        with_tree!(self, tree => Ok(tree.dice(&coord.launch())?.into()))
+    }
+
+    /// The tuple of these modes, in the kind in which they meet.
+    ///
+    /// Errors: there is none ([`LayoutError::Kind`]); it is larger or nests deeper than a tree may ([`LayoutError::TooLarge`]).
+    ///
+    /// ```
+    /// use tilewright_layout::AnyTree;
+    ///
+    /// let modes: [AnyTree; 2] = ["4".parse().unwrap(), "(1@0,M)".parse().unwrap()];
+    /// assert_eq!(AnyTree::tuple(&modes).unwrap().to_string(), "(4,(1@0,M{}))");
+    /// ```
+    pub fn tuple(modes: &[impl core::borrow::Borrow<AnyTree>]) -> Result<AnyTree, LayoutError> {
+        let modes = || modes.iter().map(|mode| mode.borrow());
+        if let Some(modes) = modes().map(AnyTree::integer).collect::<Option<Vec<_>>>() {
+            return Ok(Tree::tuple(modes)?.into());
+        }
+        if let Some(modes) = modes().map(AnyTree::launch).collect::<Option<Vec<_>>>() {
+            return Ok(Tree::tuple(&modes)?.into());
+        }
+        if let Some(modes) = modes().map(AnyTree::coordinate).collect::<Option<Vec<_>>>() {
+            return Ok(Tree::tuple(&modes)?.into());
+        }
+        match modes().map(AnyTree::xor).collect::<Option<Vec<_>>>() {
+            Some(modes) => Ok(Tree::tuple(&modes)?.into()),
+            None => wrong_kind("tuple", Operand::Second, "a tuple of the same kind of steps"),
+        }
+    }
+
+    /// The number that a leaf alone is, or the only leaf of a tuple.
+    pub fn number(&self) -> Option<Cow<'_, Expr>> {
+        match self {
+            AnyTree::Integer(tree) => match tree.leaves() {
+                [only] => Some(Cow::Owned(Expr::from(*only))),
+                _ => None,
+            },
+            AnyTree::Launch(tree) => match tree.leaves() {
+                [only] => Some(Cow::Borrowed(only)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether it is a leaf alone.
+    pub fn is_leaf(&self) -> bool {
+        self.profile().is_leaf()
+    }
+
+    /// The number of modes at the top level.
+    pub fn rank(&self) -> usize {
+        with_tree!(self, tree => tree.rank())
+    }
+
+    /// How deeply it nests.
+    pub fn depth(&self) -> usize {
+        with_tree!(self, tree => tree.depth())
+    }
+
+    /// The nesting.
+    pub fn profile(&self) -> &Profile {
+        with_tree!(self, tree => tree.profile())
+    }
+
+    /// The number of leaves.
+    pub fn len(&self) -> usize {
+        with_tree!(self, tree => tree.leaves().len())
+    }
+
+    /// Whether it has no leaves.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The mode with this number.
+    pub fn mode(&self, mode: usize) -> Option<AnyTree> {
+        with_tree!(self, tree => tree.mode(mode).map(AnyTree::from))
+    }
+
+    /// The parameters in it, each once: the numbers that become known at launch.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            AnyTree::Integer(_) | AnyTree::Xor(_) => Vec::new(),
+            AnyTree::Launch(tree) => tree.parameters(),
+            AnyTree::Coordinate(tree) => tree.parameters(),
+        }
+    }
+
+    /// The same with each parameter that is given replaced by its number.
+    ///
+    /// Errors: as [`Symbolic::substitute`].
+    pub fn substitute(&self, values: &Values) -> Result<AnyTree, LayoutError> {
+        Ok(match self {
+            AnyTree::Integer(_) | AnyTree::Xor(_) => self.clone(),
+            AnyTree::Launch(tree) => tree.substitute(values)?.into(),
+            AnyTree::Coordinate(tree) => tree.substitute(values)?.into(),
+        })
+    }
+}
+
+impl From<i64> for AnyTree {
+    fn from(number: i64) -> AnyTree {
+        AnyTree::Integer(Tree::leaf(number))
+    }
+}
+
+impl From<Expr> for AnyTree {
+    fn from(number: Expr) -> AnyTree {
+        match number.known() {
+            Some(known) => AnyTree::from(known),
+            None => AnyTree::Launch(Box::new(Tree::leaf(number))),
+        }
+    }
+}
+
+impl From<Step> for AnyTree {
+    fn from(step: Step) -> AnyTree {
+        AnyTree::from(Tree::leaf(step))
+    }
+}
+
+impl From<Tree<i64>> for AnyTree {
+    fn from(tree: Tree<i64>) -> AnyTree {
+        AnyTree::Integer(tree)
+    }
+}
+
+impl From<Tree<Expr>> for AnyTree {
+    fn from(tree: Tree<Expr>) -> AnyTree {
+        match convert::known_tree(&tree) {
+            Some(known) => AnyTree::Integer(known),
+            None => AnyTree::Launch(Box::new(tree)),
+        }
+    }
+}
+
+impl From<Tree<Step>> for AnyTree {
+    fn from(tree: Tree<Step>) -> AnyTree {
+        match convert::plain_tree(&tree) {
+            Some(numbers) => numbers.into(),
+            None => AnyTree::Coordinate(Box::new(tree)),
+        }
+    }
+}
+
+impl From<Tree<Coordinate>> for AnyTree {
+    fn from(tree: Tree<Coordinate>) -> AnyTree {
+        tree.map(|step| Step::from(step)).into()
+    }
+}
+
+impl From<Tree<Xor>> for AnyTree {
+    fn from(tree: Tree<Xor>) -> AnyTree {
+        match tree.leaves().iter().all(|step| step.is_zero().proved()) {
+            true => AnyTree::Integer(tree.map(|_| 0)),
+            false => AnyTree::Xor(tree),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The forms of a division and of a product.
+//!
+//! Law: all forms have the same leaves; they differ in the nesting. With pairs `(t, r)` and `(u, s)` from modes 0 and 1 and a mode `m` that the tiler
+//! does not name, they are those of the table in [`DivideForm`].
+
+use core::fmt;
+
+/// How the pairs of a division, (tile, rest), or of a product, (block, copies), are arranged.
+///
+/// | form | result |
+/// |---|---|
+/// | logical | `((t,r),(u,s),m)`: each mode stays where it is |
+/// | zipped | `((t,u),(r,s,m))`: all that comes first, then all that comes second |
+/// | tiled | `((t,u),r,s,m)` |
+/// | flat | `(t,u,r,s,m)` |
+///
+/// ```
+/// use tilewright_layout::{DivideForm, Layout, Tiler};
+///
+/// let layout: Layout = "(4,6):(1,4)".parse().unwrap();
+/// let tiler: Tiler = "(2,3)".parse().unwrap();
+/// let zipped = layout.divide(DivideForm::Zipped, &tiler).unwrap();
+/// assert_eq!(zipped, layout.zipped_divide(&tiler).unwrap());
+/// assert_eq!(DivideForm::Zipped.to_string(), "zipped");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DivideForm {
+    /// Each mode stays where it is: `((t,r),(u,s),m)`.
+    Logical,
+    /// All that comes first, then all that comes second: `((t,u),(r,s,m))`.
+    Zipped,
+    /// All that comes first, then each of the others by itself: `((t,u),r,s,m)`.
+    Tiled,
+    /// Each by itself: `(t,u,r,s,m)`.
+    Flat,
+}
+
+impl DivideForm {
+    /// All of them.
+    pub const ALL: [DivideForm; 4] = [DivideForm::Logical, DivideForm::Zipped, DivideForm::Tiled, DivideForm::Flat];
+
+    /// The name of the division in this form: `zipped_divide`.
+    pub fn division(self) -> &'static str {
+        match self {
+            DivideForm::Logical => "logical_divide",
+            DivideForm::Zipped => "zipped_divide",
+            DivideForm::Tiled => "tiled_divide",
+            DivideForm::Flat => "flat_divide",
+        }
+    }
+
+    /// The name of the product in this form: `zipped_product`.
+    pub fn product(self) -> &'static str {
+        match self {
+            DivideForm::Logical => "logical_product",
+            DivideForm::Zipped => "zipped_product",
+            DivideForm::Tiled => "tiled_product",
+            DivideForm::Flat => "flat_product",
+        }
+    }
+}
+
+impl fmt::Display for DivideForm {
+    /// The word: `zipped`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.division().trim_end_matches("_divide"))
+    }
+}
