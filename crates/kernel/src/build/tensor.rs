@@ -206,6 +206,12 @@ impl<'k> View<'k> {
     fn tile_at(&self, tile: &str, at: Coord<Expr>) -> Result<View<'k>, Reason> {
         let tiler = self.build.core().names.tiler(tile)?;
         let divided = self.cut(&ByTile { tiler: &tiler })?;
+        // One tile index may be written as a tuple of one.
+        let single = divided.layout.mode(1).is_some_and(|rests| rests.profile().is_leaf());
+        let at = match at.mode(0) {
+            Some(only) if single && at.rank() == 1 => only,
+            _ => at,
+        };
         let open = match divided.layout.mode(0).map(|tile| tile.rank()) {
             Some(rank) if rank > 1 => Tree::flat((0..rank).map(|_| Slot::All))?,
             _ => Tree::leaf(Slot::All),
