@@ -4,6 +4,7 @@
 //! are compared. So a law that holds here does not depend on the code that computed the result.
 
 mod tiling;
+mod views;
 
 use std::collections::HashSet;
 
@@ -88,6 +89,9 @@ fn agree(map: &Map, index: i64, left: (&str, Point), right: (&str, Point)) -> Fi
 pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict> {
     if let Value::Bool(holds) = value {
         return Some(predicate(operation, arguments, *holds));
+    }
+    if let Some(verdict) = views::of(operation, arguments, value) {
+        return Some(verdict);
     }
     let result = map::of(value)?;
     let first = arguments.first()?;

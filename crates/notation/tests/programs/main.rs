@@ -1,6 +1,7 @@
 //! Programs of the language: values, refusals, derivations and texts.
 
 mod derivations;
+mod descriptors;
 mod explanations;
 mod language;
 mod morphisms;
