@@ -1,5 +1,6 @@
 //! Programs of the language: values, refusals, derivations and texts.
 
+mod answers;
 mod derivations;
 mod descriptors;
 mod explanations;
