@@ -122,15 +122,19 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
         "layout_add" => Some(sum(&a?, &b?, &result)),
         "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => Some(divide(&a?, &result)),
         "blocked_product" | "raked_product" => match (first, value) {
-            (Value::Composed(block), Value::Composed(made)) => product_of_composed(block, made, b?.size(), false),
+            (Value::Layout(AnyLayout::Composed(block)), Value::Layout(AnyLayout::Composed(made))) => {
+                product_of_composed(block, made, b?.size(), false)
+            }
             _ => copies(&a?, b?.size(), &result),
         },
         "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
             let tiler = tiler_of(arguments.get(1)?)?;
             match (&tiler, first, value) {
-                (Tiler::Layout(layout), Value::Composed(block), Value::Composed(made)) => {
-                    product_of_composed(block, made, layout.size(), true)
-                }
+                (
+                    Tiler::Layout(layout),
+                    Value::Layout(AnyLayout::Composed(block)),
+                    Value::Layout(AnyLayout::Composed(made)),
+                ) => product_of_composed(block, made, layout.size(), true),
                 (Tiler::Layout(layout), ..) => copies(&a?, layout.size(), &result),
                 (_, Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(result)))
                     if operation == "logical_product" =>
@@ -147,9 +151,7 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
 /// The map without its modes of stride 0, which a complement leaves out.
 fn without_still_modes(value: &Value) -> Option<Map> {
     match value {
-        Value::Layout(layout) => Some(Map::from(&layout.filter_zeros())),
-        Value::XorLayout(layout) => Some(Map::from(&layout.filter_zeros())),
-        Value::Composed(map) => map.filter_zeros().ok().map(|map| Map::from(&map)),
+        Value::Layout(layout) => map::of(&Value::Layout(layout.filter_zeros().ok()?)),
         other => map::of_operand(other),
     }
 }

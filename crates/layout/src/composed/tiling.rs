@@ -140,7 +140,7 @@ impl<D: Place> Composed<D> {
         form: DivideForm,
         tiler: &Tiler<B>,
     ) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.divide(form, tiler), |indices| indices.divide(form, tiler))
+        self.divided(tiler, |inner| inner.divide(form, tiler), |indices| indices.divide(form, tiler))
     }
 }
 
