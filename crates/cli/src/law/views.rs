@@ -29,7 +29,7 @@ fn layout(value: &Value) -> Option<Layout> {
     }
 }
 
-fn tree(value: &Value) -> Option<Tree> {
+fn tree(value: &Value) -> Option<Tree<i64>> {
     match value {
         Value::Int(number) => Some(Tree::leaf(*number)),
         Value::Tree(tree) => Some(tree.clone()),
@@ -38,7 +38,7 @@ fn tree(value: &Value) -> Option<Tree> {
 }
 
 /// The shape that a value is or has.
-fn shape(value: &Value) -> Option<Tree> {
+fn shape(value: &Value) -> Option<Tree<i64>> {
     if let Value::Layout(layout) = value { Some(layout.shape()) } else { tree(value) }
 }
 
@@ -58,15 +58,18 @@ fn digits(mut index: i64, sizes: &[i64]) -> Vec<i64> {
 }
 
 /// Thread `T(t)` and value `V(v)` have the element at `v + |V| * t`, mode by mode.
-fn thread_values(threads: &Layout, values: &Layout, tile: &Tree, result: &Layout) -> Verdict {
+fn thread_values(threads: &Layout, values: &Layout, tile: &Tree<i64>, result: &Layout) -> Verdict {
     let law = "R(T(t), V(v)) is the element v + |V| * t of the tile, mode by mode";
     let (mut outer, mut inner) = (sizes(threads), sizes(values));
     let rank = outer.len().max(inner.len());
     outer.resize(rank, 1);
     inner.resize(rank, 1);
     let extents: Vec<i64> = outer.iter().zip(&inner).map(|(t, v)| t * v).collect();
-    let found: Vec<i64> =
-        if tile.is_leaf() { tile.leaves().to_vec() } else { tile.modes().map(|m| m.leaves().iter().product()).collect() };
+    let found: Vec<i64> = if tile.is_leaf() {
+        tile.leaves().to_vec()
+    } else {
+        tile.modes().map(|m| m.leaves().iter().product()).collect()
+    };
     let total = threads.size() * values.size();
     let fails = |failure: String| Verdict { law: law.into(), tested: 0, total, failure: Some(failure) };
     if found != extents {
@@ -125,7 +128,7 @@ fn bits(new: i64, old: i64, a: &Layout, result: &Layout) -> Option<Verdict> {
 }
 
 /// Whether each entry of the coarse tuple is the product of what stands for it in the fine one.
-fn refines(fine: &Tree, coarse: &Tree) -> bool {
+fn refines(fine: &Tree<i64>, coarse: &Tree<i64>) -> bool {
     if coarse.is_leaf() {
         return fine.leaves().iter().product::<i64>() == coarse.leaves().first().copied().unwrap_or(1);
     }
@@ -135,7 +138,7 @@ fn refines(fine: &Tree, coarse: &Tree) -> bool {
 }
 
 /// Both are refined, and the leaves of the first are the first leaves of the second.
-fn refinement(first: &Tree, second: &Tree, result: &Tree) -> Verdict {
+fn refinement(first: &Tree<i64>, second: &Tree<i64>, result: &Tree<i64>) -> Verdict {
     let law = "S' refines S, T' refines T, and the leaves of S' are the first leaves of T'";
     let failure = match (result.mode(0), result.mode(1)) {
         (Some(fine), _) if !refines(&fine, first) => Some(format!("{fine} does not refine {first}")),
