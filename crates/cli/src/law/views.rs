@@ -9,13 +9,13 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
     match (operation, arguments, value) {
         ("make_layout_tv", [threads, values], Value::List(parts)) => {
             let [tile, Value::Layout(result)] = parts.as_slice() else { return None };
-            Some(thread_values(&layout(threads)?, &layout(values)?, &tree(tile)?, result))
+            Some(thread_values(&layout(threads)?, &layout(values)?, &tree(tile)?, result.integer()?))
         }
         ("recast_layout", [Value::Int(new), Value::Int(old), a], Value::Layout(result)) => {
-            bits(*new, *old, &layout(a)?, result)
+            bits(*new, *old, &layout(a)?, result.integer()?)
         }
         ("mutual_refinement", [first, second], Value::Tree(result)) => {
-            Some(refinement(&shape(first)?, &shape(second)?, result))
+            Some(refinement(&shape(first)?, &shape(second)?, result.integer()?))
         }
         _ => None,
     }
@@ -24,7 +24,7 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
 /// A layout, or the compact one of a shape.
 fn layout(value: &Value) -> Option<Layout> {
     match value {
-        Value::Layout(layout) => Some(layout.clone()),
+        Value::Layout(layout) => layout.integer().cloned(),
         value => Layout::compact(&tree(value)?).ok(),
     }
 }
@@ -32,14 +32,14 @@ fn layout(value: &Value) -> Option<Layout> {
 fn tree(value: &Value) -> Option<Tree<i64>> {
     match value {
         Value::Int(number) => Some(Tree::leaf(*number)),
-        Value::Tree(tree) => Some(tree.clone()),
+        Value::Tree(tree) => tree.integer().cloned(),
         _ => None,
     }
 }
 
 /// The shape that a value is or has.
 fn shape(value: &Value) -> Option<Tree<i64>> {
-    if let Value::Layout(layout) = value { Some(layout.shape()) } else { tree(value) }
+    if let Value::Layout(layout) = value { Some(layout.integer()?.shape()) } else { tree(value) }
 }
 
 /// The size of each mode; a layout without modes is its own only one.
