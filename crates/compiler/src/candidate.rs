@@ -1,17 +1,20 @@
 //! Candidates of layout assignment.
 //!
-//! A compiler that assigns layouts keeps, for each value, the layouts that it may have. A [`Candidate`] is the record of one of them.
-//! Descriptors, the strides of a layout as a list of basis steps, are read by [`tilewright_layout::Descriptor`], by the rules that the
-//! language has: an entry with its count, its denominator and its modes exists only while it is read. What is handed on is a tree of
-//! strides, whose fractions have come out whole or have been refused.
+//! A compiler that assigns layouts keeps, for each value, the layouts that it may have. A
+//! [`Candidate`] is the record of one of them. Descriptors, the strides of a layout as a list of
+//! basis steps, are read by [`tilewright_layout::Descriptor`], by the rules that the language has:
+//! an entry with its count, its denominator and its modes exists only while it is read. What is
+//! handed on is a tree of strides, whose fractions have come out whole or have been refused.
 //!
 //! Laws:
 //!
-//! * *Normal form.* Each top-level mode is coalesced, and a tuple of one number is that number; the top-level modes stay. So the normal form is
-//!   the same function of a coordinate with one index a mode, and two layouts have the same normal form exactly when their modes have equal
-//!   sizes and they are the same function of such coordinates. The normal form of a normal form is itself.
-//! * *Identity.* Two candidates are equal, and hash alike, exactly when their normal forms are equal and their swizzles are. A swizzle
-//!   of no bits is no swizzle. How a layout was written, and the state of the candidate, do not count.
+//! * *Normal form.* Each top-level mode is coalesced, and a tuple of one number is that number; the
+//!   top-level modes stay. So the normal form is the same function of a coordinate with one index a
+//!   mode, and two layouts have the same normal form exactly when their modes have equal sizes and
+//!   they are the same function of such coordinates. The normal form of a normal form is itself.
+//! * *Identity.* Two candidates are equal, and hash alike, exactly when their normal forms are
+//!   equal and their swizzles are. A swizzle of no bits is no swizzle. How a layout was written,
+//!   and the state of the candidate, do not count.
 //! * *State.* [`State`] says which changes are legal; all others are refused and change nothing.
 
 use std::error::Error;
@@ -124,7 +127,8 @@ step_kinds! {
 
 /// A layout that layout assignment may give to a value.
 ///
-/// It holds handles, and costs little to keep; what it says about its layout it looks up in the interner that it was made with.
+/// It holds handles, and costs little to keep; what it says about its layout it looks up in the
+/// interner that it was made with.
 ///
 /// ```
 /// use tilewright_compiler::{Candidate, Interner, LayoutKind, State};
@@ -168,7 +172,8 @@ pub struct Candidate {
 pub enum CandidateError {
     /// The strides do not nest as the shape does.
     NotCongruent(Box<Incongruent>),
-    /// The offset of a composed layout is not 0, and a candidate says nothing of where its value begins.
+    /// The offset of a composed layout is not 0, and a candidate says nothing of where its value
+    /// begins.
     Offset {
         /// The offset.
         offset: i64,
@@ -208,7 +213,8 @@ impl From<LayoutError> for CandidateError {
     }
 }
 
-/// The form in which candidates are compared: each top-level mode coalesced, and a tuple of one number as that number.
+/// The form in which candidates are compared: each top-level mode coalesced, and a tuple of one
+/// number as that number.
 ///
 /// Errors: as [`Layout::coalesce_by`].
 ///
@@ -248,7 +254,8 @@ impl Candidate {
 
     /// The candidate of the layout with this shape and these strides, such as a descriptor gives.
     ///
-    /// Errors: shape and strides do not nest alike; an extent is not positive; as [`Candidate::of_layout`].
+    /// Errors: shape and strides do not nest alike; an extent is not positive; as
+    /// [`Candidate::of_layout`].
     pub fn of_strides<D: Stride>(
         interner: &Interner,
         shape: &Tree<D::Extent>,
@@ -265,10 +272,11 @@ impl Candidate {
         }
     }
 
-    /// The candidate of the layout with this shape whose strides a descriptor gives, such as `((1@0,8@1),1@2)`.
+    /// The candidate of the layout with this shape whose strides a descriptor gives, such as
+    /// `((1@0,8@1),1@2)`.
     ///
-    /// What is kept is the tree of strides: the entries with their counts and denominators end with the parser.
-    /// Errors: as [`Candidate::of_strides`].
+    /// What is kept is the tree of strides: the entries with their counts and denominators end with
+    /// the parser. Errors: as [`Candidate::of_strides`].
     ///
     /// ```
     /// use tilewright_compiler::{Candidate, Interner, LayoutKind};

@@ -1,8 +1,8 @@
 //! Handles of interned values.
 //!
-//! Law: two handles are equal exactly when they name the same value of the same interner, and comparing or hashing one is
-//! comparing or hashing a number. A handle carries the number of its interner, so that one of another interner is noticed
-//! wherever it is used.
+//! Law: two handles are equal exactly when they name the same value of the same interner, and
+//! comparing or hashing one is comparing or hashing a number. A handle carries the number of its
+//! interner, so that one of another interner is noticed wherever it is used.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,12 +10,15 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 
-/// The identity of an interned value of kind `T`: eight bytes, copied, compared and hashed as a number.
+/// The identity of an interned value of kind `T`: eight bytes, copied, compared and hashed as a
+/// number.
 ///
-/// Handles of one interner are ordered by the time at which their values were first interned. They say nothing about their
-/// values without the interner: see [`Interner::get`](crate::Interner::get).
+/// Handles of one interner are ordered by the time at which their values were first interned. They
+/// say nothing about their values without the interner: see
+/// [`Interner::get`](crate::Interner::get).
 pub struct Handle<T> {
-    /// The number of the interner, which is not 0, in the upper half, and the number of the value in the lower.
+    /// The number of the interner, which is not 0, in the upper half, and the number of the value
+    /// in the lower.
     word: NonZeroU64,
     kind: PhantomData<fn() -> T>,
 }

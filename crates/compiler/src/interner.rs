@@ -2,14 +2,16 @@
 //!
 //! Laws:
 //!
-//! * *Unique.* `intern(x) == intern(y)` exactly when `x == y`, in whatever order and from however many threads.
+//! * *Unique.* `intern(x) == intern(y)` exactly when `x == y`, in whatever order and from however
+//!   many threads.
 //! * *Faithful.* `get(intern(x)) == x`.
-//! * *Memoised.* An operation on handles is the operation on their values, its result interned. It is computed once, and a
-//!   refusal is remembered as a result is.
-//! * *Never confused.* A handle of another interner, or of this one before it was cleared, is refused.
+//! * *Memoised.* An operation on handles is the operation on their values, its result interned. It
+//!   is computed once, and a refusal is remembered as a result is.
+//! * *Never confused.* A handle of another interner, or of this one before it was cleared, is
+//!   refused.
 //!
-//! No lock is held while an operation is computed. So two threads that ask for the same at the same time may both compute it; they get
-//! the same answer.
+//! No lock is held while an operation is computed. So two threads that ask for the same at the same
+//! time may both compute it; they get the same answer.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -23,7 +25,8 @@ use crate::handle::Handle;
 use crate::kind::{Kind, Pools};
 use crate::memo::{Key, Memo, Outcome};
 
-/// How many values of each kind, and how many outcomes of operations, an interner keeps unless another limit is given.
+/// How many values of each kind, and how many outcomes of operations, an interner keeps unless
+/// another limit is given.
 pub const DEFAULT_LIMIT: u32 = 1 << 20;
 
 /// Values that are stored once, with operations on them that are computed once.
@@ -32,10 +35,12 @@ pub const DEFAULT_LIMIT: u32 = 1 << 20;
 ///
 /// # Memory
 ///
-/// What is interned stays until the interner is dropped or [cleared](Interner::clear). On a 64-bit machine a layout of up to eight
-/// integer leaves takes 184 bytes, an outcome of an operation 48, a refusal also what its evidence needs; each takes 32 to 64 bytes more in
-/// tables, and room is made for up to twice as many as there are. There are at most as many values of each kind, and as many outcomes, as the
-/// limit says. Past it, a new value is refused, and outcomes are computed again each time rather than remembered.
+/// What is interned stays until the interner is dropped or [cleared](Interner::clear). On a 64-bit
+/// machine a layout of up to eight integer leaves takes 184 bytes, an outcome of an operation 48, a
+/// refusal also what its evidence needs; each takes 32 to 64 bytes more in tables, and room is made
+/// for up to twice as many as there are. There are at most as many values of each kind, and as many
+/// outcomes, as the limit says. Past it, a new value is refused, and outcomes are computed again
+/// each time rather than remembered.
 ///
 /// ```
 /// use tilewright_compiler::Interner;
@@ -65,7 +70,8 @@ pub struct Interner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InternError {
-    /// The operation refuses these operands. The refusal is shared with everybody who asks for the same again.
+    /// The operation refuses these operands. The refusal is shared with everybody who asks for the
+    /// same again.
     Refused(Arc<LayoutError>),
     /// A handle of another interner, or of this one before it was cleared.
     Foreign,
@@ -125,10 +131,12 @@ impl Interner {
         Interner::with_limit(DEFAULT_LIMIT)
     }
 
-    /// An interner of at most `limit` values of each kind, and that remembers as many outcomes of operations.
+    /// An interner of at most `limit` values of each kind, and that remembers as many outcomes of
+    /// operations.
     pub fn with_limit(limit: u32) -> Interner {
         let number = next_number();
-        // Without a number there is nothing that a handle could be recognised by: such an interner has no room.
+        // Without a number there is nothing that a handle could be recognised by: such an interner
+        // has no room.
         let room = if number == 0 { 0 } else { limit };
         Interner { number, limit, pools: Pools::new(room), memo: Memo::new(room) }
     }
@@ -145,7 +153,8 @@ impl Interner {
         Handle::new(self.number, T::pool(&self.pools).find(value)?)
     }
 
-    /// The value of a handle. It stays where it is as long as the interner is borrowed, and reading it takes no lock.
+    /// The value of a handle. It stays where it is as long as the interner is borrowed, and reading
+    /// it takes no lock.
     ///
     /// Errors: [`InternError::Foreign`].
     #[inline]
@@ -169,7 +178,8 @@ impl Interner {
         self.memo.len()
     }
 
-    /// Forgets all values and outcomes and frees their memory. Handles given out before are [foreign](InternError::Foreign) from now on.
+    /// Forgets all values and outcomes and frees their memory. Handles given out before are
+    /// [foreign](InternError::Foreign) from now on.
     ///
     /// ```
     /// use tilewright_compiler::{InternError, Interner};
@@ -195,7 +205,8 @@ impl Interner {
         if handle.interner() == self.number { Ok(handle.index()) } else { Err(InternError::Foreign) }
     }
 
-    /// The outcome that is recorded for a key, or else the one that `compute` finds, which is recorded.
+    /// The outcome that is recorded for a key, or else the one that `compute` finds, which is
+    /// recorded.
     #[inline]
     pub(crate) fn remember<T: Kind>(
         &self,

@@ -1,14 +1,17 @@
 //! Layouts in a compiler.
 //!
-//! A compiler meets the same layouts again and again: as the types of values, as the operands of folds, as candidates of a search.
-//! This crate gives each of them an identity, remembers what operations on them came to, and answers what a verifier asks:
+//! A compiler meets the same layouts again and again: as the types of values, as the operands of
+//! folds, as candidates of a search. This crate gives each of them an identity, remembers what
+//! operations on them came to, and answers what a verifier asks:
 //!
-//! * [`Interner`]: equal layouts are one [`Handle`], eight bytes that are compared and hashed as a number; operations on handles are
-//!   computed once, and so are refusals. It holds every kind of layout, swizzled and composed ones too, and is shared by threads.
-//! * [`Candidate`]: what layout assignment keeps of a layout that a value may have: strides as given and in normal form, kind, swizzle,
-//!   identity and state.
-//! * [`verify`]: whether shape and stride nest alike, whether a shape divides, whether an image fits a domain, whether two layouts are one
-//!   function, and so on; each answer says which mode and which numbers.
+//! * [`Interner`]: equal layouts are one [`Handle`], eight bytes that are compared and hashed as a
+//!   number; operations on handles are computed once, and so are refusals. It holds every kind of
+//!   layout, swizzled and composed ones too, and is shared by threads.
+//! * [`Candidate`]: what layout assignment keeps of a layout that a value may have: strides as
+//!   given and in normal form, kind, swizzle, identity and state.
+//! * [`verify`]: whether shape and stride nest alike, whether a shape divides, whether an image
+//!   fits a domain, whether two layouts are one function, and so on; each answer says which mode
+//!   and which numbers.
 //!
 //! ```
 //! use tilewright_compiler::{Interner, verify};
@@ -37,11 +40,13 @@
 //!
 //! # What it costs
 //!
-//! Looking up an outcome takes 15 to 25 ns, computing one 30 to 250, and computing it for the first time in an interner 150 to 250 more than
-//! without one. So for those who keep handles an interner saves time from the third to the fifth time on that a composite is asked for, and
-//! from about the fifteenth for a coalesced form, which is computed nearly as fast as it is looked up. Who has to intern the operands each time,
-//! at 35 to 50 ns each, gains little, and on small ones nothing. What an interner always gives is identity. The example `interning` prints
-//! the numbers of your machine.
+//! Looking up an outcome takes 15 to 25 ns, computing one 30 to 250, and computing it for the first
+//! time in an interner 150 to 250 more than without one. So for those who keep handles an interner
+//! saves time from the third to the fifth time on that a composite is asked for, and from about the
+//! fifteenth for a coalesced form, which is computed nearly as fast as it is looked up. Who has to
+//! intern the operands each time, at 35 to 50 ns each, gains little, and on small ones nothing.
+//! What an interner always gives is identity. The example `interning` prints the numbers of your
+//! machine.
 
 mod algebra;
 mod candidate;

@@ -1,7 +1,8 @@
 //! What operations came to.
 //!
-//! Law: for a key, the first outcome that is recorded is the one that everybody gets, whoever computes it again meanwhile. Nothing is
-//! locked while something is computed, nor while an outcome is looked up.
+//! Law: for a key, the first outcome that is recorded is the one that everybody gets, whoever
+//! computes it again meanwhile. Nothing is locked while something is computed, nor while an outcome
+//! is looked up.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The states of a candidate.
 //!
-//! Law: a candidate is proposed when it is made. Assignment chooses it or rejects it; while it is chosen and nothing depends on it,
-//! the choice can be taken back, which is how a search backtracks. Once conversions and copies are written in terms of it, it is there to stay:
+//! Law: a candidate is proposed when it is made. Assignment chooses it or rejects it; while it is
+//! chosen and nothing depends on it, the choice can be taken back, which is how a search
+//! backtracks. Once conversions and copies are written in terms of it, it is there to stay:
 //!
 //! ```text
 //!              +--> rejected
@@ -11,7 +12,8 @@
 //!     +----------------+
 //! ```
 //!
-//! An assigned candidate cannot be rejected: what was chosen is first given up, so that no value is left with a layout that was ruled out.
+//! An assigned candidate cannot be rejected: what was chosen is first given up, so that no value is
+//! left with a layout that was ruled out.
 
 use std::error::Error;
 use std::fmt;

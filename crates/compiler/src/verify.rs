@@ -1,8 +1,9 @@
 //! Questions that a verifier asks, with answers that say why.
 //!
-//! Law: the answer is a [`Verdict`]. It holds, with what that establishes; or it fails, with the first place at which it does, the
-//! mode and the numbers; or it is not decided, with the refusal of the algebra that stands in the way (a search that reached its
-//! limit, a number beyond 64 bits, a fact about an extent that is not known). Printed, it is the sentence of a diagnostic.
+//! Law: the answer is a [`Verdict`]. It holds, with what that establishes; or it fails, with the
+//! first place at which it does, the mode and the numbers; or it is not decided, with the refusal
+//! of the algebra that stands in the way (a search that reached its limit, a number beyond 64 bits,
+//! a fact about an extent that is not known). Printed, it is the sentence of a diagnostic.
 //!
 //! | question | function |
 //! |---|---|
@@ -60,7 +61,8 @@ pub use equality::{
 pub use injectivity::{Collision, Injective, injective};
 pub use types::{Mismatch, Trivial, composed_type, result_type};
 
-/// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not decided.
+/// The answer to a question: that it holds, with `H`, or that it fails, with `F`, or why it is not
+/// decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict<H, F> {

@@ -1,7 +1,8 @@
 //! Linear maps over bits.
 //!
-//! Law: bit `p` of a source that lies in the mask of a shift by `s` flips bit `p + s` of the result, and nothing else does. What moves by the
-//! same distance is one mask and one shift: `(8,8):(^1,^9)` at an index is `i ^ (i >> 3)`.
+//! Law: bit `p` of a source that lies in the mask of a shift by `s` flips bit `p + s` of the
+//! result, and nothing else does. What moves by the same distance is one mask and one shift:
+//! `(8,8):(^1,^9)` at an index is `i ^ (i >> 3)`.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! A computation in the making: variables, the digits of indices, and what they are multiplied by.
 //!
-//! Law: the digits of an index are its digits in the mixed radix of the extents, the last one unbounded, rounded toward zero; and the value is
-//! the sum of digits times strides.
+//! Law: the digits of an index are its digits in the mixed radix of the extents, the last one
+//! unbounded, rounded toward zero; and the value is the sum of digits times strides.
 
 use tilewright_layout::symbolic::{Expr, Parameter, Symbolic};
 use tilewright_layout::{Extent, Layout, OuterMap, Profile, Stride};
@@ -86,8 +86,8 @@ impl Builder {
         self.products(digits, count)
     }
 
-    /// The digits of an index in the mixed radix of the extents, the last one unbounded, each with the strides that it counts. A digit that
-    /// nothing counts is not computed.
+    /// The digits of an index in the mixed radix of the extents, the last one unbounded, each with
+    /// the strides that it counts. A digit that nothing counts is not computed.
     fn digits<'a>(&mut self, index: Polynomial, modes: &'a [Mode]) -> Result<Vec<(Polynomial, &'a [Expr])>, EmitError> {
         let too_large = || EmitError::TooLarge { what: "an expression" };
         let mut digits = Vec::new();

@@ -1,7 +1,7 @@
 //! Computations, and their text.
 //!
-//! Law: in an expression everything stands where it is used. In statements and functions, what is used more than once has a name, and what has a
-//! name is used more than once.
+//! Law: in an expression everything stands where it is used. In statements and functions, what is
+//! used more than once has a name, and what has a name is used more than once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,8 +20,8 @@ const MAX_EXPRESSION: u64 = 10_000;
 
 /// What is computed, from which variables: the source of the texts.
 ///
-/// It is made by [`crate::value`], [`crate::coordinate`] and [`crate::inside`], and several over the same variables make up one with
-/// [`Computation::and`].
+/// It is made by [`crate::value`], [`crate::coordinate`] and [`crate::inside`], and several over
+/// the same variables make up one with [`Computation::and`].
 #[derive(Debug, Clone)]
 pub struct Computation {
     graph: Graph,
@@ -55,7 +55,8 @@ impl Computation {
 
     /// The results of both, computed together: what they share is computed once.
     ///
-    /// Errors: the coordinates differ, in their names or in what is known about them; a result of each has the same name.
+    /// Errors: the coordinates differ, in their names or in what is known about them; a result of
+    /// each has the same name.
     ///
     /// ```
     /// use tilewright_emit::{Language, Map, Place, Style, coordinate, value};
@@ -105,7 +106,8 @@ impl Computation {
 
     /// The expression of the only result.
     ///
-    /// Errors: there is another number of results ([`EmitError::Names`]); as [`Computation::expressions`].
+    /// Errors: there is another number of results ([`EmitError::Names`]); as
+    /// [`Computation::expressions`].
     pub fn expression(&self, style: Style) -> Result<String, EmitError> {
         let mut all = self.expressions(style)?;
         match (all.pop(), all.len()) {
@@ -118,8 +120,8 @@ impl Computation {
 
     /// An expression for each result, in which nothing has a name.
     ///
-    /// Errors: a name is not one in the language; a number may not fit; an expression is too long, and
-    /// [`Computation::statements`] may still be possible.
+    /// Errors: a name is not one in the language; a number may not fit; an expression is too long,
+    /// and [`Computation::statements`] may still be possible.
     pub fn expressions(&self, style: Style) -> Result<Vec<String>, EmitError> {
         let writer = self.writer(style, false)?;
         writer.results.iter().map(|id| writer.expression(*id)).collect()
@@ -399,7 +401,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether an operand of an operator on bits is another operator: nobody remembers their precedence, and compilers warn.
+    /// Whether an operand of an operator on bits is another operator: nobody remembers their
+    /// precedence, and compilers warn.
     fn unclear(&self, op: Op, place: usize, symbol: &str) -> bool {
         let on_bits = matches!(op, Op::Left(..) | Op::Right(..) | Op::Bits(..) | Op::Xor(..));
         let operand = op.operands().nth(place).filter(|operand| !self.names.contains_key(operand));

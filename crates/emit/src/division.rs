@@ -1,7 +1,8 @@
 //! Quotients and remainders of polynomials.
 //!
-//! Law: for a positive divisor `d`, `n = d * quotient + remainder`, the quotient rounded toward zero, as an index is divided by the extents of a
-//! layout. What the divisor divides comes out in front, so that only the rest is divided: `(i + 64*j) / 8` is `i / 8 + 8*j` for `i >= 0`.
+//! Law: for a positive divisor `d`, `n = d * quotient + remainder`, the quotient rounded toward
+//! zero, as an index is divided by the extents of a layout. What the divisor divides comes out in
+//! front, so that only the rest is divided: `(i + 64*j) / 8` is `i / 8 + 8*j` for `i >= 0`.
 
 use tilewright_layout::symbolic::Rounding;
 

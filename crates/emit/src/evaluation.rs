@@ -1,7 +1,8 @@
 //! Maps at a place: the numbers of their values.
 //!
-//! Law: the numbers are what the library gives at the coordinate that the variables make up, for every value that the promise and the facts
-//! admit. Modes are coalesced first, which keeps the function there: within the shape, or at all integers.
+//! Law: the numbers are what the library gives at the coordinate that the variables make up, for
+//! every value that the promise and the facts admit. Modes are coalesced first, which keeps the
+//! function there: within the shape, or at all integers.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, Composed, Coordinate, Extent, Layout, Leaf, Profile, Stride, Xor};

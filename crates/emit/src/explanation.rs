@@ -1,8 +1,8 @@
 //! Pages about error codes.
 
 tilewright_layout::error_pages! {
-    /// The page about an error code of this crate: the condition, an example, and what to do. None for a code that is not one of
-    /// [`crate::EmitError`]'s own.
+    /// The page about an error code of this crate: the condition, an example, and what to do. None
+    /// for a code that is not one of [`crate::EmitError`]'s own.
     ///
     /// ```
     /// assert!(tilewright_emit::explanation("E0304").is_some_and(|page| page.contains("32 bits")));

@@ -1,7 +1,7 @@
 //! Numbers that become known at launch, as polynomials of operations.
 //!
-//! Law: the polynomial has the value of the expression for every admissible choice of its parameters. A parameter is a variable of the graph,
-//! one for each name.
+//! Law: the polynomial has the value of the expression for every admissible choice of its
+//! parameters. A parameter is a variable of the graph, one for each name.
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter, Rounding};
 

@@ -1,8 +1,9 @@
 //! Operations on integers as a graph without repetition.
 //!
-//! Law: an operation stands in the graph once, however often it is used; operands come before what uses them; and the value of every
-//! operation lies in its range, for all admissible values of the variables. An operation that its range or its operands decide is not
-//! made: what is asked for is then a simpler one of the same value.
+//! Law: an operation stands in the graph once, however often it is used; operands come before what
+//! uses them; and the value of every operation lies in its range, for all admissible values of the
+//! variables. An operation that its range or its operands decide is not made: what is asked for is
+//! then a simpler one of the same value.
 
 use std::collections::HashMap;
 
@@ -99,7 +100,8 @@ pub(crate) struct Variable {
     pub(crate) range: Range,
     /// What divides every value.
     pub(crate) divisor: i64,
-    /// The names of the parameters that would have to be bounded for this to be: its own, or those of the size that it counts.
+    /// The names of the parameters that would have to be bounded for this to be: its own, or those
+    /// of the size that it counts.
     pub(crate) open: Vec<String>,
 }
 
@@ -253,7 +255,8 @@ impl Graph {
         }
     }
 
-    /// The quotient by a positive divisor; a shift where the divisor is a power of two and the rounding allows it.
+    /// The quotient by a positive divisor; a shift where the divisor is a power of two and the
+    /// rounding allows it.
     pub(crate) fn quotient(&mut self, n: Id, d: Id, rounding: Rounding) -> Id {
         let constant = self.constant(d);
         if constant == Some(1) {
@@ -274,7 +277,8 @@ impl Graph {
         }
     }
 
-    /// What the quotient leaves; a mask where the divisor is a power of two and the rounding allows it.
+    /// What the quotient leaves; a mask where the divisor is a power of two and the rounding allows
+    /// it.
     pub(crate) fn remainder(&mut self, n: Id, d: Id, rounding: Rounding) -> Id {
         let constant = self.constant(d);
         if constant == Some(1) || rounding == Rounding::Exact {

@@ -1,8 +1,9 @@
 //! Languages, as tables.
 //!
-//! Law: the text of an operation in a language has the value of the operation in that language's semantics. A language says how each
-//! operation is written and how tightly that binds; which operations it lacks, and these are spelled out before ([`crate::spelling`]);
-//! which words it keeps; and what a statement and a function look like. Adding one is a file like those below.
+//! Law: the text of an operation in a language has the value of the operation in that language's
+//! semantics. A language says how each operation is written and how tightly that binds; which
+//! operations it lacks, and these are spelled out before ([`crate::spelling`]); which words it
+//! keeps; and what a statement and a function look like. Adding one is a file like those below.
 
 mod c;
 mod python;
@@ -27,8 +28,9 @@ use crate::style::Integer;
 /// | Python | `//` and `%` down | keeps the sign | `min(a, b)` |
 /// | Triton | `//` and `%` toward zero, as its page on semantics says; down where both sides are `constexpr` | keeps the sign | `tl.minimum(a, b)` |
 ///
-/// For a dividend that is not negative all of them agree, and most are known to be. What is emitted for Triton with a
-/// dividend that may be negative holds for tensors and scalars, not for `constexpr` values.
+/// For a dividend that is not negative all of them agree, and most are known to be. What is emitted
+/// for Triton with a dividend that may be negative holds for tensors and scalars, not for
+/// `constexpr` values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Language {
@@ -40,7 +42,8 @@ pub enum Language {
     Cuda,
     /// Python 3.
     Python,
-    /// Triton: a function for `@triton.jit`, with `import triton` and `import triton.language as tl`.
+    /// Triton: a function for `@triton.jit`, with `import triton` and `import triton.language as
+    /// tl`.
     Triton,
 }
 
@@ -117,7 +120,8 @@ pub(crate) enum Form {
     Call(&'static str),
     /// A method of the first operand, with the others as arguments.
     Method(&'static str),
-    /// A text with `{0}`, `{1}` and `{2}` for the operands, which must bind as tightly as the last level.
+    /// A text with `{0}`, `{1}` and `{2}` for the operands, which must bind as tightly as the last
+    /// level.
     Pattern(&'static str, Level, Level),
 }
 

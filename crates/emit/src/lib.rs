@@ -1,7 +1,8 @@
 //! Index arithmetic of layouts as source text, for Rust, C, CUDA, Python and Triton.
 //!
-//! A layout says where each element is; a kernel computes it. This crate writes that computation: what the layout gives at variables that the
-//! caller names, for every admissible value of the extents and strides that become known at launch.
+//! A layout says where each element is; a kernel computes it. This crate writes that computation:
+//! what the layout gives at variables that the caller names, for every admissible value of the
+//! extents and strides that become known at launch.
 //!
 //! ```
 //! use tilewright_emit::{Language, Map, Place, Style, inside, value};
@@ -37,20 +38,25 @@
 //! | [`coordinate`] | the natural coordinate of an index (`idx2crd`) |
 //! | [`inside`] | whether every number of the value is within bounds: the predicate of a ragged edge |
 //!
-//! Each is a [`Computation`]. Its text is an expression, statements with named common parts, or a whole function
-//! ([`Computation::expression`], [`Computation::statements`], [`Computation::function`]), in a [`Style`]: a language and an integer type.
-//! Several computations over the same variables make one ([`Computation::and`]).
+//! Each is a [`Computation`]. Its text is an expression, statements with named common parts, or a
+//! whole function ([`Computation::expression`], [`Computation::statements`],
+//! [`Computation::function`]), in a [`Style`]: a language and an integer type. Several computations
+//! over the same variables make one ([`Computation::and`]).
 //!
 //! # What can be relied on
 //!
-//! * *Exact.* The text computes what the library computes, for all values that the facts and the [`Promise`] about the variables admit.
-//! * *Reduced.* Modes are coalesced first, and digits that only a stride of 0 counts are dropped. A dividend that is known not to be negative is
-//!   never divided by a power of two: that is a shift or a mask. Any other is rounded as the layout demands, spelled out where the
-//!   language rounds differently. Quotient and remainder of one division cost one division. Products by constants stay products: every compiler has shifts
-//!   for them, and no reader wants them.
-//! * *Named once.* In statements and functions everything that is used twice is computed once, and nothing else has a name.
-//! * *Wide enough.* Integers have 64 bits. With 32, a text is written only if the facts show that every number on the way fits;
-//!   otherwise the error says which part may not, and which fact would settle it.
+//! * *Exact.* The text computes what the library computes, for all values that the facts and the
+//!   [`Promise`] about the variables admit.
+//! * *Reduced.* Modes are coalesced first, and digits that only a stride of 0 counts are dropped. A
+//!   dividend that is known not to be negative is never divided by a power of two: that is a shift
+//!   or a mask. Any other is rounded as the layout demands, spelled out where the language rounds
+//!   differently. Quotient and remainder of one division cost one division. Products by constants
+//!   stay products: every compiler has shifts for them, and no reader wants them.
+//! * *Named once.* In statements and functions everything that is used twice is computed once, and
+//!   nothing else has a name.
+//! * *Wide enough.* Integers have 64 bits. With 32, a text is written only if the facts show that
+//!   every number on the way fits; otherwise the error says which part may not, and which fact
+//!   would settle it.
 //!
 //! A name that is a word of the language is a raw identifier in Rust and refused elsewhere.
 

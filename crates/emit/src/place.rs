@@ -1,14 +1,16 @@
 //! The variables over which a layout is evaluated.
 //!
-//! Law: a coordinate has a variable for every leaf of its profile, and each variable is an index into the part of the shape that it stands for,
-//! first mode fastest: one variable is an index into the whole, one for each leaf of the shape is a natural coordinate. What is promised about
-//! the variables is used; nothing else is assumed.
+//! Law: a coordinate has a variable for every leaf of its profile, and each variable is an index
+//! into the part of the shape that it stands for, first mode fastest: one variable is an index into
+//! the whole, one for each leaf of the shape is a natural coordinate. What is promised about the
+//! variables is used; nothing else is assumed.
 
 use tilewright_layout::{Layout, LayoutError, Profile, Stride, Tree};
 
 use crate::error::EmitError;
 
-/// The variables of a computation: which coordinate they make up, what they are called, and what is promised about them.
+/// The variables of a computation: which coordinate they make up, what they are called, and what is
+/// promised about them.
 ///
 /// ```
 /// use tilewright_emit::{Language, Map, Place, Promise, Style, value};

@@ -1,7 +1,8 @@
 //! Sums of products of operations, and the operations that compute them.
 //!
-//! Law: equal polynomials in the same operations are the same value here; and what [`Polynomial::made`] adds to a graph has the value of
-//! the polynomial, with factors in front of what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
+//! Law: equal polynomials in the same operations are the same value here; and what
+//! [`Polynomial::made`] adds to a graph has the value of the polynomial, with factors in front of
+//! what they multiply: `K*i + 128*K*j` is `(i + j * 128) * K`.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +135,8 @@ fn sum_of(graph: &mut Graph, terms: Vec<(Vec<Id>, i64)>) -> Id {
 
 fn parts_of(graph: &mut Graph, mut terms: Vec<(Vec<Id>, i64)>, parts: &mut Vec<Part>) {
     while let Some((_, coefficient)) = terms.first() {
-        // The factor that most terms share, a later variable where several do: what is left begins with the earlier ones.
+        // The factor that most terms share, a later variable where several do: what is left begins
+        // with the earlier ones.
         let mut counts: BTreeMap<Id, usize> = BTreeMap::new();
         for (factors, _) in &terms {
             let mut before = None;

@@ -1,7 +1,7 @@
 //! What is known about the size of a number.
 //!
-//! Law: an operation on ranges holds every value that the operation has on values of its ranges. A bound that is not known, or beyond the
-//! arithmetic here, is none.
+//! Law: an operation on ranges holds every value that the operation has on values of its ranges. A
+//! bound that is not known, or beyond the arithmetic here, is none.
 
 use tilewright_layout::symbolic::Rounding;
 

@@ -1,7 +1,7 @@
 //! Operations that a language lacks, in terms of those that it has.
 //!
-//! Law: every result has the value that it had. Where quotient and remainder of one division are both needed and can have names, the division is
-//! done once: `r = n - q * d`.
+//! Law: every result has the value that it had. Where quotient and remainder of one division are
+//! both needed and can have names, the division is done once: `r = n - q * d`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,8 @@ pub(crate) fn needed(graph: &Graph, results: &[Id]) -> Vec<Id> {
     graph.ids().filter(|id| used.contains(id)).collect()
 }
 
-/// The graph of the results in the operations of a language, and the results there; `named` tells whether parts get names.
+/// The graph of the results in the operations of a language, and the results there; `named` tells
+/// whether parts get names.
 pub(crate) fn spelled(graph: &Graph, results: &[Id], table: &dyn Table, named: bool) -> (Graph, Vec<Id>) {
     let mut new = Graph::with_variables_of(graph);
     let mut place: HashMap<Id, Id> = HashMap::new();

@@ -33,10 +33,11 @@ impl Style {
 /// The signed integer type of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Integer {
-    /// 32 bits. The facts must show that every number on the way fits; otherwise no text is written.
+    /// 32 bits. The facts must show that every number on the way fits; otherwise no text is
+    /// written.
     I32,
-    /// 64 bits, as the library computes. Numbers beyond that are the caller's concern, as they are with the layout itself: it has no offsets
-    /// there. Python's integers have no end.
+    /// 64 bits, as the library computes. Numbers beyond that are the caller's concern, as they are
+    /// with the layout itself: it has no offsets there. Python's integers have no end.
     #[default]
     I64,
 }

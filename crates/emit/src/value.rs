@@ -1,7 +1,9 @@
-//! The computations: the value of a map, the coordinate of an index, and whether a value is within bounds.
+//! The computations: the value of a map, the coordinate of an index, and whether a value is within
+//! bounds.
 //!
-//! Law: the value of a computation is what the library gives: [`Layout::eval_at`] at the coordinate that the variables make up, `idx2crd` of that coordinate, and `0 <= value < bound`
-//! in every number of the value.
+//! Law: the value of a computation is what the library gives: [`Layout::eval_at`] at the coordinate
+//! that the variables make up, `idx2crd` of that coordinate, and `0 <= value < bound` in every
+//! number of the value.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, Extent, Layout, Profile, Stride, Tree, Truth};
@@ -13,7 +15,8 @@ use crate::evaluation::{Numbers, evaluated, scales};
 use crate::map::Map;
 use crate::place::{Place, Promise, pieces};
 
-/// The value of a map at a coordinate: the result `offset`, or `c0`, `c1`, .. where the value is a coordinate.
+/// The value of a map at a coordinate: the result `offset`, or `c0`, `c1`, .. where the value is a
+/// coordinate.
 ///
 /// Errors: the coordinate does not fit the shape; the names do not; a number is not representable.
 ///
@@ -32,7 +35,8 @@ pub fn value(map: &Map, place: &Place) -> Result<Computation, EmitError> {
     Ok(builder.computation(numbers))
 }
 
-/// The natural coordinate of an index, or of any coordinate, in a shape (CuTe `idx2crd`): the results `c0`, `c1`, ..
+/// The natural coordinate of an index, or of any coordinate, in a shape (CuTe `idx2crd`): the
+/// results `c0`, `c1`, ..
 ///
 /// Errors: as [`value`]; an extent is not positive.
 ///
@@ -77,9 +81,11 @@ pub fn coordinate(shape: &Tree<Expr>, place: &Place) -> Result<Computation, Emit
     Ok(builder.computation(Numbers::new(layout.profile().clone(), "c", ids)))
 }
 
-/// Whether every number of a value is within bounds, `0 <= number < bound`: the result `inside`. What the facts and the shape show is left out.
+/// Whether every number of a value is within bounds, `0 <= number < bound`: the result `inside`.
+/// What the facts and the shape show is left out.
 ///
-/// `bounds` has a leaf for each number of the value. Bounds of a coordinate may have more modes than its steps go in: there it stays at 0.
+/// `bounds` has a leaf for each number of the value. Bounds of a coordinate may have more modes
+/// than its steps go in: there it stays at 0.
 ///
 /// Errors: as [`value`]; another number of bounds than of numbers.
 ///
@@ -128,7 +134,8 @@ pub fn inside(map: &Map, bounds: &Tree<Expr>, place: &Place) -> Result<Computati
     Ok(builder.computation(Numbers { profile: Profile::leaf(), names: vec!["inside".to_string()], ids: vec![all] }))
 }
 
-/// Which number of the value each bound is about: none for a mode of the bounds in which no step of a coordinate layout goes.
+/// Which number of the value each bound is about: none for a mode of the bounds in which no step of
+/// a coordinate layout goes.
 fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<usize>>, EmitError> {
     let mismatch = || EmitError::Bounds { given: bounds.leaves().len(), numbers: count };
     if bounds.leaves().len() == count {
@@ -143,7 +150,8 @@ fn bounded(map: &Map, bounds: &Tree<Expr>, count: usize) -> Result<Vec<Option<us
     if match_modes(Some(&numbers), bounds, &mut found) { Ok(found) } else { Err(mismatch()) }
 }
 
-/// Appends the number at each leaf of the bounds; whether none is nested otherwise, or has no bound.
+/// Appends the number at each leaf of the bounds; whether none is nested otherwise, or has no
+/// bound.
 fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec<Option<usize>>) -> bool {
     let Some(numbers) = numbers else {
         found.extend(bounds.leaves().iter().map(|_| None));
@@ -158,7 +166,8 @@ fn match_modes(numbers: Option<&Tree<i64>>, bounds: &Tree<Expr>, found: &mut Vec
         && bounds.modes().enumerate().all(|(position, bound)| match_modes(modes.get(position), &bound, found))
 }
 
-/// The least and the greatest value of each number over the whole domain, where the signs of the strides are known.
+/// The least and the greatest value of each number over the whole domain, where the signs of the
+/// strides are known.
 fn reach<D: Stride<Extent = Expr>>(
     layout: &Layout<D>,
     strides: impl Fn(&D) -> Vec<Expr>,

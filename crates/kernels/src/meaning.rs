@@ -152,8 +152,7 @@ impl Planned {
             interpreter.bytes(index, &bytes).map_err(setup)?;
             given.push((bytes, values));
         }
-        let checked =
-            interpreter.check().map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
+        let checked = interpreter.check().map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
         let left = checked.run.bytes(inputs.len()).map_err(setup)?.to_vec();
         let (compared, worst) = self.compare(&given, &left, *output)?;
         Ok(Report { checked, compared, worst })
@@ -161,9 +160,8 @@ impl Planned {
 
     fn compare(&self, given: &[(Vec<u8>, Vec<f64>)], left: &[u8], output: Element) -> Result<(usize, f64), Unchecked> {
         let width = output.bytes() as usize;
-        let size = |name: &str| {
-            self.sizes().iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size as usize)
-        };
+        let size =
+            |name: &str| self.sizes().iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size as usize);
         let mut worst = 0.0_f64;
         let mut near = |element: usize, wanted: f64, bound: f64| {
             let found = value(output, bits_at(left, width, element));
@@ -182,7 +180,8 @@ impl Planned {
                 for index in 0..from.size() {
                     let (Ok(at), Ok(target)) = (from.eval(&index), to.eval(&index)) else { continue };
                     let target = target as usize;
-                    let (wanted, found) = (bits_at(&given[0].0, widths.0, at as usize), bits_at(left, widths.1, target));
+                    let (wanted, found) =
+                        (bits_at(&given[0].0, widths.0, at as usize), bits_at(left, widths.1, target));
                     let values = (value(*source, wanted), value(*destination, found));
                     let same = if source == destination {
                         wanted == found
@@ -207,7 +206,8 @@ impl Planned {
                 let [m, n, k] = ["M", "N", "K"].map(size);
                 for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
                     let terms = (0..k).map(|at| given[0].1[row * k + at] * given[1].1[column * k + at]);
-                    let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
+                    let (sum, whole) =
+                        terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
                     // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
                     let bound = (k as f64) * step(Element::F32, whole) + step(output, sum);
                     near(row * n + column, sum, bound)?;

@@ -20,6 +20,7 @@ mod plain;
 mod predicate;
 mod recast;
 mod sum;
+mod swizzled;
 mod text;
 mod tiling;
 mod vector;

@@ -1,16 +1,18 @@
 //! Maps of tuples up to divisibility: the category in which morphisms and refinements both live.
 //!
-//! Law: a morphism `S -> T` is a map of places, in which several may go to one place and some to the base point, such that the product of
-//! the entries that are sent to `T_j` divides `T_j`, for each `j`; of no entries it is 1. Such maps compose, because what divides a factor
-//! divides the product. It is the category of operators of the positive integers under divisibility, with multiplication for the tensor
-//! product.
+//! Law: a morphism `S -> T` is a map of places, in which several may go to one place and some to
+//! the base point, such that the product of the entries that are sent to `T_j` divides `T_j`, for
+//! each `j`; of no entries it is 1. Such maps compose, because what divides a factor divides the
+//! product. It is the category of operators of the positive integers under divisibility, with
+//! multiplication for the tensor product.
 //!
-//! * *Tuple* is the subcategory of the maps that hit no place twice and send each entry to an equal one.
-//! * The refinements (Ref, and Fact without the nesting) are the maps that are *active* (nothing goes to the base point), onto, never
-//!   decrease, and under which the products are the entries.
+//! * *Tuple* is the subcategory of the maps that hit no place twice and send each entry to an equal
+//!   one.
+//! * The refinements (Ref, and Fact without the nesting) are the maps that are *active* (nothing
+//!   goes to the base point), onto, never decrease, and under which the products are the entries.
 //!
-//! A span `U <- X -> V` is then one of each from `X`. The square by which spans compose commutes here as far as it goes: [`Span::compose`]
-//! leaves out what the morphism forgets.
+//! A span `U <- X -> V` is then one of each from `X`. The square by which spans compose commutes
+//! here as far as it goes: [`Span::compose`] leaves out what the morphism forgets.
 //!
 //! [`Span::compose`]: crate::Span::compose
 
@@ -40,10 +42,13 @@ pub struct AmbientMorphism {
 }
 
 impl AmbientMorphism {
-    /// The morphism from `domain` to `codomain` over the map with these images; `None` is the base point.
+    /// The morphism from `domain` to `codomain` over the map with these images; `None` is the base
+    /// point.
     ///
-    /// Errors: a map of another length ([`MorphismError::MapLength`]) or past the codomain ([`MorphismError::Target`]); a product that does
-    /// not divide its entry ([`MorphismError::Undivided`]); an entry that is not positive; a size that is not representable.
+    /// Errors: a map of another length ([`MorphismError::MapLength`]) or past the codomain
+    /// ([`MorphismError::Target`]); a product that does not divide its entry
+    /// ([`MorphismError::Undivided`]); an entry that is not positive; a size that is not
+    /// representable.
     pub fn new(
         domain: impl IntoIterator<Item = i64>,
         codomain: impl IntoIterator<Item = i64>,
@@ -135,7 +140,8 @@ impl AmbientMorphism {
         (0..self.codomain.len()).all(|place| self.images.contains(&Some(place)))
     }
 
-    /// Whether entries that are sent somewhere are sent in their order, several to one place allowed.
+    /// Whether entries that are sent somewhere are sent in their order, several to one place
+    /// allowed.
     pub fn is_monotone(&self) -> bool {
         let sent: Vec<usize> = self.images.iter().copied().flatten().collect();
         sent.is_sorted()
@@ -192,7 +198,8 @@ impl From<&TupleMorphism> for AmbientMorphism {
 }
 
 impl From<&Fact> for AmbientMorphism {
-    /// Refinements are the arrows from the finer tuple to the coarser one. A block without entries hits nothing.
+    /// Refinements are the arrows from the finer tuple to the coarser one. A block without entries
+    /// hits nothing.
     fn from(fact: &Fact) -> AmbientMorphism {
         let images = fact.blocks().enumerate().flat_map(|(place, block)| block.iter().map(move |_| Some(place)));
         AmbientMorphism { domain: fact.domain().into(), codomain: fact.codomain().into(), images: images.collect() }

@@ -1,13 +1,16 @@
 //! Why two layouts compose.
 //!
-//! Law: a composition is by refinement when [`crate::compose_by_refinement`] gives it; that is sufficient for a composite to exist, and not
-//! necessary. What the algebra composes besides falls into the classes of [`Class`], of which each composite is in the first that fits. The composite
+//! Law: a composition is by refinement when [`crate::compose_by_refinement`] gives it; that is
+//! sufficient for a composite to exist, and not necessary. What the algebra composes besides falls
+//! into the classes of [`Class`], of which each composite is in the first that fits. The composite
 //! itself is always that of [`Layout::compose`], which decides exactly.
 //!
-//! One mode `s:d` of the inner layout by itself has a mutual refinement with the outer shape when `(d, s)` has one. Short of that, with `P` for the
-//! products of the first outer extents `M`, it composes where `d = P_j * d'` with `d'` a divisor of the next extent, or of anything in the last mode,
-//! and `s * d = P_k * c` with `c` at most the next extent: a *ragged* end, which stops inside a mode that it does not divide. That criterion is
-//! sufficient, too; what is left composes because no carry does harm: `(4,6):(1,9) o 2:3` never crosses the 4.
+//! One mode `s:d` of the inner layout by itself has a mutual refinement with the outer shape when
+//! `(d, s)` has one. Short of that, with `P` for the products of the first outer extents `M`, it
+//! composes where `d = P_j * d'` with `d'` a divisor of the next extent, or of anything in the last
+//! mode, and `s * d = P_k * c` with `c` at most the next extent: a *ragged* end, which stops inside
+//! a mode that it does not divide. That criterion is sufficient, too; what is left composes because
+//! no carry does harm: `(4,6):(1,9) o 2:3` never crosses the 4.
 
 use core::fmt;
 
@@ -27,13 +30,16 @@ pub enum Class {
     Refinement,
     /// The inner layout reaches past the end of the outer one, whose last mode goes on.
     PastTheEnd,
-    /// The shapes have a mutual refinement, and only the outer layout is not tractable: it can be refined all the same, but has no diagram.
+    /// The shapes have a mutual refinement, and only the outer layout is not tractable: it can be
+    /// refined all the same, but has no diagram.
     OuterNotTractable,
-    /// Each mode of the inner layout has a mutual refinement by itself, but the inner layout is not tractable, so they have none together.
+    /// Each mode of the inner layout has a mutual refinement by itself, but the inner layout is not
+    /// tractable, so they have none together.
     InnerNotTractable,
     /// Some mode of the inner layout ends inside a mode of the outer one that it does not divide.
     Ragged,
-    /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is none, or several cancel.
+    /// A stride or an end of some mode divides nothing, and still no carry disagrees: there is
+    /// none, or several cancel.
     Indivisible,
 }
 

@@ -1,8 +1,9 @@
 //! Complement, division and product of morphisms.
 //!
-//! Laws. The complement of an injective `f: S -> T` is the inclusion of the entries of `T` that `f` does not hit: `f` beside it is an isomorphism.
-//! `f / g = f o (g, g^c)` and `f * g = (f, f^c o g)`. Encoded, they are complement, logical division and logical product of layouts (theorems
-//! D, E and F; Carlisle, Shah, Stern, VanKoughnett).
+//! Laws. The complement of an injective `f: S -> T` is the inclusion of the entries of `T` that `f`
+//! does not hit: `f` beside it is an isomorphism. `f / g = f o (g, g^c)` and `f * g = (f, f^c o
+//! g)`. Encoded, they are complement, logical division and logical product of layouts (theorems D,
+//! E and F; Carlisle, Shah, Stern, VanKoughnett).
 
 use crate::error::MorphismError;
 use crate::pointed::{Images, PointedMap};
@@ -11,7 +12,8 @@ use crate::tuple::{Entries, TupleMorphism, not_composable};
 impl TupleMorphism {
     /// The inclusion of the entries of the codomain that are not hit.
     ///
-    /// Errors: an entry is sent to the base point ([`MorphismError::Dropped`]); the size of the new domain is not representable.
+    /// Errors: an entry is sent to the base point ([`MorphismError::Dropped`]); the size of the new
+    /// domain is not representable.
     ///
     /// ```
     /// use tilewright_morphism::TupleMorphism;
@@ -42,7 +44,8 @@ impl TupleMorphism {
         self.concat(other).is_ok_and(|both| both.is_isomorphism())
     }
 
-    /// Flat division: `self` after (`tile`, complement of `tile`). The tiles come first, then where they lie.
+    /// Flat division: `self` after (`tile`, complement of `tile`). The tiles come first, then where
+    /// they lie.
     ///
     /// Errors: `tile` does not end where `self` begins; it sends an entry to the base point.
     ///
@@ -61,10 +64,11 @@ impl TupleMorphism {
         self.compose(&tile.concat(&tile.complement_for(OP)?)?)
     }
 
-    /// Flat product: (`self`, complement of `self` after `tile`). One copy of `self` for each index of `tile`, all of them disjoint.
+    /// Flat product: (`self`, complement of `self` after `tile`). One copy of `self` for each index
+    /// of `tile`, all of them disjoint.
     ///
-    /// Errors: an entry of `self` is sent to the base point; `tile` does not end where the complement of `self` begins; the size of the domain is
-    /// not representable.
+    /// Errors: an entry of `self` is sent to the base point; `tile` does not end where the
+    /// complement of `self` begins; the size of the domain is not representable.
     ///
     /// ```
     /// use tilewright_morphism::TupleMorphism;

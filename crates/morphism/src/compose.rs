@@ -1,16 +1,21 @@
 //! Composition by mutual refinement.
 //!
-//! Law: for tractable layouts, let `f` represent the inner one and `g` the coalesced outer one, let `(T', U')` be the mutual refinement of the
-//! codomain of `f` and the domain of `g`, `f'` the pullback of `f` along `T'`, `g'` the pushforward of `g` along `U'`, and `i: T' -> U'` the
-//! inclusion. Then `g' o i o f'` encodes a weak composite: its function is the composite. Coalesced over the shape of the inner layout it is *the*
-//! composite (Carlisle, Shah, Stern, VanKoughnett, 4.1.3, algorithm 4.1.2).
+//! Law: for tractable layouts, let `f` represent the inner one and `g` the coalesced outer one, let
+//! `(T', U')` be the mutual refinement of the codomain of `f` and the domain of `g`, `f'` the
+//! pullback of `f` along `T'`, `g'` the pushforward of `g` along `U'`, and `i: T' -> U'` the
+//! inclusion. Then `g' o i o f'` encodes a weak composite: its function is the composite. Coalesced
+//! over the shape of the inner layout it is *the* composite (Carlisle, Shah, Stern, VanKoughnett,
+//! 4.1.3, algorithm 4.1.2).
 //!
-//! [`compose_by_refinement`] writes the leaves of that layout down without building the morphisms on the way. The prefix products of the codomain of
-//! `f` are the strides `d` and the reaches `s * d` of the modes of the inner layout, which form a chain among themselves. So there is a mutual
-//! refinement exactly when there is one of `(d, s)` and the outer domain for each mode `s:d` (4.1.1 asks for divisibility pair by pair), and the leaves
-//! that this mode becomes are the pieces of `s` in it. [`WorkedComposition`] builds every step; tests hold that they agree.
+//! [`compose_by_refinement`] writes the leaves of that layout down without building the morphisms
+//! on the way. The prefix products of the codomain of `f` are the strides `d` and the reaches `s *
+//! d` of the modes of the inner layout, which form a chain among themselves. So there is a mutual
+//! refinement exactly when there is one of `(d, s)` and the outer domain for each mode `s:d` (4.1.1
+//! asks for divisibility pair by pair), and the leaves that this mode becomes are the pieces of `s`
+//! in it. [`WorkedComposition`] builds every step; tests hold that they agree.
 //!
-//! Mutual refinement is sufficient for a composite to exist, and not necessary: [`crate::classify()`] says what it misses.
+//! Mutual refinement is sufficient for a composite to exist, and not necessary:
+//! [`crate::classify()`] says what it misses.
 
 use tilewright_layout::{Layout, LayoutError, Leaf, Pieces};
 
@@ -23,12 +28,15 @@ use crate::tuple::{Entries, size};
 
 const OP: &str = "compose_by_refinement";
 
-/// The composite of two tractable layouts, `outer` after `inner`, where their representations have a mutual refinement.
+/// The composite of two tractable layouts, `outer` after `inner`, where their representations have
+/// a mutual refinement.
 ///
 /// It is then the composite that [`Layout::compose_within`] gives, with the same modes.
 ///
-/// Errors: one of the layouts is not tractable ([`MorphismError::NotTractable`]); the codomain of the inner one and the domain of the outer one
-/// have no mutual refinement ([`MorphismError::NoMutualRefinement`]); a number is not representable. The composite may exist all the same.
+/// Errors: one of the layouts is not tractable ([`MorphismError::NotTractable`]); the codomain of
+/// the inner one and the domain of the outer one have no mutual refinement
+/// ([`MorphismError::NoMutualRefinement`]); a number is not representable. The composite may exist
+/// all the same.
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -60,7 +68,8 @@ pub fn compose_by_refinement(outer: &Layout, inner: &Layout) -> Result<Layout, M
     composite.map_err(|stopped| refusal(inner, &coalesced, stopped))
 }
 
-/// The pieces of a mode in the mutual refinement of `(stride, extent)` and the outer domain, each with the stride that it is sent to.
+/// The pieces of a mode in the mutual refinement of `(stride, extent)` and the outer domain, each
+/// with the stride that it is sent to.
 ///
 /// Errors: there is no such refinement, or a stride is not representable.
 #[inline(always)]
@@ -101,7 +110,8 @@ fn refine_mode(mode: &Leaf, outer: &[Leaf], pieces: &mut Pieces<'_>) -> Result<(
 
 /// Why a mode is not written down.
 enum Stopped {
-    /// Its stride or its extent ends inside an entry of the outer domain that it does not divide, or past the last one.
+    /// Its stride or its extent ends inside an entry of the outer domain that it does not divide,
+    /// or past the last one.
     Apart,
     /// A number that does not fit.
     Number(LayoutError),
@@ -129,9 +139,11 @@ fn refusal(inner: &Layout, coalesced: &Layout, stopped: Stopped) -> MorphismErro
     }
 }
 
-/// A morphism that encodes a weak composite of `second` after `first`: the same function, with the modes that the mutual refinement leaves.
+/// A morphism that encodes a weak composite of `second` after `first`: the same function, with the
+/// modes that the mutual refinement leaves.
 ///
-/// Errors: the codomain of `first` and the domain of `second` have no mutual refinement; a size is not representable; nested too deep.
+/// Errors: the codomain of `first` and the domain of `second` have no mutual refinement; a size is
+/// not representable; nested too deep.
 ///
 /// ```
 /// use tilewright_morphism::{NestMorphism, weak_composite};
@@ -196,7 +208,8 @@ pub struct WorkedComposition {
     pub pullback: Square,
     /// The inclusion of the refined codomain into the refined domain.
     pub inclusion: NestMorphism,
-    /// `first` refined, in the whole refined domain of `second`: the inclusion after the pullback. The pushforward comes after it.
+    /// `first` refined, in the whole refined domain of `second`: the inclusion after the pullback.
+    /// The pushforward comes after it.
     pub included: NestMorphism,
     /// The pushforward of `second`.
     pub pushforward: Square,

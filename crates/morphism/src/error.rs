@@ -1,7 +1,8 @@
 //! Refusals.
 //!
-//! As in the algebra, errors are data with a stable [code](MorphismError::code); the sentence is made when one is printed, in `message.rs`.
-//! Entries are counted from 0 in the data and from 1 in the sentences, as in the notation of morphisms.
+//! As in the algebra, errors are data with a stable [code](MorphismError::code); the sentence is
+//! made when one is printed, in `message.rs`. Entries are counted from 0 in the data and from 1 in
+//! the sentences, as in the notation of morphisms.
 
 use alloc::boxed::Box;
 
@@ -131,7 +132,8 @@ pub enum MorphismError {
     NotIsomorphism {
         /// The first entry that stands in the way.
         entry: usize,
-        /// Of which tuple: an entry of the domain that is sent to the base point, or one of the codomain that is not hit.
+        /// Of which tuple: an entry of the domain that is sent to the base point, or one of the
+        /// codomain that is not hit.
         side: Side,
     },
     /// E0715: as many parts as there are places, and there is another number of them.
@@ -226,7 +228,8 @@ pub struct NoMutualRefinement {
     pub second: Box<str>,
     /// The entry of the first tuple, and how much of it is left there.
     pub left: (usize, i64),
-    /// The entry of the second tuple, and how much of it is left there; none when the second tuple has ended.
+    /// The entry of the second tuple, and how much of it is left there; none when the second tuple
+    /// has ended.
     pub right: Option<(usize, i64)>,
     /// The product of everything before, which both have in common.
     pub before: i64,
@@ -237,7 +240,8 @@ pub struct NoMutualRefinement {
 pub enum Apart {
     /// In their nesting alone.
     Nesting,
-    /// The first is the beginning of the second, as those of a mutual refinement are: an inclusion leads from one to the other.
+    /// The first is the beginning of the second, as those of a mutual refinement are: an inclusion
+    /// leads from one to the other.
     Beginning,
     /// In their entries.
     Entries,

@@ -1,8 +1,9 @@
 //! Factorisations: the category Fact.
 //!
-//! Law: a morphism `u -> t` of flat tuples is a list of blocks, one for each entry of `t`, whose product is that entry and which, one after another,
-//! are `u`. Blocks are put into blocks: `(t -> v) o (u -> t)` joins the blocks of `u` whose entries of `t` lie in one block of it. It is Ref, in
-//! `grafting.rs`, without the nesting.
+//! Law: a morphism `u -> t` of flat tuples is a list of blocks, one for each entry of `t`, whose
+//! product is that entry and which, one after another, are `u`. Blocks are put into blocks: `(t ->
+//! v) o (u -> t)` joins the blocks of `u` whose entries of `t` lie in one block of it. It is Ref,
+//! in `grafting.rs`, without the nesting.
 
 use alloc::vec::Vec;
 use core::fmt;

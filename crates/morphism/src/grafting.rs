@@ -1,8 +1,9 @@
 //! Nested tuples as morphisms: the category Ref.
 //!
-//! Law: a nested tuple `X` is a morphism from the flat tuple of its leaves to the tuple of the sizes of its modes. Composition grafts: the modes of
-//! the finer one replace the leaves of the coarser one. Flattening each mode is a functor to Fact, and a factorisation read as a nested tuple of
-//! depth 2, single entries standing alone, is a section of it.
+//! Law: a nested tuple `X` is a morphism from the flat tuple of its leaves to the tuple of the
+//! sizes of its modes. Composition grafts: the modes of the finer one replace the leaves of the
+//! coarser one. Flattening each mode is a functor to Fact, and a factorisation read as a nested
+//! tuple of depth 2, single entries standing alone, is a section of it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -34,7 +35,8 @@ pub struct Ref {
 impl Ref {
     /// The morphism that a nested tuple presents.
     ///
-    /// Errors: a number alone, which has no modes ([`LayoutError::Argument`]); an entry is not positive; the size is not representable.
+    /// Errors: a number alone, which has no modes ([`LayoutError::Argument`]); an entry is not
+    /// positive; the size is not representable.
     pub fn new(tree: Tree<i64>) -> Result<Ref, MorphismError> {
         if tree.is_leaf() {
             return Err(LayoutError::Argument {
@@ -78,7 +80,8 @@ impl Ref {
 
     /// `self` after `first`: the modes of `first` are grafted onto the leaves of `self`.
     ///
-    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); nested too deep.
+    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); nested
+    /// too deep.
     pub fn compose(&self, first: &Ref) -> Result<Ref, MorphismError> {
         if *first.codomain != *self.tree.leaves() {
             return Err(not_composable("compose", &first.codomain, self.tree.leaves()));
@@ -110,7 +113,8 @@ impl Ref {
         Fact::new(self.tree.modes().map(|mode| mode.leaves().to_vec()))
     }
 
-    /// The nested tuple with the blocks of a factorisation as its modes; a block of one entry stands alone.
+    /// The nested tuple with the blocks of a factorisation as its modes; a block of one entry
+    /// stands alone.
     ///
     /// Errors: too many leaves.
     pub fn from_fact(fact: &Fact) -> Result<Ref, MorphismError> {

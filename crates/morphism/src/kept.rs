@@ -1,7 +1,8 @@
 //! Nested morphisms with part of their entries: restriction, factorisation, squeezing; and sorting.
 //!
-//! Law: each is the operation of Tuple on the flat morphism, and the entries that stay keep their place in the nesting. A tuple from which every entry
-//! goes goes with them; one with a single entry left stays a tuple, so that paths stay as long as they were. Sorting keeps no nesting of
+//! Law: each is the operation of Tuple on the flat morphism, and the entries that stay keep their
+//! place in the nesting. A tuple from which every entry goes goes with them; one with a single
+//! entry left stays a tuple, so that paths stay as long as they were. Sorting keeps no nesting of
 //! the domain, as entries of different modes change places.
 
 use alloc::vec::Vec;
@@ -29,9 +30,11 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain_profile().clone()))
     }
 
-    /// The morphism into some of the entries of the codomain, in the same order and the same nesting: it factors through their inclusion.
+    /// The morphism into some of the entries of the codomain, in the same order and the same
+    /// nesting: it factors through their inclusion.
     ///
-    /// Errors: an entry does not exist, or is named out of order; an entry that is hit is left out ([`MorphismError::Lost`]).
+    /// Errors: an entry does not exist, or is named out of order; an entry that is hit is left out
+    /// ([`MorphismError::Lost`]).
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -45,7 +48,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, self.domain_profile().clone(), codomain))
     }
 
-    /// Without the entries 1 of domain and codomain. A functor: `squeeze(g o f) = squeeze g o squeeze f`.
+    /// Without the entries 1 of domain and codomain. A functor: `squeeze(g o f) = squeeze g o
+    /// squeeze f`.
     ///
     /// Errors: none for a morphism that exists.
     ///
@@ -62,7 +66,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(self.flatten().squeeze(), domain, codomain))
     }
 
-    /// With the domain, as a flat tuple, in the order of the codomain; entries that are sent to the base point come first, by size.
+    /// With the domain, as a flat tuple, in the order of the codomain; entries that are sent to the
+    /// base point come first, by size.
     ///
     /// Errors: none for a morphism that exists.
     ///
@@ -79,7 +84,8 @@ impl NestMorphism {
     }
 }
 
-/// The profile without some of its leaves, and without the tuples all of whose leaves go. A lone leaf that goes leaves the empty tuple.
+/// The profile without some of its leaves, and without the tuples all of whose leaves go. A lone
+/// leaf that goes leaves the empty tuple.
 fn kept(profile: &Profile, keep: impl Fn(usize) -> bool) -> Result<Profile, MorphismError> {
     match part(&mut profile.nodes().iter().copied(), &mut 0, &keep)?.0 {
         Some(profile) => Ok(profile),
@@ -87,7 +93,8 @@ fn kept(profile: &Profile, keep: impl Fn(usize) -> bool) -> Result<Profile, Morp
     }
 }
 
-/// Reads one mode: what is kept of it, if anything is, and how many nodes it has. Nesting is bounded by [`tilewright_layout::MAX_DEPTH`].
+/// Reads one mode: what is kept of it, if anything is, and how many nodes it has. Nesting is
+/// bounded by [`tilewright_layout::MAX_DEPTH`].
 fn part(
     nodes: &mut impl Iterator<Item = u16>,
     leaf: &mut usize,

@@ -1,9 +1,11 @@
 //! Layouts as morphisms.
 //!
-//! A layout whose strides nest, as those of nearly every layout in use do, is a picture: its modes on one side, the axes of memory on the other, and
-//! an arrow from each mode to the axis that it walks along. Such pictures are the morphisms of a category; they compose by following arrows, and what
-//! the algebra computes with strides can be seen in them. The theory is that of Carlisle, Shah, Stern and VanKoughnett, *Categorical Foundations for
-//! CuTe Layouts* (arXiv 2601.05972), whose numbers are cited throughout, and what its authors added since.
+//! A layout whose strides nest, as those of nearly every layout in use do, is a picture: its modes
+//! on one side, the axes of memory on the other, and an arrow from each mode to the axis that it
+//! walks along. Such pictures are the morphisms of a category; they compose by following arrows,
+//! and what the algebra computes with strides can be seen in them. The theory is that of Carlisle,
+//! Shah, Stern and VanKoughnett, *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972),
+//! whose numbers are cited throughout, and what its authors added since.
 //!
 //! # Types and their laws
 //!
@@ -48,8 +50,8 @@
 //! # }
 //! ```
 //!
-//! Every number is checked: an operation gives the morphism that its definition asks for, or a [`MorphismError`] that names the condition and the
-//! entries.
+//! Every number is checked: an operation gives the morphism that its definition asks for, or a
+//! [`MorphismError`] that names the condition and the entries.
 #![cfg_attr(not(test), no_std)]
 
 extern crate alloc;

@@ -1,12 +1,15 @@
 //! Mutual refinement.
 //!
-//! Law: a mutual refinement of `(T, U)` is a refinement `T'` of `T` and a refinement `U'` of `U` such that the leaves of `T'` are the first leaves of
-//! `U'`. It exists exactly when the prefix products of `T`, together with those of `U` up to the size of `T` and the first one above, form a
-//! divisibility chain, and `U` is at least as large as `T` (Carlisle, Shah, Stern, VanKoughnett, 4.1.1, with two corrections: where `T` is larger
-//! than `U` there is none, and entries of `U` that are left over stay as they are).
+//! Law: a mutual refinement of `(T, U)` is a refinement `T'` of `T` and a refinement `U'` of `U`
+//! such that the leaves of `T'` are the first leaves of `U'`. It exists exactly when the prefix
+//! products of `T`, together with those of `U` up to the size of `T` and the first one above, form
+//! a divisibility chain, and `U` is at least as large as `T` (Carlisle, Shah, Stern, VanKoughnett,
+//! 4.1.1, with two corrections: where `T` is larger than `U` there is none, and entries of `U` that
+//! are left over stay as they are).
 //!
-//! The walk takes off the front of both tuples the largest piece that both can give. An entry 1 is a piece of size 1 of whatever lies beside it, so
-//! entries 1 need no care but at the end: a last 1 of `T` is a piece of the last entry of `U`, and where `U` has no entries, of nothing, `()`.
+//! The walk takes off the front of both tuples the largest piece that both can give. An entry 1 is
+//! a piece of size 1 of whatever lies beside it, so entries 1 need no care but at the end: a last 1
+//! of `T` is a piece of the last entry of `U`, and where `U` has no entries, of nothing, `()`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -33,7 +36,8 @@ pub(crate) struct Piece {
 
 pub(crate) type Pieces = SmallVec<[Piece; 12]>;
 
-/// Where the walk stops: the entry of the first tuple and what is left of it, the same of the second, and what lies before.
+/// Where the walk stops: the entry of the first tuple and what is left of it, the same of the
+/// second, and what lies before.
 pub(crate) struct Stop {
     left: (usize, i64),
     right: Option<(usize, i64)>,
@@ -65,7 +69,8 @@ pub(crate) fn walk(first: &[i64], second: &[i64]) -> Result<Pieces, Stop> {
             return Err(Stop { left: (i, left), right: Some((j, right)), before });
         }
         pieces.push(Piece { extent, first: Some(i as u16), second: j as u16 });
-        // What lies before divides the first tuple, whose size is representable up to here, or the message says less.
+        // What lies before divides the first tuple, whose size is representable up to here, or the
+        // message says less.
         before = before.saturating_mul(extent);
         if left == extent {
             i += 1;
@@ -118,8 +123,9 @@ pub struct MutualRefinement {
 impl MutualRefinement {
     /// The coarsest mutual refinement of two tuples.
     ///
-    /// Errors: there is none, with the two entries at which the walk stops ([`MorphismError::NoMutualRefinement`]); an entry is not positive; a
-    /// size is not representable.
+    /// Errors: there is none, with the two entries at which the walk stops
+    /// ([`MorphismError::NoMutualRefinement`]); an entry is not positive; a size is not
+    /// representable.
     pub fn new(first: &Tree<i64>, second: &Tree<i64>) -> Result<MutualRefinement, MorphismError> {
         positive("the first tuple", first.leaves())?;
         positive("the second tuple", second.leaves())?;
@@ -166,7 +172,8 @@ impl MutualRefinement {
     }
 }
 
-/// The part over each of so many entries, made of pieces and the entries that they belong to: one piece stands alone.
+/// The part over each of so many entries, made of pieces and the entries that they belong to: one
+/// piece stands alone.
 fn parts(entries: usize, pieces: impl Iterator<Item = (u16, i64)>) -> Result<Vec<Tree<i64>>, MorphismError> {
     let mut lists: Vec<SmallVec<[i64; 4]>> = alloc::vec![SmallVec::new(); entries];
     for (entry, extent) in pieces {

@@ -1,8 +1,9 @@
 //! Morphisms of nested tuples: the category Nest.
 //!
-//! Law: a nested tuple is its flat tuple and its profile, and a morphism `S -> T` of nested tuples is a morphism of the flat ones (Carlisle, Shah,
-//! Stern, VanKoughnett). So every operation here is the one of Tuple, with the profiles carried along; what a profile becomes is all that
-//! there is to say.
+//! Law: a nested tuple is its flat tuple and its profile, and a morphism `S -> T` of nested tuples
+//! is a morphism of the flat ones (Carlisle, Shah, Stern, VanKoughnett). So every operation here is
+//! the one of Tuple, with the profiles carried along; what a profile becomes is all that there is
+//! to say.
 
 use smallvec::SmallVec;
 use tilewright_layout::{Layout, Profile, Tree};
@@ -29,7 +30,8 @@ pub struct NestMorphism {
 }
 
 impl NestMorphism {
-    /// The morphism from `domain` to `codomain` over the map of their leaves with these images; `None` is the base point.
+    /// The morphism from `domain` to `codomain` over the map of their leaves with these images;
+    /// `None` is the base point.
     ///
     /// Errors: as [`TupleMorphism::new`].
     pub fn new(
@@ -132,9 +134,11 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, Profile::tuple([&self.codomain, &other.codomain])?))
     }
 
-    /// Two morphisms into the same tuple, side by side: from the pair of their domains. Their images are disjoint.
+    /// Two morphisms into the same tuple, side by side: from the pair of their domains. Their
+    /// images are disjoint.
     ///
-    /// Errors: the codomains differ; the images meet; the size of the domain is not representable; nested too deep.
+    /// Errors: the codomains differ; the images meet; the size of the domain is not representable;
+    /// nested too deep.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -152,8 +156,9 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
-    /// Neighbours that run in step merged, on both sides. The codomain becomes flat, and the domain too: one entry stands alone, none is a 1 that
-    /// is sent to the base point, as `1:0` is the coalesced layout of size 1.
+    /// Neighbours that run in step merged, on both sides. The codomain becomes flat, and the domain
+    /// too: one entry stands alone, none is a 1 that is sent to the base point, as `1:0` is the
+    /// coalesced layout of size 1.
     ///
     /// Errors: a product of entries is not representable.
     ///
@@ -194,8 +199,8 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
-    /// Whether this divides `whole`: it ends, nesting included, where `whole` begins, and sends no entry to the base point. Then
-    /// [`NestMorphism::logical_divide`] of `whole` by it exists.
+    /// Whether this divides `whole`: it ends, nesting included, where `whole` begins, and sends no
+    /// entry to the base point. Then [`NestMorphism::logical_divide`] of `whole` by it exists.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -210,8 +215,10 @@ impl NestMorphism {
             && self.map().images().all(|image| image.is_some())
     }
 
-    /// Whether the two are product admissible: `self` sends no entry to the base point, and `tile` ends at the flat tuple of the entries
-    /// that `self` does not hit. Then [`NestMorphism::logical_product`] of `self` and `tile` exists, unless its size is not representable.
+    /// Whether the two are product admissible: `self` sends no entry to the base point, and `tile`
+    /// ends at the flat tuple of the entries that `self` does not hit. Then
+    /// [`NestMorphism::logical_product`] of `self` and `tile` exists, unless its size is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -228,9 +235,11 @@ impl NestMorphism {
         self.map().images().all(|image| image.is_some()) && flat && free.eq(tile.flat.codomain())
     }
 
-    /// Logical division: `self` after (`tile`, complement of `tile`), from the pair of their domains.
+    /// Logical division: `self` after (`tile`, complement of `tile`), from the pair of their
+    /// domains.
     ///
-    /// Errors: `tile` does not end where `self` begins; it sends an entry to the base point; nested too deep.
+    /// Errors: `tile` does not end where `self` begins; it sends an entry to the base point; nested
+    /// too deep.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -250,10 +259,12 @@ impl NestMorphism {
         Ok(NestMorphism::from_parts(flat, domain, self.codomain.clone()))
     }
 
-    /// Logical product: (`self`, complement of `self` after `tile`), from the pair of their domains.
+    /// Logical product: (`self`, complement of `self` after `tile`), from the pair of their
+    /// domains.
     ///
-    /// Errors: an entry of `self` is sent to the base point; `tile` does not end at the flat tuple where the complement of `self` begins; the size
-    /// of the domain is not representable; nested too deep.
+    /// Errors: an entry of `self` is sent to the base point; `tile` does not end at the flat tuple
+    /// where the complement of `self` begins; the size of the domain is not representable; nested
+    /// too deep.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;
@@ -326,7 +337,8 @@ pub(crate) fn extents(layout: &Layout) -> Entries {
     layout.leaves().iter().map(|leaf| leaf.extent).collect()
 }
 
-/// The running products of a tuple: what comes before each entry. None from the first one on that is not representable.
+/// The running products of a tuple: what comes before each entry. None from the first one on that
+/// is not representable.
 pub(crate) fn steps(entries: &[i64]) -> SmallVec<[Option<i64>; 16]> {
     let mut step = Some(1_i64);
     let before = |extent: &i64| {

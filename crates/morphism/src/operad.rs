@@ -1,8 +1,9 @@
 //! Profiles as an operad.
 //!
-//! Law: a profile of `n` leaves is an operation of `n` arguments, and to substitute profiles into its leaves is to compose operations. Substitution is
-//! associative, the single leaf is its unit, and no leaves change places: the operad is non-symmetric (Carlisle, Shah, Stern, VanKoughnett, 2.2). A
-//! nested tuple is a profile with numbers at its leaves, so a refinement is a substitution.
+//! Law: a profile of `n` leaves is an operation of `n` arguments, and to substitute profiles into
+//! its leaves is to compose operations. Substitution is associative, the single leaf is its unit,
+//! and no leaves change places: the operad is non-symmetric (Carlisle, Shah, Stern, VanKoughnett,
+//! 2.2). A nested tuple is a profile with numbers at its leaves, so a refinement is a substitution.
 
 use tilewright_layout::Profile;
 
@@ -10,7 +11,8 @@ use crate::error::MorphismError;
 
 /// The profile with a profile in place of each leaf.
 ///
-/// Errors: there is another number of parts than leaves ([`MorphismError::Arity`]); nested too deep, or too large.
+/// Errors: there is another number of parts than leaves ([`MorphismError::Arity`]); nested too
+/// deep, or too large.
 ///
 /// ```
 /// use tilewright_layout::Profile;

@@ -1,10 +1,12 @@
 //! Maps of pointed finite sets.
 //!
-//! Law: a pointed map from `<m>` to `<n>` sends each of `m` places to one of `n` places or to the *base point*, and the base point to itself.
-//! It is *tractable* when no place other than the base point is hit twice. Such maps compose, and composition is associative with the identities
-//! as units (Carlisle, Shah, Stern, VanKoughnett).
+//! Law: a pointed map from `<m>` to `<n>` sends each of `m` places to one of `n` places or to the
+//! *base point*, and the base point to itself. It is *tractable* when no place other than the base
+//! point is hit twice. Such maps compose, and composition is associative with the identities as
+//! units (Carlisle, Shah, Stern, VanKoughnett).
 //!
-//! Places are counted from 0 in the interface, as everything in Rust, and from 1 in text, as in the paper: `(1,*,3)`.
+//! Places are counted from 0 in the interface, as everything in Rust, and from 1 in text, as in the
+//! paper: `(1,*,3)`.
 
 use core::fmt;
 
@@ -35,8 +37,8 @@ pub struct PointedMap {
 impl PointedMap {
     /// The map to `codomain` places with these images; `None` is the base point.
     ///
-    /// Errors: an image is past the codomain ([`MorphismError::NoSuchEntry`]); a place is hit twice ([`MorphismError::SentTwice`]); more places
-    /// than a tuple may have.
+    /// Errors: an image is past the codomain ([`MorphismError::NoSuchEntry`]); a place is hit twice
+    /// ([`MorphismError::SentTwice`]); more places than a tuple may have.
     pub fn new(codomain: usize, images: impl IntoIterator<Item = Option<usize>>) -> Result<PointedMap, MorphismError> {
         let width = bounded(codomain)?;
         let mut list = Images::new();
@@ -86,7 +88,8 @@ impl PointedMap {
         usize::from(self.codomain)
     }
 
-    /// Where a place is sent; none for the base point, and for a place that the domain does not have.
+    /// Where a place is sent; none for the base point, and for a place that the domain does not
+    /// have.
     #[inline]
     pub fn image(&self, place: usize) -> Option<usize> {
         usize::from(*self.images.get(place)?).checked_sub(1)

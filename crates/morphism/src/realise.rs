@@ -1,9 +1,10 @@
 //! Realisation: from tuples to finite sets.
 //!
-//! Law: the realisation of a tuple `S` is the set `[0, size S)`, and that of `f: S -> T` sends an index to its coordinate in `S`, moves each
-//! component to where `f` sends its axis, forgets those that are sent to the base point, puts 0 where nothing arrives, and reads the result as an
-//! index of `T`, first entry fastest. It is a functor, `|g o f| = |g| o |f|`, and `|f|` is the function of the layout that `f` encodes (Carlisle,
-//! Shah, Stern, VanKoughnett, theorem B).
+//! Law: the realisation of a tuple `S` is the set `[0, size S)`, and that of `f: S -> T` sends an
+//! index to its coordinate in `S`, moves each component to where `f` sends its axis, forgets those
+//! that are sent to the base point, puts 0 where nothing arrives, and reads the result as an index
+//! of `T`, first entry fastest. It is a functor, `|g o f| = |g| o |f|`, and `|f|` is the function
+//! of the layout that `f` encodes (Carlisle, Shah, Stern, VanKoughnett, theorem B).
 
 use alloc::vec::Vec;
 
@@ -99,9 +100,11 @@ impl NestMorphism {
         self.flatten().realise(index)
     }
 
-    /// The value of the realisation at a coordinate of the domain: a number for each mode, or for the parts of a mode one each.
+    /// The value of the realisation at a coordinate of the domain: a number for each mode, or for
+    /// the parts of a mode one each.
     ///
-    /// Errors: the coordinate does not fit the domain ([`LayoutError::Coordinate`]), or leaves it; the value is not representable.
+    /// Errors: the coordinate does not fit the domain ([`LayoutError::Coordinate`]), or leaves it;
+    /// the value is not representable.
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;

@@ -1,7 +1,8 @@
 //! Refinements of nested tuples.
 //!
-//! Law: `T'` refines `T` when each entry of `T` is replaced by a nested tuple of that size. It is a partial order, and the part of `T'` over an
-//! entry of `T` is its *relative mode* (Carlisle, Shah, Stern, VanKoughnett). A refinement renames coordinates and moves no index: read
+//! Law: `T'` refines `T` when each entry of `T` is replaced by a nested tuple of that size. It is a
+//! partial order, and the part of `T'` over an entry of `T` is its *relative mode* (Carlisle, Shah,
+//! Stern, VanKoughnett). A refinement renames coordinates and moves no index: read
 //! colexicographically, `T'` and `T` have the same indices.
 
 use alloc::boxed::Box;
@@ -36,7 +37,8 @@ pub struct Refinement {
 impl Refinement {
     /// That `fine` refines `coarse`.
     ///
-    /// Errors: it does not, with the place ([`MorphismError::NotARefinement`]); an entry is not positive; a size is not representable.
+    /// Errors: it does not, with the place ([`MorphismError::NotARefinement`]); an entry is not
+    /// positive; a size is not representable.
     pub fn new(fine: &Tree<i64>, coarse: &Tree<i64>) -> Result<Refinement, MorphismError> {
         positive("the finer tuple", fine.leaves())?;
         positive("the coarser tuple", coarse.leaves())?;
@@ -51,7 +53,8 @@ impl Refinement {
 
     /// The refinement of `coarse` that has `parts` over its entries, in order.
     ///
-    /// Errors: there is another number of parts than entries ([`MorphismError::Arity`]); the size of a part is not its entry; nested too deep.
+    /// Errors: there is another number of parts than entries ([`MorphismError::Arity`]); the size
+    /// of a part is not its entry; nested too deep.
     ///
     /// ```
     /// use tilewright_layout::Tree;

@@ -1,7 +1,8 @@
 //! Morphisms made simpler without changing what they encode: squeeze, sort, coalesce.
 //!
-//! Laws. `squeeze` drops entries 1 on both sides and is a functor: `squeeze(g o f) = squeeze g o squeeze f`. `sort` orders the domain by where it is
-//! sent. `coalesce` merges what runs in step, and the layout encoded by it is the coalesced layout: `L(coal f) = coal(L(f))` (theorem C).
+//! Laws. `squeeze` drops entries 1 on both sides and is a functor: `squeeze(g o f) = squeeze g o
+//! squeeze f`. `sort` orders the domain by where it is sent. `coalesce` merges what runs in step,
+//! and the layout encoded by it is the coalesced layout: `L(coal f) = coal(L(f))` (theorem C).
 
 use crate::error::MorphismError;
 use crate::pointed::{Images, PointedMap};
@@ -36,7 +37,8 @@ impl TupleMorphism {
         TupleMorphism::from_valid(domain, codomain, map)
     }
 
-    /// With the domain in the order of the codomain; entries that are sent to the base point come first, by size.
+    /// With the domain in the order of the codomain; entries that are sent to the base point come
+    /// first, by size.
     ///
     /// The layout of the result is the sorted layout: by stride, equal strides by extent.
     ///
@@ -56,13 +58,15 @@ impl TupleMorphism {
         TupleMorphism::from_valid(domain, self.codomain().into(), map)
     }
 
-    /// Whether the domain is in the order of the codomain, entries that are sent to the base point first.
+    /// Whether the domain is in the order of the codomain, entries that are sent to the base point
+    /// first.
     pub fn is_sorted(&self) -> bool {
         let order = || self.map().images.iter().zip(self.domain());
         order().zip(order().skip(1)).all(|(left, right)| left <= right)
     }
 
-    /// Whether no entry of the domain is 1 and no two neighbours run in step, so that the encoded layout is coalesced.
+    /// Whether no entry of the domain is 1 and no two neighbours run in step, so that the encoded
+    /// layout is coalesced.
     pub fn is_coalesced(&self) -> bool {
         let apart = |left: Option<usize>, right: Option<usize>| match (left, right) {
             (None, None) => false,
@@ -79,8 +83,9 @@ impl TupleMorphism {
 
     /// Neighbours that run in step merged, on both sides; entries 1 dropped.
     ///
-    /// A run is a stretch of the domain that is sent to the base point, or to successive entries of the codomain. Entries of the codomain that are
-    /// not hit stay apart; [`TupleMorphism::coalesce_strongly`] merges them too.
+    /// A run is a stretch of the domain that is sent to the base point, or to successive entries of
+    /// the codomain. Entries of the codomain that are not hit stay apart;
+    /// [`TupleMorphism::coalesce_strongly`] merges them too.
     ///
     /// Errors: a product of entries is not representable.
     ///
@@ -95,7 +100,8 @@ impl TupleMorphism {
         self.merged(false)
     }
 
-    /// As [`TupleMorphism::coalesce`], with successive entries of the codomain that are not hit merged as well.
+    /// As [`TupleMorphism::coalesce`], with successive entries of the codomain that are not hit
+    /// merged as well.
     ///
     /// Errors: a product of entries is not representable.
     pub fn coalesce_strongly(&self) -> Result<TupleMorphism, MorphismError> {
@@ -105,7 +111,8 @@ impl TupleMorphism {
     fn merged(&self, strongly: bool) -> Result<TupleMorphism, MorphismError> {
         let squeezed = self.squeeze();
         let preimages = squeezed.map().preimages();
-        // Each entry of the codomain joins the one before it where their preimages are neighbours, in order.
+        // Each entry of the codomain joins the one before it where their preimages are neighbours,
+        // in order.
         let mut codomain = Entries::new();
         let mut moved = Images::new();
         let mut before: Option<Option<u16>> = None;

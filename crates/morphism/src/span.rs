@@ -1,14 +1,17 @@
 //! Spans: refine, then move. The category Span(Tuple, Ref), and Span(Tuple, Fact) below it.
 //!
-//! Law: a span `U <- X -> V` is a backward refinement `X -> U` and a morphism `X -> V`. `(Y -> V -> W) o (X -> U -> V)` is formed by the pullback of
-//! `X -> V` along `Y -> V`. Composition is strictly associative and has strict units, sums and interchange hold, Tuple and the opposite of Ref are
-//! subcategories. A nested layout is a span from the sizes of its modes.
+//! Law: a span `U <- X -> V` is a backward refinement `X -> U` and a morphism `X -> V`. `(Y -> V ->
+//! W) o (X -> U -> V)` is formed by the pullback of `X -> V` along `Y -> V`. Composition is
+//! strictly associative and has strict units, sums and interchange hold, Tuple and the opposite of
+//! Ref are subcategories. A nested layout is a span from the sizes of its modes.
 //!
-//! Realisation goes through: a refinement moves no index, so `|U <- X -> V|` is `|X -> V|`, read on `[0, size U)`, and `|s o t| = |s| o |t|`.
-//! (Coordinates are another matter: those of `U` are cut into those of `X` first.)
+//! Realisation goes through: a refinement moves no index, so `|U <- X -> V|` is `|X -> V|`, read on
+//! `[0, size U)`, and `|s o t| = |s| o |t|`. (Coordinates are another matter: those of `U` are cut
+//! into those of `X` first.)
 //!
-//! A *cospan* `U -> X <- V`, here a morphism followed by a refinement read forwards, is composed by pushforward. The composition of layouts by mutual
-//! refinement is a span, then an inclusion, then a cospan ([`crate::weak_composite`]).
+//! A *cospan* `U -> X <- V`, here a morphism followed by a refinement read forwards, is composed by
+//! pushforward. The composition of layouts by mutual refinement is a span, then an inclusion, then
+//! a cospan ([`crate::weak_composite`]).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -46,7 +49,8 @@ pub trait Backward: Clone + PartialEq + fmt::Display {
     /// Errors: the size is not representable.
     fn sum(&self, other: &Self) -> Result<Self, MorphismError>;
 
-    /// The refinement that has, over each entry of `onto`, the part of `self` that `parts` names, or the entry itself.
+    /// The refinement that has, over each entry of `onto`, the part of `self` that `parts` names,
+    /// or the entry itself.
     ///
     /// Errors: the size is not representable.
     fn select(&self, onto: &[i64], parts: &[Option<usize>]) -> Result<Self, MorphismError>;
@@ -203,9 +207,11 @@ impl<B: Backward> Span<B> {
         self.forward.codomain()
     }
 
-    /// `self` after `first`, through the pullback of the morphism of `first` along the refinement of `self`.
+    /// `self` after `first`, through the pullback of the morphism of `first` along the refinement
+    /// of `self`.
     ///
-    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); a size is not representable.
+    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); a size
+    /// is not representable.
     ///
     /// ```
     /// use tilewright_morphism::{Ref, Span};
@@ -251,7 +257,8 @@ impl<B: Backward> Span<B> {
     }
 }
 
-/// Where the pieces of parts go: those of each part to the pieces of the part that it is sent to, in order.
+/// Where the pieces of parts go: those of each part to the pieces of the part that it is sent to,
+/// in order.
 fn moved(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
     let starts: Vec<usize> = onto
         .iter()
@@ -270,16 +277,16 @@ fn moved(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
 }
 
 impl Span<Ref> {
-    /// A tractable layout as a span, from the sizes of its modes through their leaves to its standard codomain. A mode without parentheses is
-    /// read as the only one.
+    /// A tractable layout as a span, from the sizes of its modes through their leaves to its
+    /// standard codomain. A mode without parentheses is read as the only one.
     ///
     /// Errors: the layout is not tractable ([`MorphismError::NotTractable`]).
     pub fn of_layout(layout: &Layout) -> Result<Span<Ref>, MorphismError> {
         Span::of_modes(&standard_representation(layout)?)
     }
 
-    /// A nested morphism as a span, from the sizes of its modes: they are cut into the leaves, which are moved. A mode without parentheses is read
-    /// as the only one.
+    /// A nested morphism as a span, from the sizes of its modes: they are cut into the leaves,
+    /// which are moved. A mode without parentheses is read as the only one.
     ///
     /// Errors: nested too deep.
     ///
@@ -302,7 +309,8 @@ impl Span<Ref> {
         Span::new(self.back.to_fact()?, self.forward.clone())
     }
 
-    /// The layout of the span: its shape is the nested tuple, its strides are those that the morphism encodes.
+    /// The layout of the span: its shape is the nested tuple, its strides are those that the
+    /// morphism encodes.
     ///
     /// Errors: a stride is not representable.
     ///
@@ -336,7 +344,8 @@ pub struct Cospan<B> {
 impl<B: Backward> Cospan<B> {
     /// The cospan `U -> X`, `X` refining `V`.
     ///
-    /// Errors: the morphism does not end where the refinement begins ([`MorphismError::NotComposable`]).
+    /// Errors: the morphism does not end where the refinement begins
+    /// ([`MorphismError::NotComposable`]).
     pub fn new(forward: TupleMorphism, join: B) -> Result<Cospan<B>, MorphismError> {
         if forward.codomain() != join.domain() {
             return Err(not_composable("cospan", forward.codomain(), join.domain()));
@@ -356,9 +365,11 @@ impl<B: Backward> Cospan<B> {
         &self.join
     }
 
-    /// `self` after `first`, through the pushforward of the morphism of `self` along the refinement of `first`.
+    /// `self` after `first`, through the pushforward of the morphism of `self` along the refinement
+    /// of `first`.
     ///
-    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); a size is not representable.
+    /// Errors: `first` does not end where `self` begins ([`MorphismError::NotComposable`]); a size
+    /// is not representable.
     pub fn compose(&self, first: &Cospan<B>) -> Result<Cospan<B>, MorphismError> {
         let g = &self.forward;
         if first.join.codomain() != g.domain() {

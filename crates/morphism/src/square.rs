@@ -1,8 +1,10 @@
 //! Pullback and pushforward of refinements along morphisms.
 //!
-//! Law: for `f: S -> T` and a refinement `T'` of `T`, the pullback is the refinement `S'` of `S` whose part over an entry is the part of `T'` over the
-//! place that it is sent to, together with `f': S' -> T'`; for a refinement `S'` of `S` the pushforward refines `T` in the same way. Refinements
-//! move no index, so the function of the encoded layout stays the same (Carlisle, Shah, Stern, VanKoughnett, 4.1.2 and 4.1.3).
+//! Law: for `f: S -> T` and a refinement `T'` of `T`, the pullback is the refinement `S'` of `S`
+//! whose part over an entry is the part of `T'` over the place that it is sent to, together with
+//! `f': S' -> T'`; for a refinement `S'` of `S` the pushforward refines `T` in the same way.
+//! Refinements move no index, so the function of the encoded layout stays the same (Carlisle, Shah,
+//! Stern, VanKoughnett, 4.1.2 and 4.1.3).
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -59,9 +61,11 @@ fn check(op: &'static str, tuple: &Tree<i64>, along: &Refinement) -> Result<(), 
 }
 
 impl NestMorphism {
-    /// The morphism with its codomain refined, and its domain as that requires. An entry that is sent to the base point stays whole.
+    /// The morphism with its codomain refined, and its domain as that requires. An entry that is
+    /// sent to the base point stays whole.
     ///
-    /// Errors: `along` does not refine the codomain ([`MorphismError::NotComposable`]); nested too deep.
+    /// Errors: `along` does not refine the codomain ([`MorphismError::NotComposable`]); nested too
+    /// deep.
     ///
     /// ```
     /// use tilewright_morphism::{NestMorphism, Refinement};
@@ -80,9 +84,11 @@ impl NestMorphism {
         between(self, domain, along.clone())
     }
 
-    /// The morphism with its domain refined, and its codomain as that requires. An entry that is not hit stays whole.
+    /// The morphism with its domain refined, and its codomain as that requires. An entry that is
+    /// not hit stays whole.
     ///
-    /// Errors: `along` does not refine the domain ([`MorphismError::NotComposable`]); nested too deep.
+    /// Errors: `along` does not refine the domain ([`MorphismError::NotComposable`]); nested too
+    /// deep.
     ///
     /// ```
     /// use tilewright_morphism::{NestMorphism, Refinement};

@@ -1,13 +1,17 @@
 //! Between layouts and morphisms.
 //!
-//! Law: a morphism `f: S -> T` over `a` encodes the layout of shape `S` whose stride at `i` is the product of the entries of `T` before `a(i)`, and 0
-//! where `i` is sent to the base point. The layouts encoded by morphisms are exactly the tractable ones: with modes of extent 1 left out and the
-//! others sorted by stride, `extent * stride` of each divides the next stride. Each has one *standard* representation: its codomain lists the gaps
-//! and the modes in the order of strides, and nothing after the last mode. Non-degenerate tractable layouts and non-degenerate standard morphisms
-//! correspond one to one (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1, 2.3.10.1, theorem A).
+//! Law: a morphism `f: S -> T` over `a` encodes the layout of shape `S` whose stride at `i` is the
+//! product of the entries of `T` before `a(i)`, and 0 where `i` is sent to the base point. The
+//! layouts encoded by morphisms are exactly the tractable ones: with modes of extent 1 left out and
+//! the others sorted by stride, `extent * stride` of each divides the next stride. Each has one
+//! *standard* representation: its codomain lists the gaps and the modes in the order of strides,
+//! and nothing after the last mode. Non-degenerate tractable layouts and non-degenerate standard
+//! morphisms correspond one to one (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1, 2.3.10.1, theorem
+//! A).
 //!
-//! The stride of a mode of extent 1 cannot be observed. It plays no part in whether a layout is tractable, and its standard representation sends such
-//! a mode to the base point, as if the stride were 0.
+//! The stride of a mode of extent 1 cannot be observed. It plays no part in whether a layout is
+//! tractable, and its standard representation sends such a mode to the base point, as if the stride
+//! were 0.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -20,7 +24,8 @@ use crate::nest::{NestMorphism, extents, steps};
 use crate::pointed::{Images, PointedMap};
 use crate::tuple::{Entries, TupleMorphism};
 
-/// The modes of a layout that move, in the order of their strides: stride, extent, number of the leaf.
+/// The modes of a layout that move, in the order of their strides: stride, extent, number of the
+/// leaf.
 pub(crate) type Moving = SmallVec<[(i64, i64, u16); 8]>;
 
 /// Lists the moving modes of a layout, in order; whether the layout is tractable.
@@ -177,8 +182,8 @@ fn encoded(f: &TupleMorphism) -> Result<SmallVec<[Leaf; 8]>, MorphismError> {
 }
 
 impl NestMorphism {
-    /// The layout of the morphism: its shape is the domain, and the stride of an entry the product of the codomain before the place that it is sent
-    /// to, 0 for the base point.
+    /// The layout of the morphism: its shape is the domain, and the stride of an entry the product
+    /// of the codomain before the place that it is sent to, 0 for the base point.
     ///
     /// Errors: a stride is not representable.
     ///
@@ -204,7 +209,8 @@ impl NestMorphism {
         self.codomain_profile().depth() == 1 && self.flatten().is_standard()
     }
 
-    /// Whether an entry 1 is sent to an entry: its stride cannot be observed, and two such morphisms may encode one layout function.
+    /// Whether an entry 1 is sent to an entry: its stride cannot be observed, and two such
+    /// morphisms may encode one layout function.
     pub fn is_degenerate(&self) -> bool {
         self.flatten().is_degenerate()
     }
@@ -233,7 +239,8 @@ impl TupleMorphism {
         Ok(standard_representation(&self.encoded_layout()?)?.flatten().clone())
     }
 
-    /// Whether the codomain holds nothing superfluous: its last entry is hit, and an entry that is not hit is above 1 and followed by one that is.
+    /// Whether the codomain holds nothing superfluous: its last entry is hit, and an entry that is
+    /// not hit is above 1 and followed by one that is.
     pub fn is_standard(&self) -> bool {
         let preimages = self.map().preimages();
         let followed = preimages.iter().skip(1).map(Option::is_some).chain(core::iter::once(false));

@@ -6,7 +6,8 @@
 //! image    := '*' | place                       counted from 1; `*` is the base point
 //! ```
 //!
-//! The images of a nested morphism are nested like its domain; a flat tuple of them is read as well.
+//! The images of a nested morphism are nested like its domain; a flat tuple of them is read as
+//! well.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -85,9 +86,11 @@ fn over(
 }
 
 impl NestMorphism {
-    /// The morphism between two tuples over the images that a text says: `(1,*,3)`, counted from 1, nested like the domain or flat.
+    /// The morphism between two tuples over the images that a text says: `(1,*,3)`, counted from 1,
+    /// nested like the domain or flat.
     ///
-    /// Errors: the text is no tuple of images ([`MorphismError::Syntax`]); as [`NestMorphism::new`].
+    /// Errors: the text is no tuple of images ([`MorphismError::Syntax`]); as
+    /// [`NestMorphism::new`].
     ///
     /// ```
     /// use tilewright_morphism::NestMorphism;

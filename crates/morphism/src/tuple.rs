@@ -1,10 +1,12 @@
 //! Morphisms of tuples: the category Tuple.
 //!
-//! Law: an object is a tuple of positive integers; a morphism `f: S -> T` is a tractable map `a` of their places with `S_i = T_a(i)` wherever
-//! place `i` is not sent to the base point. Morphisms compose as their maps do (Carlisle, Shah, Stern, VanKoughnett).
+//! Law: an object is a tuple of positive integers; a morphism `f: S -> T` is a tractable map `a` of
+//! their places with `S_i = T_a(i)` wherever place `i` is not sent to the base point. Morphisms
+//! compose as their maps do (Carlisle, Shah, Stern, VanKoughnett).
 //!
-//! What it means: a tuple is a box of coordinates, and `f` tells for each axis of `S` which axis of `T` it becomes; an axis that is sent to the
-//! base point is forgotten, and an axis of `T` that is not hit stays at 0.
+//! What it means: a tuple is a box of coordinates, and `f` tells for each axis of `S` which axis of
+//! `T` it becomes; an axis that is sent to the base point is forgotten, and an axis of `T` that is
+//! not hit stays at 0.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -15,7 +17,8 @@ use smallvec::SmallVec;
 use crate::error::{Apart, MorphismError, Side, overflow};
 use crate::pointed::{Images, PointedMap, known};
 
-/// The entries of a tuple. Codomains have about twice the entries of domains: the gaps of a layout are entries too.
+/// The entries of a tuple. Codomains have about twice the entries of domains: the gaps of a layout
+/// are entries too.
 pub(crate) type Entries = SmallVec<[i64; 12]>;
 
 /// A morphism of flat tuples.
@@ -36,13 +39,17 @@ pub struct TupleMorphism {
 }
 
 impl TupleMorphism {
-    /// The morphism from `domain` to `codomain` over the map with these images; `None` is the base point.
+    /// The morphism from `domain` to `codomain` over the map with these images; `None` is the base
+    /// point.
     ///
-    /// The size of the domain, the product of its entries, has to be representable; that of the codomain need not be, since no index reaches it.
+    /// The size of the domain, the product of its entries, has to be representable; that of the
+    /// codomain need not be, since no index reaches it.
     ///
-    /// Errors: one for each condition that fails. A map of another length ([`MorphismError::MapLength`]), past the codomain
-    /// ([`MorphismError::Target`]), that hits an entry twice ([`MorphismError::SentTwice`]) or sends an entry to another number
-    /// ([`MorphismError::Unequal`]); an entry that is not positive ([`MorphismError::NotPositive`]); a size that does not fit.
+    /// Errors: one for each condition that fails. A map of another length
+    /// ([`MorphismError::MapLength`]), past the codomain ([`MorphismError::Target`]), that hits an
+    /// entry twice ([`MorphismError::SentTwice`]) or sends an entry to another number
+    /// ([`MorphismError::Unequal`]); an entry that is not positive
+    /// ([`MorphismError::NotPositive`]); a size that does not fit.
     pub fn new(
         domain: impl IntoIterator<Item = i64>,
         codomain: impl IntoIterator<Item = i64>,
@@ -182,9 +189,11 @@ impl TupleMorphism {
         ))
     }
 
-    /// The morphism into some of the entries of the codomain, in the same order: it factors through their inclusion.
+    /// The morphism into some of the entries of the codomain, in the same order: it factors through
+    /// their inclusion.
     ///
-    /// Errors: an entry does not exist, or is named out of order; an entry that is hit is left out ([`MorphismError::Lost`]).
+    /// Errors: an entry does not exist, or is named out of order; an entry that is hit is left out
+    /// ([`MorphismError::Lost`]).
     ///
     /// ```
     /// use tilewright_morphism::TupleMorphism;
@@ -209,9 +218,11 @@ impl TupleMorphism {
         Ok(TupleMorphism::from_valid(self.domain.clone(), codomain, PointedMap::from_images(entries.len(), images)))
     }
 
-    /// Two morphisms into the same tuple, side by side: their domains are concatenated, their images are disjoint.
+    /// Two morphisms into the same tuple, side by side: their domains are concatenated, their
+    /// images are disjoint.
     ///
-    /// Errors: the codomains differ; the images meet ([`MorphismError::ImagesMeet`]); the size of the domain is not representable.
+    /// Errors: the codomains differ; the images meet ([`MorphismError::ImagesMeet`]); the size of
+    /// the domain is not representable.
     ///
     /// ```
     /// use tilewright_morphism::TupleMorphism;
@@ -243,14 +254,16 @@ impl TupleMorphism {
         ))
     }
 
-    /// Whether it has an inverse: no entry is sent to the base point and every entry of the codomain is hit.
+    /// Whether it has an inverse: no entry is sent to the base point and every entry of the
+    /// codomain is hit.
     pub fn is_isomorphism(&self) -> bool {
         self.domain.len() == self.codomain.len() && self.is_injective()
     }
 
     /// Whether no entry is sent to the base point. Then the encoded layout is injective.
     ///
-    /// An entry 1 counts: sent to the base point, it makes the answer no, though the layout function does not see it.
+    /// An entry 1 counts: sent to the base point, it makes the answer no, though the layout
+    /// function does not see it.
     pub fn is_injective(&self) -> bool {
         self.map.images.iter().all(|place| *place > 0)
     }

@@ -1,8 +1,9 @@
 //! Syntax trees.
 //!
-//! Law: the nodes of a program lie in one array in postorder, each subtree a contiguous run that ends in its root. So a
-//! subtree is evaluated by one walk along its run with a stack of values, without recursion; a program is dropped in one
-//! step however deep it nests; and a batch of programs reuses the same memory.
+//! Law: the nodes of a program lie in one array in postorder, each subtree a contiguous run that
+//! ends in its root. So a subtree is evaluated by one walk along its run with a stack of values,
+//! without recursion; a program is dropped in one step however deep it nests; and a batch of
+//! programs reuses the same memory.
 
 use std::ops::Range;
 
@@ -44,7 +45,8 @@ pub(crate) enum Node {
         left: NodeId,
         right: NodeId,
     },
-    /// `(a,b)`: a nested tuple of numbers, or a list of other values. `trailing` says that a comma ends it.
+    /// `(a,b)`: a nested tuple of numbers, or a list of other values. `trailing` says that a comma
+    /// ends it.
     Tuple {
         items: List,
         trailing: bool,
@@ -210,7 +212,8 @@ pub(crate) struct Program {
     pub(crate) children: Vec<NodeId>,
     pub(crate) statements: Vec<Statement>,
     pub(crate) parameters: Vec<Parameter>,
-    /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, the roots ascending.
+    /// Arguments that are given by name, `mode=[0]`: the root of the value and the name, the roots
+    /// ascending.
     pub(crate) keywords: Vec<(NodeId, Name)>,
 }
 

@@ -1,8 +1,9 @@
 //! Derivations: how the value of an expression comes about, or why there is none.
 //!
-//! Law: a derivation is a program of the language. Each step is an expression over the arguments and the steps before it,
-//! evaluated as any other, and the last step has the value of the call that is derived. Where the call is refused the steps go
-//! as far as they exist, and end in the numbers that show the case.
+//! Law: a derivation is a program of the language. Each step is an expression over the arguments
+//! and the steps before it, evaluated as any other, and the last step has the value of the call
+//! that is derived. Where the call is refused the steps go as far as they exist, and end in the
+//! numbers that show the case.
 
 mod morphisms;
 mod plan;
@@ -33,8 +34,9 @@ pub struct Step {
 /// What a line of a derivation is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum About {
-    /// An operation on these arguments: a function by its name, `composition` for `A o B`, or `apply` for `A(c)`. Its formula is the line; the lines
-    /// about it follow, indented by one more.
+    /// An operation on these arguments: a function by its name, `composition` for `A o B`, or
+    /// `apply` for `A(c)`. Its formula is the line; the lines about it follow, indented by one
+    /// more.
     Operation(&'static str, Vec<Value>),
     /// A value with a name.
     Value(String, Box<Value>),
@@ -71,8 +73,9 @@ pub struct Call {
     pub value: Value,
 }
 
-/// Evaluates a program and tells how its value comes about: the defining formula of the last call with each intermediate
-/// value, and likewise for the calls among its arguments. Where a call is refused, its steps are told as far as they go.
+/// Evaluates a program and tells how its value comes about: the defining formula of the last call
+/// with each intermediate value, and likewise for the calls among its arguments. Where a call is
+/// refused, its steps are told as far as they go.
 ///
 /// ```
 /// use tilewright_notation::{Environment, derive};
@@ -120,7 +123,8 @@ fn derived(source: &str, env: &mut Environment, steps: &mut Vec<Step>) -> Result
     last.ok_or_else(|| Diagnostic::nothing(source))
 }
 
-/// Evaluates a program; if its last statement is a call or a composition, says which, with the values of the arguments.
+/// Evaluates a program; if its last statement is a call or a composition, says which, with the
+/// values of the arguments.
 ///
 /// Errors: as [`evaluate`].
 ///
@@ -240,9 +244,11 @@ impl Deriver<'_> {
         }
     }
 
-    /// The steps of a call: its formula, its arguments, what leads to its value, and what can be seen in it.
+    /// The steps of a call: its formula, its arguments, what leads to its value, and what can be
+    /// seen in it.
     ///
-    /// It calls itself for arguments that are calls, as deep as the text nests, so what needs room on the stack is done elsewhere.
+    /// It calls itself for arguments that are calls, as deep as the text nests, so what needs room
+    /// on the stack is done elsewhere.
     fn operation(
         &self,
         called: &Called,
@@ -304,7 +310,8 @@ fn conclusion(called: &Called, plan: &Plan, value: Option<&Value>, indent: usize
         env.bind(name.as_str(), value.clone());
     }
     for (name, expression) in &plan.steps {
-        // A step may be refused where the whole is not: by mode, or past the end. It is left out then.
+        // A step may be refused where the whole is not: by mode, or past the end. It is left out
+        // then.
         if let Ok(value) = evaluate(expression, &mut env) {
             let sum = if expression == "inner_product(k, D)" { written_sum(&env) } else { None };
             steps.push(named(name, Some(sum.unwrap_or_else(|| expression.clone())), &value, indent));
@@ -337,7 +344,8 @@ fn written_sum(env: &Environment) -> Option<String> {
     Some(products.collect::<Vec<_>>().join(" + "))
 }
 
-/// How a complement fills the gaps, mode by mode: below the stride of one all is full, by the modes before it.
+/// How a complement fills the gaps, mode by mode: below the stride of one all is full, by the modes
+/// before it.
 fn filled(rest: &Layout) -> Vec<String> {
     let modes = rest.leaves().iter().filter(|leaf| leaf.extent > 1);
     let told = modes.filter_map(|leaf| {

@@ -1,15 +1,17 @@
 //! Diagnostics: what is wrong with a program, and where.
 //!
-//! Law: a diagnostic points into the text that was given. [`Diagnostic::render`] shows the lines that it points at with the
-//! culprit underlined, in the form that `rustc` has made familiar; [`Diagnostic::one_line`] says the same without the
-//! picture. Neither depends on anything but the diagnostic and the text.
+//! Law: a diagnostic points into the text that was given. [`Diagnostic::render`] shows the lines
+//! that it points at with the culprit underlined, in the form that `rustc` has made familiar;
+//! [`Diagnostic::one_line`] says the same without the picture. Neither depends on anything but the
+//! diagnostic and the text.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use tilewright_layout::Refusal;
 
-/// What is wrong with a program: a stable code, a sentence, the culprit's place in the text, and what would help.
+/// What is wrong with a program: a stable code, a sentence, the culprit's place in the text, and
+/// what would help.
 ///
 /// ```
 /// use tilewright_notation::{Environment, evaluate};
@@ -27,17 +29,19 @@ pub struct Diagnostic {
     pub message: String,
     /// The culprit, in bytes of the source.
     pub span: Range<usize>,
-    /// Places worth showing and what to say about each. The one at [`Diagnostic::span`] labels the culprit itself.
+    /// Places worth showing and what to say about each. The one at [`Diagnostic::span`] labels the
+    /// culprit itself.
     pub labels: Vec<(Range<usize>, String)>,
     /// What would help.
     pub help: Option<String>,
 }
 
-/// A failure of the parser, on the heap: its functions call each other as deep as the text nests, and what they return
-/// should be small.
+/// A failure of the parser, on the heap: its functions call each other as deep as the text nests,
+/// and what they return should be small.
 pub(crate) type Fail = Box<Diagnostic>;
 
-/// How many columns of a source line are shown at most, so that a megabyte on one line stays readable.
+/// How many columns of a source line are shown at most, so that a megabyte on one line stays
+/// readable.
 const WINDOW: usize = 100;
 
 impl Diagnostic {
@@ -77,9 +81,11 @@ impl Diagnostic {
         line
     }
 
-    /// The diagnostic as text of several lines: the message, the source with the culprit underlined, and the help.
+    /// The diagnostic as text of several lines: the message, the source with the culprit
+    /// underlined, and the help.
     ///
-    /// `source` is the text that was evaluated. `colour` asks for ANSI colours. The text ends in a newline.
+    /// `source` is the text that was evaluated. `colour` asks for ANSI colours. The text ends in a
+    /// newline.
     pub fn render(&self, source: &str, colour: bool) -> String {
         let paint = Paint { colour };
         let mut out = String::new();

@@ -20,12 +20,14 @@
 //! swizzle := ('S' | 'Sw' | 'Swizzle') '<' integer ',' integer ',' integer '>' | 'SW_' b '_' m '_' s
 //! ```
 //!
-//! A name that nothing is bound to is a number that becomes known at launch, wherever a number may stand: as a value, in a tuple, beside
-//! `:`, in arithmetic, as an argument, and as the offset between two `o`. Elsewhere it must be bound: in `A(2)`, `A[0]`,
-//! `A.size()` and at the ends of `A o B`.
+//! A name that nothing is bound to is a number that becomes known at launch, wherever a number may
+//! stand: as a value, in a tuple, beside `:`, in arithmetic, as an argument, and as the offset
+//! between two `o`. Elsewhere it must be bound: in `A(2)`, `A[0]`, `A.size()` and at the ends of `A
+//! o B`.
 //!
-//! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a name may:
-//! `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are bounded: see [`MAX_NESTING`].
+//! `:` binds more tightly than a call, a slice or a method, so that a layout may be written where a
+//! name may: `(4,8):(8,1)(2)` is the layout's value at 2. Nesting, program size and time are
+//! bounded: see [`MAX_NESTING`].
 
 mod incomplete;
 mod keywords;
@@ -219,7 +221,8 @@ impl<'a> Parser<'a, '_> {
         (List { start, end: self.program.children.len() as u32 }, height + 1)
     }
 
-    /// Whether the pending nodes since `mark` are all integers; they become parts of the tuple then.
+    /// Whether the pending nodes since `mark` are all integers; they become parts of the tuple
+    /// then.
     fn take_numbers(&mut self, mark: usize) -> bool {
         let pending = self.pending.get(mark..).unwrap_or(&[]);
         let numbers = pending.iter().all(|id| matches!(self.program.node(*id), Node::Int(_)));

@@ -1,6 +1,7 @@
 //! Names from elsewhere: how what CuTe, its Python and its printouts call so is written here.
 //!
-//! Law: no name in the table is that of a function, so that it never hides one; what stands beside it names the right spelling.
+//! Law: no name in the table is that of a function, so that it never hides one; what stands beside
+//! it names the right spelling.
 
 /// What to write for a name that is no function of the language.
 pub(crate) fn ours(name: &str) -> Option<&'static str> {

@@ -90,9 +90,9 @@ pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
+pub use tilewright_gpu as gpu;
 pub use tilewright_kernel as kernel;
 pub use tilewright_kernels as kernels;
-pub use tilewright_gpu as gpu;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use tilewright::Layout;
-use tilewright::layout::Tiler;
+use tilewright::layout::{Composed, Tiler};
 
+use super::points::{Key, key};
 use super::{MOST, PART, Verdict, at, offset as at_offset, plus, test, test_first};
-use crate::map::{Map, Point};
+use crate::map::Map;
 
 /// The sums `A(i) + R(j)` do not collide and `R` increases; the strict complement also leaves no
 /// hole.
@@ -53,10 +54,10 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     } else {
         "R takes every offset of A (the tiles cover more)"
     };
-    let mut counts: HashMap<Point, i64> = HashMap::new();
+    let mut counts: HashMap<Key, i64> = HashMap::new();
     for index in 0..result.size().min(MOST) {
         match result.value(index) {
-            Ok(offset) => *counts.entry(offset).or_default() += 1,
+            Ok(offset) => *counts.entry(key(&offset)).or_default() += 1,
             Err(error) => {
                 return Verdict {
                     law: law.into(),
@@ -73,7 +74,7 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
     }
     test(law, a.size(), |index| {
         let offset = at(a, index)?;
-        let left = counts.entry(offset.clone()).or_default();
+        let left = counts.entry(key(&offset)).or_default();
         *left -= 1;
         if *left >= 0 {
             return Ok(());
@@ -135,6 +136,39 @@ pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
         }
     }
     Verdict { law: law.into(), tested, total, failure: None }
+}
+
+/// Copies of a block that is seen through an outer map: the inner layouts are copies of that of the block, through the same map, and values of
+/// different copies differ. `first` says that the block is mode 0, so that `R(i,0) = A(i)`.
+pub fn product_of_composed(a: &Composed, made: &Composed, copies: i64, first: bool) -> Option<Verdict> {
+    let law = if first {
+        "R(i,0) = A(i), and R is copies of the inner layout of A through the same map, none meeting another"
+    } else {
+        "R is copies of the inner layout of A through the same map, none meeting another"
+    };
+    let inner = product(&Map::from(a.inner()), copies, &Map::from(made.inner()));
+    let failed =
+        |tested, failure: String| Verdict { law: law.into(), tested, total: made.size(), failure: Some(failure) };
+    if a.outer() != made.outer() || a.offset() != made.offset() {
+        return Some(failed(0, "the map after the inner layout, or the offset, is not that of A".to_owned()));
+    }
+    if inner.failure.is_some() || inner.tested == 0 || !first {
+        return Some(Verdict { law: law.into(), ..inner });
+    }
+    let (block, result) = (Map::from(a), Map::from(made));
+    // Which copy has a value.
+    let mut owner: HashMap<i64, i64> = HashMap::new();
+    Some(test(law, made.size(), |index| {
+        let (place, copy) = (index % a.size(), index / a.size());
+        let value = at_offset(&result, index)?;
+        if copy == 0 && value != at_offset(&block, place)? {
+            return Err(format!("R({place},0) = {value}, but A({place}) = {}", at_offset(&block, place)?));
+        }
+        match owner.insert(value, copy) {
+            Some(other) if other != copy => Err(format!("copies {other} and {copy} both have the value {value}")),
+            _ => Ok(()),
+        }
+    }))
 }
 
 /// The product by mode: each mode of `R` is the product of a mode of `A`.

@@ -1,8 +1,9 @@
 //! Which tuples nest alike, and which paths lead somewhere.
 //!
-//! Law: two tuples are *congruent* when they have the same profile. A coordinate is *weakly congruent* to a shape when the shape is the
-//! coordinate with leaves replaced by tuples. Where they are not, the answer names the outermost, leftmost mode at which they
-//! differ, with what each has there.
+//! Law: two tuples are *congruent* when they have the same profile. A coordinate is *weakly
+//! congruent* to a shape when the shape is the coordinate with leaves replaced by tuples. Where
+//! they are not, the answer names the outermost, leftmost mode at which they differ, with what each
+//! has there.
 
 use std::fmt;
 
@@ -69,7 +70,8 @@ pub(super) fn nests_alike<A, B>(
     }
 }
 
-/// Whether a coordinate fits a shape: whether the shape nests as the coordinate does or more deeply. Then, the profile of the shape.
+/// Whether a coordinate fits a shape: whether the shape nests as the coordinate does or more
+/// deeply. Then, the profile of the shape.
 ///
 /// ```
 /// use tilewright_compiler::verify;

@@ -1,9 +1,10 @@
 //! Whether a shape divides cleanly by a tiler.
 //!
-//! Law: a tile covers a *block* of consecutive indices: `n` of them for the tile `n:1`, and for a tile with gaps, such as `4:2`, as many as it
-//! covers together with its complement, 8. Blocks are laid out over a mode from index 0 on. The block is *used up from the left*: a
-//! leaf of the mode whose extent divides what is left of the block lies inside one block; at the first leaf where that is not so, or at the
-//! last one, whole blocks must end:
+//! Law: a tile covers a *block* of consecutive indices: `n` of them for the tile `n:1`, and for a
+//! tile with gaps, such as `4:2`, as many as it covers together with its complement, 8. Blocks are
+//! laid out over a mode from index 0 on. The block is *used up from the left*: a leaf of the mode
+//! whose extent divides what is left of the block lies inside one block; at the first leaf where
+//! that is not so, or at the last one, whole blocks must end:
 //!
 //! ```text
 //! extent = whole * block + remainder,  0 <= remainder < block
@@ -12,11 +13,13 @@
 //! floor    the quotient is whole, which must not be 0: an extent is positive
 //! ```
 //!
-//! A block that is larger than a leaf, no multiple of it, and goes on in the next leaf fails in each way of rounding: `(4,6)` by 6 has
-//! blocks that begin and end at different places of the mode of 4, and no shape describes them.
+//! A block that is larger than a leaf, no multiple of it, and goes on in the next leaf fails in
+//! each way of rounding: `(4,6)` by 6 has blocks that begin and end at different places of the mode
+//! of 4, and no shape describes them.
 //!
-//! So a shape divides exactly when every layout of it, whatever its strides, composes with the tile and with its copies. What
-//! holds agrees with the algebra: under `ceil` the quotient is that of [`Tree::ceil_div`].
+//! So a shape divides exactly when every layout of it, whatever its strides, composes with the tile
+//! and with its copies. What holds agrees with the algebra: under `ceil` the quotient is that of
+//! [`Tree::ceil_div`].
 
 use std::fmt;
 
@@ -74,7 +77,8 @@ impl<N: Extent> fmt::Display for Ragged<N> {
 pub struct Division<N: Extent = i64> {
     /// How it was rounded.
     pub rounding: Rounding,
-    /// How many tiles there are, in the nesting of the shape; modes that the tiler does not name stay.
+    /// How many tiles there are, in the nesting of the shape; modes that the tiler does not name
+    /// stay.
     pub quotient: Tree<N>,
     /// The leaves that are not a whole number of tiles. None under [`Rounding::Exact`].
     pub ragged: Vec<Ragged<N>>,
@@ -158,7 +162,8 @@ impl<N: Extent> From<LayoutError> for Stop<N> {
     }
 }
 
-/// Whether a shape divides cleanly by a tiler, mode by mode. For a shape as the divisor see [`Tiler::from_shape`].
+/// Whether a shape divides cleanly by a tiler, mode by mode. For a shape as the divisor see
+/// [`Tiler::from_shape`].
 ///
 /// ```
 /// use tilewright_compiler::verify::{self, Rounding};

@@ -1,9 +1,10 @@
 //! Whether one layout's image fits another's domain.
 //!
-//! Law: the image of the inner layout lies between its least and its greatest offset, and both are reached: each at a corner of its
-//! domain, where every mode stands at its first or its last position. So it fits the domain `[0, size)` of the outer layout exactly
-//! when these two do, and where one does not, its corner is the witness. Coordinates fit a shape when their projection on each mode of the shape
-//! fits the extent there.
+//! Law: the image of the inner layout lies between its least and its greatest offset, and both are
+//! reached: each at a corner of its domain, where every mode stands at its first or its last
+//! position. So it fits the domain `[0, size)` of the outer layout exactly when these two do, and
+//! where one does not, its corner is the witness. Coordinates fit a shape when their projection on
+//! each mode of the shape fits the extent there.
 
 use std::fmt;
 
@@ -38,7 +39,8 @@ impl<N: Extent> fmt::Display for Fit<N> {
 pub struct Outside<N: Extent = i64> {
     /// A coordinate of the inner layout, one index a leaf.
     pub coordinate: Tree<N>,
-    /// The offset there, which is no index of the outer layout: the least one if it is below 0, otherwise the greatest.
+    /// The offset there, which is no index of the outer layout: the least one if it is below 0,
+    /// otherwise the greatest.
     pub offset: N,
     /// The size of the outer layout.
     pub size: N,
@@ -64,7 +66,8 @@ impl<N: Extent> fmt::Display for Outside<N> {
     }
 }
 
-/// Whether every offset of `inner` is an index of `outer`: the condition of the strict composition `outer o inner`.
+/// Whether every offset of `inner` is an index of `outer`: the condition of the strict composition
+/// `outer o inner`.
 ///
 /// ```
 /// use tilewright_compiler::verify;
@@ -122,9 +125,11 @@ impl<N: Extent> fmt::Display for OutsideShape<N> {
     }
 }
 
-/// Whether every coordinate that is a value of `inner` lies inside a shape; then, how far they reach in each of its leaves.
+/// Whether every coordinate that is a value of `inner` lies inside a shape; then, how far they
+/// reach in each of its leaves.
 ///
-/// This is what a boundary check of a tensor asks, whose coordinates are given by a layout with strides such as `1@0`.
+/// This is what a boundary check of a tensor asks, whose coordinates are given by a layout with
+/// strides such as `1@0`.
 ///
 /// ```
 /// use tilewright_compiler::verify;

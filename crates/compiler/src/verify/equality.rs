@@ -1,16 +1,18 @@
 //! Whether two layouts are one function.
 //!
-//! Law: two layouts are the same function of an index exactly when their coalesced forms are equal. Where these first differ in mode
-//! `k`, the functions agree below `P`, the size of the modes before it, and wherever they differ at some index, they differ at one that
-//! is a multiple of `P`. The first one is `P * j` for a `j` that one of the two modes marks, `s` being its extent:
+//! Law: two layouts are the same function of an index exactly when their coalesced forms are equal.
+//! Where these first differ in mode `k`, the functions agree below `P`, the size of the modes
+//! before it, and wherever they differ at some index, they differ at one that is a multiple of `P`.
+//! The first one is `P * j` for a `j` that one of the two modes marks, `s` being its extent:
 //!
 //! * `1`, if the strides differ;
-//! * `s`, where the shorter mode ends: the next one does not continue it, or coalescing would have merged them;
-//! * `s + a` and `s + 2a`, `a` the lowest bit of `s`, for XOR strides: a mode there may be continued by the next for a while, and
-//!   diverges when the sum with `a` carries.
+//! * `s`, where the shorter mode ends: the next one does not continue it, or coalescing would have
+//!   merged them;
+//! * `s + a` and `s + 2a`, `a` the lowest bit of `s`, for XOR strides: a mode there may be
+//!   continued by the next for a while, and diverges when the sum with `a` carries.
 //!
-//! So the two functions are evaluated at these places, and the first at which the values differ is shown. If there is none below both
-//! sizes, the shorter layout is the beginning of the longer one.
+//! So the two functions are evaluated at these places, and the first at which the values differ is
+//! shown. If there is none below both sizes, the shorter layout is the beginning of the longer one.
 
 use std::fmt;
 
@@ -36,7 +38,8 @@ pub struct Point<D: Stride = i64> {
 pub struct Difference<D: Stride = i64> {
     /// The sizes of both.
     pub sizes: (D::Extent, D::Extent),
-    /// The first index at which their values differ; none when one layout is the beginning of the other.
+    /// The first index at which their values differ; none when one layout is the beginning of the
+    /// other.
     pub at: Option<Point<D>>,
 }
 
@@ -76,8 +79,9 @@ pub fn equal<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdict<Layout<D>, Diff
     decide(a, b).into()
 }
 
-/// Whether two layouts reach the same offsets in the same order once what only repeats offsets is left out: whether they are
-/// [`equal`] after [`Layout::filter`], the canonical form by which a verifier that only cares for memory compares layouts.
+/// Whether two layouts reach the same offsets in the same order once what only repeats offsets is
+/// left out: whether they are [`equal`] after [`Layout::filter`], the canonical form by which a
+/// verifier that only cares for memory compares layouts.
 ///
 /// ```
 /// use tilewright_compiler::verify;
@@ -94,13 +98,16 @@ pub fn equal_without_broadcast<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Verdi
     }
 }
 
-/// Whether two maps, swizzled or otherwise composed, are the same function of an index; then, the coalesced form of the first.
+/// Whether two maps, swizzled or otherwise composed, are the same function of an index; then, the
+/// coalesced form of the first.
 ///
-/// Functions are what is compared, here as everywhere: that two swizzles are one, and that broadcasts do not count, are questions of their
-/// own, [`identical_composed`] and [`equal_composed_without_broadcast`].
+/// Functions are what is compared, here as everywhere: that two swizzles are one, and that
+/// broadcasts do not count, are questions of their own, [`identical_composed`] and
+/// [`equal_composed_without_broadcast`].
 ///
-/// Where both are linear over bits the first index at which they differ is 0 or a power of two; otherwise the first [`MAX_IMAGE`] indices are
-/// walked. Not decided: as [`Composed::equivalent`]; they differ, and do so only after that many.
+/// Where both are linear over bits the first index at which they differ is 0 or a power of two;
+/// otherwise the first [`MAX_IMAGE`] indices are walked. Not decided: as [`Composed::equivalent`];
+/// they differ, and do so only after that many.
 ///
 /// ```
 /// use tilewright_compiler::verify;
@@ -156,11 +163,12 @@ impl fmt::Display for Distinct {
     }
 }
 
-/// Whether two maps are [`equal_composed`] and are also written so: the same swizzle or other map, after the same offset. A swizzle of
-/// no bits is none.
+/// Whether two maps are [`equal_composed`] and are also written so: the same swizzle or other map,
+/// after the same offset. A swizzle of no bits is none.
 ///
-/// Two swizzles that differ only in bits that no offset has are one function, which is what a verifier asks by default. A pass that
-/// keeps the swizzle as a part of a type, as [`Candidate`](crate::Candidate) does, asks this. Not decided: as [`equal_composed`].
+/// Two swizzles that differ only in bits that no offset has are one function, which is what a
+/// verifier asks by default. A pass that keeps the swizzle as a part of a type, as
+/// [`Candidate`](crate::Candidate) does, asks this. Not decided: as [`equal_composed`].
 ///
 /// ```
 /// use tilewright_compiler::verify;
@@ -193,8 +201,9 @@ pub fn identical_composed(a: &Composed, b: &Composed) -> Verdict<Composed, Disti
     }
 }
 
-/// Whether two maps, swizzled or otherwise composed, reach the same offsets in the same order once what only repeats offsets is left
-/// out: [`equal_composed`] after [`Composed::filter`], as [`equal_without_broadcast`] for layouts.
+/// Whether two maps, swizzled or otherwise composed, reach the same offsets in the same order once
+/// what only repeats offsets is left out: [`equal_composed`] after [`Composed::filter`], as
+/// [`equal_without_broadcast`] for layouts.
 ///
 /// ```
 /// use tilewright_compiler::verify;
@@ -221,7 +230,8 @@ fn decide_composed(a: &Composed, b: &Composed) -> Result<Result<Composed, Differ
     let differs = |index: &i64| Ok(a.eval(index)? != b.eval(index)?);
     let linear = a.bit_matrix().is_ok() && b.bit_matrix().is_ok();
     let found = if linear {
-        // Two linear functions that agree on the powers of two below an index agree on all sums of them.
+        // Two linear functions that agree on the powers of two below an index agree on all sums of
+        // them.
         let powers = (0..63).map(|bit| 1_i64 << bit).take_while(|power| *power < common);
         first(powers, differs)?
     } else {
@@ -284,7 +294,8 @@ fn decide<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Result<Layout<D>, D
     }
 }
 
-/// The indices, in order, of which one is the first at which two coalesced layouts differ, if they differ below both sizes.
+/// The indices, in order, of which one is the first at which two coalesced layouts differ, if they
+/// differ below both sizes.
 fn marks<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> Result<Vec<D::Extent>, LayoutError> {
     let mut before = D::Extent::one();
     let mut pairs = a.leaves().iter().zip(b.leaves());

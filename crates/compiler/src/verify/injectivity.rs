@@ -1,7 +1,7 @@
 //! Whether different coordinates have different offsets.
 //!
-//! Law: a layout is injective exactly when it has no collision, two indices with one offset; [`Layout::collision`] finds one or
-//! shows that there is none.
+//! Law: a layout is injective exactly when it has no collision, two indices with one offset;
+//! [`Layout::collision`] finds one or shows that there is none.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Whether a type is what it says.
 //!
-//! Law: a declared result type is that of the operation when it has the same nesting as the inferred one and the same extents and
-//! strides, leaf by leaf; the stride of an extent of 1 cannot be observed, and does not count. Being the same function is not
-//! enough: operations on the result go by its modes.
+//! Law: a declared result type is that of the operation when it has the same nesting as the
+//! inferred one and the same extents and strides, leaf by leaf; the stride of an extent of 1 cannot
+//! be observed, and does not count. Being the same function is not enough: operations on the result
+//! go by its modes.
 
 use std::fmt;
 
@@ -123,7 +124,8 @@ impl fmt::Display for Trivial {
     }
 }
 
-/// Whether a composed layout is a type of its own: whether it swizzles bits, adds an offset or maps through a layout.
+/// Whether a composed layout is a type of its own: whether it swizzles bits, adds an offset or maps
+/// through a layout.
 ///
 /// ```
 /// use tilewright_compiler::verify;

@@ -100,8 +100,8 @@ fn bands(axis: &Axis, rows: i64, shown: Vec<Option<i64>>) -> Vec<Vec<Option<i64>
     if rows > BAND_ROWS || shown.len() <= CUT_SIDE {
         return vec![shown];
     }
-    let runs = (0..axis.levels()).map(|level| axis.run(level)).filter(|run| *run <= BAND);
-    let run = runs.last().unwrap_or(1).max(1);
+    let mut runs = (0..axis.levels()).map(|level| axis.run(level)).filter(|run| *run <= BAND);
+    let run = runs.next_back().unwrap_or(1).max(1);
     let len = usize::try_from(BAND / run * run).unwrap_or(1).max(1);
     shown.chunks(len).map(<[Option<i64>]>::to_vec).collect()
 }

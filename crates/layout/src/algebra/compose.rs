@@ -48,8 +48,8 @@ mod outer;
 mod run;
 
 pub(crate) use outer::{Level, MAX_LEVELS, Outer};
-use run::first_run;
 pub(crate) use run::{Run, split_mode};
+use run::{first_run, run_to_end};
 
 use crate::algebra::carry;
 use crate::algebra::inner::Inner;
@@ -212,7 +212,11 @@ pub(crate) fn compose_into<D: Stride>(
                 leaves.push(Leaf { extent, stride: signed(value, negative)? });
                 break;
             }
-            let (run, rest) = first_run(outer, b, number, &extent, &step, &value)?;
+            let (run, rest, value) = match first_run(outer, b, number, &extent, &step, &value) {
+                Ok((run, rest)) => (run, rest, value),
+                Err(error @ LayoutError::Open { .. }) => run_to_end(outer, &extent, &step).ok_or(error)?,
+                Err(error) => return Err(error),
+            };
             let stride = signed(value, negative)?;
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
                 None => {}

@@ -18,6 +18,10 @@ use crate::value::tree::{Gatherer, TreeRef};
 ///
 /// Implemented for the extents of the layout, whose values are indices, and for coordinates.
 pub trait Inner<D: Stride>: Stride<Extent = D::Extent> {
+    /// Whether the values are indices, which the compact layout of a shape keeps, also past its end.
+    #[doc(hidden)]
+    const INDICES: bool;
+
     /// `A o B`.
     #[doc(hidden)]
     fn compose(a: &Layout<D>, b: &Layout<Self>) -> Result<Layout<D>, LayoutError>;
@@ -36,6 +40,8 @@ pub trait Inner<D: Stride>: Stride<Extent = D::Extent> {
 }
 
 impl<N: Extent, D: Stride<Extent = N>> Inner<D> for N {
+    const INDICES: bool = true;
+
     #[inline(always)]
     fn compose(a: &Layout<D>, b: &Layout<N>) -> Result<Layout<D>, LayoutError> {
         if !D::DISTRIBUTES {

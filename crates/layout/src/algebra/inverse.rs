@@ -174,7 +174,10 @@ fn searched<N: Extent>(
 pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
     const OP: &str = "right_inverse";
     let overflow = || LayoutError::overflow(OP);
-    let sorted = sorted(OP, layout)?;
+    let sorted = match sorted(OP, layout) {
+        Err(error @ LayoutError::Open { .. }) => return right_chain_unsorted(layout, result).ok_or(error),
+        sorted => sorted?,
+    };
     let leaves = result.leaves_mut();
     let mut covered = N::one();
     let mut overlaps = !sorted.positive && !sorted.negative;
@@ -206,6 +209,27 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
         known(OP, &sorted)?;
     }
     Ok((covered, overlaps))
+}
+
+/// As [`right_chain`], where the order of the strides is not known: a mode goes on where the others surely lie above what is covered. None where
+/// that is not known either.
+#[cold]
+fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Option<(N, bool)> {
+    let leaves = coalesced(layout.leaves())?;
+    let steps = index_steps(&leaves)?;
+    let mut modes: SmallVec<[(&Leaf<N>, &N); 8]> =
+        leaves.iter().zip(&steps).filter(|(leaf, _)| !leaf.stride.is_zero().proved()).collect();
+    let mut covered = N::one();
+    loop {
+        let next = modes.iter().position(|(leaf, _)| leaf.stride.same(&covered).proved());
+        let next = next.map(|next| modes.remove(next));
+        if !modes.iter().all(|(leaf, _)| covered.less_given(&leaf.stride, &[&leaf.extent]).proved()) {
+            return None;
+        }
+        let Some((leaf, step)) = next else { return Some((covered, false)) };
+        push_merged(result.leaves_mut(), &Leaf { extent: leaf.extent.clone(), stride: step.clone() })?;
+        covered = covered.times(&leaf.extent)?;
+    }
 }
 
 /// Writes the modes of the left inverse that takes the digits of an offset, where the strides form a chain; whether they do.

@@ -152,12 +152,13 @@ fn still<N: Extent>(leaves: &[Leaf<N>], leaf: usize) -> bool {
     leaves.get(leaf).is_some_and(|leaf| leaf.stride.is_zero().proved())
 }
 
-/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses strides whose order is not known.
+/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses strides whose order is not known. Leaves of extent 1
+/// are left out, for their strides are not observed.
 fn by_stride<N: Extent>(op: &'static str, leaves: &[Leaf<N>], first: usize) -> Result<Vec<usize>, LayoutError> {
     let mut sorted: Vec<(usize, N, N)> = Vec::new();
     // The least number has no magnitude, and is the greatest in that order.
     let mut beyond: Vec<usize> = Vec::new();
-    for (position, leaf) in leaves.iter().enumerate().skip(first) {
+    for (position, leaf) in leaves.iter().enumerate().skip(first).filter(|(_, leaf)| !leaf.extent.is_one().proved()) {
         let Some(stride) = leaf.stride.magnitude() else {
             match leaf.stride.known() {
                 Some(_) => beyond.push(position),

@@ -21,6 +21,9 @@
 //!
 //! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these conditions.
 //!
+//! The place of the parts being free, numbers that are not known may put them into another leaf than their values would: `K:K` beside `K:M` has them in the
+//! first, since neither stride is known to be the less, and the law holds for every value.
+//!
 //! *Numbers that are not known* need facts where a leaf is told from another: whether `n` divides a stride, and `f` an extent. A leaf that may
 //! have one position takes its place all the same, for the stride of such a leaf is not observed.
 

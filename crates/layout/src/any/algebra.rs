@@ -36,9 +36,9 @@ of_map_of_indices! {
     /// The same where there may be holes: [`Layout::weak_complement_open`].
     weak_complement_open: Integer | Launch | Coordinate | Xor | Composed;
     /// The largest layout after which this one is the identity: [`Layout::right_inverse`].
-    right_inverse: Integer | Launch | Coordinate | Xor | Composed;
+    right_inverse: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
     /// A layout that sends a value back to an index that has it: [`Layout::left_inverse`].
-    left_inverse: Integer | Launch | Coordinate | Xor | Composed;
+    left_inverse: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
     /// The indices at which modes of stride 0 run: [`Layout::nullspace`].
     nullspace: Integer | Launch | Coordinate | Xor | Composed | LaunchComposed;
 }
@@ -230,10 +230,7 @@ impl AnyLayout {
             AnyLayout::Coordinate(layout) => layout.cosize(),
             AnyLayout::Xor(layout) => Ok(layout.cosize()?.into()),
             AnyLayout::Composed(map) => Ok(map.cosize()?.into()),
-            AnyLayout::LaunchComposed(map) if map.outer().is_identity() => {
-                let cosize = map.inner().cosize()?.plus(map.offset());
-                cosize.ok_or(LayoutError::Overflow { op: "cosize" })
-            }
+            AnyLayout::LaunchComposed(map) => map.cosize(),
             _ => wrong_kind("cosize", Operand::First, "a layout, or a composed layout of known numbers"),
         }
     }

@@ -42,17 +42,16 @@ properties! {
 impl AnyLayout {
     /// Whether different coordinates have different values: [`Layout::is_injective`](crate::Layout::is_injective).
     ///
-    /// Errors: as there; coordinates of numbers known at launch, and composed layouts of such ([`LayoutError::Kind`]).
+    /// Errors: as there; maps after coordinates ([`LayoutError::Kind`]).
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => layout.is_injective(),
             AnyLayout::Launch(layout) => layout.is_injective(),
             AnyLayout::Xor(layout) => layout.is_injective(),
             AnyLayout::Composed(map) => map.is_injective(),
-            map => match map.known_coordinate() {
-                Some(layout) => layout.is_injective(),
-                None => wrong_kind("is_injective", Operand::First, "a layout of another kind"),
-            },
+            AnyLayout::Coordinate(layout) => layout.is_injective(),
+            AnyLayout::LaunchComposed(map) => map.is_injective(),
+            _ => wrong_kind("is_injective", Operand::First, "a layout of another kind"),
         }
     }
 

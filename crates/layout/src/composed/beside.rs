@@ -10,7 +10,7 @@
 //! layout `L` when it becomes `(2^p, ..L..)`, whose last mode is that of `L` (from 0 on, as it mirrors below). In the end, `(2^p, n):(1, 1)` unpacks. A map over bits in the outer
 //! chain of `X` stays as it is, if it moves only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
 
-use super::{Composed, OuterMap};
+use super::{Affine, Composed, OuterMap, Parities};
 use crate::bits::matrix::BitMatrix;
 use crate::bits::swizzle::Swizzle;
 use crate::composed::largest::between;
@@ -22,13 +22,17 @@ use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "beside";
 
+/// The layout and the offset that a map is, where it is one.
+type Plain = Option<(Layout, i64)>;
+
 /// The inner layout of the low map and that of the high one as one layout, which adds up what the two give.
 pub(super) type Join<'a> = &'a dyn Fn(&Layout, &Layout) -> Result<Layout, LayoutError>;
 
 impl Composed {
     /// The map with this one as mode 0 and `other` as mode 1: `(x, y) -> X(x) + Y(y)` (what `make_layout` does with layouts).
     ///
-    /// The result is a layout with an offset, or one map over bits after a layout, where it can be.
+    /// The result is a layout with an offset, or one map over bits after a layout, where it can be. Its shape is the two shapes; a number in it becomes
+    /// several modes only where there is no other form.
     ///
     /// Errors: neither map is a layout with an offset, or a map over bits of one, and their sum is not affine over bits
     /// ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
@@ -43,33 +47,52 @@ impl Composed {
     /// assert_eq!(beside("S<0,0,0> o 0 o 3:1", "16:3 o 0 o S<1,0,1> o 0 o 4:1"), "(4,16):(1,3) o 0 o S<1,2,1> o 0 o (3,4):(1,4)");
     /// ```
     pub fn beside(&self, other: &Composed) -> Result<Composed, LayoutError> {
-        let (x, y) = (self.to_layout().ok(), other.to_layout().ok());
-        if let (Some((x, first)), Some((y, second))) = (&x, &y) {
-            let offset = first.checked_add(*second).ok_or_else(|| LayoutError::overflow(OP))?;
-            return Composed::new(OuterMap::identity(), offset, Layout::tuple([x, y])?);
-        }
         let shape = Tree::tuple([&self.shape(), &other.shape()])?;
         // Refused here if the size of the whole is not representable.
         Layout::compact(&shape)?;
-        let (low, high): (Join<'_>, Join<'_>) =
-            (&|low, high| Layout::tuple([low, high]), &|low, high| Layout::tuple([high, low]));
-        for (plain, map, join) in [(&x, other, low), (&y, self, high)] {
-            if let Some((layout, offset)) = plain
-                && let Some(found) = above(layout, *offset, map, join)
-            {
-                return found;
-            }
-        }
-        let sum = self.parities().zip(other.parities()).and_then(|(x, y)| x.beside(&y));
-        if let Some(affine) = sum.as_ref().and_then(|sum| sum.affine()) {
-            return Composed::of_affine(&shape, &affine);
-        }
-        let found = packed(self, &x, other, low).or_else(|| packed(other, &y, self, high));
-        match (found, sum) {
+        let plain = (self.to_layout().ok(), other.to_layout().ok());
+        // A number of the shape that would become several modes stays one, as long as there is another form.
+        let same_shape =
+            |map: &Composed, plain: &Plain| plain.clone().filter(|(layout, _)| layout.profile() == map.profile());
+        let kept = (same_shape(self, &plain.0), same_shape(other, &plain.1));
+        let found = self.joined(other, &kept, Composed::of_affine_over);
+        let found =
+            found.or_else(|| if kept == plain { None } else { self.joined(other, &plain, Composed::of_affine) });
+        match (found, self.sum(other)) {
             (Some(found), _) => found,
             (None, Some(sum)) => Err(sum.not_affine(OP)),
             (None, None) => Err(LayoutError::Undecided { op: OP, limit: crate::limits::MAX_INDICES as usize }),
         }
+    }
+
+    fn sum(&self, other: &Composed) -> Option<Parities> {
+        self.parities().zip(other.parities()).and_then(|(x, y)| x.beside(&y))
+    }
+
+    /// [`Composed::beside`] with the layouts and offsets that the two are, as far as they are used.
+    fn joined(
+        &self,
+        other: &Composed,
+        (x, y): &(Plain, Plain),
+        of_affine: impl Fn(&Tree<i64>, &Affine) -> Result<Composed, LayoutError>,
+    ) -> Option<Result<Composed, LayoutError>> {
+        if let (Some((x, first)), Some((y, second))) = (x, y) {
+            let offset = first.checked_add(*second).ok_or_else(|| LayoutError::overflow(OP));
+            return Some(offset.and_then(|offset| Composed::new(OuterMap::identity(), offset, Layout::tuple([x, y])?)));
+        }
+        let (low, high): (Join<'_>, Join<'_>) =
+            (&|low, high| Layout::tuple([low, high]), &|low, high| Layout::tuple([high, low]));
+        for (plain, map, join) in [(x, other, low), (y, self, high)] {
+            if let Some((layout, offset)) = plain
+                && let Some(found) = above(layout, *offset, map, join)
+            {
+                return Some(found);
+            }
+        }
+        if let Some(affine) = self.sum(other).and_then(|sum| sum.affine()) {
+            return Some(Tree::tuple([&self.shape(), &other.shape()]).and_then(|shape| of_affine(&shape, &affine)));
+        }
+        packed(self, x, other, low).or_else(|| packed(other, y, self, high))
     }
 }
 

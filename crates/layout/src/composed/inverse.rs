@@ -24,11 +24,11 @@ use super::plain::modes_of;
 use super::{Affine, Composed, OuterMap};
 use crate::bits::matrix::{BitMatrix, Columns, low_bits, remainder};
 use crate::composed::largest::between;
-use crate::limits::{MAX_BITS, MAX_INDICES};
+use crate::limits::{MAX_BITS, MAX_CANDIDATES, MAX_INDICES};
 use crate::refusal::error::LayoutError;
 use crate::refusal::interrupt;
-use crate::value::layout::Layout;
-use crate::value::tree::Tree;
+use crate::value::layout::{Layout, Leaf};
+use crate::value::tree::{Leaves, Tree};
 
 const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";
@@ -76,6 +76,9 @@ impl Composed {
 
     /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
+    /// Where there is no left inverse to cut, it is a layout with an offset, the largest that is found among
+    /// [`crate::limits::MAX_CANDIDATES`] candidates.
+    ///
     /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more than [`MAX_INDICES`] values would have to be
     /// looked at ([`LayoutError::Undecided`]), which does not happen for power-of-two extents and swizzles.
     ///
@@ -91,7 +94,10 @@ impl Composed {
         if let Some(affine) = self.affine() {
             return affine_right_inverse(&affine);
         }
-        let left = self.left_inverse()?;
+        let left = match self.left_inverse() {
+            Err(LayoutError::NoLeftInverse(_) | LayoutError::Undecided { .. }) => return self.right_by_values(),
+            left => left?,
+        };
         let most = self.size().min(MAX_INDICES);
         let mut count = 0;
         while count < most {
@@ -107,6 +113,13 @@ impl Composed {
             _ if count == most && most < self.size() => Err(undecided(RIGHT)),
             _ => left.compose(&Layout::mode_of(count, 1)?),
         }
+    }
+
+    /// A layout with an offset whose values have the values `0, 1, ..` of this map, the longest that a search of its values finds.
+    fn right_by_values(&self) -> Result<Composed, LayoutError> {
+        let search = RightSearch::new(self)?;
+        let (offset, modes) = search.run()?;
+        Composed::new(OuterMap::identity(), offset, Layout::flat(modes)?.coalesce()?)
     }
 
     /// An extent that all values are below, 1 at the least: the largest value plus one where that is found.
@@ -202,24 +215,41 @@ impl Composed {
     /// assert_eq!(complement("S<2,0,2> o 0 o 4:4").unwrap(), "(5,4):(1,20)"); // 0, 5, 10, 15 are the multiples of 5
     /// ```
     pub fn complement(&self, target: &i64) -> Result<Layout, LayoutError> {
-        self.whole_image()?.complement(target)
+        match self.as_layout() {
+            Some(layout) => layout.complement(target),
+            None => self.whole_image()?.complement(target),
+        }
     }
 
     /// [`Layout::complement_open`] of the layout of the values. Errors: as [`Composed::complement`].
     pub fn complement_open(&self) -> Result<Layout, LayoutError> {
-        self.whole_image()?.complement_open()
+        match self.as_layout() {
+            Some(layout) => layout.complement_open(),
+            None => self.whole_image()?.complement_open(),
+        }
     }
 
     /// A layout of places at which copies of the values do not overlap: [`Layout::weak_complement`] of their layout, wherever they begin.
     ///
     /// Errors: the values are not those of a layout; modes overlap; as [`Composed::image_layout`].
     pub fn weak_complement(&self, target: &i64) -> Result<Layout, LayoutError> {
-        self.image_layout()?.0.weak_complement(target)
+        match self.as_layout() {
+            Some(layout) => layout.weak_complement(target),
+            None => self.image_layout()?.0.weak_complement(target),
+        }
     }
 
     /// [`Layout::weak_complement_open`] of the layout of the values. Errors: as [`Composed::weak_complement`].
     pub fn weak_complement_open(&self) -> Result<Layout, LayoutError> {
-        self.image_layout()?.0.weak_complement_open()
+        match self.as_layout() {
+            Some(layout) => layout.weak_complement_open(),
+            None => self.image_layout()?.0.weak_complement_open(),
+        }
+    }
+
+    /// The inner layout, where the map is that and no more: a swizzle that flips nothing changes nothing.
+    fn as_layout(&self) -> Option<&Layout> {
+        (self.outer.is_identity() && self.offset == 0).then_some(&self.inner)
     }
 
     /// The layout of the values, which begin at 0.
@@ -315,6 +345,88 @@ fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
             let high = i64::try_from(greatest).ok()?.checked_add(chain.offset)?;
             let last = undo(&chain.outer, low, high)?;
             first.after(&chain.offset.checked_neg()?, &last).ok()
+        }
+    }
+}
+
+/// A search for a right inverse by the values of a map: see [`Composed::right_inverse`].
+///
+/// A layout from `offset` on that is right at `c` indices goes on with a mode whose step leads to an index of value `c`, for as many whole blocks of `c` as are right.
+struct RightSearch {
+    /// By index, and with their indices, sorted.
+    values: Vec<i64>,
+    sorted: Vec<(i64, i64)>,
+    /// The least number that is no value.
+    most: i64,
+    left: usize,
+    best: (i64, i64, Leaves<Leaf>),
+}
+
+impl RightSearch {
+    fn new(map: &Composed) -> Result<RightSearch, LayoutError> {
+        if map.size() > MAX_INDICES {
+            return Err(undecided(RIGHT));
+        }
+        let value = |index| interrupt::check(RIGHT).and_then(|()| map.eval(&index));
+        let values = (0..map.size()).map(value).collect::<Result<Vec<i64>, LayoutError>>()?;
+        let mut sorted: Vec<(i64, i64)> = values.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let most = sorted.iter().fold(0, |next, (value, _)| next + i64::from(*value == next));
+        Ok(RightSearch { values, sorted, most, left: MAX_CANDIDATES, best: (0, 0, Leaves::new()) })
+    }
+
+    /// The offset and the modes of the longest one.
+    fn run(mut self) -> Result<(i64, Leaves<Leaf>), LayoutError> {
+        for offset in self.indices(0) {
+            self.extend(offset, &mut Leaves::new(), &[offset]);
+        }
+        interrupt::check(RIGHT)?;
+        match self.best {
+            (0, ..) => Err(LayoutError::NoPreimage { op: RIGHT, value: 0 }),
+            (_, offset, modes) => Ok((offset, modes)),
+        }
+    }
+
+    fn indices(&self, value: i64) -> Vec<i64> {
+        let first = self.sorted.partition_point(|(other, _)| *other < value);
+        self.sorted.iter().skip(first).take_while(|(other, _)| *other == value).map(|(_, index)| *index).collect()
+    }
+
+    fn has(&self, index: i64, value: i64) -> bool {
+        usize::try_from(index).ok().and_then(|index| self.values.get(index)) == Some(&value)
+    }
+
+    /// Tries all modes that may follow; `indices` are those of the modes so far.
+    fn extend(&mut self, offset: i64, modes: &mut Leaves<Leaf>, indices: &[i64]) {
+        let covered = indices.len();
+        if covered as i64 > self.best.0 {
+            self.best = (covered as i64, offset, modes.clone());
+        }
+        for next in self.indices(covered as i64) {
+            if self.left == 0 || self.best.0 == self.most || interrupt::is_requested() {
+                return;
+            }
+            let step = next - offset;
+            let mut longer = indices.to_vec();
+            for block in 1.. {
+                self.left = self.left.saturating_sub(1);
+                // Indices lie below the limit, and so do the blocks.
+                let right = |(place, index): (usize, &i64)| {
+                    self.has(index + block * step, block * covered as i64 + place as i64)
+                };
+                if self.left == 0 || !indices.iter().enumerate().all(right) {
+                    break;
+                }
+                longer.extend(indices.iter().map(|index| index + block * step));
+            }
+            for extent in (2..=longer.len() / covered).rev() {
+                modes.push(Leaf { extent: extent as i64, stride: step });
+                self.extend(offset, modes, longer.get(..extent * covered).unwrap_or_default());
+                modes.pop();
+                if self.left == 0 {
+                    return;
+                }
+            }
         }
     }
 }

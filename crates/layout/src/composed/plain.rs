@@ -172,10 +172,23 @@ impl Composed {
 
     /// The map over a shape with the function `affine`: a layout with an offset, else `S o offset o L`, where one of them does, else a bit matrix.
     pub(crate) fn of_affine(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
-        let overflow = || LayoutError::overflow("bit_matrix");
-        if let Some(found) = unswizzled(shape, affine)? {
-            return Ok(found);
+        match unswizzled(shape, affine)? {
+            Some(found) => Ok(found),
+            None => Composed::of_matrix_over(shape, affine),
         }
+    }
+
+    /// As [`Composed::of_affine`], over that shape and no refinement of it.
+    pub(crate) fn of_affine_over(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
+        match unswizzled(shape, affine)?.filter(|found| found.profile() == shape.profile()) {
+            Some(found) => Ok(found),
+            None => Composed::of_matrix_over(shape, affine),
+        }
+    }
+
+    /// The map over a shape with the function `affine`, as a bit matrix.
+    fn of_matrix_over(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
+        let overflow = || LayoutError::overflow("bit_matrix");
         // The constant is the image of one bit more, which the offset sets.
         let bits = affine.columns.len();
         let constant = (affine.constant != 0).then_some(affine.constant);

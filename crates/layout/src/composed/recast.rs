@@ -41,9 +41,26 @@ impl Composed {
         Composed::new(outer, offset / wider, self.inner.recast(new_bits, old_bits)?)
     }
 
-    /// [`Composed::recast`] to elements `n` times as wide; exact, as no part of a composed layout can be rounded up. Errors: as [`Composed::recast`].
+    /// The map in elements `n` times as wide: [`Composed::recast`], and where the elements lie apart by multiples of `n`, the wide elements in which
+    /// they begin. It is exact, as no part of a composed layout can be rounded up. Errors: as [`Composed::recast`].
+    ///
+    /// ```
+    /// use tilewright_layout::Composed;
+    ///
+    /// let apart: Composed = "S<2,1,2> o 0 o (4,4):(2,8)".parse().unwrap();
+    /// assert_eq!(apart.upcast(2).unwrap().to_string(), "S<2,0,2> o 0 o (4,4):(1,4)");
+    /// ```
     pub fn upcast(&self, n: i64) -> Result<Composed, LayoutError> {
-        self.recast(n, 1)
+        let packed = self.recast(n, 1);
+        let apart = |leaf: &Leaf| leaf.extent == 1 || leaf.stride.checked_rem(n) == Some(0);
+        match packed {
+            Err(LayoutError::NotDivisible { .. })
+                if n > 0 && self.inner.leaves().iter().all(apart) && self.offset % n == 0 =>
+            {
+                Composed::new(self.outer.widened(n)?, self.offset / n, self.inner.upcast(n)?)
+            }
+            packed => packed,
+        }
     }
 
     /// [`Composed::recast`] to elements `n` times as narrow. Errors: as [`Composed::recast`].

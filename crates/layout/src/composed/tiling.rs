@@ -90,13 +90,16 @@ impl<D: Place> Composed<D> {
         }
     }
 
-    /// As [`Composed::by_indices`] for a division: no tile leaves its mode when no index is added.
-    fn divided(
+    /// As [`Composed::by_indices`] for a division. It is right where one layout of indices is the tile, or no index is added: then no tile leaves its
+    /// mode.
+    fn divided<B: Inner<D>>(
         &self,
+        tiler: &Tiler<B>,
         op: impl Fn(&Layout<D>) -> Result<Layout<D>, LayoutError>,
         by_index: impl Fn(&Layout<D::Extent>) -> Result<Layout<D::Extent>, LayoutError>,
     ) -> Result<Composed<D>, LayoutError> {
-        self.by_indices(op, by_index, |indices| indices.size().same(&self.size()).proved())
+        let whole = B::INDICES && matches!(tiler, Tiler::Layout(_));
+        self.by_indices(op, by_index, |indices| whole || indices.size().same(&self.size()).proved())
     }
 
     /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile has no complement; the tiler does not fit.
@@ -109,22 +112,22 @@ impl<D: Place> Composed<D> {
     /// assert_eq!(divided.to_string(), "S<3,3,3> o 0 o ((2,4),(16,4)):((64,128),(1,16))");
     /// ```
     pub fn logical_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.logical_divide(tiler), |indices| indices.logical_divide(tiler))
+        self.divided(tiler, |inner| inner.logical_divide(tiler), |indices| indices.logical_divide(tiler))
     }
 
     /// [`Layout::zipped_divide`]: `((tiles),(rests))`. Errors: as [`Composed::logical_divide`].
     pub fn zipped_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.zipped_divide(tiler), |indices| indices.zipped_divide(tiler))
+        self.divided(tiler, |inner| inner.zipped_divide(tiler), |indices| indices.zipped_divide(tiler))
     }
 
     /// [`Layout::tiled_divide`]: `((tiles),rest,..)`. Errors: as [`Composed::logical_divide`].
     pub fn tiled_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.tiled_divide(tiler), |indices| indices.tiled_divide(tiler))
+        self.divided(tiler, |inner| inner.tiled_divide(tiler), |indices| indices.tiled_divide(tiler))
     }
 
     /// [`Layout::flat_divide`]: `(tile,..,rest,..)`. Errors: as [`Composed::logical_divide`].
     pub fn flat_divide<B: Inner<D> + Inner<D::Extent>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.flat_divide(tiler), |indices| indices.flat_divide(tiler))
+        self.divided(tiler, |inner| inner.flat_divide(tiler), |indices| indices.flat_divide(tiler))
     }
 }
 
@@ -137,7 +140,7 @@ impl<D: Place> Composed<D> {
         form: DivideForm,
         tiler: &Tiler<B>,
     ) -> Result<Composed<D>, LayoutError> {
-        self.divided(|inner| inner.divide(form, tiler), |indices| indices.divide(form, tiler))
+        self.divided(tiler, |inner| inner.divide(form, tiler), |indices| indices.divide(form, tiler))
     }
 }
 
@@ -184,7 +187,16 @@ impl<D: Place + Blocks> Composed<D> {
         self.with(self.inner.product(form, tiler)?)
     }
 
-    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map.
+    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map. So `R(i,0) = A(i)`, and copies do not meet where the
+    /// map is one to one; but they are no translates of one another (CuTe does the same).
+    ///
+    /// ```
+    /// use tilewright_layout::{Composed, Tiler};
+    ///
+    /// let block: Composed = "S<2,0,-2> o 0 o 8:1".parse().unwrap();
+    /// let product = block.logical_product(&"2:1".parse::<Tiler>().unwrap()).unwrap();
+    /// assert_eq!(product.to_string(), "S<2,0,-2> o 0 o (8,2):(1,8)");
+    /// ```
     pub fn logical_product<B: Inner<D>>(&self, tiler: &Tiler<B>) -> Result<Composed<D>, LayoutError> {
         self.with(self.inner.logical_product(tiler)?)
     }

@@ -258,6 +258,8 @@ pub(crate) fn within<D: Stride>(
 }
 
 impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
+    const INDICES: bool = false;
+
     fn compose(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<Layout<D>, LayoutError> {
         let mut result = Layout::blank();
         let (nodes, leaves) = result.parts_mut();

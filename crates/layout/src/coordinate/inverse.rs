@@ -31,6 +31,7 @@ use crate::algebra::inverse::{left_chain, right_chain};
 use crate::algebra::search::MAX_TABLE;
 use crate::limits::MAX_CANDIDATES;
 use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::Condition;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::Profile;
@@ -125,8 +126,17 @@ fn over_codomain<N: Extent>(
     invert: impl Fn(&Part<N>) -> Result<Layout<N>, LayoutError>,
 ) -> Result<Layout<N>, LayoutError> {
     refuse_diagonal(op, layout)?;
+    inverted(op, layout, profile_of(&paths(layout.leaves()))?, invert)
+}
+
+/// The same over a codomain that may have more modes, each of which stays at index 0.
+fn inverted<N: Extent>(
+    op: &'static str,
+    layout: &Layout<Coordinate<N>>,
+    codomain: Profile,
+    invert: impl Fn(&Part<N>) -> Result<Layout<N>, LayoutError>,
+) -> Result<Layout<N>, LayoutError> {
     let named = paths(layout.leaves());
-    let codomain = profile_of(&named)?;
     let mut modes: SmallVec<[Layout<N>; 4]> = SmallVec::new();
     unit_paths(codomain.as_ref(), &mut |path| {
         let path = path?;
@@ -172,6 +182,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// let left = |text: &str| text.parse::<Layout<Coordinate>>().unwrap().left_inverse().unwrap().to_string();
     /// assert_eq!(left("(4,5):(1@1,1@0)"), "(5,4):(4,1)");
     /// assert_eq!(left("(4,5):(2@0,2@1)"), "((2,4),(2,5)):((0,1),(0,4))");
+    /// assert_eq!(left("4:1@0+1@1"), "(4,1):(1,0)"); // mode 0 tells the index
     /// ```
     pub fn left_inverse(&self) -> Result<Layout<N>, LayoutError> {
         // An index of other leaves whose values are 0 would do for a part as well.
@@ -179,14 +190,47 @@ impl<N: Extent> Layout<Coordinate<N>> {
             leaf.extent.is_one().proved()
                 || leaf.stride.term().is_some_and(|(_, scale)| N::zero().less(scale) == Truth::Proved)
         });
-        over_codomain("left_inverse", self, |part| part.left_inverse(exact))
+        let invert = |part: &Part<N>| part.left_inverse(exact);
+        let codomain = || profile_of(&paths(self.leaves()));
+        match seen_enough(self)? {
+            Some(seen) => inverted("left_inverse", &seen, codomain()?, invert),
+            None => over_codomain("left_inverse", self, invert),
+        }
     }
 }
 
-impl Layout<Coordinate> {
+/// How many paths of steps in several modes are looked at in all combinations.
+const MAX_PATHS: usize = 8;
+
+/// Of a layout with steps in several modes at once, those terms at some of the paths that tell all indices apart, one for each leaf: an
+/// index is known from the coordinates at these paths alone. None where there are no such steps, or no such paths.
+fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layout<Coordinate<N>>>, LayoutError> {
+    const OP: &str = "left_inverse";
+    let all = paths(layout.leaves());
+    if refuse_diagonal(OP, layout).is_ok() || all.len() > MAX_PATHS {
+        return Ok(None);
+    }
+    for chosen in 1..1_usize << all.len() {
+        let seen = |leaf: &Leaf<Coordinate<N>>| {
+            let paths = all.iter().enumerate().filter(|(number, _)| chosen >> number & 1 == 1);
+            let term = |(_, path): (usize, &ModePath)| Coordinate::step(leaf.stride.scale_at(*path), *path);
+            let sum = paths.map(term).try_fold(Coordinate::zero(), |sum: Coordinate<N>, step| sum.plus(&step));
+            Ok(Leaf { extent: leaf.extent.clone(), stride: sum.ok_or_else(|| LayoutError::overflow(OP))? })
+        };
+        let seen = Layout::from_tree(layout.tree().try_map(seen)?)?;
+        match seen.is_injective() {
+            Ok(true) => return Ok(Some(seen)),
+            Err(error @ LayoutError::Interrupted { .. }) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+impl<N: Extent> Layout<Coordinate<N>> {
     /// Whether different indices have different values.
     ///
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`], as for integers.
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`] and [`LayoutError::Open`], as for integers.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -198,8 +242,12 @@ impl Layout<Coordinate> {
         const OP: &str = "is_injective";
         refuse_diagonal(OP, self)?;
         // A mode that goes nowhere repeats everything; those that move at different paths have nothing to do with each other.
-        if self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride.is_zero().proved()) {
-            return Ok(false);
+        for leaf in self.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
+            match N::one().less(&leaf.extent) {
+                Truth::Proved => return Ok(false),
+                Truth::Refuted => {}
+                Truth::Open => return Err(LayoutError::open(OP, Condition::AtMost, &leaf.extent, &N::one())),
+            }
         }
         for path in paths(self.leaves()) {
             if !Part::new(OP, self, path)?.alone.is_injective()? {

@@ -75,6 +75,11 @@ pub enum LayoutError {
         /// The operation that needed it.
         op: &'static str,
     },
+    /// E0103: an expression of numbers that become known at launch is too large: in a number, or in its terms.
+    Expression {
+        /// The operation that needed it.
+        op: &'static str,
+    },
     /// E0104: a tree is larger or deeper than the representation allows.
     TooLarge {
         /// Which limit.
@@ -366,7 +371,7 @@ impl LayoutError {
         match self {
             LayoutError::NotCongruent { .. } => "E0101",
             LayoutError::Extent { .. } => "E0102",
-            LayoutError::Overflow { .. } => "E0103",
+            LayoutError::Overflow { .. } | LayoutError::Expression { .. } => "E0103",
             LayoutError::TooLarge { .. } => "E0104",
             LayoutError::NoSuchMode { .. } | LayoutError::NoName { .. } | LayoutError::Modes { .. } => "E0105",
             LayoutError::Rank { .. } | LayoutError::LeafCount { .. } => "E0106",
@@ -401,6 +406,7 @@ impl LayoutError {
     pub fn operation(&self) -> Option<&'static str> {
         match self {
             LayoutError::Overflow { op }
+            | LayoutError::Expression { op }
             | LayoutError::NoSuchMode { op, .. }
             | LayoutError::NoName { op, .. }
             | LayoutError::Modes { op, .. }

@@ -69,6 +69,10 @@ impl fmt::Display for LayoutError {
                 write!(f, "the extent of {} is {extent}, which is not positive", ModeName(path))
             }
             LayoutError::Overflow { op } => write!(f, "{op}: a number does not fit in 64 bits"),
+            LayoutError::Expression { op } => write!(
+                f,
+                "{op}: an expression is too large: it has more than 256 terms or 64 factors, or a number in it does not fit in 64 bits"
+            ),
             LayoutError::TooLarge { limit: Limit::Nodes, value } => {
                 write!(f, "a tree of {value} nodes is larger than the limit of {MAX_NODES}")
             }
@@ -345,6 +349,9 @@ impl LayoutError {
                 "a tiler has at most one item for each mode; where tiles and rests are gathered, _ needs a mode of two, (tile,rest)"
             }
             LayoutError::Coordinate { .. } => "a coordinate nests no deeper than the shape, with equal ranks",
+            LayoutError::Expression { .. } => {
+                "give a name of its own to what stands for one number: (8,Z):(1,8) instead of its terms"
+            }
             LayoutError::Mixed(_) => {
                 "the values of a layout are integers, or coordinates of one nesting: give all strides the same kind"
             }

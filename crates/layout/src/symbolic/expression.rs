@@ -296,6 +296,11 @@ impl Stride for Expr {
 }
 
 impl Extent for Expr {
+    #[cold]
+    fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::Expression { op }
+    }
+
     fn apart(&self, other: &Expr) -> bool {
         let unnamed =
             |expr: &Expr| super::Symbolic::parameters(expr).iter().any(|parameter| parameter.name().is_none());

@@ -13,7 +13,7 @@ use super::expression::Expr;
 use super::parameter::Parameter;
 use super::polynomial::{Atom, Operation};
 use super::values::rebuilt;
-use crate::value::number::{Extent, Truth};
+use crate::value::number::{Extent, Stride, Truth};
 
 /// A parameter, and the same with a greater least value.
 struct Raised {
@@ -112,11 +112,26 @@ pub(super) fn less(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
         return plain;
     }
     let all = raised(many);
-    if all.is_empty() {
-        return plain;
-    }
-    match (stronger(a, &all), stronger(b, &all)) {
-        (Some(a), Some(b)) => a.less(&b),
+    let answer = match (stronger(a, &all), stronger(b, &all)) {
+        (Some(a), Some(b)) if !all.is_empty() => a.less(&b),
         _ => plain,
+    };
+    if answer == Truth::Open { less_by_product(a, b, many) } else { answer }
+}
+
+/// The same where an extent is a product, which says nothing about one parameter: `b - a` is at least 1 if it is at least `many - 1`, and at most 0 if
+/// it is at most `2 - many`.
+fn less_by_product(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
+    for product in many.iter().filter(|expr| expr.bounds().least < 2) {
+        let above = || b.minus(a)?.minus(product)?.plus(&Expr::one());
+        let below = || a.minus(b)?.minus(product)?.plus(&Expr::from(2));
+        let holds = |rest: Option<Expr>| rest.is_some_and(|rest| rest.less(&Expr::zero()).refuted());
+        if holds(above()) {
+            return Truth::Proved;
+        }
+        if holds(below()) {
+            return Truth::Refuted;
+        }
     }
+    Truth::Open
 }

@@ -73,10 +73,10 @@ pub(crate) enum Operation {
 /// How deeply quotients and minima may nest.
 pub(crate) const MAX_HEIGHT: u32 = 32;
 
-/// The most terms of an expression.
+/// The most terms of an expression; the refusal that says so names the number.
 pub(crate) const MAX_TERMS: usize = 256;
 
-/// The most atoms in a product.
+/// The most atoms in a product; likewise.
 const MAX_DEGREE: usize = 64;
 
 impl Atom {

@@ -87,7 +87,7 @@ fn numbers(layout: &Layout<Expr>) -> Option<Layout> {
 /// `stride * (extent - 1)`, added to what is reached.
 fn reached(op: &'static str, before: &Expr, extent: &Expr, stride: &Expr) -> Result<Expr, LayoutError> {
     let reach = extent.minus(&Expr::one()).and_then(|last| stride.times(&last)).and_then(|own| before.plus(&own));
-    reach.ok_or_else(|| LayoutError::overflow(op))
+    reach.ok_or_else(|| Expr::overflow(op))
 }
 
 /// Whether two numbers are equal where `extent` is at least 2.
@@ -127,7 +127,7 @@ fn interval(mut verdict: Verdict, layout: &Layout<Expr>) -> Result<bool, LayoutE
     let modes = layout.asked(&mut verdict)?;
     let mut reach = Expr::zero();
     for (extent, stride, _) in &modes {
-        let next = reach.plus(&Expr::one()).ok_or_else(|| LayoutError::overflow(verdict.op))?;
+        let next = reach.plus(&Expr::one()).ok_or_else(|| Expr::overflow(verdict.op))?;
         let closed = not(next.less_given(stride, &[extent]));
         if verdict.refutes(closed, extent, (Condition::AtMost, stride, &next)) {
             return Ok(false);
@@ -277,7 +277,7 @@ impl Layout<Expr> {
             if verdict.refutes(holds, extent, (Condition::Equal, stride, &covered)) {
                 return Ok(false);
             }
-            covered = covered.times(extent).ok_or_else(|| LayoutError::overflow("is_bijective"))?;
+            covered = covered.times(extent).ok_or_else(|| Expr::overflow("is_bijective"))?;
         }
         verdict.answer()
     }
@@ -350,7 +350,7 @@ impl Layout<Expr> {
         }
         for pair in self.asked(&mut verdict)?.windows(2) {
             let [(inner, step, _), (outer, next, _)] = pair else { continue };
-            let covered = step.times(inner).ok_or_else(|| LayoutError::overflow("is_tractable"))?;
+            let covered = step.times(inner).ok_or_else(|| Expr::overflow("is_tractable"))?;
             let divides = covered.divides(next);
             let several = Expr::one().less(inner).proved();
             match divides {

@@ -130,7 +130,7 @@ pub(super) fn rebuilt(
     expr: &Expr,
     unit: &mut dyn FnMut(&Parameter) -> Result<Option<Expr>, LayoutError>,
 ) -> Result<Expr, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || Expr::overflow(OP);
     if expr.known().is_some() {
         return Ok(expr.clone());
     }

@@ -94,7 +94,7 @@ impl<D: Stride> Layout<D> {
             if !D::Extent::zero().less(&leaf.extent).proved() {
                 return Err(LayoutError::extent(tree.profile(), position, &leaf.extent));
             }
-            size = size.times(&leaf.extent).ok_or_else(|| LayoutError::overflow("size"))?;
+            size = size.times(&leaf.extent).ok_or_else(|| D::Extent::overflow("size"))?;
         }
         if let Some(pair) = D::clash(tree.leaves()) {
             return Err(LayoutError::mixed(tree.profile(), pair, |leaf| {
@@ -352,7 +352,7 @@ fn compact_leaves<N: Extent>(shape: &Tree<N>, from_left: bool) -> Result<Layout<
             return Err(LayoutError::extent(shape.profile(), leaf, extent));
         }
         let stride = if extent.is_one().proved() { N::zero() } else { step.clone() };
-        step = step.times(extent).ok_or_else(|| LayoutError::overflow("size"))?;
+        step = step.times(extent).ok_or_else(|| N::overflow("size"))?;
         leaves.push(Leaf { extent: extent.clone(), stride });
         Ok(())
     };

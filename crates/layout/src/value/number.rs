@@ -207,6 +207,13 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
     /// Whether a layout sends different coordinates to different values: see [`Layout::is_injective`].
     fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>;
 
+    /// The refusal of an operation that needs a number which is not representable.
+    #[doc(hidden)]
+    #[cold]
+    fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::overflow(op)
+    }
+
     /// The question whether a condition holds of two numbers, with what is known about an answer.
     #[cold]
     fn question(condition: Condition, left: &Self, right: &Self) -> Question {

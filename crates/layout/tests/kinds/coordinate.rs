@@ -550,3 +550,37 @@ fn facts_of_the_dialect() {
     }
     assert_eq!(Profile::flat(2).unwrap(), steps("(2,3):(1@0,1@1)").coprofile().unwrap());
 }
+
+/// A diagonal: steps in several modes at once, of which some tell the index.
+#[test]
+fn diagonals_are_undone_where_some_modes_tell_the_index() {
+    let mut undone = 0;
+    for (s, t) in [(2, 3), (4, 2), (1, 4)] {
+        for scales in 0..3_i64.pow(4) {
+            let scale = |place: u32| scales / 3_i64.pow(place) % 3;
+            let text = format!("({s},{t}):({}@0+{}@1,{}@0+{}@1)", scale(0), scale(1), scale(2), scale(3));
+            let layout: Layout<Coordinate> = text.parse().unwrap();
+            let value = |index: i64| {
+                (0..2)
+                    .map(|mode| {
+                        [index % s, index / s]
+                            .iter()
+                            .zip([scale(mode), scale(mode + 2)])
+                            .map(|(i, d)| i * d)
+                            .sum::<i64>()
+                    })
+                    .collect::<Vec<_>>()
+            };
+            let Ok(left) = layout.left_inverse() else { continue };
+            undone += 1;
+            for index in 0..s * t {
+                let coordinate = value(index);
+                // A layout over fewer modes has no more to read.
+                let coordinate: Tree<i64> = Tree::flat(coordinate.into_iter().take(left.rank())).unwrap();
+                let back = if left.profile().is_leaf() { left.eval(&0) } else { left.eval_at(&coordinate) }.unwrap();
+                assert_eq!(value(back), value(index), "{text}: {left}");
+            }
+        }
+    }
+    assert!(undone > 60, "{undone}");
+}

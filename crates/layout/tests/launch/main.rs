@@ -8,3 +8,4 @@ mod oracle;
 mod programs;
 #[path = "../random/mod.rs"]
 mod random;
+mod swizzled;

@@ -1,4 +1,5 @@
-//! How operations on morphisms are derived: formulas as for layouts, and in words where each entry goes.
+//! How operations on morphisms are derived: formulas as for layouts, and in words where each entry
+//! goes.
 
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
 use tilewright_morphism::{MutualRefinement, NestMorphism, Refinement, standard_representation};

@@ -1,6 +1,8 @@
-//! How each operation is derived: names for its arguments, its defining formula, and the expressions that lead to its value.
+//! How each operation is derived: names for its arguments, its defining formula, and the
+//! expressions that lead to its value.
 //!
-//! Law: an expression uses the arguments and the names before it; the last one, `R` where nothing is checked afterwards, is the value.
+//! Law: an expression uses the arguments and the names before it; the last one, `R` where nothing
+//! is checked afterwards, is the value.
 
 use tilewright_layout::{AnyLayout, AnyTree};
 

@@ -1,7 +1,7 @@
 //! Arguments that are given by name: `make_ordered_layout((4,64), order=(1,0))`.
 //!
-//! Law: a call with names is the call without them, each argument in the place that the signature in the table of functions gives to
-//! its name. So no function knows of names, and each takes them.
+//! Law: a call with names is the call without them, each argument in the place that the signature
+//! in the table of functions gives to its name. So no function knows of names, and each takes them.
 
 use super::Evaluator;
 use crate::ast::NodeId;
@@ -9,9 +9,11 @@ use crate::diagnostic::{Diagnostic, excerpt};
 use crate::functions::Function;
 
 impl Evaluator<'_> {
-    /// For each place of the signature, from the first on, the number of the argument that belongs there.
+    /// For each place of the signature, from the first on, the number of the argument that belongs
+    /// there.
     ///
-    /// Errors: no way of calling the function has an argument of that name; a place has two arguments; one before the last has none.
+    /// Errors: no way of calling the function has an argument of that name; a place has two
+    /// arguments; one before the last has none.
     pub(super) fn placed(&self, function: &Function, operands: &[NodeId]) -> Result<Vec<usize>, Diagnostic> {
         let names: Vec<&str> = operands
             .iter()

@@ -98,9 +98,14 @@ impl Evaluator<'_> {
                 _ => diagnostic,
             }
         };
-        let overflow = || self.refuse(id, LayoutError::Overflow { op: "arithmetic" });
+        let refused = |of_numbers: bool| match of_numbers {
+            true => self.refuse(id, LayoutError::Overflow { op: "arithmetic" }),
+            false => self.refuse(id, LayoutError::Expression { op: "arithmetic" }),
+        };
+        let overflow = || refused(false);
         let (Some(left), Some(right)) = (values.first(), values.get(1)) else { return Ok(Value::Bool(false)) };
         if let (Some(a), Some(b)) = (single(left), single(right)) {
+            let overflow = || refused(a.known().is_some() && b.known().is_some());
             let toward_zero = |a: &Expr, b: &Expr| a.divide(b).map(|(quotient, _)| quotient);
             let divided = |rounded: fn(&Expr, &Expr) -> Option<Expr>| match quotient(&a, &b, rounded) {
                 Ok(quotient) => Ok(Some(quotient)),

@@ -327,7 +327,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "max_alignment",
         signature: "max_alignment(A)",
-        summary: "the largest number of elements that always lie together, aligned",
+        summary: "the largest number of elements that always lie together, aligned; of numbers known at launch, as far as their facts show",
         example: "max_alignment((4,8):(1,6))",
         result: "2",
         section: WIDTH,

@@ -19,7 +19,8 @@ pub(super) fn morphism<'a>(a: &Arguments<'a>, argument: usize) -> Result<&'a Nes
     }
 }
 
-/// The morphism that is the only argument; a second one, which a layout may have, means nothing here.
+/// The morphism that is the only argument; a second one, which a layout may have, means nothing
+/// here.
 fn alone<'a>(a: &Arguments<'a>) -> Result<&'a NestMorphism, Fault> {
     if a.len() > 1 { a.kind(1, "nothing, for a morphism") } else { morphism(a, 0) }
 }

@@ -66,7 +66,8 @@ pub(crate) enum Unfit {
     Overflow,
 }
 
-/// `a / b`, rounded in a way that is known for positive divisors: `a / b` is `-a / -b`, which all ways of rounding agree on.
+/// `a / b`, rounded in a way that is known for positive divisors: `a / b` is `-a / -b`, which all
+/// ways of rounding agree on.
 pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<Expr>) -> Result<Expr, Unfit> {
     let zero = Expr::zero();
     let negated = |number: &Expr| zero.minus(number).ok_or(Unfit::Overflow);

@@ -1,12 +1,15 @@
-//! Tiles of blocks and parts of threads: local tiles, tiled copies and products, and what a thread has of an operand.
+//! Tiles of blocks and parts of threads: local tiles, tiled copies and products, and what a thread
+//! has of an operand.
 //!
-//! Law: a part is a map with the offset at which it begins, `part(c) = A(where c lies in A)`, for the tile or the thread that was asked
-//! for. So a part of a layout that begins elsewhere than at 0 is the composed layout `1:1 o offset o part`; of a layout of coordinates,
-//! which has no such form, it is the list of part and offset.
+//! Law: a part is a map with the offset at which it begins, `part(c) = A(where c lies in A)`, for
+//! the tile or the thread that was asked for. So a part of a layout that begins elsewhere than at 0
+//! is the composed layout `1:1 o offset o part`; of a layout of coordinates, which has no such
+//! form, it is the list of part and offset.
 //!
-//! A tiled product is the list of the name of its atom, the layout of its atoms and its permutation; a tiled copy that of the name of its
-//! atom, the bits of an element, the thread-value layout and the shape of the tile; a thread of one is the list of it and the number.
-//! They are read anew each time, from what is printed.
+//! A tiled product is the list of the name of its atom, the layout of its atoms and its
+//! permutation; a tiled copy that of the name of its atom, the bits of an element, the thread-value
+//! layout and the shape of the tile; a thread of one is the list of it and the number. They are
+//! read anew each time, from what is printed.
 
 use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
@@ -25,7 +28,8 @@ enum Tiled {
     Copy(Box<TiledCopy>),
 }
 
-/// Another function of the language, of these values; what it refuses is about the layout that is the last argument.
+/// Another function of the language, of these values; what it refuses is about the layout that is
+/// the last argument.
 fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault> {
     let Some(function) = find(name) else { return a.kind(0, "a function of the language") };
     (function.run)(Arguments { function: function.name, values }).map_err(|fault| match fault {
@@ -35,7 +39,8 @@ fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault>
     })
 }
 
-/// The name of an atom as the table has it, from one that is a word: `SM80_CP_ASYNC_CACHEALWAYS_uint128_t`, `UniversalFMA_F32_F32_F32_F32`.
+/// The name of an atom as the table has it, from one that is a word:
+/// `SM80_CP_ASYNC_CACHEALWAYS_uint128_t`, `UniversalFMA_F32_F32_F32_F32`.
 fn atom_name(word: &str) -> String {
     if let Some(types) = word.strip_prefix("UniversalFMA_") {
         return format!("UniversalFMA<{}>", types.replace('_', ","));
@@ -76,7 +81,8 @@ fn mma(a: &Arguments<'_>) -> Result<TiledMma, Fault> {
     Ok(TiledMma::new(atom, &layout, &permutation)?)
 }
 
-/// The tiled copy of an atom, the bits of an element, a thread-value layout and the shape of the tile.
+/// The tiled copy of an atom, the bits of an element, a thread-value layout and the shape of the
+/// tile.
 fn copy(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
     let atom = CopyAtom::named(&atom_word(a, 0)?)?;
     Ok(TiledCopy::of_thread_values(atom, a.int(1)?, a.integer_layout(2)?.into_owned(), known_tiler(a, 3)?)?)
@@ -92,7 +98,8 @@ fn tiled(a: &Arguments<'_>, parts: &[Value]) -> Result<Tiled, Fault> {
     }
 }
 
-/// The tiled instruction that the first argument is, and the number of the thread where it is one of a thread.
+/// The tiled instruction that the first argument is, and the number of the thread where it is one
+/// of a thread.
 fn instruction(a: &Arguments<'_>) -> Result<(Tiled, Option<Expr>), Fault> {
     match a.get(0) {
         Some(Value::List(parts)) => match parts.as_slice() {

@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "is_surjective",
         signature: "is_surjective(A)",
-        summary: "whether every offset from 0 up to the cosize is reached",
+        summary: "whether the offsets are exactly those from 0 up to the cosize: none missing, none negative",
         example: "is_surjective((2,4):(1,2))",
         result: "true",
         section: PREDICATES,

@@ -1,7 +1,8 @@
 //! Refinements, factorisations and spans as values.
 //!
-//! A refinement is its finer tuple: `((2,3),4)` refines the sizes of its modes, `(6,4)`. A factorisation is one of depth 2. A span
-//! `U <- X -> V` is the list of a refinement of `U` whose leaves are `X` and a morphism from `X`.
+//! A refinement is its finer tuple: `((2,3),4)` refines the sizes of its modes, `(6,4)`. A
+//! factorisation is one of depth 2. A span `U <- X -> V` is the list of a refinement of `U` whose
+//! leaves are `X` and a morphism from `X`.
 
 use tilewright_layout::{AnyLayout, AnyTree, Tree};
 use tilewright_morphism::{NestMorphism, Ref, Span};

@@ -122,7 +122,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "raked_product",
         signature: "raked_product(A, B)",
-        summary: "copies interleaved in every mode: ((copies,block),...)",
+        summary: "copies interleaved in every mode: ((copies,block),...), each mode coalesced",
         example: "raked_product((2,5):(5,1), (3,4))",
         result: "((3,2),(4,5)):((10,5),(30,1))",
         section: PRODUCT,

@@ -2,7 +2,8 @@
 
 use crate::lex::{Kind, Lexer};
 
-/// Whether `source` ends inside a bracket, or after an operator or `=`, so that more text is needed to complete it.
+/// Whether `source` ends inside a bracket, or after an operator or `=`, so that more text is needed
+/// to complete it.
 ///
 /// This is what an interactive prompt asks before it evaluates. Text that is wrong is complete.
 ///

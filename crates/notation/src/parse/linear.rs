@@ -15,7 +15,8 @@ impl Parser<'_, '_> {
         self.now.kind == Kind::Equals && ahead.next().is_ok_and(|token| token.kind == Kind::OpenSquare)
     }
 
-    /// Whether a name and '=' begin a linear layout, and not the binding of that name to a tiler: after the bracket comes `->` or a further input.
+    /// Whether a name and '=' begin a linear layout, and not the binding of that name to a tiler:
+    /// after the bracket comes `->` or a further input.
     pub(super) fn linear_ahead(&self) -> bool {
         let mut ahead = Lexer::at(self.source, self.now.end);
         let mut next = || ahead.next().map_or(Kind::End, |token| token.kind);
@@ -38,7 +39,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The rest of a linear layout from `=` or `->` on; it is read again, with care, when it is evaluated.
+    /// The rest of a linear layout from `=` or `->` on; it is read again, with care, when it is
+    /// evaluated.
     pub(super) fn linear(&mut self, start: usize) -> Parsed {
         while self.now.kind == Kind::Equals {
             self.advance()?;

@@ -1,4 +1,5 @@
-//! Extents and steps: parameters with their facts, steps along a mode, XOR steps, and the arithmetic in which they are written.
+//! Extents and steps: parameters with their facts, steps along a mode, XOR steps, and the
+//! arithmetic in which they are written.
 
 use tilewright_layout::LayoutError;
 use tilewright_layout::symbolic::Facts;

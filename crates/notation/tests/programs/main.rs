@@ -1,6 +1,8 @@
 //! Programs of the language: values, refusals, derivations and texts.
 
+mod answers;
 mod derivations;
+mod descriptors;
 mod explanations;
 mod language;
 mod morphisms;

@@ -110,6 +110,13 @@ impl<D: Stride> Outer<D> {
         self.levels.iter_mut().position(|level| !level.fits(last, extent))
     }
 
+    /// Forgets the run at hand.
+    pub(super) fn forget_run(&mut self) {
+        for level in &mut self.levels {
+            level.sum = level.before.clone();
+        }
+    }
+
     /// Forgets the runs so far.
     pub(super) fn restart(&mut self) {
         for level in &mut self.levels {

@@ -49,6 +49,33 @@ pub(super) fn first_run<D: Stride>(
     Ok((run, quotient))
 }
 
+/// Where it is not known whether a step stays below the end of a mode of A: the run up to that end, what remains, and the value of a step, as far as the
+/// step divides the end. If the step is the end, the run has one position, and its value is not seen.
+#[cold]
+pub(super) fn run_to_end<D: Stride>(
+    outer: &mut Outer<D>,
+    extent: &D::Extent,
+    step: &D::Extent,
+) -> Option<(D::Extent, D::Extent, D)> {
+    for number in 0..outer.levels.len() {
+        let end = outer.levels.get(number).map(|level| level.end.clone())?;
+        if !step.divides(&end).proved() {
+            continue;
+        }
+        let (run, _) = end.divide(step)?;
+        let (rest, left) = extent.divide(&run)?;
+        if !left.is_zero().proved() || run.is_one().proved() {
+            continue;
+        }
+        outer.forget_run();
+        let (value, _) = outer.walk(step, &run.minus(&D::Extent::one())?, &run)?;
+        if let Ok(None) = first_carry(outer, &run, step) {
+            return Some((run, rest, value));
+        }
+    }
+    None
+}
+
 /// Splits mode number `number` of B into runs, and hands over each.
 pub(crate) fn split_mode<D: Stride>(
     outer: &mut Outer<D>,
