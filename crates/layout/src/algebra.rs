@@ -3,6 +3,8 @@
 //! Law: each operation has a definition, by values at every index. It returns the layout that the definition asks for whenever there is one, and
 //! refuses otherwise. Kinds of strides that need an algebra of their own have it in `coordinate` and `xor`; `inner` says where they take over.
 //!
+//! `inner` imports from `tile` above it: what may stand inside a composition may divide too.
+//!
 //! * `coalesce`, `equivalence`: the fewest modes, and equality of functions
 //! * `compose`, `carry`: `A o B`, and when carries let it exist
 //! * `complement`, `inverse`, `search`, `sum`: what is left over, the way back, and sums
