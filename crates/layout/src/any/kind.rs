@@ -55,7 +55,7 @@ impl Kind {
 
     /// The kind in which layouts of both meet; none where numbers would meet coordinates.
     ///
-    /// Integers meet XOR steps as such, which only strides of 0 are.
+    /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no counterpart there is refused when it is taken to it.
     pub fn join(self, other: Kind) -> Option<Kind> {
         use Kind::{Composed, Coordinate, CoordinateComposed, Integer, Launch, LaunchComposed, Xor};
         match (self.min(other), self.max(other)) {
@@ -183,7 +183,7 @@ impl AnyLayout {
 
     /// The composed layout, of numbers that may become known at launch, that has these values.
     ///
-    /// Errors: its values are coordinates ([`LayoutError::Kind`]); it is not representable.
+    /// Errors: its values are coordinates or bit vectors, which a map of bits is only from index 0 on ([`LayoutError::Kind`]); it is not representable.
     pub fn launch_composed(&self) -> Result<Cow<'_, Composed<Expr>>, LayoutError> {
         self.launch_composed_in("composed layout", Operand::First)
     }
@@ -197,7 +197,6 @@ impl AnyLayout {
             AnyLayout::Composed(map) => Ok(Cow::Owned(convert::symbolic_composed(map)?)),
             AnyLayout::LaunchComposed(map) => Ok(Cow::Borrowed(map)),
             AnyLayout::CoordinateComposed(map) => Ok(Cow::Owned(map.by_index()?)),
-            AnyLayout::Xor(layout) => Ok(Cow::Owned(convert::symbolic_composed(&layout.composed()?)?)),
             _ => Ok(Cow::Owned(Composed::from(self.launch_in(op, operand)?.into_owned()))),
         }
     }
