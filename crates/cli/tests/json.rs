@@ -46,6 +46,11 @@ const CASES: &[Case] = &[
     ("emit", &[&["(8,8):(8,1)"]], &[&["(4,"], &["[2:1]"], &["4:1", "--names", "int"]]),
     ("bench", &[], &[]),
     (
+        "kernel",
+        &[&["list"], &["show", "transpose"], &["check", "transpose", "M=30", "N=20"]],
+        &[&["show", "none"], &["emit", "transpose", "-o", "/nowhere/a.ptx"]],
+    ),
+    (
         "relayout",
         &[&["matrix.npy", "--to", "(8,8):(1,8)", "--explain"]],
         &[&["none.npy", "--to", "8:1", "--explain"], &["matrix.npy", "--to", "(8,8):(1,1)", "--explain"]],
