@@ -17,11 +17,11 @@ pub(crate) enum Meaning {
     /// `destination[to(i)] = source[from(i)]`, converted where the types differ.
     Relayout {
         /// Where elements are in the source.
-        from: Layout,
+        from: Box<Layout>,
         /// Their type there.
         source: Element,
         /// Where they go.
-        to: Layout,
+        to: Box<Layout>,
         /// Their type then.
         destination: Element,
     },
@@ -166,8 +166,7 @@ impl Planned {
         let mut near = |element: usize, wanted: f64, bound: f64| {
             let found = value(output, bits_at(left, width, element));
             let off = (found - wanted).abs();
-            // A NaN is near nothing.
-            if !(off <= bound) {
+            if off.is_nan() || off > bound {
                 return Err(Unchecked::Wrong { element, found, wanted });
             }
             worst = worst.max(if off == 0.0 { 0.0 } else { off / bound });

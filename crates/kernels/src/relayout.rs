@@ -65,7 +65,7 @@ pub fn relayout(from: &Layout, source: Element, to: &Layout, destination: Elemen
     let mut plan = vec![format!("{source} {from} -> {destination} {to}")];
     let mut axes = common(from, to)?;
     let bytes = from.size() * i64::from(source.bytes() + destination.bytes());
-    let meaning = Meaning::Relayout { from: from.clone(), source, to: to.clone(), destination };
+    let meaning = Meaning::Relayout { from: Box::new(from.clone()), source, to: Box::new(to.clone()), destination };
     let (mut source, mut destination) = (source, destination);
     if source == destination
         && let Some(word) = widened(&mut axes, source)

@@ -60,7 +60,7 @@ impl View<'_> {
         match self.map {
             None => u32::MAX,
             Some(swizzle) => {
-                let (m, s) = (i64::from(swizzle.base()), i64::from(swizzle.shift()));
+                let (m, s) = (swizzle.base(), swizzle.shift());
                 let lowest = m.min(m + s).clamp(0, 30);
                 if swizzle.bits() == 0 { u32::MAX } else { 1 << lowest }
             }
@@ -324,7 +324,7 @@ fn swizzled(core: &mut Core, x: Register, swizzle: tilewright_layout::Swizzle, w
     if bits == 0 {
         return x;
     }
-    let by = core.constant(u64::from(shift.unsigned_abs()), Width::Bits32);
+    let by = core.constant(shift.unsigned_abs(), Width::Bits32);
     let turn = if shift >= 0 { Binary::ShiftRight } else { Binary::ShiftLeft };
     let moved = core.pure(Operation::Binary(turn, number), [x, by], width);
     let mask = ((1_u64 << bits) - 1) << base;

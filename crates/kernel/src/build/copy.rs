@@ -510,7 +510,7 @@ impl Build {
     fn same_matrices<'k>(&'k self, view: &View<'k>, fragment: &Fragment<'k>, count: u32) -> Result<(), Reason> {
         let each = (32 / fragment.element.bits()).max(1) as usize * count as usize;
         let rows = view.count()? / (128 / view.element.bits() as usize).max(1);
-        if fragment.size() % each != 0 || fragment.size() / each != rows {
+        if !fragment.size().is_multiple_of(each) || fragment.size() / each != rows {
             return Err(Reason::Sizes {
                 left: view.text(),
                 left_size: format!("{rows} rows of 16 bytes"),

@@ -63,7 +63,7 @@ impl Core {
         let halves = self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16]);
         let half = halves[usize::from(part / 2)];
         use crate::program::operation::{Binary, Number};
-        if part % 2 == 0 {
+        if part.is_multiple_of(2) {
             let mask = self.constant(0xff, Width::Bits16);
             return self.pure(Operation::Binary(Binary::And, Number::U16), [half, mask], Width::Bits16);
         }

@@ -225,7 +225,7 @@ impl Core {
 
     fn words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], count: usize) -> Result<Vec<Register>, Reason> {
         let values = self.values_of(fragment, at)?;
-        if values.len() % count != 0 || values.len() / count * fragment.element.bits() as usize % 32 != 0 {
+        if values.len() % count != 0 || !(values.len() / count * fragment.element.bits() as usize).is_multiple_of(32) {
             return Err(Reason::Sizes {
                 left: fragment.layout.to_string(),
                 left_size: format!("{} values of {}", values.len(), fragment.element),

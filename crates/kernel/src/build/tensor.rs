@@ -102,10 +102,16 @@ impl Cut for ByGroup {
     }
 }
 
+/// Where this thread is in a shape of threads.
+type ThreadAt<'a> = dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Reason> + 'a;
+
+/// The same for one of the four modes of the threads of a product.
+type ThreadOfMode<'a> = dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Reason> + 'a;
+
 struct ByCopy<'a> {
     copy: &'a TiledCopy,
     end: CopyEnd,
-    thread: &'a dyn Fn(&Tree<i64>) -> Result<Tree<Expr>, Reason>,
+    thread: &'a ThreadAt<'a>,
 }
 
 impl Cut for ByCopy<'_> {
@@ -123,7 +129,7 @@ impl Cut for ByCopy<'_> {
 struct ByMma<'a> {
     mma: &'a TiledMma,
     operand: Operand,
-    thread: &'a dyn Fn(&Tree<i64>, usize) -> Result<Tree<Expr>, Reason>,
+    thread: &'a ThreadOfMode<'a>,
 }
 
 impl Cut for ByMma<'_> {

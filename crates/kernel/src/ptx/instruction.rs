@@ -389,7 +389,7 @@ impl Writer<'_> {
             (Unary::Magnitude, _) => format!("abs.{name} {result}, {a};"),
             (_, number) if is_half(number) => {
                 return self.by_way_of_f32(instruction, number, &[a], &|writer, parts| {
-                    writer.approximated(operation, &parts[0]).map(|text| (text, "f32"))
+                    writer.approximated(operation, &parts[0])
                 });
             }
             (Unary::SquareRoot, Number::F32 | Number::F64) => format!("sqrt.rn.{name} {result}, {a};"),
@@ -427,7 +427,7 @@ impl Writer<'_> {
         instruction: &Instruction,
         number: Number,
         inputs: &[String],
-        compute: &dyn Fn(&Writer<'_>, &[String]) -> Option<(String, &'static str)>,
+        compute: &dyn Fn(&Writer<'_>, &[String]) -> Option<String>,
     ) -> Result<(), PtxError> {
         let mut wide = Vec::new();
         for input in inputs {
@@ -441,7 +441,7 @@ impl Writer<'_> {
             }
             wide.push(register);
         }
-        let Some((text, _)) = compute(self, &wide) else {
+        let Some(text) = compute(self, &wide) else {
             return Err(self.none(format!("{:?}", instruction.operation), instruction));
         };
         let computed = self.temporary(Width::Bits32);
@@ -484,7 +484,7 @@ impl Writer<'_> {
                 Number::F32 | Number::F64 => format!("div.rn.{name} {result}, {a}, {b};"),
                 number if is_half(number) => {
                     return self.by_way_of_f32(instruction, number, &[a, b], &|_, parts| {
-                        Some((format!("div.rn.f32 {{}}, {}, {};", parts[0], parts[1]), "f32"))
+                        Some(format!("div.rn.f32 {{}}, {}, {};", parts[0], parts[1]))
                     });
                 }
                 number if number.is_float() => {
