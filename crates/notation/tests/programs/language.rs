@@ -346,7 +346,7 @@ fn maps_by_maps() {
         assert_eq!(value(source), expected, "{source}");
     }
     // What has no value there is refused.
-    assert_eq!(code("cosize(S<2,0,3> o 5 o (M,8):(8,1))"), "E0208");
+    assert_eq!(code("cosize(S<2,0,3> o 5 o (M,8):(8,1))"), "E0123");
     assert_eq!(code("composition((4,8):(1@0,1@1), S<1,0,1> o 0 o 4:1)"), "E0121");
 }
 
