@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright::draw::{self, Banks, Division, DrawError, Figure, Label, Map, Multiplication, Palette, Shade, Style};
-use tilewright::layout::{AnyLayout, Composed, OuterMap, Tiler};
+use tilewright::draw::{self, Banks, DrawError, Figure, Label, Map, Multiplication, Palette, Shade, Style};
+use tilewright::layout::{AnyLayout, Composed, DivideForm, OuterMap, Tiler};
 use tilewright::morphism::Span;
 use tilewright::notation::Call;
 use tilewright::{Layout, Tree, Value};
@@ -332,8 +332,7 @@ fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failu
 pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
     let [first, second] = call.arguments.as_slice() else { return Ok(None) };
     let (Some(layout), Some(tiler)) = (plain(first), second.to_tiler()) else { return Ok(None) };
-    let divisions = [Division::Logical, Division::Zipped, Division::Tiled, Division::Flat];
-    if let Some(form) = divisions.into_iter().find(|form| form.name() == call.function) {
+    if let Some(form) = DivideForm::ALL.into_iter().find(|form| form.division() == call.function) {
         return Ok(Some(draw::divide(&layout, &tiler?, form, style)?));
     }
     let products = [Multiplication::Logical, Multiplication::Blocked, Multiplication::Raked];

@@ -159,8 +159,9 @@ impl<'a> Figure<'a> {
     ///
     /// ```
     /// use tilewright_draw::{Figure, Map, Style, offsets};
+    /// use tilewright_layout::Layout;
     ///
-    /// let square = Map::from(&"(16,16):(16,1)".parse().unwrap());
+    /// let square = Map::from(&"(16,16):(16,1)".parse::<Layout>().unwrap());
     /// let row = |count: usize| {
     ///     (0..count).fold(Figure::default(), |all, _| all.beside(offsets("A", &square, Style::default())))
     /// };

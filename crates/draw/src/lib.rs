@@ -105,10 +105,9 @@ pub use page::Page;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 pub use pictures::{
-    Banks, Division, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, bits,
-    composition, composition_by_mode, copy, divide, filled, memory, mma, morphism, mutual_refinement, offsets,
-    over_indices, product, request, side_by_side, slices, span, square, swizzle, thread_value, tiles,
-    worked_composition,
+    Banks, Label, MAX_ENTRIES, MAX_INDICES, Medium, Multiplication, Shade, Style, Touch, Touched, bits, composition,
+    composition_by_mode, copy, divide, filled, memory, mma, morphism, mutual_refinement, offsets, over_indices,
+    product, request, side_by_side, slices, span, square, swizzle, thread_value, tiles, worked_composition,
 };
 #[cfg(feature = "png")]
 pub use raster::png;

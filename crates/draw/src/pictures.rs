@@ -25,7 +25,7 @@ pub use offsets::{offsets, side_by_side};
 pub use request::{Touch, Touched, request};
 pub use selection::{slices, tiles};
 pub use swizzling::{Banks, swizzle};
-pub use tiling::{Division, Multiplication, divide, product};
+pub use tiling::{Multiplication, divide, product};
 
 use crate::theme::Palette;
 

@@ -250,7 +250,6 @@ impl<'a> Arguments<'a> {
 }
 
 /// Two tuples of numbers of one kind.
-#[expect(clippy::large_enum_variant, reason = "it lives for one call")]
 pub(crate) enum Numbers {
     Integer(Tree<i64>, Tree<i64>),
     Launch(Tree<Expr>, Tree<Expr>),

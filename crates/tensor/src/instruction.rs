@@ -6,12 +6,12 @@
 //! where the tensor ends.
 
 use tilewright_atoms::{CopyEnd, CopyTilers, MmaTilers, Operand, ThreadCopy, ThreadMma};
-use tilewright_layout::{Coord, LayoutError, Slot, Tree};
+use tilewright_layout::{Coord, DivideForm, LayoutError, Slot, Tree};
 
 use crate::coordinates::CoordinateTensor;
 use crate::error::TensorError;
 use crate::offsets::Offsets;
-use crate::rearrange::{Form, Rearrangement};
+use crate::rearrange::Rearrangement;
 use crate::tiling::Tiling;
 use crate::view::{TensorView, TensorViewMut};
 
@@ -60,10 +60,10 @@ pub trait Instructed: Tiling {
         let at = thread.coordinate(operand)?.map(|index| Slot::At(*index));
         let coord = Tree::tuple([&at, &Tree::tuple([&Tree::leaf(Slot::All), &open(modes)?])?])?;
         self.rearranged(&[
-            Rearrangement::Divide(Form::Logical, order),
-            Rearrangement::Divide(Form::Zipped, atom),
+            Rearrangement::Divide(DivideForm::Logical, order),
+            Rearrangement::Divide(DivideForm::Zipped, atom),
             Rearrangement::ComposeBy(held),
-            Rearrangement::Divide(Form::Zipped, dealt),
+            Rearrangement::Divide(DivideForm::Zipped, dealt),
             Rearrangement::Slice(coord),
         ])
     }
@@ -82,7 +82,7 @@ pub trait Instructed: Tiling {
         let at = Tree::flat([Slot::At(*thread.number()), Slot::All])?;
         let coord = Tree::tuple([&at, &open(modes)?])?;
         self.rearranged(&[
-            Rearrangement::Divide(Form::Zipped, tile),
+            Rearrangement::Divide(DivideForm::Zipped, tile),
             Rearrangement::ComposeBy(held),
             Rearrangement::Slice(coord),
         ])

@@ -64,7 +64,7 @@ pub use offsets::{MAX_WALK, Offsets};
 pub use parts::{ParallelParts, Parts};
 pub use position::Position;
 pub use prepared::{ByIndex, ByMode, ByModeMut};
-pub use rearrange::{Form, Rearrange, Rearrangement};
+pub use rearrange::{Rearrange, Rearrangement};
 pub use recast::Recast;
 pub use simd::Instructions;
 pub use tensor::Tensor;

@@ -11,22 +11,11 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{Composed, Coord, Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree};
+use tilewright_layout::{
+    Composed, Coord, Coordinate, DivideForm, Layout, LayoutError, Profile, Slot, Stride, Tiler, Tree,
+};
 
 use crate::error::TensorError;
-
-/// How the parts of a division are nested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// Each mode is a pair of its tile and its rest: [`Layout::logical_divide`].
-    Logical,
-    /// `((tiles),(rests))`: [`Layout::zipped_divide`].
-    Zipped,
-    /// `((tiles),rest,..)`: [`Layout::tiled_divide`].
-    Tiled,
-    /// `(tile,..,rest,..)`: [`Layout::flat_divide`].
-    Flat,
-}
 
 /// One rearrangement of a domain.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +33,7 @@ pub enum Rearrangement {
     /// Of each mode, the part that a tiler names.
     ComposeBy(Tiler),
     /// Tiles and the rests that run over them.
-    Divide(Form, Tiler),
+    Divide(DivideForm, Tiler),
     /// Some modes as one.
     Group(Range<usize>),
     /// All leaves side by side.
@@ -82,7 +71,7 @@ pub trait Rearrange: Clone + sealed::Sealed {
     fn composed_by(&self, tiler: &Tiler) -> Result<Self, LayoutError>;
 
     #[doc(hidden)]
-    fn divided(&self, form: Form, tiler: &Tiler) -> Result<Self, LayoutError>;
+    fn divided(&self, form: DivideForm, tiler: &Tiler) -> Result<Self, LayoutError>;
 
     #[doc(hidden)]
     fn grouped(&self, modes: Range<usize>) -> Result<Self, LayoutError>;
@@ -121,13 +110,8 @@ macro_rules! domain {
             self.compose_tiler(tiler)
         }
 
-        fn divided(&self, form: Form, tiler: &Tiler) -> Result<Self, LayoutError> {
-            match form {
-                Form::Logical => self.logical_divide(tiler),
-                Form::Zipped => self.zipped_divide(tiler),
-                Form::Tiled => self.tiled_divide(tiler),
-                Form::Flat => self.flat_divide(tiler),
-            }
+        fn divided(&self, form: DivideForm, tiler: &Tiler) -> Result<Self, LayoutError> {
+            self.divide(form, tiler)
         }
 
         fn grouped(&self, modes: Range<usize>) -> Result<Self, LayoutError> {
@@ -228,7 +212,7 @@ pub(crate) fn rearranged<L: Rearrange>(
 
 /// `((tiles),(rests))`, where the last tiles may reach past the end of their modes.
 pub(crate) fn covering_tiles<L: Rearrange>(map: &L, tiler: &Tiler) -> Result<L, TensorError> {
-    Ok(rearranged(map, &Rearrangement::Divide(Form::Zipped, tiler.clone()), true)?.0)
+    Ok(rearranged(map, &Rearrangement::Divide(DivideForm::Zipped, tiler.clone()), true)?.0)
 }
 
 /// Refuses a rearrangement that names a coordinate of a shape twice.

@@ -15,11 +15,11 @@
 
 use std::ops::Range;
 
-use tilewright_layout::{Coord, Layout, LayoutError, Profile, Slot, Tiler, Tree, idx2crd};
+use tilewright_layout::{Coord, DivideForm, Layout, LayoutError, Profile, Slot, Tiler, Tree, idx2crd};
 
 use crate::error::TensorError;
 use crate::offsets::{Offsets, each_once};
-use crate::rearrange::{Form, Rearrangement};
+use crate::rearrange::Rearrangement;
 
 /// What can be sliced, tiled and partitioned: views, identity tensors and zipped tensors.
 ///
@@ -95,7 +95,7 @@ pub trait Tiling: Sized {
     /// Errors: as the operation on layouts; a tile larger than its mode, or tiles that cover more
     /// than it.
     fn logical_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
-        self.rearranged(&[Rearrangement::Divide(Form::Logical, tiler.clone())])
+        self.rearranged(&[Rearrangement::Divide(DivideForm::Logical, tiler.clone())])
     }
 
     /// Tiles and what runs over them, `((tiles),(rests))`: [`Layout::zipped_divide`].
@@ -103,21 +103,21 @@ pub trait Tiling: Sized {
     /// Errors: as [`Tiling::logical_divide`].
     #[doc(alias = "tensor_zipped_divide")]
     fn zipped_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
-        self.rearranged(&[Rearrangement::Divide(Form::Zipped, tiler.clone())])
+        self.rearranged(&[Rearrangement::Divide(DivideForm::Zipped, tiler.clone())])
     }
 
     /// Tiles and what runs over them, `((tiles),rest,..)`: [`Layout::tiled_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     fn tiled_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
-        self.rearranged(&[Rearrangement::Divide(Form::Tiled, tiler.clone())])
+        self.rearranged(&[Rearrangement::Divide(DivideForm::Tiled, tiler.clone())])
     }
 
     /// Tiles and what runs over them, `(tile,..,rest,..)`: [`Layout::flat_divide`].
     ///
     /// Errors: as [`Tiling::logical_divide`].
     fn flat_divide(self, tiler: &Tiler) -> Result<Self::Output, TensorError> {
-        self.rearranged(&[Rearrangement::Divide(Form::Flat, tiler.clone())])
+        self.rearranged(&[Rearrangement::Divide(DivideForm::Flat, tiler.clone())])
     }
 
     /// Some modes as one, which stands where the first of them stood (CuTe `group_modes`).
@@ -159,7 +159,7 @@ pub trait Tiling: Sized {
     /// the others open.
     /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn inner_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
-        let divide = Rearrangement::Divide(Form::Zipped, tiler.clone());
+        let divide = Rearrangement::Divide(DivideForm::Zipped, tiler.clone());
         self.rearranged(&[divide, Rearrangement::Inner(coord.clone())])
     }
 
@@ -169,7 +169,7 @@ pub trait Tiling: Sized {
     /// leaves the others open.
     /// Errors: as [`Tiling::logical_divide`] and [`Tiling::slice`].
     fn outer_partition(self, tiler: &Tiler, coord: &Coord) -> Result<Self::Output, TensorError> {
-        let divide = Rearrangement::Divide(Form::Zipped, tiler.clone());
+        let divide = Rearrangement::Divide(DivideForm::Zipped, tiler.clone());
         self.rearranged(&[divide, Rearrangement::Outer(coord.clone())])
     }
 

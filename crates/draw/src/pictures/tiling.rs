@@ -1,4 +1,4 @@
-//! Division and product: what goes in, and what comes out, with matching colours.
+//! DivideForm and product: what goes in, and what comes out, with matching colours.
 //!
 //! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`,
 //! where `D` divides the compact layout of the input's shape. A cell of the result with index `c`
@@ -12,7 +12,7 @@
 
 use std::rc::Rc;
 
-use tilewright_layout::{Layout, LayoutError, Tiler};
+use tilewright_layout::{DivideForm, Layout, LayoutError, Tiler};
 
 use crate::error::DrawError;
 use crate::figure::Figure;
@@ -21,40 +21,6 @@ use crate::pictures::offsets::{Mark, Tint, offsets as grids, reach, tinted};
 use crate::pictures::selection::indices;
 use crate::pictures::{MAX_INDICES, Style};
 use crate::theme::Paint;
-
-/// A form of division.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Division {
-    /// `logical_divide`: mode by mode, tile and rest.
-    Logical,
-    /// `zipped_divide`: tiles, then rests.
-    Zipped,
-    /// `tiled_divide`: the tile, then each rest.
-    Tiled,
-    /// `flat_divide`: each mode of the tile, then each rest.
-    Flat,
-}
-
-impl Division {
-    /// Its name in the language.
-    pub fn name(self) -> &'static str {
-        match self {
-            Division::Logical => "logical_divide",
-            Division::Zipped => "zipped_divide",
-            Division::Tiled => "tiled_divide",
-            Division::Flat => "flat_divide",
-        }
-    }
-
-    fn of(self, layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-        match self {
-            Division::Logical => layout.logical_divide(tiler),
-            Division::Zipped => layout.zipped_divide(tiler),
-            Division::Tiled => layout.tiled_divide(tiler),
-            Division::Flat => layout.flat_divide(tiler),
-        }
-    }
-}
 
 /// The number of the part that each value of a layout belongs to.
 enum Numbers {
@@ -130,22 +96,22 @@ fn mark(part: Option<i64>, of: i64, style: Style) -> Mark {
 /// Errors: the division is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
 /// ```
-/// use tilewright_draw::{Division, Style, Theme, divide};
+/// use tilewright_draw::{DivideForm, Style, Theme, divide};
 /// use tilewright_layout::{Layout, Tiler};
 ///
 /// let matrix: Layout = "(4,6):(6,1)".parse().unwrap();
 /// let tiler: Tiler = "[2:1;3:1]".parse().unwrap();
-/// let figure = divide(&matrix, &tiler, Division::Zipped, Style::default()).unwrap();
+/// let figure = divide(&matrix, &tiler, DivideForm::Zipped, Style::default()).unwrap();
 /// assert!(figure.svg(Theme::Light).contains("((2,3),(2,2)):((6,1),(12,3))"));
 /// ```
-pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: Division, style: Style) -> Result<Figure<'a>, DrawError> {
+pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: DivideForm, style: Style) -> Result<Figure<'a>, DrawError> {
     let input = Map::from(layout);
-    let result = form.of(layout, tiler)?;
+    let result = layout.divide(form, tiler)?;
     let (places, steps) = apart(&indices(&input)?, tiler)?;
     let zipped = places.zipped_divide(tiler)?;
     let of = zipped.mode(1).map_or(1, |mode| mode.size());
     let numbers = Rc::new(Numbers::of(&zipped)?);
-    let (place, traced) = (places.evaluator(), form.of(&places, tiler)?.evaluator());
+    let (place, traced) = (places.evaluator(), places.divide(form, tiler)?.evaluator());
     let known = Rc::clone(&numbers);
     let before: Tint = Rc::new(move |index| mark(place.eval(index).ok().and_then(|place| known.get(place)), of, style));
     let after: Tint = Rc::new(move |index| match traced.eval(index) {
@@ -155,7 +121,7 @@ pub fn divide<'a>(layout: &Layout, tiler: &Tiler, form: Division, style: Style) 
     let left = tinted(&layout.to_string(), &input, style, before);
     let right = tinted(&result.to_string(), &Map::from(&result), style, after);
     let mut caption =
-        format!("{} by {tiler}: {of} tiles of {}; a colour is a tile", form.name(), zipped.size() / of.max(1));
+        format!("{} by {tiler}: {of} tiles of {}; a colour is a tile", form.division(), zipped.size() / of.max(1));
     if zipped.size() > layout.size() {
         caption.push_str("; pale cells are past the end of a mode");
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use tilewright_draw::{
-    Banks, Body, Cell, Division, Figure, Grid, Item, Label, Map, Medium, Multiplication, Paint, Palette, Style, copy,
-    divide, memory, mma, offsets, product, slices, swizzle, thread_value, tiles,
+    Banks, Body, Cell, Figure, Grid, Item, Label, Map, Medium, Multiplication, Paint, Palette, Style, copy, divide,
+    memory, mma, offsets, product, slices, swizzle, thread_value, tiles,
 };
-use tilewright_layout::{Composed, Layout, Tiler, Tree};
+use tilewright_layout::{Composed, DivideForm, Layout, Tiler, Tree};
 
 fn layout(text: &str) -> Layout {
     text.parse().unwrap()
@@ -229,7 +229,7 @@ fn tiles_keep_their_colours_through_a_division() {
         let tiler: Tiler = tiler.parse().unwrap();
         let zipped = matrix.zipped_divide(&tiler).unwrap();
         let count = zipped.mode(0).unwrap().size();
-        for form in [Division::Logical, Division::Zipped, Division::Tiled, Division::Flat] {
+        for form in [DivideForm::Logical, DivideForm::Zipped, DivideForm::Tiled, DivideForm::Flat] {
             let figure = divide(&matrix, &tiler, form, Style::default()).unwrap();
             // The strides of these matrices are one-to-one, so an offset tells its element.
             let mut colours: HashMap<String, Paint> = HashMap::new();
@@ -255,7 +255,7 @@ fn tiles_keep_their_colours_through_a_division() {
 fn what_a_ragged_tiler_adds_has_no_tile_of_another_element() {
     // Tiles of 3 x 2 over 4 x 5: two by three, of which the last reach past the ends.
     let (matrix, tiler) = (layout("(4,5):(5,1)"), "[3:1;2:1]".parse::<Tiler>().unwrap());
-    for form in [Division::Logical, Division::Zipped] {
+    for form in [DivideForm::Logical, DivideForm::Zipped] {
         let figure = divide(&matrix, &tiler, form, Style::default()).unwrap();
         let [input, result] = grids(&figure)[..] else { panic!("two grids") };
         for (row, column, cell) in cells(input) {
@@ -264,7 +264,7 @@ fn what_a_ragged_tiler_adds_has_no_tile_of_another_element() {
         let mut pale = 0;
         for (row, column, cell) in cells(result) {
             let (i, j) = match form {
-                Division::Logical => (row, column),
+                DivideForm::Logical => (row, column),
                 _ => (row % 3 + 3 * (column % 2), row / 3 + 2 * (column / 2)),
             };
             assert_eq!(cell.faint, i >= 4 || j >= 5, "{form:?} ({i},{j})");

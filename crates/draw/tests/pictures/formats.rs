@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use tilewright_draw::{
-    Anchor, Division, Document, Figure, Item, Map, Mode, Paint, Point, Scene, Side, Stroke, Style, TextStyle, Theme,
-    Tile, divide, html, mma, offsets, slices, svg, thread_value, tikz,
+    Anchor, Document, Figure, Item, Map, Mode, Paint, Point, Scene, Side, Stroke, Style, TextStyle, Theme, Tile,
+    divide, html, mma, offsets, slices, svg, thread_value, tikz,
 };
-use tilewright_layout::{Layout, Tree};
+use tilewright_layout::{DivideForm, Layout, Tree};
 
 fn map(text: &str) -> Map {
     Map::from(&text.parse::<Layout>().unwrap())
@@ -53,7 +53,7 @@ fn figures() -> Vec<(&'static str, Figure<'static>)> {
         ("fragments", fragments()),
         ("cut", offsets("L", &map("(4,100000):(100000,1)"), style)),
         ("image", offsets("L", &map("(600,600):(600,1)"), style)),
-        ("division", divide(&layout("(4,6):(6,1)"), &"[2:1;3:1]".parse().unwrap(), Division::Zipped, style).unwrap()),
+        ("division", divide(&layout("(4,6):(6,1)"), &"[2:1;3:1]".parse().unwrap(), DivideForm::Zipped, style).unwrap()),
         ("slices", slices("L", &map("(8,8):(8,1)"), &["(2,_)".parse().unwrap()], style).unwrap()),
         ("diagram", Figure::of_scene(diagram()).titled("A \"diagram\" -- of arrows")),
         ("empty", Figure::default()),

@@ -86,8 +86,11 @@ impl fmt::Debug for AnyTiler {
     }
 }
 
+/// One way to read a text.
+type Reading<T> = fn(&str) -> Result<T, LayoutError>;
+
 /// The first of several readings that succeeds; else the refusal of the one that came farthest.
-fn first_of<T>(text: &str, readings: &[fn(&str) -> Result<T, LayoutError>]) -> Result<T, LayoutError> {
+fn first_of<T>(text: &str, readings: &[Reading<T>]) -> Result<T, LayoutError> {
     let mut farthest = LayoutError::Syntax { at: 0, expected: "a value" };
     for read in readings {
         match read(text) {

@@ -23,7 +23,7 @@ use crate::xor::Xor;
 ///
 /// let tree: AnyTree = "(4,(M,2))".parse().unwrap();
 /// assert_eq!(tree.rank(), 2);
-/// assert_eq!(tree.flatten().unwrap().to_string(), "(4,M{},2)");
+/// assert_eq!(tree.flatten().unwrap().to_string(), "(4,M,2)");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum AnyTree {
@@ -177,7 +177,7 @@ impl AnyTree {
     /// use tilewright_layout::AnyTree;
     ///
     /// let modes: [AnyTree; 2] = ["4".parse().unwrap(), "(1@0,M)".parse().unwrap()];
-    /// assert_eq!(AnyTree::tuple(&modes).unwrap().to_string(), "(4,(1@0,M{}))");
+    /// assert_eq!(AnyTree::tuple(&modes).unwrap().to_string(), "(4,(1@0,M))");
     /// ```
     pub fn tuple(modes: &[impl core::borrow::Borrow<AnyTree>]) -> Result<AnyTree, LayoutError> {
         let modes = || modes.iter().map(|mode| mode.borrow());
