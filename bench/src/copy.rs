@@ -6,7 +6,8 @@ use ndarray::{ArrayD, IxDyn, Zip};
 trait Number: Copy + Default + PartialEq + Send + Sync {
     fn from_index(index: usize) -> Self;
 
-    /// By HPTT, which knows `f32` and `f64`: the seconds of the best run, if its result is the expected one.
+    /// By HPTT, which knows `f32` and `f64`: the seconds of the best run, if its result is the
+    /// expected one.
     fn hptt(_permuted: &Permuted<'_, Self>, _threads: usize, _seconds: f64) -> Option<f64> {
         None
     }

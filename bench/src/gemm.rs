@@ -26,7 +26,8 @@ macro_rules! number {
                 let [m, n, k] = product.extents;
                 let ((a, [ra, ca]), (b, [rb, cb]), (c, [rc, cc])) =
                     (product.a, product.b, (&mut product.c.0, product.c.1));
-                // SAFETY: the slices were made with these extents and strides, and C does not overlap A and B.
+                // SAFETY: the slices were made with these extents and strides, and C does not
+                // overlap A and B.
                 unsafe {
                     $matrixmultiply(m, k, n, 1.0, a.as_ptr(), ra, ca, b.as_ptr(), rb, cb, 0.0, c.as_mut_ptr(), rc, cc)
                 }
@@ -94,14 +95,16 @@ fn measured<T: Number>(arguments: &[&str]) -> Option<()> {
     let a: Vec<T> = (0..m * k).map(T::from_index).collect();
     let b: Vec<T> = (0..k * n).map(T::from_index).collect();
     let mut c = vec![T::default(); m * n];
-    // SAFETY: nothing else runs yet that reads the environment. The crate `matrixmultiply` takes its number of threads from there.
+    // SAFETY: nothing else runs yet that reads the environment. The crate `matrixmultiply` takes
+    // its number of threads from there.
     unsafe { std::env::set_var("MATMUL_NUM_THREADS", threads.to_string()) };
 
     let work = 2.0 * (m * n * k) as f64;
     let inner = (2e8 / work).ceil().max(1.0);
     let mut product =
         Product { extents: [m, n, k], a: (&a, a_strides), b: (&b, b_strides), c: (&mut c, [n as isize, 1]), threads };
-    // The crate `matrixmultiply` chooses its instructions as it runs, and AVX-512 where that is there: it cannot be held to less.
+    // The crate `matrixmultiply` chooses its instructions as it runs, and AVX-512 where that is
+    // there: it cannot be held to less.
     let both = [("gemm", T::gemm as fn(&mut Product<'_, T>)), ("matrixmultiply", T::matrixmultiply)];
     let asked = if cfg!(feature = "avx512") { &both[..] } else { &both[..1] };
     for &(name, run) in asked {

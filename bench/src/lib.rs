@@ -5,13 +5,16 @@
 //! tilewright-peers copy KIND THREADS SECONDS AXES ORDER [AXES ORDER ..]
 //! ```
 //!
-//! The first computes products of `KIND` (`f32` or `f64`) for about so many seconds and prints, for each crate, its name and the operations a second of the best run. A is
-//! `M x K`, B is `K x N`, each by `rows` or by `columns`; C lies by rows.
+//! The first computes products of `KIND` (`f32` or `f64`) for about so many seconds and prints, for
+//! each crate, its name and the operations a second of the best run. A is `M x K`, B is `K x N`,
+//! each by `rows` or by `columns`; C lies by rows.
 //!
-//! The second moves arrays of `KIND` (`f32`, `f64`, `f16` or `u8`) of the given axes in C order to arrays whose axis `k` is axis `ORDER[k]` of the first, and prints the number
-//! of the array, the name of the crate and the bytes a second of the best run.
+//! The second moves arrays of `KIND` (`f32`, `f64`, `f16` or `u8`) of the given axes in C order to
+//! arrays whose axis `k` is axis `ORDER[k]` of the first, and prints the number of the array, the
+//! name of the crate and the bytes a second of the best run.
 //!
-//! The crate stands outside the workspace, so that only those who ask for peers compile them. HPTT is C++, which needs CMake: it is the feature `hptt`.
+//! The crate stands outside the workspace, so that only those who ask for peers compile them. HPTT
+//! is C++, which needs CMake: it is the feature `hptt`.
 
 mod copy;
 mod gemm;

@@ -1,6 +1,8 @@
-//! A copy between any two layouts does what the naive loop does, and writes nothing else; and walks over them have the offsets of their indices.
+//! A copy between any two layouts does what the naive loop does, and writes nothing else; and walks
+//! over them have the offsets of their indices.
 //!
-//! The bytes are read as two layouts: the extents of the source, their splitting for the destination, strides, a swizzle, and the way of copying.
+//! The bytes are read as two layouts: the extents of the source, their splitting for the
+//! destination, strides, a swizzle, and the way of copying.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -98,7 +100,8 @@ where
     let plan = match Plan::new(src, dst, size_of::<T>(), options) {
         Ok(plan) => plan,
         Err(error) => {
-            // The sizes agree, so it can only be that the destination repeats an element, or is not known not to.
+            // The sizes agree, so it can only be that the destination repeats an element, or is not
+            // known not to.
             assert!(error.code() == "E0402", "{error}");
             return None;
         }

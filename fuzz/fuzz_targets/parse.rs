@@ -1,4 +1,5 @@
-//! Text that reads as a value prints as text that reads as the same value, and other text is refused with a position in it.
+//! Text that reads as a value prints as text that reads as the same value, and other text is
+//! refused with a position in it.
 #![no_main]
 
 use std::fmt::{Debug, Display};

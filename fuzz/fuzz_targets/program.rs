@@ -1,4 +1,5 @@
-//! A program ends with a value whose text evaluates to itself where its names mean the same, or with an error that points into the text.
+//! A program ends with a value whose text evaluates to itself where its names mean the same, or
+//! with an error that points into the text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,8 @@
 //! Where the elements of a tile lie.
 //!
-//! Law: the analyses need no more of a layout than its shape and its offset at each index, so layouts of every kind of stride, swizzled or not, become
-//! one [`Storage`]. Offsets count elements.
+//! Law: the analyses need no more of a layout than its shape and its offset at each index, so
+//! layouts of every kind of stride, swizzled or not, become one [`Storage`]. Offsets count
+//! elements.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{AnyLayout, Composed, Evaluator, Extent, Layout, Tree, Xor, with_layout};
@@ -22,8 +23,8 @@ pub struct Storage {
 impl Storage {
     /// A layout of any kind, whose strides may become known at launch.
     ///
-    /// Errors: an extent is not known, so that it is not said which elements there are, or the values are coordinates
-    /// ([`AnalysisError::Shape`]).
+    /// Errors: an extent is not known, so that it is not said which elements there are, or the
+    /// values are coordinates ([`AnalysisError::Shape`]).
     ///
     /// ```
     /// use tilewright_analysis::Storage;

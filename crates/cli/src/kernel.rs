@@ -35,7 +35,8 @@ pub enum Action {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Runs a kernel on the interpreter: every access of every thread, and the result beside its definition.
+    /// Runs a kernel on the interpreter: every access of every thread, and the result beside its
+    /// definition.
     Check {
         #[command(flatten)]
         kernel: Choice,

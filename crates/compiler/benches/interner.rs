@@ -1,4 +1,5 @@
-//! A composite computed, the same looked up, and a value interned again: `cargo bench -p tilewright-compiler`.
+//! A composite computed, the same looked up, and a value interned again:
+//! `cargo bench -p tilewright-compiler`.
 //!
 //! The example `interning` prints ratios, for more operations and for the first time as well.
 

@@ -1,17 +1,20 @@
-//! What an interner saves, and what it costs: `cargo run --release -p tilewright-compiler --example interning`.
+//! What an interner saves, and what it costs:
+//! `cargo run --release -p tilewright-compiler --example interning`.
 //!
 //! For each operation, nanoseconds a call:
 //!
 //! * `compute`: the operation on the values, without an interner;
 //! * `hot`: looked up, the same operands again and again;
-//! * `spread`: looked up, a thousand different operands in turn, so that tables and values come from farther away;
+//! * `spread`: looked up, a thousand different operands in turn, so that tables and values come
+//!   from farther away;
 //! * `first`: computed, interned and remembered;
 //! * `values`: looked up by somebody who has values rather than handles, and interns them first.
 //!
-//! The ratios are `compute` to each of them: above 1 the interner saves time, below 1 it costs time. Inputs and results pass through
-//! `black_box`; each number is the least of several rounds.
+//! The ratios are `compute` to each of them: above 1 the interner saves time, below 1 it costs
+//! time. Inputs and results pass through `black_box`; each number is the least of several rounds.
 //!
-//! `--list` prints the names, and `--once NAME COLUMN ROUNDS` runs one column and measures nothing: for instruction counters.
+//! `--list` prints the names, and `--once NAME COLUMN ROUNDS` runs one column and measures nothing:
+//! for instruction counters.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -39,7 +42,8 @@ fn layout(text: &str) -> Layout {
     text.parse().expect("the cases are layouts")
 }
 
-/// The layout with its strides multiplied by 1, 2, ..: as many layouts, on which an operation costs about the same.
+/// The layout with its strides multiplied by 1, 2, ..: as many layouts, on which an operation costs
+/// about the same.
 fn scaled(text: &str) -> Vec<Layout> {
     let base = layout(text);
     (1..=OPERANDS)

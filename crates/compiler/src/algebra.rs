@@ -1,7 +1,7 @@
 //! Which kinds of layouts have which operations.
 //!
-//! Law: a method here is the one of the same name on the layout; nothing is computed in another way. A kind of layout is one line in
-//! the table of each family of operations that it has.
+//! Law: a method here is the one of the same name on the layout; nothing is computed in another
+//! way. A kind of layout is one line in the table of each family of operations that it has.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Composed, Coordinate, Layout, LayoutError, Profile, Tiler, Tree, Xor};

@@ -1,7 +1,7 @@
 //! The kinds of values that are interned.
 //!
-//! Law: each kind has a pool of its own and a tag of its own. A new kind is one line in the table below; a kind of layout is one
-//! more, in [`crate::algebra`], for the operations that it has.
+//! Law: each kind has a pool of its own and a tag of its own. A new kind is one line in the table
+//! below; a kind of layout is one more, in [`crate::algebra`], for the operations that it has.
 
 use std::hash::Hash;
 
@@ -10,9 +10,11 @@ use tilewright_layout::{Composed, Coordinate, Layout, Profile, Swizzle, Tiler, T
 
 use crate::pool::Pool;
 
-/// A kind of value that an [`Interner`](crate::Interner) holds: layouts, composed layouts, and what operations on them take.
+/// A kind of value that an [`Interner`](crate::Interner) holds: layouts, composed layouts, and what
+/// operations on them take.
 ///
-/// Two values are the same when they are equal as structures: `(2,4):(1,2)` and `8:1` are two values, although they are one function.
+/// Two values are the same when they are equal as structures: `(2,4):(1,2)` and `8:1` are two
+/// values, although they are one function.
 pub trait Kind: sealed::Pooled + Clone + Eq + Hash + Send + Sync + 'static {}
 
 pub(crate) mod sealed {

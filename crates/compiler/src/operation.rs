@@ -1,9 +1,11 @@
 //! The operations that an interner memoises.
 //!
-//! Law: `op(handle of x, handle of y) = handle of op(x, y)`, and where `op(x, y)` is refused, so is the operation on handles, with the
-//! same error. The key of an outcome is the operation, the kinds of its operands and their numbers.
+//! Law: `op(handle of x, handle of y) = handle of op(x, y)`, and where `op(x, y)` is refused, so is
+//! the operation on handles, with the same error. The key of an outcome is the operation, the kinds
+//! of its operands and their numbers.
 //!
-//! An operation is one line here, for all kinds of layouts that have it ([`crate::algebra`]): what it is called, and what computes it.
+//! An operation is one line here, for all kinds of layouts that have it ([`crate::algebra`]): what
+//! it is called, and what computes it.
 
 use tilewright_layout::{Composed, Extent, Layout, LayoutError, Profile, Stride};
 
@@ -168,7 +170,8 @@ impl Interner {
         self.unary(Operation::WeakComplement, a, target.words(self)?, |a| a.weak_complement(target))
     }
 
-    /// The layout of elements of `new_bits` over the memory of elements of `old_bits`: [`Layout::recast`].
+    /// The layout of elements of `new_bits` over the memory of elements of `old_bits`:
+    /// [`Layout::recast`].
     pub fn recast<A: Recast>(&self, a: Handle<A>, new_bits: i64, old_bits: i64) -> Result<Handle<A>, InternError> {
         self.unary(Operation::Recast, a, [new_bits, old_bits], |a| a.recast(new_bits, old_bits))
     }
@@ -181,8 +184,8 @@ impl Interner {
         self.unary(Operation::FilterZeros, a, [0, 0], |a| Ok(a.filter_zeros()))
     }
 
-    /// Whether two layouts are the same function of an index: [`Layout::equivalent`], by comparing the handles of their coalesced
-    /// forms.
+    /// Whether two layouts are the same function of an index: [`Layout::equivalent`], by comparing
+    /// the handles of their coalesced forms.
     ///
     /// ```
     /// use tilewright_compiler::Interner;

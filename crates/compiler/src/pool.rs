@@ -16,10 +16,10 @@
 //!   lock, when it wants to enter it itself.
 //!
 //! Why not a kept map: a number has to lead back to its value without a lock, so a map would need a
-//! vector beside it, and each value would be stored twice. Measured with the same hash on a thousand
-//! entries, in nanoseconds (this, `dashmap` 6 and `papaya` 0.2 with `boxcar` 0.2): an outcome found by
-//! its key 4.6, 6.2 and 9.8; a layout of six leaves found 31, 31 and 35, entered 210, 346 and 473; a
-//! value read by its number 1.8, with `boxcar` 4.3.
+//! vector beside it, and each value would be stored twice. Measured with the same hash on a
+//! thousand entries, in nanoseconds (this, `dashmap` 6 and `papaya` 0.2 with `boxcar` 0.2): an
+//! outcome found by its key 4.6, 6.2 and 9.8; a layout of six leaves found 31, 31 and 35, entered
+//! 210, 346 and 473; a value read by its number 1.8, with `boxcar` 4.3.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash};

@@ -153,7 +153,8 @@ fn text_round_trips() {
     }
 }
 
-/// The examples of the grammar: read, normalised, printed and read again they are the same candidate, their basis in its order.
+/// The examples of the grammar: read, normalised, printed and read again they are the same
+/// candidate, their basis in its order.
 #[test]
 fn descriptors_round_trip() {
     let interner = Interner::new();
@@ -231,7 +232,8 @@ fn what_is_no_candidate() {
     assert_eq!(full, Err(CandidateError::Intern(InternError::Full { limit: 0 })));
 }
 
-/// Each of the sixteen changes is legal or changes nothing; and no other way leads back from an end.
+/// Each of the sixteen changes is legal or changes nothing; and no other way leads back from an
+/// end.
 #[test]
 fn states() {
     let interner = Interner::new();

@@ -15,7 +15,8 @@ fn layout(text: &str) -> Layout {
     text.parse().unwrap()
 }
 
-/// Every layout of rank at most 2 with extents 1..=3 and strides -1..=3, flat and nested: 15 + 15 + 225 + 225 of them.
+/// Every layout of rank at most 2 with extents 1..=3 and strides -1..=3, flat and nested: 15 + 15 +
+/// 225 + 225 of them.
 fn small_layouts() -> Vec<Layout> {
     let leaves: Vec<(i64, i64)> = (1..=3).flat_map(|s| (-1..=3).map(move |d| (s, d))).collect();
     let mut all = Vec::new();
@@ -183,7 +184,8 @@ fn operations() -> Vec<(&'static str, Memoised, Uncached)> {
     all
 }
 
-/// Random programs on a growing list of layouts: each result, and each refusal, is that of the same program without an interner.
+/// Random programs on a growing list of layouts: each result, and each refusal, is that of the same
+/// program without an interner.
 #[test]
 fn memoised_is_uncached() {
     const PROGRAMS: u64 = 400;
@@ -296,7 +298,8 @@ fn foreign_handles_are_refused_everywhere() {
     assert_ne!(ours, theirs);
     assert_eq!((ours.index(), theirs.index()), (0, 0));
     assert_eq!(here.get(theirs), Err(InternError::Foreign));
-    // Once as the first operand, once as the second; and with the outcome for the same numbers remembered.
+    // Once as the first operand, once as the second; and with the outcome for the same numbers
+    // remembered.
     here.compose(ours, ours).unwrap();
     here.complement(ours, &16).unwrap();
     assert_eq!(here.compose(theirs, ours), Err(InternError::Foreign));
@@ -422,7 +425,8 @@ fn layouts_of_every_kind() {
     // What is known about a parameter is part of the value.
     let other = interner.intern(&symbolic("(M{div=64},64):(64,1)")).unwrap();
     assert_ne!(other, matrix_handle);
-    // Targets of complements: the number 2, and the expression whose tree has some number, are different operands.
+    // Targets of complements: the number 2, and the expression whose tree has some number, are
+    // different operands.
     let column = symbolic("4:2");
     let handle = interner.intern(&column).unwrap();
     for target in ["2", "8", "M", "N", "2*M"] {

@@ -1,8 +1,9 @@
 //! What can be drawn: functions from the indices of a shape.
 //!
-//! Law: drawing needs no more of a layout than its shape and its value at each index, so layouts of every kind of stride, swizzled or not, become
-//! one [`Map`]. Its values are those of the layout, index by index. Layouts whose numbers become known at launch are functions only
-//! once these are given.
+//! Law: drawing needs no more of a layout than its shape and its value at each index, so layouts of
+//! every kind of stride, swizzled or not, become one [`Map`]. Its values are those of the layout,
+//! index by index. Layouts whose numbers become known at launch are functions only once these are
+//! given.
 
 use std::fmt;
 

@@ -23,7 +23,8 @@ pub enum Map {
     Layout(AnyLayout),
     /// A swizzle of any offset.
     Swizzle(Swizzle),
-    /// A linear map over bits, of a number of as many bits as it reads; a square one keeps the bits above.
+    /// A linear map over bits, of a number of as many bits as it reads; a square one keeps the bits
+    /// above.
     Matrix(BitMatrix),
 }
 

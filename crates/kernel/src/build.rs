@@ -1,9 +1,10 @@
 //! The language in which kernels are written.
 //!
-//! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, cuts them with layouts, and says
-//! what is copied, computed and waited for. What it says becomes a [`Program`] for one thread. Numbers known at launch,
-//! blocks, threads and turns of loops are expressions of the algebra, so cutting a tensor at them is ordinary algebra, and
-//! whether an access stays inside is decided here, for every admissible size.
+//! A kernel is a Rust function that is called once, with a [`Build`]: it declares tensors, cuts
+//! them with layouts, and says what is copied, computed and waited for. What it says becomes a
+//! [`Program`] for one thread. Numbers known at launch, blocks, threads and turns of loops are
+//! expressions of the algebra, so cutting a tensor at them is ordinary algebra, and whether an
+//! access stays inside is decided here, for every admissible size.
 //!
 //! Every statement that is refused says on which line of the kernel it stands.
 
@@ -98,8 +99,8 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
-    /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its layout. Sizes known at
-    /// launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
+    /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
+    /// layout. Sizes known at launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
     ///
     /// Errors: the layout cannot be read.
     #[track_caller]
@@ -144,8 +145,8 @@ impl Build {
         self.declare(element, name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
     }
 
-    /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it permutes the banks:
-    /// `S<3,3,3> o 0 o (64,64):(64,1)`.
+    /// An array in the shared memory of the block. Its layout is known; a swizzle in front of it
+    /// permutes the banks: `S<3,3,3> o 0 o (64,64):(64,1)`.
     ///
     /// Errors: the layout cannot be read, or is not known; there is not so much shared memory.
     #[track_caller]
@@ -217,7 +218,8 @@ impl Build {
         Ok(View { build: self, buffer, element, map, offset, layout, place, whole })
     }
 
-    /// The coordinate of this block: a tuple of `x`, `y`, `z`, and `_` for modes that are left: `k.block("(x,_)")?`.
+    /// The coordinate of this block: a tuple of `x`, `y`, `z`, and `_` for modes that are left:
+    /// `k.block("(x,_)")?`.
     ///
     /// The tensor that is cut at it says how many blocks there are.
     ///
@@ -299,8 +301,9 @@ impl Build {
         read.map_err(|error| Reason::Layout(error).at("size", location))
     }
 
-    /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is at least the extent of
-    /// the last mode where the index is past the shape, so that predicated accesses leave it out.
+    /// The coordinate of an index in a shape, first mode fastest. The last number has no end: it is
+    /// at least the extent of the last mode where the index is past the shape, so that predicated
+    /// accesses leave it out.
     ///
     /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
     #[track_caller]

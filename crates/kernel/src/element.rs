@@ -1,7 +1,7 @@
 //! Types of the elements of tensors.
 //!
-//! Law: an element has a fixed number of bits, a power of two from 8 to 64, and a register holds elements side by side, the
-//! first in the lowest bits, as memory does.
+//! Law: an element has a fixed number of bits, a power of two from 8 to 64, and a register holds
+//! elements side by side, the first in the lowest bits, as memory does.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Refusals of a kernel that is being written.
 //!
-//! Each knows the statement that was refused and the line it stands on. What is wrong is data; the sentence is made when
-//! it is printed.
+//! Each knows the statement that was refused and the line it stands on. What is wrong is data; the
+//! sentence is made when it is printed.
 
 use std::error::Error;
 use std::fmt;

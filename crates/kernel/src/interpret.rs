@@ -1,12 +1,14 @@
 //! An interpreter of kernels, which checks what it executes.
 //!
-//! Law: a run executes the instructions of a [`Program`], those that the PTX writer prints, for every thread of a grid; it
-//! ends with the contents of the tensors, or with findings. Two accesses to a byte of which one writes are ordered by
-//! barriers, or one of the findings says which two they are, whatever the schedule was. What is not executed is not checked: a
-//! run speaks of its sizes and of the values that it was given.
+//! Law: a run executes the instructions of a [`Program`], those that the PTX writer prints, for
+//! every thread of a grid; it ends with the contents of the tensors, or with findings. Two accesses
+//! to a byte of which one writes are ordered by barriers, or one of the findings says which two
+//! they are, whatever the schedule was. What is not executed is not checked: a run speaks of its
+//! sizes and of the values that it was given.
 //!
-//! The order that counts is that of barriers: of the block, of warps, of phases of barriers in memory, and of waiting for
-//! copies (`clock.rs`). Shuffles, ballots, fences and atomic operations order no other accesses. Blocks are not ordered.
+//! The order that counts is that of barriers: of the block, of warps, of phases of barriers in
+//! memory, and of waiting for copies (`clock.rs`). Shuffles, ballots, fences and atomic operations
+//! order no other accesses. Blocks are not ordered.
 
 mod access;
 mod arithmetic;
@@ -109,8 +111,8 @@ pub struct Checked {
     pub run: Run,
     /// Under which schedules the kernel was run.
     pub schedules: Vec<Schedule>,
-    /// The tensors to which floating-point numbers are added atomically: the order of additions is open, so these were not
-    /// compared between schedules.
+    /// The tensors to which floating-point numbers are added atomically: the order of additions is
+    /// open, so these were not compared between schedules.
     pub uncompared: Vec<String>,
 }
 
@@ -121,7 +123,8 @@ fn argument(what: String) -> SetupError {
 impl<'p> Interpreter<'p> {
     /// A program at sizes, each by its name.
     ///
-    /// Errors: the program is malformed; a size is missing, unknown or not admitted by its facts; the tensors are too large.
+    /// Errors: the program is malformed; a size is missing, unknown or not admitted by its facts;
+    /// the tensors are too large.
     pub fn new(program: &'p Program, sizes: &[(&str, i64)]) -> Result<Interpreter<'p>, SetupError> {
         program.verify().map_err(|malformed| {
             let source = malformed.source.and_then(|source| program.sources.get(source.index())).copied();
@@ -142,10 +145,11 @@ impl<'p> Interpreter<'p> {
         Ok((buffer, self.setup.extents[index].bytes))
     }
 
-    /// Gives a tensor its contents: the elements from the first to the last that its layout reaches. Tensors are numbered in
-    /// the order in which a launch passes them.
+    /// Gives a tensor its contents: the elements from the first to the last that its layout
+    /// reaches. Tensors are numbered in the order in which a launch passes them.
     ///
-    /// Errors: there is no such tensor; its elements are of another type, or there is another number of them.
+    /// Errors: there is no such tensor; its elements are of another type, or there is another
+    /// number of them.
     pub fn tensor<T: ElementType>(&mut self, index: usize, elements: &[T]) -> Result<&mut Self, SetupError> {
         let (buffer, bytes) = self.buffer(index)?;
         if buffer.element != T::ELEMENT {
@@ -184,8 +188,8 @@ impl<'p> Interpreter<'p> {
         Ok(self)
     }
 
-    /// Gives every tensor that is read, and has no contents yet, numbers by chance: floating-point numbers in [-1,1], and
-    /// integers from -8 to 7, or from 0 to 15 without a sign.
+    /// Gives every tensor that is read, and has no contents yet, numbers by chance: floating-point
+    /// numbers in [-1,1], and integers from -8 to 7, or from 0 to 15 without a sign.
     pub fn fill(&mut self, seed: u64) -> &mut Self {
         let mut random = Random::new(seed);
         for (index, buffer) in self.program.tensors().enumerate() {
@@ -258,9 +262,11 @@ impl<'p> Interpreter<'p> {
         Ok(Run { elements, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
     }
 
-    /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit by bit.
+    /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit
+    /// by bit.
     ///
-    /// Errors: what was found under the first schedule that finds something; a tensor that depends on the schedule.
+    /// Errors: what was found under the first schedule that finds something; a tensor that depends
+    /// on the schedule.
     pub fn check(&self) -> Result<Checked, Vec<Finding>> {
         let [first, others @ ..] = Schedule::ALL;
         let run = self.run(first)?;

@@ -14,8 +14,8 @@ pub use error::{KernelError, Reason};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 
-/// The page about an error code of this crate: what is refused while a kernel is written or printed, and what the interpreter
-/// finds. None for a code that is not one of its own.
+/// The page about an error code of this crate: what is refused while a kernel is written or
+/// printed, and what the interpreter finds. None for a code that is not one of its own.
 ///
 /// ```
 /// assert!(tilewright_kernel::explanation("E0903").is_some_and(|page| page.contains("exist")));

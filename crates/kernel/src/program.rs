@@ -1,12 +1,13 @@
 //! A kernel as instructions: what one thread does, for all threads.
 //!
-//! Law: there is one program, and everything reads it: the interpreter executes it, the PTX writer prints it, the cost
-//! report counts it. So what is checked is what runs.
+//! Law: there is one program, and everything reads it: the interpreter executes it, the PTX writer
+//! prints it, the cost report counts it. So what is checked is what runs.
 //!
-//! It is in SSA form with structured control flow: a register is written by one instruction, or stands for a value that a
-//! loop carries or a condition chooses; what is written inside a body is read there alone. The memory that an instruction
-//! takes is a buffer of the program, and an address counts bytes from where the buffer begins ([`memory`]). What depends
-//! on nothing but the sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
+//! It is in SSA form with structured control flow: a register is written by one instruction, or
+//! stands for a value that a loop carries or a condition chooses; what is written inside a body is
+//! read there alone. The memory that an instruction takes is a buffer of the program, and an
+//! address counts bytes from where the buffer begins ([`memory`]). What depends on nothing but the
+//! sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
 //! statement of the kernel's author that it came from ([`Source`]).
 
 pub mod memory;
@@ -64,8 +65,8 @@ pub struct Instruction {
     pub inputs: Registers,
     /// What it writes.
     pub outputs: Registers,
-    /// It does nothing in threads where this predicate is false; then its outputs are 0. Loads, stores, atomics, copies and
-    /// arrivals alone have one.
+    /// It does nothing in threads where this predicate is false; then its outputs are 0. Loads,
+    /// stores, atomics, copies and arrivals alone have one.
     pub guard: Option<Register>,
     /// The statement that it came from.
     pub source: SourceId,
@@ -100,8 +101,8 @@ pub struct Chosen {
 pub enum Step {
     /// An instruction.
     Instruction(Instruction),
-    /// Turns of a body. The number of turns is the same for all threads of the block, as it comes from numbers that are;
-    /// the interpreter checks it.
+    /// Turns of a body. The number of turns is the same for all threads of the block, as it comes
+    /// from numbers that are; the interpreter checks it.
     Loop(Loop),
     /// One of two bodies, for each thread by itself.
     Branch(Branch),

@@ -1,10 +1,11 @@
 //! Programs as PTX, the assembly language of NVIDIA's driver.
 //!
-//! Law: the text has the meaning of the program, instruction by instruction. Nothing is chosen here but spelling: what the
-//! program does not say, the text does not do.
+//! Law: the text has the meaning of the program, instruction by instruction. Nothing is chosen here
+//! but spelling: what the program does not say, the text does not do.
 //!
-//! Registers are declared by their width alone (`.b32`), as the instructions say how they read them. Constants are operands
-//! where an instruction takes them. The version is the least that has every instruction, so that older drivers load it.
+//! Registers are declared by their width alone (`.b32`), as the instructions say how they read
+//! them. Constants are operands where an instruction takes them. The version is the least that has
+//! every instruction, so that older drivers load it.
 
 mod convert;
 mod instruction;
@@ -131,8 +132,8 @@ impl tilewright_layout::Refusal for PtxError {
 
 /// The text of a program for a target.
 ///
-/// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits each), the scalars, and
-/// the tensor maps (128 bytes each), in the order of the program.
+/// The entry has the name of the program. Its parameters are the addresses of the tensors (64 bits
+/// each), the scalars, and the tensor maps (128 bytes each), in the order of the program.
 ///
 /// Errors: the target lacks an instruction; an operation has no instruction on any.
 pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {

@@ -1,8 +1,8 @@
 //! Two layouts as one list of axes.
 //!
-//! Law: element `i` of both layouts is, for some coordinate `c` of the axes, at `sum c_j * source_j` of the one and at
-//! `sum c_j * destination_j` of the other; and every coordinate occurs once. Axes along which both go on from each other
-//! are one.
+//! Law: element `i` of both layouts is, for some coordinate `c` of the axes, at
+//! `sum c_j * source_j` of the one and at `sum c_j * destination_j` of the other; and every
+//! coordinate occurs once. Axes along which both go on from each other are one.
 
 use tilewright_layout::Layout;
 

@@ -30,7 +30,8 @@ pub enum PlanError {
         /// Where it begins.
         least: i64,
     },
-    /// E0934: shapes that are cut at different places, so that no coordinate of one is a coordinate of the other.
+    /// E0934: shapes that are cut at different places, so that no coordinate of one is a coordinate
+    /// of the other.
     Shapes {
         /// The shape of the source.
         source: String,

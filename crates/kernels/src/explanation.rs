@@ -1,8 +1,8 @@
 //! Pages about error codes.
 
 tilewright_layout::error_pages! {
-    /// The page about an error code of this crate: the condition, an example, and what to do. None for a code that is not
-    /// one of [`crate::PlanError`]'s own.
+    /// The page about an error code of this crate: the condition, an example, and what to do. None
+    /// for a code that is not one of [`crate::PlanError`]'s own.
     ///
     /// ```
     /// assert!(tilewright_kernels::explanation("E0932").is_some_and(|page| page.contains("overlap")));

@@ -1,8 +1,8 @@
 //! Kernels planned from layouts.
 //!
-//! Each function here looks at the layouts of its tensors, decides how a GPU should do the work, and returns the kernel
-//! with its plan: a few lines that say what was chosen and why. Nothing but layouts, sizes and types is looked at, so a
-//! plan can be read, checked and timed on any machine.
+//! Each function here looks at the layouts of its tensors, decides how a GPU should do the work,
+//! and returns the kernel with its plan: a few lines that say what was chosen and why. Nothing but
+//! layouts, sizes and types is looked at, so a plan can be read, checked and timed on any machine.
 
 mod axes;
 mod error;

@@ -1,7 +1,7 @@
 //! The kernels by name.
 //!
-//! Law: every kernel of this crate has an entry, whose sizes make a kernel that the interpreter finds nothing wrong with.
-//! What lists, shows, checks and times kernels reads this table.
+//! Law: every kernel of this crate has an entry, whose sizes make a kernel that the interpreter
+//! finds nothing wrong with. What lists, shows, checks and times kernels reads this table.
 
 use tilewright_kernel::Element;
 use tilewright_layout::Layout;

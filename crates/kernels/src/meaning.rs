@@ -1,7 +1,8 @@
 //! What a kernel of the library computes, as a plain loop.
 //!
-//! Law: a kernel leaves in its output what the loop here does, within the rounding of its types. The loop knows nothing of
-//! tiles, threads or instructions: it evaluates layouts at indices and computes in f64.
+//! Law: a kernel leaves in its output what the loop here does, within the rounding of its types.
+//! The loop knows nothing of tiles, threads or instructions: it evaluates layouts at indices and
+//! computes in f64.
 
 use std::fmt;
 
@@ -38,7 +39,8 @@ pub struct Report {
     pub checked: Checked,
     /// How many elements of the output were compared with the definition.
     pub compared: usize,
-    /// The greatest difference from the definition, in units of the bound that rounding gives; 0 where all bits agree.
+    /// The greatest difference from the definition, in units of the bound that rounding gives; 0
+    /// where all bits agree.
     pub worst: f64,
 }
 
@@ -127,8 +129,8 @@ fn step(element: Element, at: f64) -> f64 {
 }
 
 impl Planned {
-    /// Runs the kernel in the interpreter, on numbers by chance, under every schedule, and compares what it leaves with its
-    /// definition.
+    /// Runs the kernel in the interpreter, on numbers by chance, under every schedule, and compares
+    /// what it leaves with its definition.
     ///
     /// ```
     /// use tilewright_kernels::named;
@@ -207,7 +209,8 @@ impl Planned {
                     let terms = (0..k).map(|at| given[0].1[row * k + at] * given[1].1[column * k + at]);
                     let (sum, whole) =
                         terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
-                    // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
+                    // Each of k additions rounds what has been summed, which the sum of magnitudes
+                    // bounds.
                     let bound = (k as f64) * step(Element::F32, whole) + step(output, sum);
                     near(row * n + column, sum, bound)?;
                 }

@@ -1,10 +1,12 @@
 //! A product of matrices for processors since Ampere.
 //!
-//! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in f32, for any M, N and K.
+//! Law: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in f32, for any M, N and
+//! K.
 //!
-//! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages of shared memory, some
-//! steps along K ahead of the multiplication; rows of 64 bytes lie there with their chunks of 16 bytes permuted, so that
-//! neither copies nor matrix loads meet in a bank. Past the edges of A and B zeros are written, which change no sum.
+//! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages
+//! of shared memory, some steps along K ahead of the multiplication; rows of 64 bytes lie there
+//! with their chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank.
+//! Past the edges of A and B zeros are written, which change no sum.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
@@ -24,15 +26,17 @@ const DEPTH: i64 = 32;
 const STAGES: i64 = 4;
 /// Warps along M, N and K.
 const WARPS: &str = "(2,2,1)";
-/// What the warps hold together of M, N and K: two instructions of 8 columns a warp, so that one load of matrices serves both.
+/// What the warps hold together of M, N and K: two instructions of 8 columns a warp, so that one
+/// load of matrices serves both.
 const ORDER: &str = "[32:1;32:1;16:1]";
 /// Threads that fetch: rows, and chunks of 16 bytes of a row.
 const FETCHERS: &str = "(32,4):(4,1)";
 
-/// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for factors of f16 or bf16 and C of
-/// the same type or f32.
+/// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for
+/// factors of f16 or bf16 and C of the same type or f32.
 ///
-/// K is a multiple of 8, so that rows begin at multiples of 16 bytes; M, N and K are any numbers besides.
+/// K is a multiple of 8, so that rows begin at multiples of 16 bytes; M, N and K are any numbers
+/// besides.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -88,7 +92,8 @@ pub fn product(factors: Element, result: Element) -> Result<Planned, PlanError> 
             fetch(&Expr::from(step), &Expr::from(step))?;
         }
         k.range(k.size(&format!("ceil(K/{DEPTH})"))?, |step| {
-            // The stage of this step is there for all threads, and all are done with the one before it.
+            // The stage of this step is there for all threads, and all are done with the one before
+            // it.
             k.wait_async(STAGES as u32 - 2);
             k.barrier();
             let ahead = Stride::plus(&step, &Expr::from(STAGES - 1)).unwrap_or(step.clone());

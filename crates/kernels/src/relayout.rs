@@ -1,17 +1,22 @@
 //! Any layout to any other.
 //!
-//! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted where the types differ.
+//! Law: `destination[to(i)] = source[from(i)]` for every index `i`, converted where the types
+//! differ.
 //!
-//! Memory decides how fast this is, so the plan is about lines of memory: both sides want to be touched in runs of at least
-//! [`RUN`] bytes, and the output in the order of its addresses. Three structures have them:
+//! Memory decides how fast this is, so the plan is about lines of memory: both sides want to be
+//! touched in runs of at least [`RUN`] bytes, and the output in the order of its addresses. Three
+//! structures have them:
 //!
-//! * **rows**: the same axis is contiguous on both sides, and long. Threads are numbered in the order of the output, each
-//!   moves one vector, and finds its source by dividing its number by the extents.
-//! * **tiles**: one axis is contiguous in the source, another in the destination. A block moves a tile that has runs on
-//!   both sides through shared memory, and turns it in registers, square by square.
+//! * **rows**: the same axis is contiguous on both sides, and long. Threads are numbered in the
+//!   order of the output, each moves one vector, and finds its source by dividing its number by the
+//!   extents.
+//! * **tiles**: one axis is contiguous in the source, another in the destination. A block moves a
+//!   tile that has runs on both sides through shared memory, and turns it in registers, square by
+//!   square.
 //! * **elements**: whatever remains, as rows of single elements.
 //!
-//! Before that, elements are made as wide as they can be: if four bytes always stay together, they are one word.
+//! Before that, elements are made as wide as they can be: if four bytes always stay together, they
+//! are one word.
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::memory::Role;
@@ -36,10 +41,11 @@ const THREADS: i64 = 256;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = (1 << 31) - 1;
 
-/// A kernel that moves a tensor of `source` elements under the layout `from` to one of `destination` elements under `to`.
+/// A kernel that moves a tensor of `source` elements under the layout `from` to one of
+/// `destination` elements under `to`.
 ///
-/// Both layouts have the same number of elements, cut at the same places, and begin at offset 0 of their tensors. `to` is
-/// injective; `from` may repeat elements.
+/// Both layouts have the same number of elements, cut at the same places, and begin at offset 0 of
+/// their tensors. `to` is injective; `from` may repeat elements.
 ///
 /// ```
 /// use tilewright_kernel::Element;
@@ -50,8 +56,8 @@ const MAX_BLOCKS: i64 = (1 << 31) - 1;
 /// assert_eq!(plan.bytes(), 2 * 4 * 512 * 256);
 /// ```
 ///
-/// Errors: sizes or shapes do not go together; a layout begins before its tensor; the destination overlaps itself; there
-/// are more blocks than a launch takes.
+/// Errors: sizes or shapes do not go together; a layout begins before its tensor; the destination
+/// overlaps itself; there are more blocks than a launch takes.
 pub fn relayout(from: &Layout, source: Element, to: &Layout, destination: Element) -> Result<Planned, PlanError> {
     for layout in [from, to] {
         let (least, _) = layout.range()?;
@@ -223,7 +229,8 @@ fn tiles(
 ) -> Result<Kernel, PlanError> {
     let side = 16 * square;
     let others: Vec<usize> = (0..axes.len()).filter(|axis| *axis != row && *axis != column).collect();
-    // Modes: the row of the source, the row of the destination, and the others in the order of the output.
+    // Modes: the row of the source, the row of the destination, and the others in the order of the
+    // output.
     let order: Vec<usize> = [row, column].into_iter().chain(others.iter().copied()).collect();
     let layout = |stride: &dyn Fn(&Axis) -> i64| {
         text(&order.iter().map(|axis| (axes[*axis].extent, stride(&axes[*axis]))).collect::<Vec<_>>())
@@ -235,7 +242,8 @@ fn tiles(
     counts.extend(others.iter().map(|axis| axes[*axis].extent));
     let total = counts.iter().try_fold(1_i64, |total, count| total.checked_mul(*count));
     let total = blocks(total.unwrap_or(i64::MAX))?;
-    // Chunks of 16 bytes change places by the square that they belong to, so that squares side by side meet other banks.
+    // Chunks of 16 bytes change places by the square that they belong to, so that squares side by
+    // side meet other banks.
     let chunks = side / square;
     let (log_square, log_side) = (square.trailing_zeros(), side.trailing_zeros());
     let bits = chunks.trailing_zeros().min(3);

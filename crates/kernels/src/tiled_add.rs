@@ -2,8 +2,9 @@
 //!
 //! Law: `C(m,n) = A(m,n) + B(m,n)`.
 //!
-//! This is the kernel with which thread-value layouts are usually explained: a layout of threads and one of values make the
-//! tile of a block, each block takes a tile, and each thread composes it with the thread-value layout to see its own part.
+//! This is the kernel with which thread-value layouts are usually explained: a layout of threads
+//! and one of values make the tile of a block, each block takes a tile, and each thread composes it
+//! with the thread-value layout to see its own part.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Fragment, Kernel, KernelError, View};

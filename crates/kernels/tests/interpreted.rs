@@ -1,4 +1,5 @@
-//! The kernels of the library, executed by the interpreter under every schedule, and compared with plain loops.
+//! The kernels of the library, executed by the interpreter under every schedule, and compared with
+//! plain loops.
 
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
@@ -25,7 +26,8 @@ fn multiplied(planned: &Planned, [m, n, k]: [usize; 3]) -> Checked {
             let products = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
             let error = (f64::from(c[row * n + column]) - sum).abs();
-            // Each of the additions in f32 is off by half a unit in the last place of a partial sum.
+            // Each of the additions in f32 is off by half a unit in the last place of a partial
+            // sum.
             assert!(error <= size * k as f64 * 2_f64.powi(-24), "({row},{column}): {error}");
         }
     }

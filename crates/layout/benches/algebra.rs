@@ -1,8 +1,9 @@
 //! How the cost of the algebra grows: `cargo bench -p tilewright-layout`.
 //!
-//! Law: an operation costs time linear in the number of leaves, up to a logarithm where leaves are sorted. At most 62 extents
-//! can exceed 1, so the leaves of the layouts with 100 and 1000 are mostly broadcast: extent 1, or stride 0. Single cases, with
-//! their times in nanoseconds, are in the example `throughput`.
+//! Law: an operation costs time linear in the number of leaves, up to a logarithm where leaves are
+//! sorted. At most 62 extents can exceed 1, so the leaves of the layouts with 100 and 1000 are
+//! mostly broadcast: extent 1, or stride 0. Single cases, with their times in nanoseconds, are in
+//! the example `throughput`.
 
 use divan::{Bencher, black_box};
 use tilewright_layout::{Layout, Leaf, Tree};
@@ -14,7 +15,8 @@ fn main() {
     divan::main();
 }
 
-/// A layout of so many leaves: up to thirty extents of 2, spread out, that no merging shortens; between them extents of 1.
+/// A layout of so many leaves: up to thirty extents of 2, spread out, that no merging shortens;
+/// between them extents of 1.
 fn broadcast(rank: usize) -> Layout {
     let moving = rank.min(30);
     let leaves = (0..rank).map(|leaf| {

@@ -1,10 +1,10 @@
 //! Times the algebra: `cargo run --release -p tilewright-layout --example throughput`.
 //!
-//! One line a case: its name, a tab, and the median of nanoseconds a call. Each sample times a batch of calls; inputs and
-//! results pass through `black_box`.
+//! One line a case: its name, a tab, and the median of nanoseconds a call. Each sample times a
+//! batch of calls; inputs and results pass through `black_box`.
 //!
-//! `--list` prints the names of the cases, and `--once CASE [CALLS]` makes so many calls of one case and measures nothing:
-//! that is for instruction counters, see `scripts/instructions`.
+//! `--list` prints the names of the cases, and `--once CASE [CALLS]` makes so many calls of one
+//! case and measures nothing: that is for instruction counters, see `scripts/instructions`.
 
 use std::hint::black_box;
 use std::io::Write;

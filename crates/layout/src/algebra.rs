@@ -1,7 +1,8 @@
 //! The algebra of layouts with strides in an integer semimodule.
 //!
-//! Law: each operation has a definition, by values at every index. It returns the layout that the definition asks for whenever there is one, and
-//! refuses otherwise. Kinds of strides that need an algebra of their own have it in `coordinate` and `xor`; `inner` says where they take over.
+//! Law: each operation has a definition, by values at every index. It returns the layout that the
+//! definition asks for whenever there is one, and refuses otherwise. Kinds of strides that need an
+//! algebra of their own have it in `coordinate` and `xor`; `inner` says where they take over.
 //!
 //! `inner` imports from `tile` above it: what may stand inside a composition may divide too.
 //!

@@ -1,8 +1,9 @@
 //! Layouts, tuples and tilers whose kind of numbers is known only as the program runs.
 //!
-//! Law: an operation on an [`AnyLayout`] is that of the layout that it holds, and nothing is computed in another way. A result has the **least kind** that
-//! holds it; operands of several kinds are taken to the least kind that holds them all ([`Kind::join`]), and a kind that does not have the operation
-//! refuses ([`LayoutError::Kind`]).
+//! Law: an operation on an [`AnyLayout`] is that of the layout that it holds, and nothing is
+//! computed in another way. A result has the **least kind** that holds it; operands of several
+//! kinds are taken to the least kind that holds them all ([`Kind::join`]), and a kind that does not
+//! have the operation refuses ([`LayoutError::Kind`]).
 //!
 //! | kind | extents | strides | layout |
 //! |---|---|---|---|
@@ -14,10 +15,12 @@
 //! | composed, known at launch | [`Expr`] | | `S<3,0,3> o 0 o (8,M):(M,1)` |
 //! | composed of coordinates | [`Expr`] | | `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` |
 //!
-//! An expression that is known is an integer; a coordinate in a codomain that is no tuple is a number; XOR strides that are all 0 are integers. XOR steps mix with
-//! no other; 0 is a step of every kind.
+//! An expression that is known is an integer; a coordinate in a codomain that is no tuple is a
+//! number; XOR strides that are all 0 are integers. XOR steps mix with no other; 0 is a step of
+//! every kind.
 //!
-//! A new kind is a row of [`with_layout!`](crate::with_layout), of `convert`, and of [`Kind::join`].
+//! A new kind is a row of [`with_layout!`](crate::with_layout), of `convert`, and of
+//! [`Kind::join`].
 //!
 //! * `convert`: from one kind of number to another
 //! * `kind`: the kinds and their joins
@@ -57,9 +60,11 @@ use crate::xor::Xor;
 /// A coordinate step whose scales may become known at launch.
 pub type Step = Coordinate<Expr>;
 
-/// A layout of any kind: with integer strides, numbers known at launch, coordinate or XOR steps, or composed of several maps.
+/// A layout of any kind: with integer strides, numbers known at launch, coordinate or XOR steps, or
+/// composed of several maps.
 ///
-/// Made with `From` it has the least kind that holds it, and so has every result; [`with_layout!`](crate::with_layout) looks inside.
+/// Made with `From` it has the least kind that holds it, and so has every result;
+/// [`with_layout!`](crate::with_layout) looks inside.
 ///
 /// ```
 /// use tilewright_layout::AnyLayout;
@@ -94,7 +99,8 @@ pub enum AnyLayout {
     CoordinateComposed(Box<Composed<Step>>),
 }
 
-/// The value of an expression for the layout in an [`AnyLayout`], whatever its kind: the one place that lists the kinds.
+/// The value of an expression for the layout in an [`AnyLayout`], whatever its kind: the one place
+/// that lists the kinds.
 ///
 /// ```
 /// use tilewright_layout::{AnyLayout, with_layout};
@@ -117,7 +123,8 @@ macro_rules! with_layout {
     };
 }
 
-/// The value of an expression for two layouts taken to the kind in which they meet; composed ones are refused.
+/// The value of an expression for two layouts taken to the kind in which they meet; composed ones
+/// are refused.
 macro_rules! paired {
     ($op:expr, $a:expr, $b:expr, ($x:ident, $y:ident) => $result:expr) => {{
         let (a, b, op): (&AnyLayout, &AnyLayout, &'static str) = ($a, $b, $op);

@@ -1,9 +1,10 @@
 //! Layouts seen through another map: `A o offset o B`.
 //!
-//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and for `A` a swizzle, a layout read on all integers, a linear map over bits, or a chain of
-//! those. The domain is that of `B`, so whatever rearranges the domain is done to `B`, and `A` and the offset stay: for `op(B) = B o f`, `op(R) = R o f`
-//! ([`modes`]). Fixing a coordinate adds what it contributes to the offset. Where the values matter, the operation looks through `A`: the files of
-//! this directory say how.
+//! Law: `R(c) = A(offset + B(c))`, for a layout `B`, an offset, and for `A` a swizzle, a layout
+//! read on all integers, a linear map over bits, or a chain of those. The domain is that of `B`, so
+//! whatever rearranges the domain is done to `B`, and `A` and the offset stay: for `op(B) = B o f`,
+//! `op(R) = R o f` ([`modes`]). Fixing a coordinate adds what it contributes to the offset. Where
+//! the values matter, the operation looks through `A`: the files of this directory say how.
 
 mod arrangement;
 mod beside;
@@ -39,7 +40,8 @@ use crate::value::number::Extent;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
-/// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe `ComposedLayout`).
+/// The map `c -> A(offset + B(c))` of an outer map `A`, an offset and an inner layout `B` (CuTe
+/// `ComposedLayout`).
 ///
 /// The values of `B`, and the offset, are of kind `D`: integers, unless another kind is named.
 ///
@@ -68,7 +70,8 @@ impl<D: Place> Clone for Composed<D> {
 impl<D: Place> Composed<D> {
     /// The map `outer o offset o inner`.
     ///
-    /// Errors: an offset `offset + inner(c)` is not representable, or is no number that the outer map takes.
+    /// Errors: an offset `offset + inner(c)` is not representable, or is no number that the outer
+    /// map takes.
     pub fn new(outer: impl Into<OuterMap<D::Extent>>, offset: D, inner: Layout<D>) -> Result<Composed<D>, LayoutError> {
         let outer = outer.into();
         D::check(&outer, &offset, &inner)?;
@@ -132,7 +135,8 @@ impl<D: Place> Composed<D> {
         self.through(self.inner.eval(index)?)
     }
 
-    /// The value at a coordinate. Errors: the coordinate does not fit the shape; the value is not representable.
+    /// The value at a coordinate. Errors: the coordinate does not fit the shape; the value is not
+    /// representable.
     pub fn eval_at(&self, coord: &Tree<D::Extent>) -> Result<D::Extent, LayoutError> {
         self.through(self.inner.eval_at(coord)?)
     }
@@ -151,8 +155,9 @@ impl<N: Extent> Composed<N> {
         self.outer.after(&self.offset, &OuterMap::Layout(self.inner.clone()))
     }
 
-    /// A map after this one: `c -> outer(R(c))`, over the same domain; so this is the composition of a layout, a swizzle or, by way of
-    /// [`Composed::map`], a composed layout with this one. It always exists.
+    /// A map after this one: `c -> outer(R(c))`, over the same domain; so this is the composition
+    /// of a layout, a swizzle or, by way of [`Composed::map`], a composed layout with this one. It
+    /// always exists.
     ///
     /// Errors: it is a chain of more than [`MAX_CHAIN`] maps.
     ///
@@ -179,8 +184,8 @@ impl Composed {
 
     /// The largest value plus one: how much memory, counted from offset 0, is needed.
     ///
-    /// Errors: the value is not representable; the largest was not found among the first [`MAX_BOXES`] parts of the domain that
-    /// were looked at ([`LayoutError::Undecided`]).
+    /// Errors: the value is not representable; the largest was not found among the first
+    /// [`MAX_BOXES`] parts of the domain that were looked at ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -197,7 +202,8 @@ impl Composed {
         i64::try_from(largest.saturating_add(1)).map_err(|_| LayoutError::overflow(OP))
     }
 
-    /// The shape of a box of values that holds all of them, from offset 0 on: [`Composed::cosize`], as the values are integers (CuTe `coshape`).
+    /// The shape of a box of values that holds all of them, from offset 0 on: [`Composed::cosize`],
+    /// as the values are integers (CuTe `coshape`).
     ///
     /// Errors: as [`Composed::cosize`].
     pub fn coshape(&self) -> Result<Tree<i64>, LayoutError> {

@@ -1,16 +1,20 @@
 //! Coordinates as strides: layouts whose value is a coordinate, such as `(4,8):(1@0,1@1)`.
 //!
-//! Law: `3@1` is three steps in mode 1, and a [`Coordinate`] is a sum of such terms, each a scale and the path of a mode: an element of
-//! the free module over paths. A path is written innermost mode first, as CuTe does: `1@1@0` is one step in mode 1 of mode 0. A
-//! sum is written `1@0+2@1`, or `1@0-2@1`; `0` is the empty sum.
+//! Law: `3@1` is three steps in mode 1, and a [`Coordinate`] is a sum of such terms, each a scale
+//! and the path of a mode: an element of the free module over paths. A path is written innermost
+//! mode first, as CuTe does: `1@1@0` is one step in mode 1 of mode 0. A sum is written `1@0+2@1`,
+//! or `1@0-2@1`; `0` is the empty sum.
 //!
-//! *The empty path stands for a codomain that is not a tuple*, so that a plain integer is a coordinate too: `4:1` sends an index to
-//! itself. Terms are formal, and any of them add up. But the strides of one layout lead into one codomain, in which a mode is either a number
-//! or a tuple: **no path may end at a mode that another path goes on through**. A layout or a tree of strides that breaks this is refused
-//! ([`LayoutError::Mixed`]); integers beside basis steps are the case of the empty path. Zero belongs to every codomain.
+//! *The empty path stands for a codomain that is not a tuple*, so that a plain integer is a
+//! coordinate too: `4:1` sends an index to itself. Terms are formal, and any of them add up. But
+//! the strides of one layout lead into one codomain, in which a mode is either a number or a tuple:
+//! **no path may end at a mode that another path goes on through**. A layout or a tree of strides
+//! that breaks this is refused ([`LayoutError::Mixed`]); integers beside basis steps are the case
+//! of the empty path. Zero belongs to every codomain.
 //!
-//! Representation: terms sorted by path, none with a scale known to be 0, so that equal sums are equal values. Two terms, and paths of up to
-//! [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`], need no heap.
+//! Representation: terms sorted by path, none with a scale known to be 0, so that equal sums are
+//! equal values. Two terms, and paths of up to [`MAX_PATH`] modes with numbers up to
+//! [`MAX_PATH_MODE`], need no heap.
 
 mod codomain;
 mod complement;
@@ -37,7 +41,8 @@ use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Builder, Profile, ProfileRef};
 use crate::value::tree::{Leaves, Tree};
 
-/// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to [`MAX_PATH_MODE`].
+/// The path of a mode, outermost mode first: at most [`MAX_PATH`] modes with numbers up to
+/// [`MAX_PATH_MODE`].
 ///
 /// Paths are ordered mode by mode, and a path comes before those that go on through it.
 ///
@@ -166,7 +171,8 @@ impl<N: Extent> Coordinate<N> {
         Coordinate::step(value, ModePath::ROOT)
     }
 
-    /// The sum of a nested coordinate's leaves, each a step in its own mode: what [`Coordinate::in_profile`] gives back.
+    /// The sum of a nested coordinate's leaves, each a step in its own mode: what
+    /// [`Coordinate::in_profile`] gives back.
     ///
     /// Errors: a path is longer than [`MAX_PATH`], or a mode number above [`MAX_PATH_MODE`].
     ///
@@ -188,7 +194,8 @@ impl<N: Extent> Coordinate<N> {
         Ok(Coordinate::of_terms(terms))
     }
 
-    /// The nested coordinate that this is in a codomain of the given nesting: the scale of each mode at its place, 0 elsewhere.
+    /// The nested coordinate that this is in a codomain of the given nesting: the scale of each
+    /// mode at its place, 0 elsewhere.
     ///
     /// Errors: a path does not lead to a leaf of the profile ([`LayoutError::NoPath`]).
     ///
@@ -294,7 +301,8 @@ impl<N: Extent> Coordinate<N> {
 /// Terms in the making.
 type Terms<N> = SmallVec<[Term<N>; 4]>;
 
-/// Hands the path of each leaf of a profile to `visit`, in order; a path beyond the limits as the error that it is.
+/// Hands the path of each leaf of a profile to `visit`, in order; a path beyond the limits as the
+/// error that it is.
 pub(crate) fn unit_paths(
     profile: ProfileRef<'_>,
     visit: &mut impl FnMut(Result<ModePath, LayoutError>) -> Result<(), LayoutError>,
@@ -333,8 +341,8 @@ pub(crate) fn leaf_at(profile: ProfileRef<'_>, path: ModePath) -> Option<usize> 
     here.is_leaf().then_some(leaf)
 }
 
-/// The least profile in which every one of these paths, sorted and none going on through another, leads to a leaf: what no path
-/// names is a leaf too.
+/// The least profile in which every one of these paths, sorted and none going on through another,
+/// leads to a leaf: what no path names is a leaf too.
 ///
 /// Errors: more nodes than a profile has.
 pub(crate) fn profile_of(paths: &[ModePath]) -> Result<Profile, LayoutError> {
@@ -535,7 +543,8 @@ fn print_term<N: Extent>(out: &mut Printer<'_>, path: ModePath, scale: &N, first
         }
         None => {
             let text = scale.to_string();
-            // A sum or a difference is not one scale without parentheses; without a path it is terms like the others.
+            // A sum or a difference is not one scale without parentheses; without a path it is
+            // terms like the others.
             let alone = path.is_empty() || text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
             if !(first || alone && text.starts_with('-')) {
                 out.mark(b'+');

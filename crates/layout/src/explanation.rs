@@ -1,8 +1,8 @@
 //! Pages about error codes.
 
 crate::error_pages! {
-    /// The page about an error code of this crate: the condition, an example, and what to do. None for a code that is not one of
-    /// [`crate::LayoutError`]'s own.
+    /// The page about an error code of this crate: the condition, an example, and what to do. None
+    /// for a code that is not one of [`crate::LayoutError`]'s own.
     ///
     /// ```
     /// assert!(tilewright_layout::explanation("E0107").is_some_and(|page| page.contains("carries")));

@@ -1,7 +1,8 @@
 //! The algebra of layouts.
 //!
-//! A [`Layout`] is a tree of (extent, stride) pairs, read as a function: it sends a coordinate to the sum of `index * stride`, and an integer to
-//! the value at its colexicographic coordinate, first mode fastest. This crate holds the type and every operation on it:
+//! A [`Layout`] is a tree of (extent, stride) pairs, read as a function: it sends a coordinate to
+//! the sum of `index * stride`, and an integer to the value at its colexicographic coordinate,
+//! first mode fastest. This crate holds the type and every operation on it:
 //!
 //! | what | operations |
 //! |---|---|
@@ -14,7 +15,8 @@
 //! | reinterpret | [`recast`](Layout::recast), [`Swizzle`], [`Composed`] |
 //! | at compile time | [`StaticLayout`], [`StaticComposed`], [`StaticTiler`]: constants, which the macros `layout!` and `tiler!` of `tilewright-macros` write |
 //!
-//! The rooms of the crate, from the ground up; each uses those before it, and says at its head where it does not:
+//! The rooms of the crate, from the ground up; each uses those before it, and says at its head
+//! where it does not:
 //!
 //! | room | what is in it |
 //! |---|---|
@@ -30,8 +32,9 @@
 //! | `constant` | layouts known while one compiles |
 //! | `any` | [`AnyLayout`]: layouts whose kind is known only as the program runs |
 //!
-//! The promise of every one of them: the result that its definition asks for, exactly, or a [`LayoutError`] that says which condition fails,
-//! where, and with which numbers. Nothing wraps, nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
+//! The promise of every one of them: the result that its definition asks for, exactly, or a
+//! [`LayoutError`] that says which condition fails, where, and with which numbers. Nothing wraps,
+//! nothing panics, and work is bounded: by the number of leaves, or by a stated limit.
 //!
 //! ```
 //! use tilewright_layout::{Layout, Tiler};

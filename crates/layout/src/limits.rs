@@ -1,7 +1,8 @@
 //! The limits of the representation, and of the work that is done where no shorter way is known.
 //!
-//! Law: what is beyond a limit is refused, [`LayoutError::TooLarge`](crate::LayoutError::TooLarge) for a value and
-//! [`LayoutError::Undecided`](crate::LayoutError::Undecided) for a search; no answer is a guess.
+//! Law: what is beyond a limit is refused, [`LayoutError::TooLarge`](crate::LayoutError::TooLarge)
+//! for a value and [`LayoutError::Undecided`](crate::LayoutError::Undecided) for a search; no
+//! answer is a guess.
 
 /// The most nodes, leaves and tuples together, that a profile may have.
 pub const MAX_NODES: usize = u16::MAX as usize;
@@ -24,7 +25,8 @@ pub const MAX_BITS: usize = 64;
 /// The most bits of an offset that a swizzle may touch: the sign stays.
 pub const MAX_SWIZZLE_BITS: i64 = 63;
 
-/// How many parts of a box, or steps of a mode, are examined before the answer is [`LayoutError::Undecided`](crate::LayoutError::Undecided); fewer where each takes long.
+/// How many parts of a box, or steps of a mode, are examined before the answer is
+/// [`LayoutError::Undecided`](crate::LayoutError::Undecided); fewer where each takes long.
 pub const MAX_CASES: usize = 1 << 16;
 
 /// How many candidates a search for an inverse looks at.
@@ -36,10 +38,12 @@ pub const MAX_IMAGE: i64 = 1 << 20;
 /// How many boxes of coordinates are looked at before [`crate::Composed::cosize`] gives up.
 pub const MAX_BOXES: usize = 1 << 14;
 
-/// How many indices of a composed layout are looked at where nothing better decides a question about it.
+/// How many indices of a composed layout are looked at where nothing better decides a question
+/// about it.
 pub const MAX_INDICES: i64 = 1 << 18;
 
-/// How many values of a function are looked at where its structure does not decide whether a layout with XOR strides has it.
+/// How many values of a function are looked at where its structure does not decide whether a layout
+/// with XOR strides has it.
 pub const MAX_XOR_VALUES: u64 = 1 << 16;
 
 /// How many steps a search for an inverse of a layout with XOR strides takes at the most.

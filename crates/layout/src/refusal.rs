@@ -1,9 +1,11 @@
 //! Refusals: why an operation gives no result.
 //!
-//! Law: an operation returns the value that its definition asks for, or a [`LayoutError`](crate::LayoutError) with the condition that fails, the
-//! mode and the numbers. A refusal holds data; its sentence is made when it is printed.
+//! Law: an operation returns the value that its definition asks for, or a
+//! [`LayoutError`](crate::LayoutError) with the condition that fails, the mode and the numbers. A
+//! refusal holds data; its sentence is made when it is printed.
 //!
-//! It imports from `value` and `symbolic` above it: a refusal holds the profiles and the parameters that it is about.
+//! It imports from `value` and `symbolic` above it: a refusal holds the profiles and the parameters
+//! that it is about.
 //!
 //! * `error`: the kinds of refusal, with their codes
 //! * `evidence`: what a refusal holds to show its case

@@ -1,8 +1,9 @@
 //! Numbers that become known at launch.
 //!
-//! An [`Expr`] is an integer over named [`Parameter`]s, about each of which some [`Facts`] are known. It is an
-//! [`Extent`](crate::Extent) and a [`Stride`](crate::Stride), so that the whole algebra works on `Layout<Expr>`; a result is right for every
-//! value that the facts admit, and what depends on the value is refused ([`crate::LayoutError::Open`]).
+//! An [`Expr`] is an integer over named [`Parameter`]s, about each of which some [`Facts`] are
+//! known. It is an [`Extent`](crate::Extent) and a [`Stride`](crate::Stride), so that the whole
+//! algebra works on `Layout<Expr>`; a result is right for every value that the facts admit, and
+//! what depends on the value is refused ([`crate::LayoutError::Open`]).
 //!
 //! * `expression`: the number itself, and its arithmetic
 //! * `polynomial`: the canonical form, sums of products of atoms

@@ -1,7 +1,8 @@
 //! Tiling: layouts divided into tiles, and multiplied to blocks.
 //!
-//! Law: `A` divided by `T` is `A o (T, C)`, where `C` runs over the copies of `T` that fill `A`; a product is `(A, A* o B)`, where `A*` runs over
-//! copies of `A` that are disjoint. The forms of both are regroupings of modes.
+//! Law: `A` divided by `T` is `A o (T, C)`, where `C` runs over the copies of `T` that fill `A`; a
+//! product is `(A, A* o B)`, where `A*` runs over copies of `A` that are disjoint. The forms of
+//! both are regroupings of modes.
 //!
 //! * `tiler`: what a layout may be tiled by
 //! * `form`, `divide`, `product`: the forms, and the two operations

@@ -1,9 +1,11 @@
 //! Values: numbers, nested tuples of them, and layouts.
 //!
-//! Law: a nested tuple is the flat list of its leaves and its profile, and a layout is a nested tuple of (extent, stride) leaves. What is checked when a
-//! value is made holds ever after, so that code that has a value never checks it again.
+//! Law: a nested tuple is the flat list of its leaves and its profile, and a layout is a nested
+//! tuple of (extent, stride) leaves. What is checked when a value is made holds ever after, so that
+//! code that has a value never checks it again.
 //!
-//! It imports from `algebra` and `text` above it: a kind of stride brings its own composition, sum and text, which the trait `Stride` names.
+//! It imports from `algebra` and `text` above it: a kind of stride brings its own composition, sum
+//! and text, which the trait `Stride` names.
 //!
 //! * `number`: the arithmetic that the algebra is written against
 //! * `profile`, `tree`: nesting, and nested tuples

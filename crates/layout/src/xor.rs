@@ -2,24 +2,30 @@
 //!
 //! # Law
 //!
-//! Bit vectors are added by XOR, and a count acts as the polynomial over the field of two elements whose coefficients are its bits: `n * d` is
-//! the carry-less product, the XOR of `d << b` over the bits `b` of `n`. So the mode `s:^d` has the values `i * d` for `i < s`, and
-//! `(8,8):(^1,^9)` is a swizzled 8x8. A negative count acts as its magnitude, since every vector is its own negative: such layouts mirror
-//! below zero as all layouts do.
+//! Bit vectors are added by XOR, and a count acts as the polynomial over the field of two elements
+//! whose coefficients are its bits: `n * d` is the carry-less product, the XOR of `d << b` over the
+//! bits `b` of `n`. So the mode `s:^d` has the values `i * d` for `i < s`, and `(8,8):(^1,^9)` is a
+//! swizzled 8x8. A negative count acts as its magnitude, since every vector is its own negative:
+//! such layouts mirror below zero as all layouts do.
 //!
-//! This is a module over polynomials, not over the integers: `m * (n * d)` takes the carry-less product of `m` and `n`, and `(m + n) * d` is
-//! `m * d + n * d` only where the sum carries nowhere. Hence what the algebra says about modes holds in another form:
+//! This is a module over polynomials, not over the integers: `m * (n * d)` takes the carry-less
+//! product of `m` and `n`, and `(m + n) * d` is `m * d + n * d` only where the sum carries nowhere.
+//! Hence what the algebra says about modes holds in another form:
 //!
-//! * *Merging.* A mode `s:^d` goes on in the next, `t:^e` with `t > 1`, exactly when `e = s * d` and either `s` is a power of two or `d = 0`.
-//!   For otherwise `e` would still have to be `s * d`, from index `s`, and at index `s + a`, `a` the lowest bit of `s`, the two modes give
+//! * *Merging.* A mode `s:^d` goes on in the next, `t:^e` with `t > 1`, exactly when `e = s * d`
+//!   and either `s` is a power of two or `d = 0`. For otherwise `e` would still have to be `s * d`,
+//!   from index `s`, and at index `s + a`, `a` the lowest bit of `s`, the two modes give
 //!   `(s ^ a) * d` where one mode has `(s + a) * d`.
-//! * *Coalesced forms are unique*, and so functions are equal exactly when their coalesced forms are. Let two coalesced layouts have one
-//!   function `f`, with `f(1) = d` and first extents `s < t`. Then `f(s) = s * d` by the second, so this is the next stride of the first; as the
-//!   modes did not merge, `d` is not 0 and `s = u * 2^k` with `u` odd, above 1. Put `p = s + 2^k`, where the first has `(s ^ 2^k) * d`, not
-//!   `p * d`; before it there is no break, and `t <= p`. If `t = p`, then at `p + 2^k` the first has `(s ^ 2^(k+1)) * d` and the second
-//!   `f(p) + f(2^k) = s * d`. If `t < p`, then `f(t) = t * d` by the first; so the second breaks at `t + a`, `a` the lowest bit of `t`, with the
-//!   value `(t ^ a) * d`. Both must be the same break: `t + a = s + 2^k` and `t - a = s - 2^k`, hence `t = s`. So the first extents agree, and
-//!   the rest follows by induction on `f` at the multiples of `s`.
+//! * *Coalesced forms are unique*, and so functions are equal exactly when their coalesced forms
+//!   are. Let two coalesced layouts have one function `f`, with `f(1) = d` and first extents
+//!   `s < t`. Then `f(s) = s * d` by the second, so this is the next stride of the first; as the
+//!   modes did not merge, `d` is not 0 and `s = u * 2^k` with `u` odd, above 1. Put `p = s + 2^k`,
+//!   where the first has `(s ^ 2^k) * d`, not `p * d`; before it there is no break, and `t <= p`.
+//!   If `t = p`, then at `p + 2^k` the first has `(s ^ 2^(k+1)) * d` and the second
+//!   `f(p) + f(2^k) = s * d`. If `t < p`, then `f(t) = t * d` by the first; so the second breaks at
+//!   `t + a`, `a` the lowest bit of `t`, with the value `(t ^ a) * d`. Both must be the same break:
+//!   `t + a = s + 2^k` and `t - a = s - 2^k`, hence `t = s`. So the first extents agree, and the
+//!   rest follows by induction on `f` at the multiples of `s`.
 
 mod complement;
 pub(crate) mod compose;
@@ -95,7 +101,8 @@ pub(crate) fn product(a: u64, b: u64) -> Option<u64> {
 }
 
 fn long_product(a: u64, b: u64) -> Option<u64> {
-    // The highest bits of a product of polynomials do not cancel, so that its length is known beforehand.
+    // The highest bits of a product of polynomials do not cancel, so that its length is known
+    // beforehand.
     if length(a) + length(b) > BITS + 1 {
         return None;
     }

@@ -1,4 +1,5 @@
-//! An interrupt ends searches, and nothing but searches. Alone in its process, as the request is one for all of it.
+//! An interrupt ends searches, and nothing but searches. Alone in its process, as the request is
+//! one for all of it.
 
 use std::time::Duration;
 

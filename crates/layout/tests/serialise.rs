@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, MAX_DEPTH, MAX_NODES, Profile, Swizzle, Tiler, Tree};
 
-/// The text is the JSON string, and comes back as the same value: from a string, from bytes, and within a structure.
+/// The text is the JSON string, and comes back as the same value: from a string, from bytes, and
+/// within a structure.
 #[track_caller]
 fn round_trip<T>(text: &str)
 where

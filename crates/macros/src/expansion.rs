@@ -1,8 +1,8 @@
 //! From a program to the text of the constant that it stands for.
 //!
-//! Law: the constant is the value that the library computes for the program, and what the library refuses is refused with its
-//! message. A compiler shows an error at the literal as a whole, so the message carries the lines of the program with the
-//! culprit underlined.
+//! Law: the constant is the value that the library computes for the program, and what the library
+//! refuses is refused with its message. A compiler shows an error at the literal as a whole, so the
+//! message carries the lines of the program with the culprit underlined.
 
 use std::fmt::Write as _;
 
@@ -104,7 +104,8 @@ fn tiler_text(tiler: &Tiler) -> Result<String, String> {
     }
 }
 
-/// What is written here has been checked, so the other arm is never reached, not even by the compiler.
+/// What is written here has been checked, so the other arm is never reached, not even by the
+/// compiler.
 const CHECKED: &str = "{
     ::core::option::Option::Some(value) => value,
     ::core::option::Option::None => ::core::panic!(\"not a value of this library\"),

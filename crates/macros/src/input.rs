@@ -1,7 +1,8 @@
 //! From the tokens of a macro call to those of its expansion.
 //!
-//! Law: the expansion is an expression that depends on nothing around it: a block that names the library once, under the given
-//! path or as `::tilewright_layout`, and a constant in it. A refusal is a `compile_error!` at the literal.
+//! Law: the expansion is an expression that depends on nothing around it: a block that names the
+//! library once, under the given path or as `::tilewright_layout`, and a constant in it. A refusal
+//! is a `compile_error!` at the literal.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -13,7 +14,8 @@ struct Refusal {
     message: String,
 }
 
-/// The expansion of a call of `name`, where `expression` gives the type and the value, as text, that a program stands for.
+/// The expansion of a call of `name`, where `expression` gives the type and the value, as text,
+/// that a program stands for.
 pub(crate) fn expand(
     input: TokenStream,
     name: &str,

@@ -1,8 +1,9 @@
 //! Layouts evaluated when a program is compiled.
 //!
-//! [`layout!`] and [`tiler!`] take a program of the expression language, in a string literal, and evaluate it with the library
-//! itself while the program that contains them is compiled. What the library refuses is a compile error with its message, at
-//! the literal. The value is a constant, for a `const`, a `static`, an associated constant or any expression:
+//! [`layout!`] and [`tiler!`] take a program of the expression language, in a string literal, and
+//! evaluate it with the library itself while the program that contains them is compiled. What the
+//! library refuses is a compile error with its message, at the literal. The value is a constant,
+//! for a `const`, a `static`, an associated constant or any expression:
 //!
 //! ```
 //! use tilewright_layout::{StaticLayout, StaticTiler};
@@ -18,9 +19,10 @@
 //! assert_eq!(TILED.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
 //! ```
 //!
-//! The crate `tilewright` has both macros under its own name. A program without `std` depends on this crate and on
-//! `tilewright-layout`, which is where the expansion finds its types; a crate that re-exports `tilewright-layout` under another
-//! path names that path first: `layout!($crate::layout, "4:1")`.
+//! The crate `tilewright` has both macros under its own name. A program without `std` depends on
+//! this crate and on `tilewright-layout`, which is where the expansion finds its types; a crate
+//! that re-exports `tilewright-layout` under another path names that path first:
+//! `layout!($crate::layout, "4:1")`.
 
 mod expansion;
 mod input;
@@ -28,8 +30,8 @@ mod literal;
 
 use proc_macro::TokenStream;
 
-/// The layout that a program of the expression language evaluates to, as a `StaticLayout`; a swizzled one as a
-/// `StaticComposed`.
+/// The layout that a program of the expression language evaluates to, as a `StaticLayout`; a
+/// swizzled one as a `StaticComposed`.
 ///
 /// ```
 /// use tilewright_layout::{Layout, StaticLayout};
@@ -66,8 +68,8 @@ use proc_macro::TokenStream;
 ///
 /// # Compile errors
 ///
-/// The text is not a program; an operation refuses; the value is not a layout of known integers, perhaps under a swizzle; an
-/// offset is not representable.
+/// The text is not a program; an operation refuses; the value is not a layout of known integers,
+/// perhaps under a swizzle; an offset is not representable.
 ///
 /// ```compile_fail
 /// // E0107: the modes of B carry in mode 0 of A: at coordinate (2,1) the sum carries
@@ -78,8 +80,8 @@ pub fn layout(input: TokenStream) -> TokenStream {
     input::expand(input, "layout!", expansion::layout)
 }
 
-/// The tiler that a program of the expression language evaluates to, as a `StaticTiler`: a layout, a shape, `_`, or a tiler
-/// for each mode in brackets.
+/// The tiler that a program of the expression language evaluates to, as a `StaticTiler`: a layout,
+/// a shape, `_`, or a tiler for each mode in brackets.
 ///
 /// ```
 /// use tilewright_layout::{Layout, StaticTiler};

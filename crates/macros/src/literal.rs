@@ -1,7 +1,7 @@
 //! The text that a string literal stands for.
 //!
-//! Law: the value is that of the Rust reference: raw strings as they are written, others with their escapes replaced and
-//! with the white space after a `\` at the end of a line left out.
+//! Law: the value is that of the Rust reference: raw strings as they are written, others with their
+//! escapes replaced and with the white space after a `\` at the end of a line left out.
 
 /// The value of a string literal as it is written in the source; none for any other token.
 pub(crate) fn value(token: &str) -> Option<String> {

@@ -1,4 +1,5 @@
-//! Law: what a macro makes of a program is what the program evaluates to when it runs, at every index.
+//! Law: what a macro makes of a program is what the program evaluates to when it runs, at every
+//! index.
 
 use tilewright_layout::{AnyLayout, StaticComposed, StaticLayout, StaticTiler};
 use tilewright_macros::{layout, tiler};

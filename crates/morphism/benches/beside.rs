@@ -1,8 +1,10 @@
-//! Morphisms beside the algebra, on the same layouts in one run: `cargo bench -p tilewright-morphism`.
+//! Morphisms beside the algebra, on the same layouts in one run:
+//! `cargo bench -p tilewright-morphism`.
 //!
-//! Law: what is computed through morphisms takes at most a few times as long as what the algebra computes directly: the standard representation
-//! beside the complement, which sorts the same modes; encoding beside the compact layout of the same shape, which multiplies up the same strides;
-//! composition by refinement beside composition.
+//! Law: what is computed through morphisms takes at most a few times as long as what the algebra
+//! computes directly: the standard representation beside the complement, which sorts the same
+//! modes; encoding beside the compact layout of the same shape, which multiplies up the same
+//! strides; composition by refinement beside composition.
 
 use divan::{Bencher, black_box};
 use tilewright_layout::Layout;

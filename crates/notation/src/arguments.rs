@@ -1,8 +1,9 @@
 //! Arguments of a function, read as what the function needs.
 //!
-//! The rules of reading are the same everywhere: where a layout is needed, a shape stands for its compact layout; where a
-//! tiler is needed, a shape tiles by mode; where a coordinate is needed, a tuple of numbers is one. Several arguments that go
-//! together meet in one kind, and a result has the least ([`AnyLayout`]).
+//! The rules of reading are the same everywhere: where a layout is needed, a shape stands for its
+//! compact layout; where a tiler is needed, a shape tiles by mode; where a coordinate is needed, a
+//! tuple of numbers is one. Several arguments that go together meet in one kind, and a result has
+//! the least ([`AnyLayout`]).
 
 use std::borrow::Cow;
 

@@ -22,7 +22,8 @@ pub enum Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Writes the line of the answer: the canonical text of the value, `error: ` and the message, or nothing.
+    /// Writes the line of the answer: the canonical text of the value, `error: ` and the message,
+    /// or nothing.
     ///
     /// Errors: writing fails.
     pub fn write_line(&self, mut out: impl Write) -> io::Result<()> {
@@ -36,10 +37,11 @@ impl Answer<'_> {
 
 /// Programs that are evaluated one after another, each on a line of its own.
 ///
-/// Each line has one answer, in order. A line that is empty or a comment has an empty one, so that answers stand beside
-/// their programs. A line that is not UTF-8 is an error where it goes wrong. A byte-order mark before the first line is
-/// no part of it. What has been answered is flushed before more input is waited for: whoever writes a program and reads
-/// the answer before the next one gets it.
+/// Each line has one answer, in order. A line that is empty or a comment has an empty one, so that
+/// answers stand beside their programs. A line that is not UTF-8 is an error where it goes wrong. A
+/// byte-order mark before the first line is no part of it. What has been answered is flushed before
+/// more input is waited for: whoever writes a program and reads the answer before the next one gets
+/// it.
 ///
 /// ```
 /// use tilewright_notation::Batch;
@@ -63,7 +65,8 @@ impl Batch {
         self
     }
 
-    /// Evaluates every line of `input`, and has `write` write each answer. Returns how many lines failed.
+    /// Evaluates every line of `input`, and has `write` write each answer. Returns how many lines
+    /// failed.
     ///
     /// Errors: reading or writing fails.
     pub fn run<W: Write>(
@@ -78,7 +81,8 @@ impl Batch {
         let mut line = Vec::new();
         let (mut failed, mut first) = (0, true);
         while input.read_until(b'\n', &mut line)? > 0 {
-            // Text that is not UTF-8 is an error where it goes wrong; the rest of the input still counts.
+            // Text that is not UTF-8 is an error where it goes wrong; the rest of the input still
+            // counts.
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
             let text = if first { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
@@ -109,8 +113,8 @@ impl Batch {
     }
 }
 
-/// Evaluates every line of `input` as a program of its own and writes one line for each, as [`Batch`] does. Returns how
-/// many failed.
+/// Evaluates every line of `input` as a program of its own and writes one line for each, as
+/// [`Batch`] does. Returns how many failed.
 ///
 /// Errors: reading or writing fails.
 ///

@@ -1,7 +1,8 @@
 //! Who is to blame: from an error of the algebra to the place in the text.
 //!
-//! A [`LayoutError`] names an operand and the path of a mode in it. When that operand is written out, the very numbers of
-//! the mode are underlined; when it is a name or a call, the whole of it is, and its value is shown beside it.
+//! A [`LayoutError`] names an operand and the path of a mode in it. When that operand is written
+//! out, the very numbers of the mode are underlined; when it is a name or a call, the whole of it
+//! is, and its value is shown beside it.
 
 use std::ops::Range;
 
@@ -161,7 +162,8 @@ impl Operation<'_> {
             ("zip", _, [argument, rest @ ..]) if self.operands.len() == 2 => (*argument, rest),
             // The layout comes last.
             ("recast_layout", Operand::First, path) => (layout?, path),
-            // The coordinate comes first, and the shape after it, unless the function is called as a method.
+            // The coordinate comes first, and the shape after it, unless the function is called as
+            // a method.
             ("crd2idx" | "idx2crd" | "crd2crd" | "increment_coord", operand, path) => {
                 let method = layout == Some(0);
                 (usize::from((operand == Operand::First) != method), path)
@@ -228,7 +230,8 @@ impl Operation<'_> {
         diagnostic
     }
 
-    /// Whether an operand is written out, so that its value need not be shown. A name that nothing is bound to stands for itself.
+    /// Whether an operand is written out, so that its value need not be shown. A name that nothing
+    /// is bound to stands for itself.
     fn written(&self, operand: usize, id: NodeId) -> bool {
         match self.program.node(id) {
             Node::Unknown => matches!(self.values.get(operand), Some(Value::Tree(AnyTree::Launch(_)))),
@@ -295,7 +298,8 @@ pub(crate) fn with_article(kind: &str) -> String {
     format!("{article} {kind}")
 }
 
-/// Where the mode at `path` stands in the text of a node; nothing when the node is not written out that far.
+/// Where the mode at `path` stands in the text of a node; nothing when the node is not written out
+/// that far.
 fn locate(program: &Program, id: NodeId, path: &[usize]) -> Spot {
     match program.node(id) {
         Node::Pair { shape, stride } => {

@@ -1,7 +1,8 @@
 //! Evaluation.
 //!
-//! Law: a program's value is that of its last statement, its names bound in order; an operation that the algebra refuses is
-//! a [`Diagnostic`] that points at the operand, and within a written operand at the mode, that is to blame.
+//! Law: a program's value is that of its last statement, its names bound in order; an operation
+//! that the algebra refuses is a [`Diagnostic`] that points at the operand, and within a written
+//! operand at the mode, that is to blame.
 
 mod keywords;
 mod literals;
@@ -35,7 +36,8 @@ use crate::value::{Value, tuple_of};
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     values: BTreeMap<String, Value>,
-    /// The names about which programs have said something in braces, `M{div=8}`: numbers that become known at launch.
+    /// The names about which programs have said something in braces, `M{div=8}`: numbers that
+    /// become known at launch.
     parameters: BTreeMap<String, Parameter>,
 }
 
@@ -67,8 +69,8 @@ impl Environment {
     }
 }
 
-/// Evaluates a program: statements separated by `;` or a newline, each `name = expression` but the last, which may be an
-/// expression alone. The value is that of the last statement.
+/// Evaluates a program: statements separated by `;` or a newline, each `name = expression` but the
+/// last, which may be an expression alone. The value is that of the last statement.
 ///
 /// Names bound before a statement fails stay bound.
 /// Errors: the text is not a program; an operation refuses.
@@ -109,8 +111,8 @@ pub(crate) fn bind(source: &str, statement: &Statement, value: &Value, env: &mut
     }
 }
 
-/// Gathers the parameters of a program, the names that nothing is bound to where a number may stand, and what is said about them: facts
-/// said anywhere hold everywhere.
+/// Gathers the parameters of a program, the names that nothing is bound to where a number may
+/// stand, and what is said about them: facts said anywhere hold everywhere.
 fn declare(source: &str, program: &Program, env: &mut Environment) -> Result<(), Diagnostic> {
     let text_of = |name: Name| source.get(name.span()).unwrap_or("");
     let bound: BTreeSet<&str> = program.statements.iter().filter_map(|statement| statement.name).map(text_of).collect();
@@ -310,7 +312,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A refusal of an operation, with the bound name that an operand to which nothing is bound may be a misspelling of.
+    /// A refusal of an operation, with the bound name that an operand to which nothing is bound may
+    /// be a misspelling of.
     #[cold]
     fn with_unbound(&self, diagnostic: Diagnostic, operands: &[NodeId], values: &[Value]) -> Diagnostic {
         let unbound = operands.iter().zip(values).find_map(|(operand, value)| {
@@ -348,8 +351,8 @@ impl<'a> Evaluator<'a> {
             .help(format!("{}: {}", function.signature, function.summary))
     }
 
-    /// `f(c)`: the value of a map at a coordinate, or its slice where the coordinate has a `_`. Several arguments are the
-    /// modes of one coordinate.
+    /// `f(c)`: the value of a map at a coordinate, or its slice where the coordinate has a `_`.
+    /// Several arguments are the modes of one coordinate.
     fn apply(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let span = self.program.span(id);
         let (Some((map, rest)), Some(target)) = (values.split_first(), operands.first().copied()) else {
@@ -381,7 +384,8 @@ impl<'a> Evaluator<'a> {
             Some(Err(fault)) => Err(self.misapplied(id, operands, values, fault)),
             None => {
                 let kind = with_article(map.kind());
-                // A name that is applied is a call whose name comes first; its own place is the name.
+                // A name that is applied is a call whose name comes first; its own place is the
+                // name.
                 let shown = if target == id {
                     span.start..span.start + self.text(span.clone()).find('(').unwrap_or(1)
                 } else {
@@ -426,8 +430,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// `a o b o c`, from the left. A number or a tuple between two `o` is the offset of a composed layout: `a o offset o b`. Any other
-    /// `a o b` is a composition.
+    /// `a o b o c`, from the left. A number or a tuple between two `o` is the offset of a composed
+    /// layout: `a o offset o b`. Any other `a o b` is a composition.
     fn compose(&self, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
         let step = |operands: &[NodeId], values: &[Value]| {
             let arguments = Arguments { function: "composition", values };

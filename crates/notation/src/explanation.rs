@@ -1,8 +1,9 @@
 //! Pages about error codes.
 
 tilewright_layout::error_pages! {
-    /// The page about an error code of this crate: the condition, an example, and what to do. None for a code that is not one of
-    /// the language's own; those of the algebra have theirs in [`tilewright_layout::explanation`].
+    /// The page about an error code of this crate: the condition, an example, and what to do. None
+    /// for a code that is not one of the language's own; those of the algebra have theirs in
+    /// [`tilewright_layout::explanation`].
     ///
     /// ```
     /// assert!(tilewright_notation::explanation("E0205").is_some_and(|page| page.contains("not bound")));

@@ -1,7 +1,7 @@
 //! The functions of the language, each with its documentation.
 //!
-//! There is one table. What a program can call, what the help lists and what the tests run are the same entries, so they
-//! cannot disagree.
+//! There is one table. What a program can call, what the help lists and what the tests run are the
+//! same entries, so they cannot disagree.
 
 mod algebra;
 mod bits;
@@ -158,7 +158,8 @@ macro_rules! numeric {
 
 pub(crate) use {nested, nested_with, numeric};
 
-/// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what is not a map.
+/// The value of a map at a coordinate, or its slice where the coordinate has a `_`; none for what
+/// is not a map.
 pub(crate) fn apply(map: &Value, coord: &Value) -> Option<Result<Value, Fault>> {
     if let Value::Morphism(f) = map {
         return Some(morphisms::realised(f, coord));

@@ -1,8 +1,8 @@
 //! The expression language of layouts.
 //!
-//! One language serves the command line, the prompt, the tests and the documentation. [`evaluate`] runs a program and
-//! returns a [`Value`], whose text evaluates to itself again, or a [`Diagnostic`], which shows the text with the culprit
-//! underlined:
+//! One language serves the command line, the prompt, the tests and the documentation. [`evaluate`]
+//! runs a program and returns a [`Value`], whose text evaluates to itself again, or a
+//! [`Diagnostic`], which shows the text with the culprit underlined:
 //!
 //! ```
 //! use tilewright_notation::{Environment, evaluate};
@@ -14,8 +14,8 @@
 //! println!("{}", error.render(source, false));
 //! ```
 //!
-//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means, [`derive()`] shows how a result
-//! comes about.
+//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means,
+//! [`derive()`] shows how a result comes about.
 
 mod arguments;
 mod ast;

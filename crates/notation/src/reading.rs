@@ -1,7 +1,7 @@
 //! What a value stands for where a number, a tuple, a coordinate or a tiler is needed.
 //!
-//! Law: a number is a leaf, a tuple without `_` is a coordinate, and a shape is its compact layout or a tiler by mode. A reader gives nothing for a value that
-//! is not of its kind.
+//! Law: a number is a leaf, a tuple without `_` is a coordinate, and a shape is its compact layout
+//! or a tiler by mode. A reader gives nothing for a value that is not of its kind.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,10 @@
 //! Values of the expression language.
 //!
-//! Law: a value prints as canonical text, and that text evaluates to the same value, where its names mean what they did. So each value has one form only: a
-//! tree of one number is [`Value::Int`], a coordinate without `_` is a tree, a tuple whose elements are numbers, `_`
-//! and such tuples is never a list, and layouts, tuples and tilers have the least kind that holds them ([`AnyLayout`]).
+//! Law: a value prints as canonical text, and that text evaluates to the same value, where its
+//! names mean what they did. So each value has one form only: a tree of one number is
+//! [`Value::Int`], a coordinate without `_` is a tree, a tuple whose elements are numbers, `_` and
+//! such tuples is never a list, and layouts, tuples and tilers have the least kind that holds them
+//! ([`AnyLayout`]).
 
 use std::fmt;
 
@@ -30,7 +32,8 @@ pub enum Value {
     Int(i64),
     /// `true` or `false`.
     Bool(bool),
-    /// A nested tuple of numbers or of steps, in parentheses: a shape, strides or a coordinate; or a number or step alone that is no integer.
+    /// A nested tuple of numbers or of steps, in parentheses: a shape, strides or a coordinate; or
+    /// a number or step alone that is no integer.
     Tree(AnyTree),
     /// A coordinate with at least one `_`.
     Coord(AnyCoord),
@@ -82,7 +85,8 @@ impl Value {
         if let Value::Layout(layout) = self { layout.integer() } else { None }
     }
 
-    /// The layout that this value is, a shape being its compact layout, as a function reads an argument.
+    /// The layout that this value is, a shape being its compact layout, as a function reads an
+    /// argument.
     ///
     /// ```
     /// use tilewright_notation::{Environment, evaluate};
@@ -102,7 +106,8 @@ impl Value {
         integer_tree(self)
     }
 
-    /// The tiler of known numbers that this value stands for: a layout is itself, a shape tiles by mode, `_` keeps. None when it stands for none.
+    /// The tiler of known numbers that this value stands for: a layout is itself, a shape tiles by
+    /// mode, `_` keeps. None when it stands for none.
     ///
     /// Errors: an extent of a shape is not positive.
     ///
@@ -147,7 +152,8 @@ impl Value {
 
     /// The value with each parameter that is given replaced by its number.
     ///
-    /// Errors: a number that the facts of its parameter do not admit; a number is not representable.
+    /// Errors: a number that the facts of its parameter do not admit; a number is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_layout::symbolic::Values;
@@ -345,7 +351,8 @@ fn all<'a, T>(values: &'a [Value], read: impl Fn(&'a Value) -> Option<T>) -> Opt
 
 /// The list of these values.
 ///
-/// Errors: it is larger or nests deeper than a tree may, so that copying, comparing and printing it is bounded.
+/// Errors: it is larger or nests deeper than a tree may, so that copying, comparing and printing it
+/// is bounded.
 pub(crate) fn list_of(values: Vec<Value>) -> Result<Value, LayoutError> {
     let list = Value::List(values);
     let (nodes, depth) = extent_of(&list);
@@ -358,7 +365,8 @@ pub(crate) fn list_of(values: Vec<Value>) -> Result<Value, LayoutError> {
     Ok(list)
 }
 
-/// How many nodes a value has and how deep its lists nest; lists inside it are within the limits already.
+/// How many nodes a value has and how deep its lists nest; lists inside it are within the limits
+/// already.
 fn extent_of(value: &Value) -> (usize, usize) {
     let leaves = match value {
         Value::List(values) => {

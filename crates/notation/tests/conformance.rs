@@ -1,8 +1,8 @@
 //! The facts in `conformance/`: expressions and the text of their values.
 //!
-//! Layouts are compared with the stride of every extent of 1 set to 0, for no coordinate can show that stride. A `?` in the expected text
-//! stands for any number that is not known. An inverse that differs from the text passes when its law holds at every index and it is no
-//! smaller.
+//! Layouts are compared with the stride of every extent of 1 set to 0, for no coordinate can show
+//! that stride. A `?` in the expected text stands for any number that is not known. An inverse that
+//! differs from the text passes when its law holds at every index and it is no smaller.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,8 @@ fn layout(value: &Value) -> Option<(Tree<Step>, Tree<Step>)> {
     }
 }
 
-/// Whether one step is another, or both are steps along the same paths by numbers that are not known.
+/// Whether one step is another, or both are steps along the same paths by numbers that are not
+/// known.
 fn like(actual: &Step, expected: &Step) -> bool {
     let unknown = |scale: &Expr| scale.known().is_none();
     let paths = |step: &Step| step.terms().map(|(path, _)| path).collect::<Vec<_>>();

@@ -1,9 +1,10 @@
 //! A layout algebra that is exact or refuses.
 //!
-//! A *layout* is a shape and strides of the same nesting, read as a function from coordinates (or plain indices, first mode
-//! fastest) to offsets: `(4,8):(8,1)` sends `(i,j)` to `8i + j`. Layouts say where each element of a tensor lives, which
-//! thread owns it and how a tile is cut, as values that can be composed, inverted, divided and multiplied. Every operation
-//! gives the layout that its definition asks for, or an error that names the condition, the mode and the numbers.
+//! A *layout* is a shape and strides of the same nesting, read as a function from coordinates (or
+//! plain indices, first mode fastest) to offsets: `(4,8):(8,1)` sends `(i,j)` to `8i + j`. Layouts
+//! say where each element of a tensor lives, which thread owns it and how a tile is cut, as values
+//! that can be composed, inverted, divided and multiplied. Every operation gives the layout that
+//! its definition asks for, or an error that names the condition, the mode and the numbers.
 //!
 //! # A quick tour
 //!
@@ -40,8 +41,9 @@
 //! # }
 //! ```
 //!
-//! What is known when a program is compiled need not wait until it runs: [`layout!`] and [`tiler!`] evaluate the same language in
-//! the compiler. The layout is a constant, its index arithmetic shifts, masks and products, and a refusal a compile error.
+//! What is known when a program is compiled need not wait until it runs: [`layout!`] and [`tiler!`]
+//! evaluate the same language in the compiler. The layout is a constant, its index arithmetic
+//! shifts, masks and products, and a refusal a compile error.
 //!
 #![cfg_attr(feature = "macros", doc = "```")]
 #![cfg_attr(not(feature = "macros"), doc = "```ignore")]
@@ -105,7 +107,8 @@ pub use tilewright_layout::{
 };
 pub use tilewright_notation::{Diagnostic, Environment, Value, evaluate};
 
-/// The layout that a program of the expression language evaluates to, as a [`StaticLayout`]: see [`macros::layout`].
+/// The layout that a program of the expression language evaluates to, as a [`StaticLayout`]: see
+/// [`macros::layout`].
 ///
 /// ```
 /// use tilewright::StaticLayout;
@@ -121,7 +124,8 @@ macro_rules! layout {
     };
 }
 
-/// The tiler that a program of the expression language evaluates to, as a [`StaticTiler`]: see [`macros::tiler`].
+/// The tiler that a program of the expression language evaluates to, as a [`StaticTiler`]: see
+/// [`macros::tiler`].
 ///
 /// ```
 /// use tilewright::StaticTiler;

@@ -1,8 +1,9 @@
-//! Laws of `layout!` and `tiler!` in a user's program: the expansion compiles with the dependencies that the documentation
-//! names, without `std` too; a static layout is evaluated by plain arithmetic; a refusal is a compile error at the literal with
-//! the message of the library.
+//! Laws of `layout!` and `tiler!` in a user's program: the expansion compiles with the dependencies
+//! that the documentation names, without `std` too; a static layout is evaluated by plain
+//! arithmetic; a refusal is a compile error at the literal with the message of the library.
 //!
-//! The programs are in `compile_time`. The test makes packages of them beside the build's own output and runs cargo there.
+//! The programs are in `compile_time`. The test makes packages of them beside the build's own
+//! output and runs cargo there.
 #![cfg(feature = "macros")]
 
 #[path = "compile_time/assembly.rs"]
@@ -17,7 +18,8 @@ use assembly::Function;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/compile_time");
 
-/// The dependencies of the packages are not what is looked at, so they are built as quickly as can be.
+/// The dependencies of the packages are not what is looked at, so they are built as quickly as can
+/// be.
 const WORKSPACE: &str = r#"
 [workspace]
 resolver = "3"
@@ -127,7 +129,8 @@ fn static_layouts_are_plain_arithmetic() {
     for function in named("fixed_constant") {
         assert!(function.instructions() < 10, "{function}");
     }
-    // The same code without the numbers has what was looked for, so the checks see it; and so has the run-time layout.
+    // The same code without the numbers has what was looked for, so the checks see it; and so has
+    // the run-time layout.
     let given = named("given_");
     assert_eq!(given.len(), 2);
     for function in given {

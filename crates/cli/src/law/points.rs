@@ -1,7 +1,9 @@
-//! Values of maps, compared as what they are: offsets, or elements of a module over the modes of a coordinate.
+//! Values of maps, compared as what they are: offsets, or elements of a module over the modes of a
+//! coordinate.
 //!
-//! Law: two values are equal exactly when their numbers other than 0 are, at the same paths. A coordinate is 0 in the modes that it does not name, so `(3)` and `(3,0)` are
-//! one value, and `(0)` and the offset 0 are.
+//! Law: two values are equal exactly when their numbers other than 0 are, at the same paths. A
+//! coordinate is 0 in the modes that it does not name, so `(3)` and `(3,0)` are one value, and
+//! `(0)` and the offset 0 are.
 
 use tilewright::Tree;
 
@@ -62,7 +64,8 @@ fn filled(tree: &Tree<i64>, shape: &Tree<i64>) -> Tree<i64> {
     Tree::tuple(modes.iter().chain(&named.collect::<Vec<_>>())).unwrap_or_else(|_| tree.clone())
 }
 
-/// A coordinate of `shape` as one that nests as `like`: where that has a number, the coordinate within the mode is counted.
+/// A coordinate of `shape` as one that nests as `like`: where that has a number, the coordinate
+/// within the mode is counted.
 pub fn counted(tree: &Tree<i64>, shape: &Tree<i64>, like: &Tree<i64>) -> Tree<i64> {
     if like.is_leaf() {
         let (mut sum, mut step) = (0_i64, 1_i64);

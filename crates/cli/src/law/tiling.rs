@@ -138,8 +138,9 @@ pub fn product(a: &Map, copies: i64, result: &Map) -> Verdict {
     Verdict { law: law.into(), tested, total, failure: None }
 }
 
-/// Copies of a block that is seen through an outer map: the inner layouts are copies of that of the block, through the same map, and values of
-/// different copies differ. `first` says that the block is mode 0, so that `R(i,0) = A(i)`.
+/// Copies of a block that is seen through an outer map: the inner layouts are copies of that of the
+/// block, through the same map, and values of different copies differ. `first` says that the block
+/// is mode 0, so that `R(i,0) = A(i)`.
 pub fn product_of_composed(a: &Composed, made: &Composed, copies: i64, first: bool) -> Option<Verdict> {
     let law = if first {
         "R(i,0) = A(i), and R is copies of the inner layout of A through the same map, none meeting another"

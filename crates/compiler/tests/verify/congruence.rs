@@ -18,7 +18,8 @@ fn congruence() {
                     let (left, right) = (at(a, &at_fault.path), at(b, &at_fault.path));
                     assert!(left.to_string() != right.to_string());
                     assert_eq!((&at_fault.first_profile, &at_fault.second_profile), (left.profile(), right.profile()));
-                    // It is the outermost place with a difference of its own, and all to the left of it agrees.
+                    // It is the outermost place with a difference of its own, and all to the left
+                    // of it agrees.
                     assert!(left.is_leaf() || right.is_leaf() || left.rank() != right.rank());
                     for depth in 0..at_fault.path.len() {
                         let (left, right) = (at(a, &at_fault.path[..depth]), at(b, &at_fault.path[..depth]));

@@ -32,8 +32,8 @@ fn division_of_numbers() {
     }
 }
 
-/// Exact division holds exactly when every layout of the shape composes with the tile and with its copies: tried on strides that have
-/// nothing to do with each other, so that nothing cancels.
+/// Exact division holds exactly when every layout of the shape composes with the tile and with its
+/// copies: tried on strides that have nothing to do with each other, so that nothing cancels.
 #[test]
 fn exact_division_is_what_every_layout_allows() {
     const PRIMES: [i64; 3] = [1_009, 99_991, 10_000_019];
@@ -48,7 +48,8 @@ fn exact_division_is_what_every_layout_allows() {
         let whole: i64 = shape.iter().product();
         let layout: Layout = format!("{text}:(({},{}),{})", PRIMES[0], PRIMES[1], PRIMES[2]).parse().unwrap();
         for block in 1..=whole + 2 {
-            // The tile, and where its copies begin: the block is the tile's first places, the rest counts blocks.
+            // The tile, and where its copies begin: the block is the tile's first places, the rest
+            // counts blocks.
             let tile: Layout = format!("{block}:1").parse().unwrap();
             let possible = whole % block == 0 && {
                 let copies: Layout = format!("{}:{block}", whole / block).parse().unwrap();
@@ -116,7 +117,8 @@ fn division_by_tiles_with_gaps() {
     for (extent, stride) in (1..=4).flat_map(|s| (0..=4).map(move |d| (s, d))) {
         for n in 1..=36 {
             let tile: Layout = format!("{extent}:{stride}").parse().unwrap();
-            // The tile's copies at 0, 1, .., stride - 1 fill a block; brute force: shift until the block is full.
+            // The tile's copies at 0, 1, .., stride - 1 fill a block; brute force: shift until the
+            // block is full.
             let step = if extent == 1 { 1 } else { stride.max(1) };
             let distinct = if stride == 0 { 1 } else { extent };
             let block = step * distinct;

@@ -79,7 +79,8 @@ fn late_differences() {
     assert_eq!(verify::equal(&a, &b).failure().unwrap().at.unwrap().index, 4_294_967_296);
 }
 
-/// XOR strides have first differences of their own: a mode may be continued by the next for a while.
+/// XOR strides have first differences of their own: a mode may be continued by the next for a
+/// while.
 #[test]
 fn first_differences_of_xor_layouts() {
     let leaves: Vec<(i64, i64)> = [2, 3, 4, 6].into_iter().flat_map(|s| [0, 1, 3, 6].map(|d| (s, d))).collect();
@@ -180,7 +181,8 @@ fn equality_without_broadcast() {
     assert!(equal > 100, "{equal}");
 }
 
-/// Equality is that of functions; the identity of swizzles and blindness to broadcasts are asked for by name.
+/// Equality is that of functions; the identity of swizzles and blindness to broadcasts are asked
+/// for by name.
 #[test]
 fn swizzles_and_broadcasts_count_where_they_are_asked_for() {
     let swizzles = ["S<0,4,3>", "S<2,4,3>", "S<3,4,3>", "S<1,0,2>", "S<1,0,-2>", "8:1", "F2<4>[1,2,4,8]"];

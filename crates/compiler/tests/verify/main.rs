@@ -18,7 +18,8 @@ fn tree(text: &str) -> Tree<i64> {
     text.parse().unwrap()
 }
 
-/// Every layout of rank at most 2 and every nested one of three leaves, with few extents and strides, as text columns.
+/// Every layout of rank at most 2 and every nested one of three leaves, with few extents and
+/// strides, as text columns.
 fn small_layouts() -> Vec<Layout> {
     let leaves: Vec<(i64, i64)> = (1..=4).flat_map(|s| (-2..=4).map(move |d| (s, d))).collect();
     let mut all = Vec::new();

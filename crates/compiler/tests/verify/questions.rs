@@ -116,7 +116,8 @@ fn coordinates_and_shapes() {
     assert!(answers.iter().all(|count| *count > 50), "{answers:?}");
 }
 
-/// Extents that become known at launch: what is decided holds for every value, and what is open names the fact.
+/// Extents that become known at launch: what is decided holds for every value, and what is open
+/// names the fact.
 #[test]
 fn symbolic_questions() {
     let layout = |text: &str| -> Layout<Expr> { text.parse().unwrap() };
@@ -176,7 +177,8 @@ fn result_types() {
     let mut answers = [0; 4];
     for declared in all.iter().step_by(2) {
         for inferred in all.iter().step_by(3) {
-            // By the definition: at every natural coordinate equal values, extents equal, and alike nested.
+            // By the definition: at every natural coordinate equal values, extents equal, and alike
+            // nested.
             let same = declared.shape() == inferred.shape()
                 && coordinates(&declared.shape())
                     .unwrap()

@@ -188,7 +188,8 @@ fn of_numbers(layout: &Layout<Coordinate<Expr>>, values: &Values) -> Layout<Coor
 /// What the library gives at values and a coordinate, or none where it has none.
 type Evaluate<'a> = &'a dyn Fn(&Values, &Tree<i64>) -> Option<Vec<i64>>;
 
-/// The case of one computation, and runs of it; those are left out at which the library has no value.
+/// The case of one computation, and runs of it; those are left out at which the library has no
+/// value.
 #[allow(clippy::too_many_arguments)]
 fn case(
     random: &mut Random,

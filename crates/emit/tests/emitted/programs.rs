@@ -1,5 +1,5 @@
-//! Law: what the emitted functions return, compiled by the compiler of the language or run by its interpreter, is what the library gives. One
-//! program holds the functions of all cases.
+//! Law: what the emitted functions return, compiled by the compiler of the language or run by its
+//! interpreter, is what the library gives. One program holds the functions of all cases.
 
 use std::fs;
 use std::path::PathBuf;
@@ -88,7 +88,8 @@ fn flat(tuple: &str) -> Vec<String> {
     out
 }
 
-/// The name of the case and the arguments, for a line that a program prints where a result is wrong.
+/// The name of the case and the arguments, for a line that a program prints where a result is
+/// wrong.
 fn blame(output: &std::process::Output, cases: &[Case]) {
     let text = String::from_utf8_lossy(&output.stdout);
     let wrong =

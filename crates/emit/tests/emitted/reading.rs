@@ -1,4 +1,5 @@
-//! A reader of expressions: words and operators, and the tree that parentheses and precedence make of them.
+//! A reader of expressions: words and operators, and the tree that parentheses and precedence make
+//! of them.
 
 /// The words of a text: names, numbers, operators.
 pub fn words(text: &str) -> Vec<String> {
@@ -22,7 +23,8 @@ pub fn words(text: &str) -> Vec<String> {
     out
 }
 
-/// The tree of an expression, written with all parentheses; none where it is not one of the common operators alone.
+/// The tree of an expression, written with all parentheses; none where it is not one of the common
+/// operators alone.
 pub fn tree(words: &[String], bits_above_comparison: bool) -> Option<String> {
     let mut reader = Reader { words, at: 0, bits_above_comparison };
     let tree = reader.expression(0)?;

@@ -192,7 +192,8 @@ fn many_leaves_are_refused() {
     assert_eq!(value(&layout, &Place::index()).unwrap().expression(Style::new(Language::C)).unwrap(), "0");
 }
 
-/// A coordinate that the value does not depend on is an argument of the function all the same, and must fit as the others.
+/// A coordinate that the value does not depend on is an argument of the function all the same, and
+/// must fit as the others.
 #[test]
 fn coordinates_that_are_not_used_must_fit() {
     let style = Style::new(Language::C).with_integer(Integer::I32);

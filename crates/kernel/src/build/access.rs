@@ -1,8 +1,9 @@
 //! Which elements of a view one instruction takes.
 //!
-//! Law: the accesses of a part take each of its elements once. An access takes elements that lie side by side in memory,
-//! for every size that the facts admit, and begins at a multiple of its own length. What is shown to exist is taken as it
-//! is; what may lie past an edge needs a predicate, and then all elements of an access exist, or none does.
+//! Law: the accesses of a part take each of its elements once. An access takes elements that lie
+//! side by side in memory, for every size that the facts admit, and begins at a multiple of its own
+//! length. What is shown to exist is taken as it is; what may lie past an edge needs a predicate,
+//! and then all elements of an access exist, or none does.
 
 use tilewright_layout::symbolic::{Expr, Node, Parameter};
 use tilewright_layout::{Coordinate, Extent, ModePath, Stride};
@@ -114,8 +115,8 @@ impl View<'_> {
         Ok(pieces)
     }
 
-    /// Whether all elements of an access exist, or none: those that go along a mode of the tensor begin at a multiple of
-    /// their number, and the extent of the mode is one.
+    /// Whether all elements of an access exist, or none: those that go along a mode of the tensor
+    /// begin at a multiple of their number, and the extent of the mode is one.
     fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Reason> {
         if self.is_shared() {
             return Ok(true);
@@ -147,7 +148,8 @@ impl View<'_> {
         found
     }
 
-    /// What must hold for an access to exist: a number that must be less than an extent, each. None that is shown.
+    /// What must hold for an access to exist: a number that must be less than an extent, each. None
+    /// that is shown.
     pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<(usize, Expr, Expr)>, Reason> {
         if self.is_shared() {
             return Ok(Vec::new());
@@ -213,7 +215,8 @@ fn constant_term(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// A number of the algebra as a sum of known multiples of parameters and a constant; none where it is no such sum.
+/// A number of the algebra as a sum of known multiples of parameters and a constant; none where it
+/// is no such sum.
 struct Terms {
     /// Factor and parameter.
     moving: Vec<(i64, Parameter)>,
@@ -251,7 +254,8 @@ impl Terms {
         self.moving.iter().try_fold(Expr::from(self.constant), add)
     }
 
-    /// The bits that the moving terms may have, where each has bits of its own; none where two may carry into each other.
+    /// The bits that the moving terms may have, where each has bits of its own; none where two may
+    /// carry into each other.
     fn bits(&self) -> Option<u64> {
         let mut all = 0_u64;
         for (factor, parameter) in &self.moving {
@@ -272,7 +276,8 @@ impl Terms {
 /// The address behind a swizzle `S`, which reads and flips bits below a power of two `T` alone.
 ///
 /// * Multiples of `T` pass by: `S(u + w) = S(u) + w`.
-/// * `S` is linear over bits, so where `u` and a constant `c` have no bit in common, `S(u + c) = S(u) ^ S(c)`.
+/// * `S` is linear over bits, so where `u` and a constant `c` have no bit in common,
+///   `S(u + c) = S(u) ^ S(c)`.
 ///
 /// So accesses that differ by constants share all but one instruction, or all.
 fn permuted(

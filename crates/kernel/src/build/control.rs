@@ -1,8 +1,8 @@
 //! Loops and conditions.
 //!
-//! Law: a fragment is a variable: after a loop it has what the last turn left in it, and after a condition what the chosen
-//! body left. In the program these are values that the loop carries, or the condition chooses; those that the body does
-//! not change stay what they were.
+//! Law: a fragment is a variable: after a loop it has what the last turn left in it, and after a
+//! condition what the chosen body left. In the program these are values that the loop carries, or
+//! the condition chooses; those that the body does not change stay what they were.
 
 use std::panic::Location;
 
@@ -22,7 +22,8 @@ struct Unit {
 }
 
 impl Core {
-    /// The registers that hold the fragments, those of narrow elements as whole words where they can be.
+    /// The registers that hold the fragments, those of narrow elements as whole words where they
+    /// can be.
     fn units(&mut self) -> Result<Vec<(Unit, Register)>, Reason> {
         let mut units = Vec::new();
         for cell in 0..self.cells.len() {
@@ -87,7 +88,8 @@ impl Core {
 }
 
 impl Build {
-    /// Turns of a body for `index` from 0 to below `count`; `count` may be known at launch, and is the same in all threads.
+    /// Turns of a body for `index` from 0 to below `count`; `count` may be known at launch, and is
+    /// the same in all threads.
     ///
     /// Errors: what the body refuses; the count has too many terms.
     #[track_caller]

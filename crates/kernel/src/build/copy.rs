@@ -1,8 +1,8 @@
 //! Copies between memory and registers.
 //!
-//! Law: element `i` of the destination becomes element `i` of the source. Which instruction moves it is decided by where
-//! the elements lie on either side: as many as lie side by side, aligned, for every admissible size, and no more than the
-//! instruction of the copy takes.
+//! Law: element `i` of the destination becomes element `i` of the source. Which instruction moves
+//! it is decided by where the elements lie on either side: as many as lie side by side, aligned,
+//! for every admissible size, and no more than the instruction of the copy takes.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
 
@@ -215,8 +215,8 @@ impl<'k> View<'k> {
         }
     }
 
-    /// Reads the view into a new fragment of its shape, in the widest accesses that its layout allows (`tensor.load()` of
-    /// the DSL).
+    /// Reads the view into a new fragment of its shape, in the widest accesses that its layout
+    /// allows (`tensor.load()` of the DSL).
     ///
     /// Errors: an extent is not known when the kernel is built; an element may not exist.
     #[track_caller]
@@ -247,7 +247,8 @@ impl<'k> View<'k> {
         load().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 
-    /// Writes a fragment of the same shape to the view, in the widest accesses that its layout allows.
+    /// Writes a fragment of the same shape to the view, in the widest accesses that its layout
+    /// allows.
     ///
     /// Errors: sizes or types differ; an element may not exist, or has no value.
     #[track_caller]
@@ -323,11 +324,11 @@ impl Build {
     /// Copies a tile: each thread what the tiled copy gives it (CuTe `copy(tiled_copy, src, dst)`).
     ///
     /// Source and destination are tiles in memory, or parts of this thread: a fragment, or what
-    /// [`View::partition`] returned. An asynchronous instruction (`SM80_CP_ASYNC`) returns at once; see
-    /// [`Build::commit_async`].
+    /// [`View::partition`] returned. An asynchronous instruction (`SM80_CP_ASYNC`) returns at once;
+    /// see [`Build::commit_async`].
     ///
-    /// Errors: shapes or types differ; an element of either may not exist; the elements of one instruction do not lie side
-    /// by side, for every admissible size, and aligned.
+    /// Errors: shapes or types differ; an element of either may not exist; the elements of one
+    /// instruction do not lie side by side, for every admissible size, and aligned.
     #[track_caller]
     pub fn copy<'k>(
         &'k self,
@@ -340,8 +341,8 @@ impl Build {
         self.tiled(copy, source, destination, Edge::Proved).map_err(|refusal| refusal.at("copy", location))
     }
 
-    /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing (CuTe `copy_if` with the
-    /// predicate of the identity tensor).
+    /// As [`Build::copy`]; past the edges of a tensor, reads give 0 and writes do nothing (CuTe
+    /// `copy_if` with the predicate of the identity tensor).
     ///
     /// Errors: as [`Build::copy`], but for elements that may not exist.
     #[track_caller]
@@ -549,7 +550,8 @@ impl Build {
         Ok(rows)
     }
 
-    /// The asynchronous copies of this thread since the last call are a group (`cp.async.commit_group`).
+    /// The asynchronous copies of this thread since the last call are a group
+    /// (`cp.async.commit_group`).
     #[track_caller]
     pub fn commit_async(&self) {
         let mut core = self.core();
@@ -557,8 +559,8 @@ impl Build {
         core.effect(Operation::CommitAsync, [], &[], None);
     }
 
-    /// Waits until at most so many groups of this thread are under way (`cp.async.wait_group`). What they wrote is seen by
-    /// this thread; by others after a barrier.
+    /// Waits until at most so many groups of this thread are under way (`cp.async.wait_group`).
+    /// What they wrote is seen by this thread; by others after a barrier.
     #[track_caller]
     pub fn wait_async(&self, groups: u32) {
         let mut core = self.core();

@@ -1,7 +1,8 @@
 //! The tables of a program that is being written.
 //!
-//! Law: an instruction without side effects stands once in a program, in the outermost body in which its inputs exist. So
-//! what does not change in a loop is computed before it, and what two accesses share is computed once.
+//! Law: an instruction without side effects stands once in a program, in the outermost body in
+//! which its inputs exist. So what does not change in a loop is computed before it, and what two
+//! accesses share is computed once.
 
 use std::collections::HashMap;
 
@@ -127,7 +128,8 @@ impl Core {
         self.homes[register.index()]
     }
 
-    /// Appends an instruction with side effects, or one that depends on others that have, to the body that is being written.
+    /// Appends an instruction with side effects, or one that depends on others that have, to the
+    /// body that is being written.
     pub(crate) fn effect(
         &mut self,
         operation: Operation,
@@ -144,7 +146,8 @@ impl Core {
         outputs
     }
 
-    /// The results of an instruction without side effects, which is computed where its inputs exist, and once.
+    /// The results of an instruction without side effects, which is computed where its inputs
+    /// exist, and once.
     pub(crate) fn pure_many(
         &mut self,
         operation: Operation,
@@ -177,7 +180,8 @@ impl Core {
     }
 
     pub(crate) fn constant(&mut self, bits: u64, width: Width) -> Register {
-        // The width is part of what a constant is: one that is known by its bits alone could have another.
+        // The width is part of what a constant is: one that is known by its bits alone could have
+        // another.
         let known = self.scopes[0].known.get(&(Operation::Constant(bits), SmallVec::new())).cloned();
         if let Some(register) = known.iter().flatten().find(|register| self.width(**register) == width) {
             return *register;

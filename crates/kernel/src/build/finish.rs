@@ -1,7 +1,8 @@
-//! The last steps of a program: registers that stand for others are replaced, and what nobody reads is left out.
+//! The last steps of a program: registers that stand for others are replaced, and what nobody reads
+//! is left out.
 //!
-//! Law: what remains has the same effects. Every instruction with an effect remains; one without remains if its result is
-//! read by one that does.
+//! Law: what remains has the same effects. Every instruction with an effect remains; one without
+//! remains if its result is read by one that does.
 
 use std::collections::HashMap;
 
@@ -89,7 +90,8 @@ fn has_effect(instruction: &Instruction) -> bool {
 /// Leaves out what nobody reads.
 pub(super) fn sweep(steps: &mut Vec<Step>, registers: usize) {
     let mut read = vec![false; registers];
-    // A value that a loop carries may be read only by the next turn of itself: until nothing changes.
+    // A value that a loop carries may be read only by the next turn of itself: until nothing
+    // changes.
     loop {
         let before = read.clone();
         mark(steps, &mut read);

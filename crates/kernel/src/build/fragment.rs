@@ -1,8 +1,9 @@
 //! Elements in registers.
 //!
-//! Law: a fragment is a tensor whose memory are the registers of a thread. Its layout is known when the kernel is built, so
-//! which register holds an element is known too. Elements narrower than a register lie side by side in registers of 32
-//! bits as memory has them, and are taken apart only where arithmetic asks for one of them.
+//! Law: a fragment is a tensor whose memory are the registers of a thread. Its layout is known when
+//! the kernel is built, so which register holds an element is known too. Elements narrower than a
+//! register lie side by side in registers of 32 bits as memory has them, and are taken apart only
+//! where arithmetic asks for one of them.
 
 use std::fmt;
 
@@ -21,7 +22,8 @@ use crate::program::register::{Register, Width};
 
 /// A tensor in the registers of each thread.
 ///
-/// It is a handle: copies of it are the same registers. Its shape and layout are known when the kernel is built.
+/// It is a handle: copies of it are the same registers. Its shape and layout are known when the
+/// kernel is built.
 #[derive(Clone)]
 pub struct Fragment<'k> {
     pub(crate) build: &'k Build,
@@ -264,7 +266,8 @@ impl<'k> Fragment<'k> {
         self.like(&values).map_err(|refusal| refusal.at("map", location))
     }
 
-    /// A new fragment of the same shape, each element a function of this one's and another's of the same index.
+    /// A new fragment of the same shape, each element a function of this one's and another's of the
+    /// same index.
     ///
     /// Errors: the numbers of elements differ; an element has no value yet; the function refuses.
     #[track_caller]
@@ -299,8 +302,8 @@ impl<'k> Fragment<'k> {
 }
 
 impl<'k> View<'k> {
-    /// A fragment of the same shape and no values yet: the elements of one instruction side by side (CuTe
-    /// `make_fragment_like`).
+    /// A fragment of the same shape and no values yet: the elements of one instruction side by side
+    /// (CuTe `make_fragment_like`).
     ///
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
@@ -319,7 +322,8 @@ impl<'k> View<'k> {
     }
 
     pub(crate) fn fragment_like(&self, element: Element) -> Result<Fragment<'k>, Reason> {
-        // The order of memory where it is known; otherwise that of the modes. Both have the values of an instruction first.
+        // The order of memory where it is known; otherwise that of the modes. Both have the values
+        // of an instruction first.
         let like = self.layout.fragment_like().ok().and_then(|layout| layout.numbers(&Values::new()).ok());
         let layout = match like {
             Some(layout) => layout,

@@ -1,7 +1,8 @@
 //! Expressions of the algebra as instructions, and what is known about them.
 //!
-//! Law: the register has the value of the expression for all sizes that the facts admit. What depends on sizes alone is a
-//! number that the launch passes. Numbers are computed in 32 bits wherever the facts show that all of them fit.
+//! Law: the register has the value of the expression for all sizes that the facts admit. What
+//! depends on sizes alone is a number that the launch passes. Numbers are computed in 32 bits
+//! wherever the facts show that all of them fit.
 
 use tilewright_layout::symbolic::{Expr, Facts, Node, Parameter, Rounding, Symbolic, Values};
 use tilewright_layout::{Extent, Stride, Truth};
@@ -50,7 +51,8 @@ impl Core {
         expr.parameters().iter().all(|parameter| self.variable(parameter).is_none())
     }
 
-    /// A variable of the algebra whose value is in a register: at least 0, at most `greatest`, and less than `below`.
+    /// A variable of the algebra whose value is in a register: at least 0, at most `greatest`, and
+    /// less than `below`.
     pub(crate) fn new_variable(&mut self, register: Register, greatest: i64, below: Option<Expr>) -> Expr {
         let facts = Facts::integer().at_least(0).and_then(|facts| facts.at_most(greatest.max(0)));
         let parameter = Parameter::anonymous(facts.unwrap_or(Facts::integer()));
@@ -109,7 +111,8 @@ impl Core {
         }
     }
 
-    /// The digit `(number / divisor) % modulus` of a number, as a variable; the number itself where it has no other digits.
+    /// The digit `(number / divisor) % modulus` of a number, as a variable; the number itself where
+    /// it has no other digits.
     pub(crate) fn digit(&mut self, number: &Expr, divisor: i64, modulus: i64) -> Result<Expr, Reason> {
         if modulus == 1 {
             return Ok(Expr::from(0));
@@ -230,7 +233,8 @@ impl Core {
                 None => Ok(self.scalar(Scalar::Size { value: Expr::from(parameter.clone()), bits: width.bits() })),
             },
             Node::Sum(nodes) => {
-                // What the launch knows is one number; what exists in outer bodies comes first, so that it is computed there.
+                // What the launch knows is one number; what exists in outer bodies comes first, so
+                // that it is computed there.
                 let mut launched = Expr::from(0);
                 let mut registers = Vec::new();
                 for node in nodes {
@@ -374,8 +378,8 @@ impl Core {
         Ok(self.pure(Operation::Binary(Binary::Divide, number), [n, d], width))
     }
 
-    /// The greatest value of an expression over all threads, blocks and turns, as an expression over the sizes and what is
-    /// bounded by numbers alone.
+    /// The greatest value of an expression over all threads, blocks and turns, as an expression
+    /// over the sizes and what is bounded by numbers alone.
     fn greatest(&self, expr: &Expr) -> Expr {
         let mut expr = expr.clone();
         // Variables that came later may be bounded by earlier ones.

@@ -1,7 +1,8 @@
 //! Products of fragments.
 //!
-//! Law: `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, each term one instruction of the atom, k ascending. The
-//! values of an operand lie in its registers in the order of the atom's thread-value layout, which is that of the hardware.
+//! Law: `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, each term one instruction of the
+//! atom, k ascending. The values of an operand lie in its registers in the order of the atom's
+//! thread-value layout, which is that of the hardware.
 
 use tilewright_atoms::{CopyEnd, MmaAtom, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::Expr;
@@ -108,11 +109,11 @@ impl<'k> Fragment<'k> {
 }
 
 impl Build {
-    /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and `C` possibly the same
-    /// (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
+    /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
+    /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom is no instruction that
-    /// kernels have.
+    /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom
+    /// is no instruction that kernels have.
     #[track_caller]
     pub fn mma<'k>(
         &'k self,

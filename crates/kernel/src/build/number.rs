@@ -1,7 +1,7 @@
 //! Numbers of a thread, with operators.
 //!
-//! Law: an operator is one instruction on the type of its operands, which must agree; nothing is converted silently. Types
-//! of 8 bits are stored, not computed with: convert them first.
+//! Law: an operator is one instruction on the type of its operands, which must agree; nothing is
+//! converted silently. Types of 8 bits are stored, not computed with: convert them first.
 
 use std::ops;
 use std::panic::Location;
@@ -74,7 +74,8 @@ pub(crate) fn width_of(element: Element) -> Width {
     Width::of_bits(element.bits().max(16)).unwrap_or(Width::Bits64)
 }
 
-/// Operands that do not go together are found when the statement around them ends: an operator has no result to refuse with.
+/// Operands that do not go together are found when the statement around them ends: an operator has
+/// no result to refuse with.
 impl Core {
     pub(crate) fn converted(&mut self, register: Register, from: Element, to: Element) -> Register {
         use Element::{Bf16, E4M3, E5M2, F16, F32};
@@ -98,7 +99,8 @@ impl Core {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
             }
-            // Between the two types of 16 bits, and from and to integers, by way of f32 (f16 and bf16 have no others).
+            // Between the two types of 16 bits, and from and to integers, by way of f32 (f16 and
+            // bf16 have no others).
             (F16, Bf16) | (Bf16, F16) => {
                 let wide = self.converted(register, from, F32);
                 self.converted(wide, F32, to)
@@ -181,7 +183,8 @@ impl<'k> Num<'k> {
         Flag { build: self.build, register }
     }
 
-    /// The number in another type. Floating-point numbers round to nearest, to integers toward zero.
+    /// The number in another type. Floating-point numbers round to nearest, to integers toward
+    /// zero.
     #[track_caller]
     pub fn to(self, element: Element) -> Num<'k> {
         let location = Location::caller();

@@ -1,8 +1,9 @@
 //! Tensors as a kernel sees them.
 //!
-//! Law: a view is a function from coordinates to elements of a buffer, `c -> map(offset + layout(c))`, and beside it the
-//! function from the same coordinates to those of the whole tensor. Whatever cuts a view is a layout function and is
-//! applied to both, so what a view reaches is always known as coordinates, and its edge as a question about them.
+//! Law: a view is a function from coordinates to elements of a buffer,
+//! `c -> map(offset + layout(c))`, and beside it the function from the same coordinates to those of
+//! the whole tensor. Whatever cuts a view is a layout function and is applied to both, so what a
+//! view reaches is always known as coordinates, and its edge as a question about them.
 
 use std::fmt;
 
@@ -17,7 +18,8 @@ use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::memory::BufferId;
 
-/// Something that is done to a layout, whatever its strides are: the layout of the part, and where the part begins.
+/// Something that is done to a layout, whatever its strides are: the layout of the part, and where
+/// the part begins.
 pub(crate) trait Cut {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason>;
 }
@@ -31,8 +33,8 @@ pub(crate) struct Place {
 
 /// A tensor in global or shared memory, or a part of one.
 ///
-/// Coordinates and shapes are those of its layout; offsets count elements. Every method that cuts it returns another view
-/// of the same memory.
+/// Coordinates and shapes are those of its layout; offsets count elements. Every method that cuts
+/// it returns another view of the same memory.
 #[derive(Clone)]
 pub struct View<'k> {
     pub(crate) build: &'k Build,
@@ -195,11 +197,12 @@ impl<'k> View<'k> {
         self.build.core().begin(crate::program::Source { statement, location });
     }
 
-    /// The tile of the given shape at a coordinate of tiles: `(block_x, block_y)`, or with `_` for tiles that are left in
-    /// the result as modes behind those of the tile (CuTe `local_tile`).
+    /// The tile of the given shape at a coordinate of tiles: `(block_x, block_y)`, or with `_` for
+    /// tiles that are left in the result as modes behind those of the tile (CuTe `local_tile`).
     ///
-    /// Tiles cover the tensor, so the last ones may reach past its edge; accesses there must be predicated. Where the
-    /// coordinate names a block ([`Build::block`]), the grid has as many blocks as there are tiles.
+    /// Tiles cover the tensor, so the last ones may reach past its edge; accesses there must be
+    /// predicated. Where the coordinate names a block ([`Build::block`]), the grid has as many
+    /// blocks as there are tiles.
     ///
     /// Errors: tile or coordinate do not fit the shape; the grid was said to be another one.
     #[track_caller]
@@ -225,7 +228,8 @@ impl<'k> View<'k> {
         divided.sliced(&Tree::tuple([&open, &at])?)
     }
 
-    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode has indices.
+    /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
+    /// has indices.
     fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
         let mut counts = Vec::new();
         indices(&self.layout.shape(), at, &mut counts)?;
@@ -238,7 +242,8 @@ impl<'k> View<'k> {
         self.cut(&BySlice(at))
     }
 
-    /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the DSL).
+    /// Tiles and rests, as `((tile),(rest))` (CuTe `zipped_divide`; `tensor_zipped_divide` of the
+    /// DSL).
     ///
     /// Errors: the tiler does not fit.
     #[track_caller]
@@ -249,7 +254,8 @@ impl<'k> View<'k> {
         cut().map_err(|refusal| refusal.at("zipped_divide", location))
     }
 
-    /// The view after a layout of its indices, or after a tiler (CuTe `composition`; `tensor_composition` of the DSL).
+    /// The view after a layout of its indices, or after a tiler (CuTe `composition`;
+    /// `tensor_composition` of the DSL).
     ///
     /// Errors: the composite does not exist.
     #[track_caller]
@@ -276,7 +282,8 @@ impl<'k> View<'k> {
         self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
     }
 
-    /// The view after a layout of its indices that is a value: what `make_layout_tv` gave, for instance.
+    /// The view after a layout of its indices that is a value: what `make_layout_tv` gave, for
+    /// instance.
     ///
     /// Errors: the composite does not exist.
     #[track_caller]
@@ -306,7 +313,8 @@ impl<'k> View<'k> {
         self.cut(&ByGroup(modes)).map_err(|refusal| refusal.at("group", location))
     }
 
-    /// What this thread has of the view by a tiled copy: `((values,further),rest,..)` (CuTe `partition_S`, `partition_D`).
+    /// What this thread has of the view by a tiled copy: `((values,further),rest,..)` (CuTe
+    /// `partition_S`, `partition_D`).
     ///
     /// Errors: the tile of the copy does not fit; the number of threads is another.
     #[track_caller]
@@ -326,7 +334,8 @@ impl<'k> View<'k> {
         self.cut(&ByCopy { copy, end, thread: &thread })
     }
 
-    /// What this thread has of an operand of a tiled product: `(values,rest,rest,..)` (CuTe `partition_A`, ..).
+    /// What this thread has of an operand of a tiled product: `(values,rest,rest,..)` (CuTe
+    /// `partition_A`, ..).
     ///
     /// Errors: as [`View::partition`].
     #[track_caller]
@@ -346,8 +355,8 @@ impl<'k> View<'k> {
         cut().map_err(|refusal: Reason| refusal.at("partition_mma", location))
     }
 
-    /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the others left
-    /// (`tensor[(thread, None)]` of the DSL).
+    /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the
+    /// others left (`tensor[(thread, None)]` of the DSL).
     ///
     /// Errors: the first mode has not as many indices as there are threads.
     #[track_caller]

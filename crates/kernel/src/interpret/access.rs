@@ -1,8 +1,9 @@
 //! Loads, stores and atomic operations, and what every access is checked for.
 //!
-//! Law: an access is carried out if it lies inside its buffer and is aligned; it is ordered after every access that it
-//! conflicts with; it reads what was written, and writes what may be written. Of a matrix that a warp loads or stores, the
-//! lane that gives the address of a row touches that row.
+//! Law: an access is carried out if it lies inside its buffer and is aligned; it is ordered after
+//! every access that it conflicts with; it reads what was written, and writes what may be written.
+//! Of a matrix that a warp loads or stores, the lane that gives the address of a row touches that
+//! row.
 
 use super::arithmetic;
 use super::clock::Event;
@@ -79,7 +80,8 @@ impl Machine<'_> {
         Ok(true)
     }
 
-    /// Records that a thread touches bytes that are inside, and checks that it may; whether to go on.
+    /// Records that a thread touches bytes that are inside, and checks that it may; whether to go
+    /// on.
     pub(super) fn touch(
         &mut self,
         (place, thread): (usize, usize),

@@ -1,9 +1,9 @@
 //! Arithmetic of one warp.
 //!
-//! Law: integers wrap; floating-point numbers are rounded once, to nearest with ties to even, and keep subnormal numbers.
-//! Sums, products, quotients and roots of f16 and bf16 are computed in f32, whose 24 bits are at least twice 11 and two more,
-//! so that rounding twice is rounding once; `a * b + c` goes through f64 rounded to odd. Approximations of the hardware are
-//! computed in f64.
+//! Law: integers wrap; floating-point numbers are rounded once, to nearest with ties to even, and
+//! keep subnormal numbers. Sums, products, quotients and roots of f16 and bf16 are computed in f32,
+//! whose 24 bits are at least twice 11 and two more, so that rounding twice is rounding once;
+//! `a * b + c` goes through f64 rounded to odd. Approximations of the hardware are computed in f64.
 
 use super::lanes::{Lanes, has_sign, low, one, signed, three, two};
 use super::rounding::{BF16, F16, from_bf16, from_f16, multiply_add_to_odd, to_bf16, to_f16};

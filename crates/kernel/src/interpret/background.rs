@@ -1,9 +1,10 @@
 //! Copies that go on behind a thread's back.
 //!
-//! Law: from where it is set off until somebody has waited for it, an asynchronous copy may read its source and write its
-//! destination at any moment. So it must be ordered after what touched either before, and whatever touches either afterwards
-//! must be ordered after the waiting. The history of memory says so with agents of its own (`clock.rs`); when the bytes are
-//! moved, early or late, is left to the schedule.
+//! Law: from where it is set off until somebody has waited for it, an asynchronous copy may read
+//! its source and write its destination at any moment. So it must be ordered after what touched
+//! either before, and whatever touches either afterwards must be ordered after the waiting. The
+//! history of memory says so with agents of its own (`clock.rs`); when the bytes are moved, early
+//! or late, is left to the schedule.
 
 use std::collections::VecDeque;
 
@@ -73,7 +74,8 @@ pub(super) struct Load {
 struct Row {
     /// Where it begins in the box, in bytes.
     boxed: i64,
-    /// What of it exists: bytes from its beginning, bytes from the beginning of the tensor, and how many.
+    /// What of it exists: bytes from its beginning, bytes from the beginning of the tensor, and how
+    /// many.
     real: Option<(i64, i64, u64)>,
 }
 
@@ -196,7 +198,8 @@ impl Machine<'_> {
         coordinates
     }
 
-    /// Stops where a box may not be copied: by its place in shared memory, and by the address of its first row.
+    /// Stops where a box may not be copied: by its place in shared memory, and by the address of
+    /// its first row.
     fn box_inside(
         &mut self,
         (place, thread): (usize, usize),
@@ -237,7 +240,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or replace.
+    /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or
+    /// replace.
     fn fenced(&mut self, (place, thread): (usize, usize), shared: (BufferId, i64), bytes: u64) -> Result<(), Stop> {
         let shift = self.setup.shared_shift;
         let first = shared.1 as u64 + u64::from(self.program.buffer(shared.0).start);

@@ -1,8 +1,9 @@
 //! Barriers: of the block, of the warp, and those that lie in shared memory.
 //!
-//! Law: whoever leaves a barrier knows what all who arrived at it had done and knew. A barrier in memory (`mbarrier`) ends a
-//! phase when as many threads have arrived as it counts and no more bytes are expected; bytes may come before they are
-//! expected. A wait for parity `p` goes on when the current phase has the other parity.
+//! Law: whoever leaves a barrier knows what all who arrived at it had done and knew. A barrier in
+//! memory (`mbarrier`) ends a phase when as many threads have arrived as it counts and no more
+//! bytes are expected; bytes may come before they are expected. A wait for parity `p` goes on when
+//! the current phase has the other parity.
 
 use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined, with};
@@ -300,7 +301,8 @@ impl Machine<'_> {
         self.block.clocks.acquire(warp.threads(mask), &released);
     }
 
-    /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where they alone are missing.
+    /// What lanes wait for at a barrier in memory, in words; and the barrier and its bytes where
+    /// they alone are missing.
     pub(super) fn phase_text(&self, warp: &Warp, place: usize, waiting: u32) -> (String, Option<(usize, i64)>) {
         let lane = waiting.trailing_zeros() as usize % LANES;
         let found = wait_at(&self.code.nodes[place]).and_then(|(instruction, access)| {

@@ -1,13 +1,14 @@
 //! What each thread of a block knows to have happened.
 //!
-//! Law: an access is ordered before what a thread does next exactly when the thread did it itself, or when a chain of
-//! barriers leads from the one to the other. Each *agent* counts; a thread's clock holds, for each agent, up to which count
-//! it knows. Agents are the threads; for each thread its asynchronous copies, the reading of its bulk stores and their
-//! writing; and the objects at which bulk loads arrive. What an agent does in the background is known to a thread that waits
+//! Law: an access is ordered before what a thread does next exactly when the thread did it itself,
+//! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
+//! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
+//! its asynchronous copies, the reading of its bulk stores and their writing; and the objects at
+//! which bulk loads arrive. What an agent does in the background is known to a thread that waits
 //! for it, and to those that this thread tells.
 //!
-//! Threads that left a barrier together share one clock; each has its own counts besides, so a barrier costs one pass over
-//! the agents.
+//! Threads that left a barrier together share one clock; each has its own counts besides, so a
+//! barrier costs one pass over the agents.
 
 use std::rc::Rc;
 
@@ -95,9 +96,11 @@ pub(super) struct Clocks {
     told: Vec<Clock>,
     /// The current count of each thread, from 1.
     counts: Vec<u32>,
-    /// Up to which count each thread's own background work is over, by [`Work`]; empty where a program has none.
+    /// Up to which count each thread's own background work is over, by [`Work`]; empty where a
+    /// program has none.
     done: [Vec<u32>; 3],
-    /// The counts that fences of each thread end, and up to which group its copies were over then; rising.
+    /// The counts that fences of each thread end, and up to which group its copies were over then;
+    /// rising.
     fences: Vec<Vec<(u32, u32)>>,
     /// The same of fences that publish barriers.
     published: Vec<Vec<(u32, u32)>>,
@@ -181,8 +184,8 @@ impl Clocks {
         self.told.iter().filter_map(|clock| clock.get(agent)).copied().max().unwrap_or(0)
     }
 
-    /// What the given threads know together, themselves included; what they do from now on is not in it. None where a count
-    /// has reached its end.
+    /// What the given threads know together, themselves included; what they do from now on is not
+    /// in it. None where a count has reached its end.
     pub(super) fn release(&mut self, threads: impl Iterator<Item = usize> + Clone) -> Option<Clock> {
         let agents = if self.done[0].is_empty() { self.threads } else { 4 * self.threads };
         let mut clock = vec![0; agents];
@@ -223,7 +226,8 @@ impl Clocks {
         }
     }
 
-    /// What a thread has done is ordered before asynchronous accesses of those that it tells from now on.
+    /// What a thread has done is ordered before asynchronous accesses of those that it tells from
+    /// now on.
     pub(super) fn fence(&mut self, thread: usize) -> Option<()> {
         let copies = self.done[0].get(thread).copied().unwrap_or(0);
         self.fences[thread].push((self.counts[thread], copies));
@@ -242,8 +246,8 @@ impl Clocks {
         Some(())
     }
 
-    /// Whether what an event wrote was followed by a fence of its thread that the given thread knows of. What bulk copies
-    /// write needs none.
+    /// Whether what an event wrote was followed by a fence of its thread that the given thread
+    /// knows of. What bulk copies write needs none.
     pub(super) fn fenced(&self, event: Event, thread: usize) -> bool {
         match self.agent(event.agent()) {
             Agent::Thread(writer) => {
@@ -258,7 +262,8 @@ impl Clocks {
         }
     }
 
-    /// Whether the initialisation of a barrier was followed by its publication, of which the given thread knows.
+    /// Whether the initialisation of a barrier was followed by its publication, of which the given
+    /// thread knows.
     pub(super) fn is_published(&self, event: Event, thread: usize) -> bool {
         let writer = event.agent();
         let Some(published) = self.published.get(writer) else { return true };

@@ -1,7 +1,8 @@
 //! Conversions of one warp.
 //!
-//! Law: a conversion takes the exact value of what it reads and rounds it once to the format that it gives. Integers that are
-//! too large for an integer format are cut; floating-point numbers that are, become its ends, and NaN becomes 0.
+//! Law: a conversion takes the exact value of what it reads and rounds it once to the format that
+//! it gives. Integers that are too large for an integer format are cut; floating-point numbers that
+//! are, become its ends, and NaN becomes 0.
 
 use super::lanes::{Lanes, has_sign, low, one, signed};
 use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};

@@ -1,8 +1,9 @@
 //! How often a run executed what, and what its accesses cost.
 //!
-//! Law: an access of a warp to shared memory is served in phases of 32 lanes of up to 4 bytes, 16 of 8 or 8 of 16; a phase
-//! takes as many wavefronts as words of 4 bytes are wanted from the bank that is wanted most. An access to global memory
-//! takes the sectors of 32 bytes and the lines of 128 that its lanes touch.
+//! Law: an access of a warp to shared memory is served in phases of 32 lanes of up to 4 bytes, 16
+//! of 8 or 8 of 16; a phase takes as many wavefronts as words of 4 bytes are wanted from the bank
+//! that is wanted most. An access to global memory takes the sectors of 32 bytes and the lines of
+//! 128 that its lanes touch.
 
 use crate::interpret::lanes::lanes;
 use crate::program::Source;
@@ -106,7 +107,8 @@ pub struct AccessCount {
     pub bytes: u64,
     /// Wavefronts of shared memory; 0 for global memory.
     pub wavefronts: u64,
-    /// What the wavefronts would be without bank conflicts: the words wanted in a phase by 32, rounded up, over all phases.
+    /// What the wavefronts would be without bank conflicts: the words wanted in a phase by 32,
+    /// rounded up, over all phases.
     pub least_wavefronts: u64,
     /// Sectors of 32 bytes of global memory; 0 for shared memory.
     pub sectors: u64,

@@ -1,8 +1,8 @@
 //! Pages about what the interpreter finds.
 
 tilewright_layout::error_pages! {
-    /// The page about a code of [`super::SetupError`] or [`super::Finding`]: the condition, an example, and what to do. None for
-    /// another code.
+    /// The page about a code of [`super::SetupError`] or [`super::Finding`]: the condition, an
+    /// example, and what to do. None for another code.
     ///
     /// ```
     /// use tilewright_kernel::interpret::explanation;

@@ -1,6 +1,7 @@
 //! What the interpreter finds wrong with a kernel.
 //!
-//! A finding is data with a stable [code](Finding::code); its sentence is made when it is printed, in `message.rs`.
+//! A finding is data with a stable [code](Finding::code); its sentence is made when it is printed,
+//! in `message.rs`.
 
 use crate::element::Element;
 use crate::interpret::Schedule;
@@ -155,15 +156,16 @@ pub enum Defect {
         /// The earlier access.
         before: Party,
     },
-    /// E1018: bytes touched while an asynchronous copy may still be under way, or an asynchronous copy set off while they may
-    /// still be touched.
+    /// E1018: bytes touched while an asynchronous copy may still be under way, or an asynchronous
+    /// copy set off while they may still be touched.
     Unfinished {
         /// The bytes.
         place: Place,
         /// The earlier of the two.
         before: Party,
     },
-    /// E1019: bytes written by ordinary stores that a bulk copy takes or replaces, without a fence after the stores.
+    /// E1019: bytes written by ordinary stores that a bulk copy takes or replaces, without a fence
+    /// after the stores.
     Unfenced {
         /// The bytes.
         place: Place,
@@ -203,7 +205,8 @@ pub enum Defect {
         /// How many more bytes it expects; negative for those too many.
         expects: i64,
     },
-    /// E1025: a barrier in memory that is used before it is initialised, or before that is published.
+    /// E1025: a barrier in memory that is used before it is initialised, or before that is
+    /// published.
     Uninitialised {
         /// The barrier.
         place: Place,

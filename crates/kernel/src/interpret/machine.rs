@@ -1,7 +1,8 @@
 //! A run of a grid: its memory, its blocks one after another, and what was found.
 //!
-//! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or at once, so nothing that
-//! one does is ordered before what another does; running them one after another shows one order that the hardware may take.
+//! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
+//! at once, so nothing that one does is ordered before what another does; running them one after
+//! another shows one order that the hardware may take.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -53,7 +54,8 @@ pub(super) struct Block {
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<Stores>,
     pub(super) loads: VecDeque<Load>,
-    /// Reads of what nobody had written, by their nodes: the first cell, the thread and the finding.
+    /// Reads of what nobody had written, by their nodes: the first cell, the thread and the
+    /// finding.
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
     /// Cells of shared memory that were written in a race.
     pub(super) raced: HashSet<u64>,
@@ -352,8 +354,8 @@ impl<'a> Machine<'a> {
         Ok(None)
     }
 
-    /// Reports what a block has read before it was written. Where the write is in a race with the read, that was reported: the
-    /// read came first by chance.
+    /// Reports what a block has read before it was written. Where the write is in a race with the
+    /// read, that was reported: the read came first by chance.
     fn report_unwritten(&mut self) -> Result<(), Stop> {
         for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
             if !self.block.raced.contains(&cell) {

@@ -1,8 +1,9 @@
 //! Matrix instructions of one warp.
 //!
-//! Law: `D = A B + C`, where lane `4g + t` holds of A the rows `g` and `g + 8`, of B the column `g`, of C and D the columns
-//! `2t` and `2t + 1` (PTX ISA, "Matrix fragments for mma.m16n8k8, .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go
-//! through K in order; in f32 each product is exact but for its range. TF32 leaves the last 13 bits of f32 out.
+//! Law: `D = A B + C`, where lane `4g + t` holds of A the rows `g` and `g + 8`, of B the column
+//! `g`, of C and D the columns `2t` and `2t + 1` (PTX ISA, "Matrix fragments for mma.m16n8k8,
+//! .m16n8k16, .m16n8k32, .m8n8k4"). Sums begin with C and go through K in order; in f32 each
+//! product is exact but for its range. TF32 leaves the last 13 bits of f32 out.
 
 use super::convert::{from_e4m3, from_e5m2};
 use super::lanes::{LANES, Lanes};
@@ -42,7 +43,8 @@ pub(super) fn multiply(matrix: Matrix, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes],
     }
 }
 
-/// Hands over each place of C and D: which of the values of a lane it is, the lane, its row and its column.
+/// Hands over each place of C and D: which of the values of a lane it is, the lane, its row and its
+/// column.
 fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     for value in 0..values {
         for lane in 0..LANES {
@@ -51,11 +53,13 @@ fn each_sum(values: usize, mut each: impl FnMut(usize, usize, usize, usize)) {
     }
 }
 
-/// Hands over each place of A or B that a register of 32 bits holds `packed` to: register, lane, which of the packed values,
-/// the place along the rows of A or the columns of B, and the place along K.
+/// Hands over each place of A or B that a register of 32 bits holds `packed` to: register, lane,
+/// which of the packed values, the place along the rows of A or the columns of B, and the place
+/// along K.
 fn each_factor(registers: usize, packed: usize, mut each: impl FnMut(usize, usize, usize, usize, usize)) {
     for register in 0..registers {
-        // Four registers of A: two halves of the rows, then the second half of K. Two registers of B: the halves of K.
+        // Four registers of A: two halves of the rows, then the second half of K. Two registers of
+        // B: the halves of K.
         let (side, deep) = if registers == 4 { (8 * (register % 2), register / 2) } else { (0, register) };
         for lane in 0..LANES {
             for part in 0..packed {

@@ -1,8 +1,9 @@
 //! Numbers in narrow formats.
 //!
-//! Law: a number is rounded once, from its exact value, to the number of the format that the rounding names; where the
-//! format has none that large, to infinity, or to its greatest number where it saturates. NaN becomes the one NaN of the
-//! format whose bits but the sign are all set, as the hardware gives it.
+//! Law: a number is rounded once, from its exact value, to the number of the format that the
+//! rounding names; where the format has none that large, to infinity, or to its greatest number
+//! where it saturates. NaN becomes the one NaN of the format whose bits but the sign are all set,
+//! as the hardware gives it.
 
 use crate::program::operation::Rounding;
 
@@ -119,7 +120,8 @@ impl Narrow {
     pub(super) fn to_f64(self, bits: u64) -> f64 {
         let sign = if bits & self.sign(true) == 0 { 1.0 } else { -1.0 };
         let bits = bits & self.not_a_number();
-        // E4M3 has one NaN and no infinity; the others have both beyond their greatest number, E5M2 too.
+        // E4M3 has one NaN and no infinity; the others have both beyond their greatest number, E5M2
+        // too.
         if bits > self.greatest {
             let infinite = bits == self.greatest + 1 && bits & ((1 << self.mantissa) - 1) == 0;
             return if infinite { sign * f64::INFINITY } else { f64::NAN };
@@ -147,7 +149,8 @@ pub(super) fn to_bf16(value: f32) -> u16 {
         return 0x7fff;
     }
     let bits = value.to_bits();
-    // Half of the last kept bit, less one where that bit is 0: what is exactly between goes to the even one.
+    // Half of the last kept bit, less one where that bit is 0: what is exactly between goes to the
+    // even one.
     ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
@@ -159,8 +162,8 @@ pub(super) fn from_bf16(bits: u64) -> f32 {
     f32::from_bits((bits as u32) << 16)
 }
 
-/// `a * b + c` for factors of at most 26 bits, rounded to the nearest odd where it is not exact, so that rounding it again to
-/// half as many bits rounds it once.
+/// `a * b + c` for factors of at most 26 bits, rounded to the nearest odd where it is not exact, so
+/// that rounding it again to half as many bits rounds it once.
 pub(super) fn multiply_add_to_odd(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;

@@ -1,8 +1,9 @@
 //! In which order things happen that a kernel leaves open.
 //!
-//! Law: a schedule picks, among the warps that can go on, the one that does, and when asynchronous work is done. Each is an
-//! order that the hardware may take. Races are found by what orders accesses, so under every schedule; schedules differ in
-//! the values that a kernel with a defect computes, and in where it gets stuck.
+//! Law: a schedule picks, among the warps that can go on, the one that does, and when asynchronous
+//! work is done. Each is an order that the hardware may take. Races are found by what orders
+//! accesses, so under every schedule; schedules differ in the values that a kernel with a defect
+//! computes, and in where it gets stuck.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! What a launch fixes: numbers in place of sizes.
 //!
-//! Law: every expression of a program has a value for the sizes that are given, each size is one that its facts admit, and
-//! what the interpreter keeps in memory has a bound.
+//! Law: every expression of a program has a value for the sizes that are given, each size is one
+//! that its facts admit, and what the interpreter keeps in memory has a bound.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,8 @@ pub(super) struct Extent {
     pub(super) bytes: u64,
     /// A cell of its history has `2^shift` bytes.
     pub(super) shift: u32,
-    /// The elements that an output has to have written, where they are not all from the first to the last.
+    /// The elements that an output has to have written, where they are not all from the first to
+    /// the last.
     pub(super) elements: Option<Vec<u64>>,
 }
 
@@ -256,7 +257,8 @@ fn scalars_of(
     Ok(scalars)
 }
 
-/// For each buffer, and for shared memory, the logarithm of the bytes of a cell: the least that any access takes.
+/// For each buffer, and for shared memory, the logarithm of the bytes of a cell: the least that any
+/// access takes.
 fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
     let mut shifts: Vec<u32> = vec![4; program.buffers.len()];
     let mut shared = 4;

@@ -1,11 +1,12 @@
 //! Who touched which bytes, and whether that was ordered.
 //!
-//! Law: two accesses to a byte, of which one writes and which are not both atomic, are ordered; otherwise the later one
-//! conflicts with the earlier one, and this is found whatever order they were executed in. A cell stands for as many bytes as
-//! the least access to its memory takes, and every access takes whole cells.
+//! Law: two accesses to a byte, of which one writes and which are not both atomic, are ordered;
+//! otherwise the later one conflicts with the earlier one, and this is found whatever order they
+//! were executed in. A cell stands for as many bytes as the least access to its memory takes, and
+//! every access takes whole cells.
 //!
-//! A cell remembers its last write, and the reads and atomic operations since. What a later one is ordered after is
-//! forgotten, because whoever comes after the later one comes after both.
+//! A cell remembers its last write, and the reads and atomic operations since. What a later one is
+//! ordered after is forgotten, because whoever comes after the later one comes after both.
 
 use super::clock::{Clocks, Event};
 
@@ -81,7 +82,8 @@ impl Groups {
     fn add(&mut self, group: &mut Group, event: Event, thread: usize, clocks: &Clocks) {
         if group.0 & MARK == 0 {
             let other = Event::from_bits(group.0);
-            // Background work is not ordered after what its thread goes on to do, but after what it has done.
+            // Background work is not ordered after what its thread goes on to do, but after what it
+            // has done.
             if !other.is_some() || other == event || clocks.ordered(other, thread) {
                 *group = Group(event.bits());
                 return;
@@ -116,7 +118,8 @@ impl Groups {
         list[event.agent()] = event;
     }
 
-    /// An ordinary store to a cell, known to the given thread, after which its thread has made no fence that is known as well.
+    /// An ordinary store to a cell, known to the given thread, after which its thread has made no
+    /// fence that is known as well.
     pub(super) fn unfenced(&self, cell: &Cell, thread: usize, clocks: &Clocks) -> Option<Event> {
         let open = |event: &Event| event.is_some() && clocks.ordered(*event, thread) && !clocks.fenced(*event, thread);
         let listed = if cell.atomics.0 & MARK == 0 {
@@ -143,8 +146,8 @@ impl Groups {
         self.free.clear();
     }
 
-    /// Records what a thread does to a cell; the earlier event that it conflicts with. The event may be of work that the
-    /// thread sets off now.
+    /// Records what a thread does to a cell; the earlier event that it conflicts with. The event
+    /// may be of work that the thread sets off now.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -184,9 +187,11 @@ pub(super) struct Foreign {
     pub(super) block: u64,
 }
 
-/// The history of a cell of global memory: of the block that touched it last, and one access of each kind by others.
+/// The history of a cell of global memory: of the block that touched it last, and one access of
+/// each kind by others.
 ///
-/// Blocks of one launch are never ordered, so one access of each kind is enough to find every conflict with another block.
+/// Blocks of one launch are never ordered, so one access of each kind is enough to find every
+/// conflict with another block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     block: u64,

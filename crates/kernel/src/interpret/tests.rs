@@ -1,4 +1,5 @@
-//! Tests of the interpreter: each defect by programs that have just that one, and their twins without it.
+//! Tests of the interpreter: each defect by programs that have just that one, and their twins
+//! without it.
 
 mod assembler;
 mod background;

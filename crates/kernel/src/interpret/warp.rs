@@ -1,7 +1,8 @@
 //! A warp: 32 threads that go through the program together, some of them at a time.
 //!
-//! Law: a condition splits the lanes that are active; those of one side go through its body, then those of the other through
-//! theirs, and then all go on together. Lanes of one side do not wait for the other side in between.
+//! Law: a condition splits the lanes that are active; those of one side go through its body, then
+//! those of the other through theirs, and then all go on together. Lanes of one side do not wait
+//! for the other side in between.
 
 use super::code::{Choice, Node, Turns};
 use super::finding::Defect;

@@ -1,7 +1,7 @@
 //! Memory that a kernel reads and writes.
 //!
-//! Law: an access names a buffer, and its address counts bytes from where the buffer begins. So whether it stays inside
-//! is a question about two numbers, and no instruction holds a pointer.
+//! Law: an access names a buffer, and its address counts bytes from where the buffer begins. So
+//! whether it stays inside is a question about two numbers, and no instruction holds a pointer.
 
 use tilewright_atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
@@ -87,14 +87,14 @@ pub enum Cache {
 
 /// A place in memory, and how much of it an instruction takes.
 ///
-/// An access takes `count` pieces of `bits` each, side by side; all of them together are aligned to their size. A piece of 8
-/// bits is in the low half of a register of 16, whose other half is 0.
+/// An access takes `count` pieces of `bits` each, side by side; all of them together are aligned to
+/// their size. A piece of 8 bits is in the low half of a register of 16, whose other half is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Access {
     /// Of which memory.
     pub buffer: BufferId,
-    /// Whether the first input of the instruction is an address: bytes from where the buffer begins, 64 bits for global
-    /// memory, 32 for shared memory.
+    /// Whether the first input of the instruction is an address: bytes from where the buffer
+    /// begins, 64 bits for global memory, 32 for shared memory.
     pub addressed: bool,
     /// Bytes that are added to it.
     pub offset: i64,
@@ -126,8 +126,9 @@ pub struct Dimension {
 
 /// How a tensor in global memory is cut into boxes for the copy engine.
 ///
-/// What a box has outside the extents is read as 0 and not written. Boxes lie densely in shared memory, the first dimension
-/// fastest, with the bits of their addresses permuted as the swizzle says.
+/// What a box has outside the extents is read as 0 and not written. Boxes lie densely in shared
+/// memory, the first dimension fastest, with the bits of their addresses permuted as the swizzle
+/// says.
 #[derive(Debug, Clone)]
 pub struct Map {
     /// The tensor.

@@ -1,7 +1,8 @@
 //! What one instruction of a thread does.
 //!
-//! Law: an operation has one meaning, said here. The interpreter executes it, the PTX writer prints an instruction that has
-//! it, the cost report counts it. Registers are bits; each operation says how it reads them.
+//! Law: an operation has one meaning, said here. The interpreter executes it, the PTX writer prints
+//! an instruction that has it, the cost report counts it. Registers are bits; each operation says
+//! how it reads them.
 
 use std::collections::HashMap;
 
@@ -9,8 +10,8 @@ use super::memory::{Access, BufferId, MapId};
 
 /// How an arithmetic operation reads the bits of its registers.
 ///
-/// Integers wrap. Floating-point numbers round to nearest, ties to even, and keep subnormal numbers, except where
-/// [`Unary`] names an approximation.
+/// Integers wrap. Floating-point numbers round to nearest, ties to even, and keep subnormal
+/// numbers, except where [`Unary`] names an approximation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Number {
     /// 16 bits, signed.
@@ -55,12 +56,14 @@ impl Number {
     }
 }
 
-/// What a conversion reads or gives: numbers in registers, and narrower ones that registers hold in their low bits.
+/// What a conversion reads or gives: numbers in registers, and narrower ones that registers hold in
+/// their low bits.
 ///
 /// A register of a type of 8 bits has 16: the byte is in the low half, and the high half is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// As [`Number`] says. [`Number::F16x2`] and [`Number::Bf16x2`] are given by [`Operation::ConvertPair`] alone.
+    /// As [`Number`] says. [`Number::F16x2`] and [`Number::Bf16x2`] are given by
+    /// [`Operation::ConvertPair`] alone.
     Number(Number),
     /// 8 bits, signed, extended to 16.
     I8,
@@ -116,7 +119,8 @@ pub enum Binary {
     MultiplyHigh,
     /// Two 32-bit integers to the whole product of 64.
     MultiplyWide,
-    /// `a / b`: toward zero for integers (0 for `b = 0`), rounded to nearest for floating-point numbers.
+    /// `a / b`: toward zero for integers (0 for `b = 0`), rounded to nearest for floating-point
+    /// numbers.
     Divide,
     /// What [`Binary::Divide`] leaves of integers.
     Remainder,
@@ -140,7 +144,8 @@ pub enum Binary {
     ShiftRight,
 }
 
-/// Comparisons. Of floating-point numbers, all but [`Comparison::NotEqual`] are false where one is NaN.
+/// Comparisons. Of floating-point numbers, all but [`Comparison::NotEqual`] are false where one is
+/// NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `a = b`.
@@ -162,7 +167,8 @@ pub enum Comparison {
 pub enum Rounding {
     /// To nearest, ties to even.
     Nearest,
-    /// Toward zero: of a floating-point number to an integer, as Rust's `as` does (NaN to 0, the ends for what is beyond).
+    /// Toward zero: of a floating-point number to an integer, as Rust's `as` does (NaN to 0, the
+    /// ends for what is beyond).
     Zero,
     /// Down.
     Down,
@@ -269,7 +275,8 @@ impl Matrix {
         }
     }
 
-    /// How many registers a thread gives for A, B and C; D has as many as C. Those of [`Matrix::F64`] have 64 bits.
+    /// How many registers a thread gives for A, B and C; D has as many as C. Those of
+    /// [`Matrix::F64`] have 64 bits.
     pub fn registers(self) -> [usize; 3] {
         match self {
             Matrix::F16F32 | Matrix::Bf16F32 => [4, 2, 4],
@@ -288,9 +295,11 @@ pub enum Fence {
     Block,
     /// For all threads of the device.
     Device,
-    /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies, `wgmma`) that follow.
+    /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies,
+    /// `wgmma`) that follow.
     AsyncShared,
-    /// That barriers of shared memory have been initialised, for the other threads and the copy engine.
+    /// That barriers of shared memory have been initialised, for the other threads and the copy
+    /// engine.
     BarrierInit,
 }
 
@@ -315,8 +324,8 @@ pub enum Operation {
     Compare(Comparison, Number),
     /// predicate, a, b -> a where it is true, b elsewhere
     Select,
-    /// a -> value. To a float from a wider float or an integer, or to an integer from a float, it rounds; between integers
-    /// it extends or cuts.
+    /// a -> value. To a float from a wider float or an integer, or to an integer from a float, it
+    /// rounds; between integers it extends or cuts.
     Convert {
         /// What is read.
         from: Format,
@@ -325,8 +334,8 @@ pub enum Operation {
         /// How it rounds, where it must.
         rounding: Rounding,
     },
-    /// Two f32 to two narrower floats in one register, the first in the low half: 32 bits for f16 and bf16, 16 for e4m3
-    /// and e5m2, which saturate. low, high -> value
+    /// Two f32 to two narrower floats in one register, the first in the low half: 32 bits for f16
+    /// and bf16, 16 for e4m3 and e5m2, which saturate. low, high -> value
     ConvertPair {
         /// [`Number::F16`], [`Number::Bf16`], [`Format::E4M3`] or [`Format::E5M2`].
         to: Format,
@@ -336,12 +345,13 @@ pub enum Operation {
         /// [`Format::E4M3`] or [`Format::E5M2`].
         from: Format,
     },
-    /// Registers side by side in a wider one, the first lowest: two or four of 16 bits, two of 32. parts.. -> value
+    /// Registers side by side in a wider one, the first lowest: two or four of 16 bits, two of 32.
+    /// parts.. -> value
     Pack,
     /// The opposite of [`Operation::Pack`]. value -> parts..
     Unpack,
-    /// Four bytes of eight: byte `i` of the result is that which digit `i` of the selector names, those of `a` being 0 to 3
-    /// and those of `b` 4 to 7. a, b -> value
+    /// Four bytes of eight: byte `i` of the result is that which digit `i` of the selector names,
+    /// those of `a` being 0 to 3 and those of `b` 4 to 7. a, b -> value
     Permute(u16),
     /// The high 32 bits of `(a,b) << (c mod 32)`, `b` the high half. a, b, c -> value
     FunnelShiftLeft,
@@ -355,13 +365,15 @@ pub enum Operation {
     Load(Access),
     /// Registers to memory. address?, registers.. ->
     Store(Access),
-    /// One element in memory replaced, indivisibly. address?, value, and for a compare-exchange the new one -> what it was
+    /// One element in memory replaced, indivisibly. address?, value, and for a compare-exchange the
+    /// new one -> what it was
     Atomic(AtomicOperation, Number, Access),
-    /// The same, vectors of up to four f32 included, where nobody asks what it was. address?, values.. ->
+    /// The same, vectors of up to four f32 included, where nobody asks what it was. address?,
+    /// values.. ->
     Reduce(AtomicOperation, Number, Access),
-    /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where a last register is
-    /// given, a predicate, and it is false, zeros are written and nothing is read. shared address?, global address?,
-    /// predicate? ->
+    /// Bytes from global to shared memory, behind the thread's back (`cp.async`): 4, 8 or 16. Where
+    /// a last register is given, a predicate, and it is false, zeros are written and nothing is
+    /// read. shared address?, global address?, predicate? ->
     CopyAsync {
         /// Where to.
         to: Access,
@@ -374,8 +386,8 @@ pub enum Operation {
     CommitAsync,
     /// Waits until no more than this many groups of this thread are under way.
     WaitAsync(u32),
-    /// 8x8 matrices of 16 bits from shared memory to the fragments of a warp (`ldmatrix`), 1, 2 or 4; lanes 8q to 8q+7 give
-    /// the rows of matrix q. address? -> a register of 32 bits for each
+    /// 8x8 matrices of 16 bits from shared memory to the fragments of a warp (`ldmatrix`), 1, 2 or
+    /// 4; lanes 8q to 8q+7 give the rows of matrix q. address? -> a register of 32 bits for each
     LoadMatrix {
         /// The addresses and the count; each row has 16 bytes.
         access: Access,
@@ -391,20 +403,24 @@ pub enum Operation {
     },
     /// D = A B + C of one warp. a.., b.., c.. -> d..
     Multiply(Matrix),
-    /// All threads of the block wait for each other; their accesses before it come before those after it.
+    /// All threads of the block wait for each other; their accesses before it come before those
+    /// after it.
     Barrier,
-    /// As [`Operation::Barrier`], for the given number of threads, a multiple of 32, at barrier 1 to 15.
+    /// As [`Operation::Barrier`], for the given number of threads, a multiple of 32, at barrier 1
+    /// to 15.
     NamedBarrier {
         /// Which barrier.
         number: u32,
         /// How many threads arrive.
         threads: u32,
     },
-    /// The threads of the warp wait for each other; their accesses before it come before those after it.
+    /// The threads of the warp wait for each other; their accesses before it come before those
+    /// after it.
     WarpBarrier,
     /// Orders accesses.
     Fence(Fence),
-    /// An object in shared memory that counts arrivals and bytes (`mbarrier`) begins its phase 0. address? ->
+    /// An object in shared memory that counts arrivals and bytes (`mbarrier`) begins its phase 0.
+    /// address? ->
     BarrierInit {
         /// Where it lies: 8 bytes.
         access: Access,
@@ -423,8 +439,8 @@ pub enum Operation {
         /// Where it lies.
         access: Access,
     },
-    /// A box of a tensor from global to shared memory by the copy engine. shared address?, barrier address?, coordinates..
-    /// (32 bits each, as many as the map has dimensions) ->
+    /// A box of a tensor from global to shared memory by the copy engine. shared address?, barrier
+    /// address?, coordinates.. (32 bits each, as many as the map has dimensions) ->
     BulkLoad {
         /// The tensor map.
         map: MapId,
@@ -433,7 +449,8 @@ pub enum Operation {
         /// The barrier at which its bytes arrive.
         barrier: Access,
     },
-    /// A box of a tensor from shared to global memory by the copy engine. shared address?, coordinates.. ->
+    /// A box of a tensor from shared to global memory by the copy engine. shared address?,
+    /// coordinates.. ->
     BulkStore {
         /// The tensor map.
         map: MapId,
@@ -442,8 +459,8 @@ pub enum Operation {
     },
     /// The bulk stores since the last such instruction are a group.
     CommitBulk,
-    /// Waits until no more than this many groups of this thread are under way: until their source has been read, or until
-    /// all is written.
+    /// Waits until no more than this many groups of this thread are under way: until their source
+    /// has been read, or until all is written.
     WaitBulk {
         /// How many may remain.
         groups: u32,

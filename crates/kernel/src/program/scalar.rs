@@ -1,7 +1,8 @@
 //! Numbers that the launch passes.
 //!
-//! Law: whatever depends on nothing but the sizes known at launch is computed once, by the host, and passed as a number. So
-//! a thread never multiplies strides, and divides by a size with a multiplication.
+//! Law: whatever depends on nothing but the sizes known at launch is computed once, by the host,
+//! and passed as a number. So a thread never multiplies strides, and divides by a size with a
+//! multiplication.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -17,8 +18,9 @@ pub enum Scalar {
         /// In how many bits it is passed: 32 or 64.
         bits: u32,
     },
-    /// What turns a division by an expression over the sizes into a multiplication: for `0 <= n < 2^31`,
-    /// `n / d = high(n * multiplier) >> shift`, where `high` are the upper 32 bits. This is the multiplier, of 32 bits.
+    /// What turns a division by an expression over the sizes into a multiplication: for
+    /// `0 <= n < 2^31`, `n / d = high(n * multiplier) >> shift`, where `high` are the upper 32
+    /// bits. This is the multiplier, of 32 bits.
     Multiplier {
         /// The divisor, from 2 to 2^31 - 1. A divisor of 1 has multiplier 0, see [`reciprocal`].
         divisor: Expr,
@@ -50,11 +52,12 @@ impl Scalar {
 
 /// Multiplier and shift for a division by `divisor`, from 1 to 2^31 - 1, of dividends below 2^31.
 ///
-/// Law: `n / d = (n * m / 2^32) >> s` for every `0 <= n < 2^31`; for `d = 1` the multiplier is 0, and a division by it is
-/// `n` itself, which the caller selects.
+/// Law: `n / d = (n * m / 2^32) >> s` for every `0 <= n < 2^31`; for `d = 1` the multiplier is 0,
+/// and a division by it is `n` itself, which the caller selects.
 ///
-/// With `2^s >= d/2 > 2^s/2` and `m = ceil(2^(32+s) / d)`, `m` is below `2^32`, and the error `e = m d - 2^(32+s)` is below
-/// `d <= 2^(s+1)`; the quotient is right as long as `n e < 2^(32+s)`, which `n < 2^31` gives.
+/// With `2^s >= d/2 > 2^s/2` and `m = ceil(2^(32+s) / d)`, `m` is below `2^32`, and the error
+/// `e = m d - 2^(32+s)` is below `d <= 2^(s+1)`; the quotient is right as long as `n e < 2^(32+s)`,
+/// which `n < 2^31` gives.
 ///
 /// ```
 /// use tilewright_kernel::reciprocal;

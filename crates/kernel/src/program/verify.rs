@@ -1,8 +1,9 @@
 //! The rules of programs.
 //!
-//! Law: a program that passes names only registers, buffers, scalars and maps that it has; writes each register once, before
-//! it is read, and reads it only inside the body in which it was written; and each instruction has as many registers of such
-//! widths as its operation says. Whoever reads a program after that may rely on it.
+//! Law: a program that passes names only registers, buffers, scalars and maps that it has; writes
+//! each register once, before it is read, and reads it only inside the body in which it was
+//! written; and each instruction has as many registers of such widths as its operation says.
+//! Whoever reads a program after that may rely on it.
 
 use super::memory::{Access, Space};
 use super::operation::{Binary, Format, Number, Operation, Shuffle, Unary};

@@ -420,8 +420,8 @@ impl Writer<'_> {
         Some(format!("{name} {{}}, {a};"))
     }
 
-    /// Computes on 16-bit floats by way of f32, which is wide enough that rounding twice is rounding once for quotients and
-    /// square roots.
+    /// Computes on 16-bit floats by way of f32, which is wide enough that rounding twice is
+    /// rounding once for quotients and square roots.
     fn by_way_of_f32(
         &mut self,
         instruction: &Instruction,
@@ -498,7 +498,8 @@ impl Writer<'_> {
             Binary::MaximumNan => format!("max.NaN.{name} {result}, {a}, {b};"),
             Binary::Multiply if !number.is_float() => format!("mul.lo.{name} {result}, {a}, {b};"),
             Binary::Add | Binary::Subtract | Binary::Multiply => {
-                // Before Hopper, bf16 has fused multiplications and additions alone: a*1+b, b*-1+a, a*b-0.
+                // Before Hopper, bf16 has fused multiplications and additions alone: a*1+b, b*-1+a,
+                // a*b-0.
                 let one = |writer: &mut Self, bits: &str| {
                     let register =
                         writer.temporary(if number == Number::Bf16x2 { Width::Bits32 } else { Width::Bits16 });
@@ -573,7 +574,8 @@ impl Writer<'_> {
 fn atomic(operation: AtomicOperation, number: Number) -> (&'static str, String) {
     let bits = format!("b{}", number.bits());
     let unsigned = |number: Number| match number {
-        // Sums of signed and unsigned integers are the same bits; 64-bit ones have the unsigned name alone.
+        // Sums of signed and unsigned integers are the same bits; 64-bit ones have the unsigned
+        // name alone.
         Number::I64 => "u64".to_string(),
         number => kind(number).to_string(),
     };

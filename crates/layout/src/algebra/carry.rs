@@ -1,14 +1,17 @@
-//! The exact decision about carries, for the compositions that the plain test of [`crate::compose`] leaves open.
+//! The exact decision about carries, for the compositions that the plain test of [`crate::compose`]
+//! leaves open.
 //!
-//! Law: with runs `t_l : e_l` as in [`crate::compose`], [`decide`] succeeds exactly when `A(sum c_l e_l) = sum c_l A(e_l)` for every
-//! `0 <= c_l < t_l`, and otherwise shows a `c` at which it fails.
+//! Law: with runs `t_l : e_l` as in [`crate::compose`], [`decide`] succeeds exactly when
+//! `A(sum c_l e_l) = sum c_l A(e_l)` for every `0 <= c_l < t_l`, and otherwise shows a `c` at which
+//! it fails.
 //!
-//! [`refute`] is for the usual case, in which two runs show that the first carry does not cancel; a search meets it often, so it costs no
-//! more than a composition. [`decide`] answers always.
+//! [`refute`] is for the usual case, in which two runs show that the first carry does not cancel; a
+//! search meets it often, so it costs no more than a composition. [`decide`] answers always.
 //!
-//! There a first try walks along the coordinates and looks at the first carry: unless it cancels, the answer is no. Else the box of coordinates
-//! is split. On a part where no level carries, `A` is affine with slopes `A(e_l)`, so one corner speaks for the part; a
-//! part of one coordinate never carries, so this ends.
+//! There a first try walks along the coordinates and looks at the first carry: unless it cancels,
+//! the answer is no. Else the box of coordinates is split. On a part where no level carries, `A` is
+//! affine with slopes `A(e_l)`, so one corner speaks for the part; a part of one coordinate never
+//! carries, so this ends.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -140,7 +143,8 @@ impl<'a, D: Stride> Steps<'a, D> {
         Ok(None)
     }
 
-    /// None when no level carries within the part; otherwise the coordinate that contributes most to a carry.
+    /// None when no level carries within the part; otherwise the coordinate that contributes most
+    /// to a carry.
     fn carrying(&self, part: &[(i64, i64)]) -> Option<usize> {
         let (mut least, mut greatest): (Wide, Wide) = (0, 0);
         for ((low, high), (_, step)) in part.iter().zip(&self.runs) {
@@ -197,7 +201,8 @@ impl<'a, D: Stride> Steps<'a, D> {
 /// Stands for the end of a level that never carries: beyond every sum.
 const ENDLESS: Wide = 1 << 120;
 
-/// Whether no sum of runs carries at a level with this end, for all values; the error is what is not known of that.
+/// Whether no sum of runs carries at a level with this end, for all values; the error is what is
+/// not known of that.
 fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
     let overflow = || LayoutError::overflow(OP);
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
@@ -281,7 +286,8 @@ fn explain<D: Stride>(
     refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| LayoutError::overflow(OP))
 }
 
-/// The refusal that shows a coordinate of B at which level `level` carries; none when a number is not known.
+/// The refusal that shows a coordinate of B at which level `level` carries; none when a number is
+/// not known.
 fn refusal<D: Stride>(
     outer: &Outer<D>,
     b: TreeRef<'_, Leaf<D::Extent>>,
@@ -361,10 +367,12 @@ struct Partner<'a, D: Stride> {
     reach: D::Extent,
 }
 
-/// The refusal at the first carry, when two runs show that it does not cancel: the run that does not fit, in leaf `number`, and the one
-/// before it with the largest part at the level. Nothing is said when they do not show it.
+/// The refusal at the first carry, when two runs show that it does not cancel: the run that does
+/// not fit, in leaf `number`, and the one before it with the largest part at the level. Nothing is
+/// said when they do not show it.
 ///
-/// `placed` are the leaves of the result so far, `stride` the value of the run, whose part at the level is known. All steps have one sign.
+/// `placed` are the leaves of the result so far, `stride` the value of the run, whose part at the
+/// level is known. All steps have one sign.
 #[cold]
 #[inline(never)]
 pub(crate) fn refute<D: Stride>(
@@ -431,8 +439,8 @@ pub(crate) fn refute<D: Stride>(
     carrying(outer, b, coordinate, level, modes, &value, &sum)
 }
 
-/// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no carry sets in before
-/// `from` and that several set in there.
+/// The first `p` with `A(p * step) != p * A(step)`, or `extent` when there is none, given that no
+/// carry sets in before `from` and that several set in there.
 #[cold]
 pub(crate) fn first_break<D: Stride>(
     outer: &Outer<D>,

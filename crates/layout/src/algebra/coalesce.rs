@@ -1,12 +1,13 @@
 //! Coalescing: the fewest modes with the same function.
 //!
-//! Law: `coalesce(L)` has the size of `L`, depth at most 1, and equals `L` at every index below the size. Two layouts are
-//! equal as functions exactly when their coalesced forms are equal (Carlisle et al., 2.3.3.14): after extent-1 modes are
-//! dropped, modes `i` and `i+1` read as one exactly when `d[i+1] = s[i] * d[i]`, and what is left is unique, because the
-//! first mode must end at the first index `i` at which `L(i) != i * L(1)`, and so on above it.
+//! Law: `coalesce(L)` has the size of `L`, depth at most 1, and equals `L` at every index below the
+//! size. Two layouts are equal as functions exactly when their coalesced forms are equal (Carlisle
+//! et al., 2.3.3.14): after extent-1 modes are dropped, modes `i` and `i+1` read as one exactly
+//! when `d[i+1] = s[i] * d[i]`, and what is left is unique, because the first mode must end at the
+//! first index `i` at which `L(i) != i * L(1)`, and so on above it.
 //!
-//! `coalesce_z(L)` equals `L` at *every* integer, past the end and below zero too. The last mode has no end, so its extent
-//! is kept even when it is 1.
+//! `coalesce_z(L)` equals `L` at *every* integer, past the end and below zero too. The last mode
+//! has no end, so its extent is kept even when it is 1.
 
 use core::mem::replace;
 
@@ -30,10 +31,12 @@ pub(crate) fn push_merged<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaf: &Leaf<D>
     Some(())
 }
 
-/// Hands the coalesced modes of a list of leaves to `emit`, all but the last of them, which is returned.
+/// Hands the coalesced modes of a list of leaves to `emit`, all but the last of them, which is
+/// returned.
 ///
-/// With `endless`, as a function on all integers: the last leaf stays, for it is the one without an end. Otherwise there is
-/// no last mode when the size is 1. The outer `None` says that a number is not representable, or that `emit` refused.
+/// With `endless`, as a function on all integers: the last leaf stays, for it is the one without an
+/// end. Otherwise there is no last mode when the size is 1. The outer `None` says that a number is
+/// not representable, or that `emit` refused.
 #[inline(always)]
 pub(crate) fn each_coalesced<D: Stride>(
     leaves: &[Leaf<D>],
@@ -92,8 +95,8 @@ pub(crate) fn push_coalesced<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[L
     Some(())
 }
 
-/// The coalesced modes of a list of leaves as they are shown, with extents kept apart whose product would say less; empty when the size
-/// is 1.
+/// The coalesced modes of a list of leaves as they are shown, with extents kept apart whose product
+/// would say less; empty when the size is 1.
 #[inline(always)]
 fn shown<D: Stride>(modes: &mut Leaves<Leaf<D>>, leaves: &[Leaf<D>]) -> Option<()> {
     let last = each_joined(
@@ -120,8 +123,8 @@ pub(crate) fn coalesced<D: Stride>(leaves: &[Leaf<D>]) -> Option<Leaves<Leaf<D>>
 impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
-    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays. A known extent beside one that is not known and has no name stays, too
-    /// ([`Extent::apart`]).
+    /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays. A known extent beside one
+    /// that is not known and has no name stays, too ([`Extent::apart`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -141,8 +144,8 @@ impl<D: Stride> Layout<D> {
         Ok(layout)
     }
 
-    /// Coalesces within the modes that `profile` names: each leaf of `profile` is one mode of the result (CuTe
-    /// `coalesce(layout, profile)`). Modes beyond its rank are kept as they are.
+    /// Coalesces within the modes that `profile` names: each leaf of `profile` is one mode of the
+    /// result (CuTe `coalesce(layout, profile)`). Modes beyond its rank are kept as they are.
     ///
     /// Errors: `profile` has a higher rank than the layout, here or in a mode.
     ///
@@ -162,7 +165,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(gatherer.finish()?))
     }
 
-    /// The layout with the fewest modes that equals this one at every integer, past the end and below zero too.
+    /// The layout with the fewest modes that equals this one at every integer, past the end and
+    /// below zero too.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -183,8 +187,8 @@ impl<D: Stride> Layout<D> {
 
     /// The layout with every stride-0 leaf reduced to extent 1, in place (CuTe `filter_zeros`).
     ///
-    /// The result visits every offset of the layout without the repetitions. A stride that is not known to be 0 counts as another
-    /// one; [`Layout::filter`] refuses it.
+    /// The result visits every offset of the layout without the repetitions. A stride that is not
+    /// known to be 0 counts as another one; [`Layout::filter`] refuses it.
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -2,18 +2,21 @@
 //!
 //! # Laws
 //!
-//! `complement(L, M)` is the one sorted, coalesced layout `C` such that `(L, C)`, with `L`'s stride-0 modes left out, is a bijection
-//! onto `[0, N)`, where `N` is `M` rounded up to what `L` tiles. Sort the modes `s:d` of `L` (extent > 1, stride > 0) by stride and let
-//! `c = 1` before the first and `c = s * d` after each: `C` exists exactly when `c` divides the next `d` every time, and consists of the gap modes `d/c : c` and of
-//! the rest `ceil(M/c) : c`. Necessity: the offsets `1, 2, ..` below the least stride can only come from `C`, which must therefore run
-//! through `0..d` in steps of 1, a whole number of times in each step of the next mode; repeat above it.
+//! `complement(L, M)` is the one sorted, coalesced layout `C` such that `(L, C)`, with `L`'s
+//! stride-0 modes left out, is a bijection onto `[0, N)`, where `N` is `M` rounded up to what `L`
+//! tiles. Sort the modes `s:d` of `L` (extent > 1, stride > 0) by stride and let `c = 1` before the
+//! first and `c = s * d` after each: `C` exists exactly when `c` divides the next `d` every time,
+//! and consists of the gap modes `d/c : c` and of the rest `ceil(M/c) : c`. Necessity: the offsets
+//! `1, 2, ..` below the least stride can only come from `C`, which must therefore run through
+//! `0..d` in steps of 1, a whole number of times in each step of the next mode; repeat above it.
 //!
-//! `weak_complement(L, M)` asks less: sorted, and disjoint from `L` (no offset of `(L, C)` comes up twice more often than in `L`). The gaps are
-//! `floor(d/c)`, so padding stays a hole, as in CuTe's complement of `(4,6):(1,6)`. It exists when the modes do not overlap, `c <= d`. Signs do
-//! not matter to it, for a reversed mode is the same set moved.
+//! `weak_complement(L, M)` asks less: sorted, and disjoint from `L` (no offset of `(L, C)` comes up
+//! twice more often than in `L`). The gaps are `floor(d/c)`, so padding stays a hole, as in CuTe's
+//! complement of `(4,6):(1,6)`. It exists when the modes do not overlap, `c <= d`. Signs do not
+//! matter to it, for a reversed mode is the same set moved.
 //!
-//! Without a target the last mode is open: extent 1, with the step at which the next copy of the whole would lie. Composed
-//! with a layout it goes on for ever, which is what a product needs.
+//! Without a target the last mode is open: extent 1, with the step at which the next copy of the
+//! whole would lie. Composed with a layout it goes on for ever, which is what a product needs.
 
 use alloc::boxed::Box;
 
@@ -40,7 +43,8 @@ pub(crate) fn by_stride<N: Extent>(
         }
         let stride = leaf.stride.magnitude().ok_or_else(|| no_magnitude(op, &leaf.stride))?;
         moving(op, &leaf.stride, &stride)?;
-        // At most 62 modes of a layout have more than one position, so inserting is as good as sorting.
+        // At most 62 modes of a layout have more than one position, so inserting is as good as
+        // sorting.
         let mut at = modes.len();
         while let Some((extent, before, _)) = at.checked_sub(1).and_then(|before| modes.get(before)) {
             match stride.less_given(before, &[extent, &leaf.extent]) {
@@ -55,9 +59,11 @@ pub(crate) fn by_stride<N: Extent>(
     Ok(modes)
 }
 
-/// Refuses modes that have been put in order by their strides, where two of them, both with more than one position, may be out of it.
+/// Refuses modes that have been put in order by their strides, where two of them, both with more
+/// than one position, may be out of it.
 ///
-/// Neighbours have been compared, but where the mode between two others has one position their order does not follow.
+/// Neighbours have been compared, but where the mode between two others has one position their
+/// order does not follow.
 #[inline]
 pub(crate) fn ascending<N: Extent, M>(
     op: &'static str,
@@ -103,16 +109,18 @@ pub(crate) enum Filling {
     Whole,
     /// Disjoint, with holes.
     Holes,
-    /// The same, read on all integers: where a last mode of one position has none after it, the gap before it goes on instead.
+    /// The same, read on all integers: where a last mode of one position has none after it, the gap
+    /// before it goes on instead.
     Copies,
 }
 
 impl<N: Extent> Layout<N> {
-    /// The layout that fills `[0, target)` together with this one: sorted, coalesced, disjoint from it (CuTe
-    /// `complement(L, M)`, where it is exact).
+    /// The layout that fills `[0, target)` together with this one: sorted, coalesced, disjoint from
+    /// it (CuTe `complement(L, M)`, where it is exact).
     ///
     /// A target that the layout does not tile is rounded up.
-    /// Errors: a stride is negative; the strides, sorted, do not form a divisibility chain ([`LayoutError::NotChain`]).
+    /// Errors: a stride is negative; the strides, sorted, do not form a divisibility chain
+    /// ([`LayoutError::NotChain`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -125,7 +133,8 @@ impl<N: Extent> Layout<N> {
         fill("complement", self, Filling::Whole, Some(target))
     }
 
-    /// The complement without a target: the last mode has extent 1 and the step at which the next copy would lie.
+    /// The complement without a target: the last mode has extent 1 and the step at which the next
+    /// copy would lie.
     ///
     /// Errors: as [`Layout::complement`].
     ///
@@ -139,8 +148,8 @@ impl<N: Extent> Layout<N> {
         fill("complement", self, Filling::Whole, None)
     }
 
-    /// A layout disjoint from this one that fills the gaps below `target` as far as they hold whole copies: sorted and
-    /// coalesced, and it may leave holes (CuTe `complement` on padded layouts).
+    /// A layout disjoint from this one that fills the gaps below `target` as far as they hold whole
+    /// copies: sorted and coalesced, and it may leave holes (CuTe `complement` on padded layouts).
     ///
     /// Errors: modes overlap ([`LayoutError::Overlap`]).
     ///
@@ -155,7 +164,8 @@ impl<N: Extent> Layout<N> {
         fill("weak_complement", self, Filling::Holes, Some(target))
     }
 
-    /// The weak complement without a target: the last mode has extent 1 and the step at which the next copy lies.
+    /// The weak complement without a target: the last mode has extent 1 and the step at which the
+    /// next copy lies.
     ///
     /// Errors: as [`Layout::weak_complement`].
     ///
@@ -169,7 +179,8 @@ impl<N: Extent> Layout<N> {
         fill("weak_complement", self, Filling::Holes, None)
     }
 
-    /// A layout with the function of the open weak complement on all integers: what copies of a block are arranged by.
+    /// A layout with the function of the open weak complement on all integers: what copies of a
+    /// block are arranged by.
     #[inline]
     pub(crate) fn copies(&self) -> Result<Layout<N>, LayoutError> {
         fill("weak_complement", self, Filling::Copies, None)
@@ -198,7 +209,8 @@ pub(crate) fn fill<N: Extent>(
     let mut result = Layout::blank();
     let leaves = result.leaves_mut();
     let mut covered = N::one();
-    // A mode that may have one position only, with which `covered` may then be too much, or the gaps before it too small.
+    // A mode that may have one position only, with which `covered` may then be too much, or the
+    // gaps before it too small.
     let mut vanishing: Option<&N> = None;
     for (number, (extent, stride, _)) in modes.iter().enumerate() {
         let (gap, hole) = stride.divide(&covered).ok_or_else(overflow)?;

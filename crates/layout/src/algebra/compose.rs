@@ -2,31 +2,37 @@
 //!
 //! # Law
 //!
-//! `R = A o B` is the layout with `R(c) = A(B(c))` for every coordinate `c` of `B`, whose shape refines `B`'s, each leaf of
-//! `B` replaced by one leaf or a flat tuple, coalesced there. `A` is read on all integers: it goes on in its last mode past the
-//! end and mirrors below zero. `R` is unique when it exists. [`Layout::compose`] returns it exactly when it exists.
+//! `R = A o B` is the layout with `R(c) = A(B(c))` for every coordinate `c` of `B`, whose shape
+//! refines `B`'s, each leaf of `B` replaced by one leaf or a flat tuple, coalesced there. `A` is
+//! read on all integers: it goes on in its last mode past the end and mirrors below zero. `R` is
+//! unique when it exists. [`Layout::compose`] returns it exactly when it exists.
 //!
 //! # The criterion
 //!
-//! Coalesce `A` as a function on all integers: modes `M_1..M_n`, steps `D_1..D_n`, the last mode endless, and let
-//! `P_k = M_1 * .. * M_k` for `k < n`: mode `k+1` begins every `P_k` indices. Put `K_k = D_(k+1) - M_k * D_k`, which is never 0,
-//! or the modes would have merged. Writing the digits of `i >= 0` as differences of quotients,
+//! Coalesce `A` as a function on all integers: modes `M_1..M_n`, steps `D_1..D_n`, the last mode
+//! endless, and let `P_k = M_1 * .. * M_k` for `k < n`: mode `k+1` begins every `P_k` indices. Put
+//! `K_k = D_(k+1) - M_k * D_k`, which is never 0, or the modes would have merged. Writing the
+//! digits of `i >= 0` as differences of quotients,
 //!
 //! ```text
 //! A(i) = i * D_1 + sum over k of K_k * floor(i / P_k)                                          (1)
 //! ```
 //!
-//! (for `i < 0` truncate instead of floor). So `A` fails to be additive only through carries into the `P_k`.
+//! (for `i < 0` truncate instead of floor). So `A` fails to be additive only through carries into
+//! the `P_k`.
 //!
-//! *One mode of `B`.* For a mode `s:d` let `h(x) = A(x * d)`. Any layout with this function, coalesced, has as first extent the first
-//! `p` with `h(p) != p * h(1)`, or `s` when there is none; so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the
-//! mode `s/p : p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is the least `ceil(P_k / a_k)`
-//! over the `k` with `a_k != 0`: there some carries set in together, and `h` breaks unless their `K_k` cancel, in which case the
-//! next carry is tried. This splits every mode of `B` into *runs* `t:e` on each of which `A` is linear from 0.
+//! *One mode of `B`.* For a mode `s:d` let `h(x) = A(x * d)`. Any layout with this function,
+//! coalesced, has as first extent the first `p` with `h(p) != p * h(1)`, or `s` when there is none;
+//! so `p` must divide `s` (else: refused, [`LayoutError::Uneven`]), and the rest is the mode
+//! `s/p : p*d`. By (1), with `a_k = |d| mod P_k`, the first index at which anything can happen is
+//! the least `ceil(P_k / a_k)` over the `k` with `a_k != 0`: there some carries set in together,
+//! and `h` breaks unless their `K_k` cancel, in which case the next carry is tried. This splits
+//! every mode of `B` into *runs* `t:e` on each of which `A` is linear from 0.
 //!
-//! *Across modes.* Let the runs of all modes be `t_l : e_l`. A composite exists if and only if `A(sum c_l e_l) = sum c_l A(e_l)` for every
-//! `0 <= c_l < t_l`: sufficient, because the right side is the layout with leaves `t_l : A(e_l)`; necessary, because the runs are forced,
-//! and a layout adds up over its leaves. When all `e_l` have one sign, (1) turns this into
+//! *Across modes.* Let the runs of all modes be `t_l : e_l`. A composite exists if and only if
+//! `A(sum c_l e_l) = sum c_l A(e_l)` for every `0 <= c_l < t_l`: sufficient, because the right side
+//! is the layout with leaves `t_l : A(e_l)`; necessary, because the runs are forced, and a layout
+//! adds up over its leaves. When all `e_l` have one sign, (1) turns this into
 //!
 //! ```text
 //! sum over k of K_k * g_k(c) = 0 for every c,   g_k(c) = floor(sum c_l * a_lk / P_k),   a_lk = |e_l| mod P_k      (2)
@@ -34,15 +40,19 @@
 //!
 //! with every `g_k >= 0` growing in `c`. Hence:
 //!
-//! * **No carry**, `sum (t_l - 1) * a_lk < P_k` for every `k`: the composite exists. Both passes cost one division a leaf and level, and there are at most 63 levels.
-//! * **A carry** whose `K_k` do not cancel at the first `c` where one sets in: none exists. Two runs usually show it, the one with which
-//!   the sum first reaches `P_k` and the one before it with the largest part there, and then that `c` is shown at once.
-//! * **Carries that cancel** there (`(2,2,2):(1,1,3) o (2,2):(3,3)` is `(2,2):(2,2)`: at `3+3` the carries out of the first and of the
-//!   second mode weigh -1 and +1) leave (2) open. Deciding it for arbitrary strides contains the knapsack problem, so it is decided by
-//!   splitting the box of coordinates until each part is free of carries ([`crate::carry`]), within a stated limit.
+//! * **No carry**, `sum (t_l - 1) * a_lk < P_k` for every `k`: the composite exists. Both passes
+//!   cost one division a leaf and level, and there are at most 63 levels.
+//! * **A carry** whose `K_k` do not cancel at the first `c` where one sets in: none exists. Two
+//!   runs usually show it, the one with which the sum first reaches `P_k` and the one before it
+//!   with the largest part there, and then that `c` is shown at once.
+//! * **Carries that cancel** there (`(2,2,2):(1,1,3) o (2,2):(3,3)` is `(2,2):(2,2)`: at `3+3` the
+//!   carries out of the first and of the second mode weigh -1 and +1) leave (2) open. Deciding it
+//!   for arbitrary strides contains the knapsack problem, so it is decided by splitting the box of
+//!   coordinates until each part is free of carries ([`crate::carry`]), within a stated limit.
 //!
-//! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l` are multiples of `P_k`, or
-//! when the sum stays strictly between `-P_k` and `P_k`; otherwise the box is split in the same way.
+//! With steps of both signs the sum crosses zero. Then level `k` is free of carries when all `e_l`
+//! are multiples of `P_k`, or when the sum stays strictly between `-P_k` and `P_k`; otherwise the
+//! box is split in the same way.
 
 mod outer;
 mod run;
@@ -64,16 +74,18 @@ use crate::value::tree::{Leaves, TreeRef};
 pub(crate) const OP: &str = "composition";
 
 impl<D: Stride> Layout<D> {
-    /// `A o B`: the layout `R` with `R(c) = A(B(c))` at every coordinate of `b` (CuTe `composition(A, B)`).
+    /// `A o B`: the layout `R` with `R(c) = A(B(c))` at every coordinate of `b` (CuTe
+    /// `composition(A, B)`).
     ///
-    /// The strides of `b` are integers, and its values indices of `self`; or they are steps in modes, such as `3@1`, and its values are
-    /// coordinates of `self` ([`Inner`]).
+    /// The strides of `b` are integers, and its values indices of `self`; or they are steps in
+    /// modes, such as `3@1`, and its values are coordinates of `self` ([`Inner`]).
     ///
-    /// The shape of `R` refines that of `b`. Where `b` leaves the domain of `self`, `self` goes on in its last mode; see
-    /// [`Layout::compose_within`] for the form that refuses this.
+    /// The shape of `R` refines that of `b`. Where `b` leaves the domain of `self`, `self` goes on
+    /// in its last mode; see [`Layout::compose_within`] for the form that refuses this.
     ///
-    /// Errors: no such layout exists ([`LayoutError::Carry`], [`LayoutError::Uneven`]); a step of `b` is in a mode that `self` does not have
-    /// ([`LayoutError::NoPath`]); a stride is not representable.
+    /// Errors: no such layout exists ([`LayoutError::Carry`], [`LayoutError::Uneven`]); a step of
+    /// `b` is in a mode that `self` does not have ([`LayoutError::NoPath`]); a stride is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -90,7 +102,8 @@ impl<D: Stride> Layout<D> {
         B::compose(self, b)
     }
 
-    /// The strict composition: as [`Layout::compose`], but `b` must stay within `0..size` of `self`.
+    /// The strict composition: as [`Layout::compose`], but `b` must stay within `0..size` of
+    /// `self`.
     ///
     /// Errors: as [`Layout::compose`], and [`LayoutError::OutOfDomain`].
     ///
@@ -124,7 +137,8 @@ pub(crate) fn stays_within<N: Extent>((least, greatest): (N, N), size: N, mode: 
     Ok(())
 }
 
-/// Appends `A o B`, where `B` has integer strides, to a tree that is being written: the one way from modes of layouts to their composite.
+/// Appends `A o B`, where `B` has integer strides, to a tree that is being written: the one way
+/// from modes of layouts to their composite.
 #[inline]
 pub(crate) fn compose_parts<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
@@ -151,7 +165,8 @@ pub(crate) fn compose_parts<D: Stride>(
 pub(crate) fn compose_integers<D: Stride>(a: &Layout<D>, b: &Layout<D::Extent>) -> Result<Layout<D>, LayoutError> {
     let mut outer = Outer::blank();
     outer.read(a.leaves())?;
-    // Written where it stays: each hand that a layout passes through would cost as much as one of its modes.
+    // Written where it stays: each hand that a layout passes through would cost as much as one of
+    // its modes.
     let mut result = Layout::blank();
     let (nodes, leaves) = result.parts_mut();
     compose_into(&mut outer, b.as_ref(), nodes, leaves)?;
@@ -221,7 +236,8 @@ pub(crate) fn compose_into<D: Stride>(
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
                 None => {}
                 Some(level) => {
-                    // The first carry decides, unless it cancels; with steps of both signs the sums say nothing.
+                    // The first carry decides, unless it cancels; with steps of both signs the sums
+                    // say nothing.
                     if !(open || rising && falling) {
                         let placed = leaves.get(first..).unwrap_or_default();
                         let run = Run { extent: run.clone(), step: step.clone(), negative };

@@ -1,22 +1,28 @@
 //! Domains shared by two shapes.
 //!
-//! A flat shape without extents of 1 is the chain of its prefix products: `(5,3,4)` is `1 | 5 | 15 | 60`, and mode `i` holds the digit
-//! between two neighbours, `p[i] .. p[i+1]`. A nested shape counts here by its leaves. Compatible shapes are ordered by refinement:
-//! `T` refines `S` exactly when the chain of `T` contains that of `S`.
+//! A flat shape without extents of 1 is the chain of its prefix products: `(5,3,4)` is
+//! `1 | 5 | 15 | 60`, and mode `i` holds the digit between two neighbours, `p[i] .. p[i+1]`. A
+//! nested shape counts here by its leaves. Compatible shapes are ordered by refinement: `T` refines
+//! `S` exactly when the chain of `T` contains that of `S`.
 //!
-//! * [`common_refinement`]: the coarsest shape that refines both (the join). Its chain contains both, so it is their union, and there is one
-//!   exactly when the union is a divisibility chain.
-//! * [`common_coarsening`]: the finest shape that both refine (the meet). Its chain is the intersection, which is always one.
-//! * [`greatest_common_domain`]: the layout `G` of indices on which every layout of either shape is linear mode by mode. Its modes are the
-//!   digits that lie within one mode of both: for modes `i` and `j` of the two shapes with `e = lcm(p[i], q[j])` and
-//!   `f = gcd(p[i+1], q[j+1])`, the mode `f/e : e` where `e | f` and `e < f`. A mode `h:d` lies within both modes exactly when
-//!   `e | d` and `h*d | f`; so it lies within that mode of `G`, and `G` is the greatest. Of the pairs of modes only those can share a digit
-//!   whose ranges overlap, and these are met by walking both chains at once, always past the lesser end. Each `f` divides a prefix
-//!   product that divides every later `e`, so the modes of `G` are themselves a divisibility chain: `G` is injective and increasing.
+//! * [`common_refinement`]: the coarsest shape that refines both (the join). Its chain contains
+//!   both, so it is their union, and there is one exactly when the union is a divisibility chain.
+//! * [`common_coarsening`]: the finest shape that both refine (the meet). Its chain is the
+//!   intersection, which is always one.
+//! * [`greatest_common_domain`]: the layout `G` of indices on which every layout of either shape is
+//!   linear mode by mode. Its modes are the digits that lie within one mode of both: for modes `i`
+//!   and `j` of the two shapes with `e = lcm(p[i], q[j])` and `f = gcd(p[i+1], q[j+1])`, the mode
+//!   `f/e : e` where `e | f` and `e < f`. A mode `h:d` lies within both modes exactly when `e | d`
+//!   and `h*d | f`; so it lies within that mode of `G`, and `G` is the greatest. Of the pairs of
+//!   modes only those can share a digit whose ranges overlap, and these are met by walking both
+//!   chains at once, always past the lesser end. Each `f` divides a prefix product that divides
+//!   every later `e`, so the modes of `G` are themselves a divisibility chain: `G` is injective and
+//!   increasing.
 //! * [`domain_distribute`]: a share of a shape that a number of workers can fill evenly.
 //!
-//! An extent that is not known to be 1 or more counts as more: where it is 1, the result has a mode of extent 1 there. Products must be known to be
-//! in order, or to be equal, as far as the result depends on it.
+//! An extent that is not known to be 1 or more counts as more: where it is 1, the result has a mode
+//! of extent 1 there. Products must be known to be in order, or to be equal, as far as the result
+//! depends on it.
 
 use smallvec::SmallVec;
 
@@ -85,13 +91,15 @@ fn same_size<N: Extent>(op: &'static str, a: &Chain<N>, b: &Chain<N>) -> Result<
     }
 }
 
-/// The coarsest shape that refines both: flat, without extents of 1 (the join of the refinement order).
+/// The coarsest shape that refines both: flat, without extents of 1 (the join of the refinement
+/// order).
 ///
 /// Its prefix products are those of `a` together with those of `b`. The sizes must agree.
 ///
-/// Errors: the sizes differ ([`LayoutError::Size`]); a prefix product of one shape and one of the other do not divide each other
-/// ([`LayoutError::NotDivisible`], at the leaf of `a` within which they meet), so that no shape refines both; an extent is not
-/// positive; a condition depends on numbers that are not known ([`LayoutError::Open`]).
+/// Errors: the sizes differ ([`LayoutError::Size`]); a prefix product of one shape and one of the
+/// other do not divide each other ([`LayoutError::NotDivisible`], at the leaf of `a` within which
+/// they meet), so that no shape refines both; an extent is not positive; a condition depends on
+/// numbers that are not known ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::symbolic::Expr;
@@ -113,7 +121,8 @@ pub fn common_refinement<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
     let (mut ours, mut theirs) = (left.iter().peekable(), right.iter().peekable());
     // The sizes agree, so both chains end together.
     while let (Some((p, leaf)), Some((q, _))) = (ours.peek().copied(), theirs.peek().copied()) {
-        // An order that holds, with the equality that it admits: where two products may be equal, either may come first.
+        // An order that holds, with the equality that it admits: where two products may be equal,
+        // either may come first.
         let next = match (q.less(p), p.less(q)) {
             (Truth::Refuted, _) => p,
             (_, Truth::Refuted) => q,
@@ -136,12 +145,13 @@ pub fn common_refinement<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
     shape_of(OP, union.into_iter())
 }
 
-/// The finest shape that both refine: flat, without extents of 1 (the meet of the refinement order).
+/// The finest shape that both refine: flat, without extents of 1 (the meet of the refinement
+/// order).
 ///
 /// Its prefix products are those that `a` and `b` share. The sizes must agree.
 ///
-/// Errors: the sizes differ ([`LayoutError::Size`]); an extent is not positive; whether two products are equal is not known
-/// ([`LayoutError::Open`]).
+/// Errors: the sizes differ ([`LayoutError::Size`]); an extent is not positive; whether two
+/// products are equal is not known ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::{Tree, common_coarsening};
@@ -180,14 +190,16 @@ pub fn common_coarsening<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Tree<N>,
     shape_of(OP, shared.into_iter())
 }
 
-/// The greatest layout of indices each of whose modes lies within one mode of `a` and within one mode of `b`.
+/// The greatest layout of indices each of whose modes lies within one mode of `a` and within one
+/// mode of `b`.
 ///
-/// For any layout `A` of shape `a`, and likewise for `b`, `A(G(c)) = sum of c[k] * A(e[k])` over the modes `g:e` of `G`: nothing carries.
-/// `G` is flat and increasing, its strides form a divisibility chain, and its size divides both sizes, which need not agree. (Definition and
+/// For any layout `A` of shape `a`, and likewise for `b`, `A(G(c)) = sum of c[k] * A(e[k])` over
+/// the modes `g:e` of `G`: nothing carries. `G` is flat and increasing, its strides form a
+/// divisibility chain, and its size divides both sizes, which need not agree. (Definition and
 /// examples: Cecka, "CuTe Layout Representation and Algebra".)
 ///
-/// Errors: an extent is not positive; a size is not representable; a divisor depends on numbers that are not known
-/// ([`LayoutError::Open`]).
+/// Errors: an extent is not positive; a size is not representable; a divisor depends on numbers
+/// that are not known ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::{Tree, greatest_common_domain};
@@ -233,15 +245,18 @@ pub fn greatest_common_domain<N: Extent>(a: &Tree<N>, b: &Tree<N>) -> Result<Lay
     Layout::flat(modes)
 }
 
-/// The largest layout of indices of shape `a`, of a size that divides that of `b`, which takes from each mode of `a` a first
-/// part that divides it (CuTe `domain_distribute`): how `size(b)` workers share the coordinates of `a` evenly.
+/// The largest layout of indices of shape `a`, of a size that divides that of `b`, which takes from
+/// each mode of `a` a first part that divides it (CuTe `domain_distribute`): how `size(b)` workers
+/// share the coordinates of `a` evenly.
 ///
-/// `R` is coalesced and strictly increasing from 0, and its size is `gcd(size(a), size(b))`. Modes of `a` are used from the left: mode `i`
-/// gives `gcd(a[i], what is left of size(b))` of its positions. That is the largest in every case: a prime that is left over of `size(b)`
-/// after mode `i` has used up all of its kind in `a[i]`. So nothing is refused, and `1:0` is the answer where the sizes are coprime.
+/// `R` is coalesced and strictly increasing from 0, and its size is `gcd(size(a), size(b))`. Modes
+/// of `a` are used from the left: mode `i` gives `gcd(a[i], what is left of size(b))` of its
+/// positions. That is the largest in every case: a prime that is left over of `size(b)` after mode
+/// `i` has used up all of its kind in `a[i]`. So nothing is refused, and `1:0` is the answer where
+/// the sizes are coprime.
 ///
-/// Errors: an extent is not positive; a size is not representable; a divisor depends on numbers that are not known
-/// ([`LayoutError::Open`]).
+/// Errors: an extent is not positive; a size is not representable; a divisor depends on numbers
+/// that are not known ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::{Tree, domain_distribute};

@@ -1,9 +1,10 @@
 //! Equality of layouts, as functions and as written.
 //!
-//! Law: two layouts are the same function of an index exactly when they have the same size and the same value at every index. Where
-//! coalescing is settled, that is so exactly when their coalesced forms are the same (see [`crate::coalesce`]). Of numbers that are not known
-//! a neighbour may merge for some values only; then equal forms prove equality all the same, and one index below the size at which the values
-//! are never equal refutes it.
+//! Law: two layouts are the same function of an index exactly when they have the same size and the
+//! same value at every index. Where coalescing is settled, that is so exactly when their coalesced
+//! forms are the same (see [`crate::coalesce`]). Of numbers that are not known a neighbour may
+//! merge for some values only; then equal forms prove equality all the same, and one index below
+//! the size at which the values are never equal refutes it.
 
 use crate::algebra::coalesce::coalesced;
 use crate::value::layout::{Layout, Leaf, eval_leaves, index_steps};
@@ -32,7 +33,8 @@ fn settled<D: Stride>(leaves: &[Leaf<D>]) -> bool {
         && leaves.iter().zip(leaves.iter().skip(1)).all(|(a, b)| a.stride.continues(&a.extent, &b.stride).refuted())
 }
 
-/// Whether there is an index below both sizes at which the values are never equal, among those where a mode begins.
+/// Whether there is an index below both sizes at which the values are never equal, among those
+/// where a mode begins.
 fn differ<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
     let (size, other) = (a.size(), b.size());
     let begins = |layout: &Layout<D>| index_steps(layout.leaves()).unwrap_or_default();
@@ -44,9 +46,11 @@ fn differ<D: Stride>(a: &Layout<D>, b: &Layout<D>) -> bool {
 }
 
 impl<D: Stride> Layout<D> {
-    /// Whether two layouts are seen to be the same function of an index: equal size, and equal at every index.
+    /// Whether two layouts are seen to be the same function of an index: equal size, and equal at
+    /// every index.
     ///
-    /// Of numbers that are not known, `false` may also mean that it depends on them: see [`Layout::same_function`].
+    /// Of numbers that are not known, `false` may also mean that it depends on them: see
+    /// [`Layout::same_function`].
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -61,7 +65,8 @@ impl<D: Stride> Layout<D> {
         }
     }
 
-    /// Whether two layouts are the same function of an index, for every admissible value or for none.
+    /// Whether two layouts are the same function of an index, for every admissible value or for
+    /// none.
     ///
     /// ```
     /// use tilewright_layout::Truth;
@@ -86,7 +91,8 @@ impl<D: Stride> Layout<D> {
         Truth::Open
     }
 
-    /// Whether two layouts are written with the same numbers, strides of single positions aside, for every admissible value or for none.
+    /// Whether two layouts are written with the same numbers, strides of single positions aside,
+    /// for every admissible value or for none.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Truth};

@@ -1,8 +1,9 @@
 //! What a layout may be composed after, and tiled by.
 //!
-//! Law: `R(c) = A(B(c))`, where the values of `B` are places of `A`: indices, if its strides are integers, or coordinates, if they are steps
-//! in the modes of `A` ([`Coordinate`]). The operations that take such a `B` ask this trait for the three things that depend on which it
-//! is: the composite, whether `B` stays within `A`, and the division of `A` by `B`.
+//! Law: `R(c) = A(B(c))`, where the values of `B` are places of `A`: indices, if its strides are
+//! integers, or coordinates, if they are steps in the modes of `A` ([`Coordinate`]). The operations
+//! that take such a `B` ask this trait for the three things that depend on which it is: the
+//! composite, whether `B` stays within `A`, and the division of `A` by `B`.
 //!
 //! [`Coordinate`]: crate::Coordinate
 
@@ -14,11 +15,13 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::tree::{Gatherer, TreeRef};
 
-/// A kind of stride whose values are places of a layout with strides `D`: what [`Layout::compose`] and the divisions take.
+/// A kind of stride whose values are places of a layout with strides `D`: what [`Layout::compose`]
+/// and the divisions take.
 ///
 /// Implemented for the extents of the layout, whose values are indices, and for coordinates.
 pub trait Inner<D: Stride>: Stride<Extent = D::Extent> {
-    /// Whether the values are indices, which the compact layout of a shape keeps, also past its end.
+    /// Whether the values are indices, which the compact layout of a shape keeps, also past its
+    /// end.
     #[doc(hidden)]
     const INDICES: bool;
 

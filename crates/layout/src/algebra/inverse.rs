@@ -2,24 +2,29 @@
 //!
 //! # Laws
 //!
-//! * Right: `L(R(i)) = i` for every `i` below the size of `R`, with `R(i)` an index of `L`; the largest such layout.
-//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says `R(L(k)) = k`.
-//! * Nullspace: `L(K(i)) = 0`, `K` injective, made of the stride-0 modes, so that `size(K) * size(filter(L)) = size(L)` when `L` has no
-//!   modes of extent 1 with a stride.
+//! * Right: `L(R(i)) = i` for every `i` below the size of `R`, with `R(i)` an index of `L`; the
+//!   largest such layout.
+//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says
+//!   `R(L(k)) = k`.
+//! * Nullspace: `L(K(i)) = 0`, `K` injective, made of the stride-0 modes, so that
+//!   `size(K) * size(filter(L)) = size(L)` when `L` has no modes of extent 1 with a stride.
 //!
 //! # Right
 //!
-//! Sort the modes by stride and follow the chain: the first must have stride 1, and each next one the stride that the
-//! modes so far cover, `c`. When it breaks at a stride above `c` and no stride is negative, the offset `c` is not in the image at all: what lies
-//! below can add up to `c - 1` at the most, and everything else is larger. So nothing longer exists. Where a stride lies below
-//! `c`, modes overlap, and a longer one may go through several of them at once: `(4,2):(1,2)` covers 0..5, and `(3,2):(1,5)` is its right
-//! inverse. Then, and with negative strides, the candidates are searched ([`crate::search`]).
+//! Sort the modes by stride and follow the chain: the first must have stride 1, and each next one
+//! the stride that the modes so far cover, `c`. When it breaks at a stride above `c` and no stride
+//! is negative, the offset `c` is not in the image at all: what lies below can add up to `c - 1` at
+//! the most, and everything else is larger. So nothing longer exists. Where a stride lies below
+//! `c`, modes overlap, and a longer one may go through several of them at once: `(4,2):(1,2)`
+//! covers 0..5, and `(3,2):(1,5)` is its right inverse. Then, and with negative strides, the
+//! candidates are searched ([`crate::search`]).
 //!
 //! # Left
 //!
-//! With the moving modes sorted by `|d|`, all of one sign, and `d_k | d_(k+1)`, `s_k * d_k <= d_(k+1)`, the digits of an offset in the bases
-//! `d_1, d_2/d_1, ..` are the coordinates, and sending each digit to the index step of its mode is a left inverse. Otherwise candidates
-//! are searched.
+//! With the moving modes sorted by `|d|`, all of one sign, and `d_k | d_(k+1)`,
+//! `s_k * d_k <= d_(k+1)`, the digits of an offset in the bases `d_1, d_2/d_1, ..` are the
+//! coordinates, and sending each digit to the index step of its mode is a left inverse. Otherwise
+//! candidates are searched.
 
 use smallvec::SmallVec;
 
@@ -41,7 +46,8 @@ struct Moving<N> {
     step: N,
 }
 
-/// The moving modes of a layout by increasing stride, and whether all strides are positive, or all negative.
+/// The moving modes of a layout by increasing stride, and whether all strides are positive, or all
+/// negative.
 struct Sorted<N> {
     modes: SmallVec<[Moving<N>; 8]>,
     positive: bool,
@@ -98,10 +104,12 @@ fn known<N: Extent>(op: &'static str, sorted: &Sorted<N>) -> Result<(), LayoutEr
 }
 
 impl<N: Extent> Layout<N> {
-    /// The largest layout `R` with `L(R(i)) = i` for every `i` below its size (CuTe `right_inverse`).
+    /// The largest layout `R` with `L(R(i)) = i` for every `i` below its size (CuTe
+    /// `right_inverse`).
     ///
-    /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative the candidates are searched, up
-    /// to [`crate::limits::MAX_CANDIDATES`]; the result is then the largest one found, never smaller than CuTe's.
+    /// It is `1:0` when offset 1 is not in the image. Where modes overlap or strides are negative
+    /// the candidates are searched, up to [`crate::limits::MAX_CANDIDATES`]; the result is then the
+    /// largest one found, never smaller than CuTe's.
     ///
     /// Errors: a number is not representable.
     ///
@@ -123,11 +131,11 @@ impl<N: Extent> Layout<N> {
         Ok(result)
     }
 
-    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset of the layout back to an index that has it
-    /// (CuTe `left_inverse`).
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset of the layout
+    /// back to an index that has it (CuTe `left_inverse`).
     ///
-    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where strides do not divide each other, reached
-    /// its limit ([`LayoutError::Undecided`]).
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where
+    /// strides do not divide each other, reached its limit ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -168,8 +176,9 @@ fn searched<N: Extent>(
     Ok((found.longer.unwrap_or(chain), found.complete))
 }
 
-/// Writes the modes of the right inverse that follows the chain of strides, and gives how many offsets it covers and whether a longer one
-/// may exist, because modes overlap or strides have both signs.
+/// Writes the modes of the right inverse that follows the chain of strides, and gives how many
+/// offsets it covers and whether a longer one may exist, because modes overlap or strides have both
+/// signs.
 #[inline(always)]
 pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
     const OP: &str = "right_inverse";
@@ -211,8 +220,8 @@ pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>)
     Ok((covered, overlaps))
 }
 
-/// As [`right_chain`], where the order of the strides is not known: a mode goes on where the others surely lie above what is covered. None where
-/// that is not known either.
+/// As [`right_chain`], where the order of the strides is not known: a mode goes on where the others
+/// surely lie above what is covered. None where that is not known either.
 #[cold]
 fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Option<(N, bool)> {
     let leaves = coalesced(layout.leaves())?;
@@ -232,7 +241,8 @@ fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -
     }
 }
 
-/// Writes the modes of the left inverse that takes the digits of an offset, where the strides form a chain; whether they do.
+/// Writes the modes of the left inverse that takes the digits of an offset, where the strides form
+/// a chain; whether they do.
 #[inline(always)]
 pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
     const OP: &str = "left_inverse";

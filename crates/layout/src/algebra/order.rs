@@ -1,12 +1,13 @@
 //! Compact layouts in a given order of modes.
 //!
-//! Law: the strides of a compact layout are running products of its extents, taken in some order of its modes; so it is a
-//! bijection onto `0..size`. Here an order is a tree of keys: the mode with the least key is the fastest. A key that stands for
-//! a tuple mode orders the whole of it, first leaf fastest.
+//! Law: the strides of a compact layout are running products of its extents, taken in some order of
+//! its modes; so it is a bijection onto `0..size`. Here an order is a tree of keys: the mode with
+//! the least key is the fastest. A key that stands for a tuple mode orders the whole of it, first
+//! leaf fastest.
 //!
-//! Keys say a place, so a key that appears twice is refused. Strides only say which of two modes is faster: where those of a given
-//! layout tie, modes are taken from left to right (CuTe `compact_order`, `make_ordered_layout`, `make_layout_like`,
-//! `make_fragment_like`).
+//! Keys say a place, so a key that appears twice is refused. Strides only say which of two modes is
+//! faster: where those of a given layout tie, modes are taken from left to right (CuTe
+//! `compact_order`, `make_ordered_layout`, `make_layout_like`, `make_fragment_like`).
 
 use alloc::vec::Vec;
 
@@ -19,12 +20,12 @@ use crate::value::number::{Extent, Truth};
 use crate::value::shape::subtrees;
 use crate::value::tree::{Leaves, Tree};
 
-/// The strides of the compact layout of `shape` whose modes run in the order of their keys, the least key fastest (CuTe
-/// `compact_order`).
+/// The strides of the compact layout of `shape` whose modes run in the order of their keys, the
+/// least key fastest (CuTe `compact_order`).
 ///
 /// Modes of extent 1 get stride 0.
-/// Errors: a key appears twice; the order is not weakly congruent to the shape; an extent is not positive; the size is
-/// not representable.
+/// Errors: a key appears twice; the order is not weakly congruent to the shape; an extent is not
+/// positive; the size is not representable.
 ///
 /// ```
 /// use tilewright_layout::{Tree, compact_order};
@@ -61,8 +62,8 @@ pub fn compact_order<N: Extent>(shape: &Tree<N>, order: &Tree<i64>) -> Result<Tr
     Tree::new(shape.profile().duplicate(), running(shape.leaves(), keyed.into_iter().map(|(_, leaf)| leaf), N::one())?)
 }
 
-/// The running products of the extents in the order of `leaves`, from `step` on; 0 where the extent is 1 or the leaf is not
-/// named.
+/// The running products of the extents in the order of `leaves`, from `step` on; 0 where the extent
+/// is 1 or the leaf is not named.
 fn running<N: Extent>(
     extents: &[N],
     leaves: impl Iterator<Item = usize>,
@@ -80,8 +81,8 @@ fn running<N: Extent>(
 }
 
 impl<N: Extent> Layout<N> {
-    /// The compact layout of `shape` whose modes run in the order of their keys, the least key fastest (CuTe
-    /// `make_ordered_layout`).
+    /// The compact layout of `shape` whose modes run in the order of their keys, the least key
+    /// fastest (CuTe `make_ordered_layout`).
     ///
     /// Errors: as [`compact_order`].
     ///
@@ -97,11 +98,12 @@ impl<N: Extent> Layout<N> {
 }
 
 impl<N: Extent> Layout<N> {
-    /// The compact layout of the same shape that keeps which mode is faster than which, and where modes repeat: the strides
-    /// are in the order of the magnitudes of the given ones, ties from left to right, and stride 0 stays 0 (CuTe
-    /// `make_layout_like`).
+    /// The compact layout of the same shape that keeps which mode is faster than which, and where
+    /// modes repeat: the strides are in the order of the magnitudes of the given ones, ties from
+    /// left to right, and stride 0 stays 0 (CuTe `make_layout_like`).
     ///
-    /// Errors: it is not known which of two strides is the greater, or whether one is 0 ([`LayoutError::Open`]).
+    /// Errors: it is not known which of two strides is the greater, or whether one is 0
+    /// ([`LayoutError::Open`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -115,9 +117,10 @@ impl<N: Extent> Layout<N> {
         self.with_strides(running(&extents(self), moving, N::one())?)
     }
 
-    /// The compact layout for a thread's own copy of what this layout shows: mode 0, the values of one instruction, comes first,
-    /// first leaf fastest and with its repetitions (stride 0) kept; the other modes follow in the order of the magnitudes
-    /// of their strides, ties from left to right, and each gets room of its own (CuTe `make_fragment_like`).
+    /// The compact layout for a thread's own copy of what this layout shows: mode 0, the values of
+    /// one instruction, comes first, first leaf fastest and with its repetitions (stride 0) kept;
+    /// the other modes follow in the order of the magnitudes of their strides, ties from left to
+    /// right, and each gets room of its own (CuTe `make_fragment_like`).
     ///
     /// A layout of rank 1 becomes the compact layout of its shape.
     ///
@@ -152,8 +155,9 @@ fn still<N: Extent>(leaves: &[Leaf<N>], leaf: usize) -> bool {
     leaves.get(leaf).is_some_and(|leaf| leaf.stride.is_zero().proved())
 }
 
-/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses strides whose order is not known. Leaves of extent 1
-/// are left out, for their strides are not observed.
+/// The leaves from number `first` on, in the order of the magnitudes of their strides; refuses
+/// strides whose order is not known. Leaves of extent 1 are left out, for their strides are not
+/// observed.
 fn by_stride<N: Extent>(op: &'static str, leaves: &[Leaf<N>], first: usize) -> Result<Vec<usize>, LayoutError> {
     let mut sorted: Vec<(usize, N, N)> = Vec::new();
     // The least number has no magnitude, and is the greatest in that order.

@@ -1,19 +1,24 @@
 //! What kind of function a layout is.
 //!
-//! Law: each predicate says something about the values `L(0), .., L(size-1)` and is decided exactly, without a walk over them.
-//! With the modes of extent 1 left out and the others sorted by the magnitude of their strides, let `m_k` be the extent less
-//! one of mode `k`, `d_k` the magnitude of its stride, and `r_k = sum over j < k of m_j * d_j` the reach of the modes before it.
-//! (The sign of a stride mirrors and shifts the values; it changes neither how many there are nor the gaps between them.)
+//! Law: each predicate says something about the values `L(0), .., L(size-1)` and is decided
+//! exactly, without a walk over them. With the modes of extent 1 left out and the others sorted by
+//! the magnitude of their strides, let `m_k` be the extent less one of mode `k`, `d_k` the
+//! magnitude of its stride, and `r_k = sum over j < k of m_j * d_j` the reach of the modes before
+//! it. (The sign of a stride mirrors and shifts the values; it changes neither how many there are
+//! nor the gaps between them.)
 //!
-//! * The values are an interval exactly when `d_k <= r_k + 1` for every `k`. It suffices, since an interval of length
-//!   `r_k + 1` repeated at steps no longer than itself is an interval; and where `d_k > r_k + 1`, no sum is `r_k + 1`, for the modes
-//!   before reach only `r_k` and each later one is already larger.
-//! * The values are distinct if `d_k > r_k` for every `k`: of two coordinates the last differing mode decides. Otherwise they are
-//!   distinct exactly when `sum x_k * d_k = 0` with `|x_k| <= m_k` has no solution but 0. That is a knapsack problem, so it is
-//!   decided by a search from the largest stride down, in which the rest must stay within `r_k` and be a multiple of the greatest common
-//!   divisor of the strides below; and, where the search reaches its limit, by listing the values of layouts up to
-//!   [`MAX_IMAGE`].
-//! * The values increase exactly when, in the order of the modes as they stand, each stride exceeds the reach of those before it.
+//! * The values are an interval exactly when `d_k <= r_k + 1` for every `k`. It suffices, since an
+//!   interval of length `r_k + 1` repeated at steps no longer than itself is an interval; and where
+//!   `d_k > r_k + 1`, no sum is `r_k + 1`, for the modes before reach only `r_k` and each later one
+//!   is already larger.
+//! * The values are distinct if `d_k > r_k` for every `k`: of two coordinates the last differing
+//!   mode decides. Otherwise they are distinct exactly when `sum x_k * d_k = 0` with `|x_k| <= m_k`
+//!   has no solution but 0. That is a knapsack problem, so it is decided by a search from the
+//!   largest stride down, in which the rest must stay within `r_k` and be a multiple of the
+//!   greatest common divisor of the strides below; and, where the search reaches its limit, by
+//!   listing the values of layouts up to [`MAX_IMAGE`].
+//! * The values increase exactly when, in the order of the modes as they stand, each stride exceeds
+//!   the reach of those before it.
 
 use alloc::vec::Vec;
 
@@ -25,7 +30,8 @@ use crate::refusal::interrupt;
 use crate::value::layout::{Layout, index_steps};
 use crate::value::number::{Extent, gcd};
 
-/// Sums of products of two 64-bit numbers whose first factors have a representable product stay below 2^126.
+/// Sums of products of two 64-bit numbers whose first factors have a representable product stay
+/// below 2^126.
 type Wide = i128;
 
 /// One mode with more than one position.
@@ -51,10 +57,11 @@ type Modes = SmallVec<[Mode; 8]>;
 impl<N: Extent> Layout<N> {
     /// Whether different coordinates have different values.
     ///
-    /// Decided at once where each stride exceeds the reach of the smaller ones; else by a search. Of numbers that are not known, the answer is
-    /// the one for every admissible value.
-    /// Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more than [`MAX_IMAGE`] coordinates; the answer depends
-    /// on numbers that are not known ([`LayoutError::Open`]).
+    /// Decided at once where each stride exceeds the reach of the smaller ones; else by a search.
+    /// Of numbers that are not known, the answer is the one for every admissible value.
+    /// Errors: [`LayoutError::Undecided`] after [`MAX_CASES`] cases, for a layout of more than
+    /// [`MAX_IMAGE`] coordinates; the answer depends on numbers that are not known
+    /// ([`LayoutError::Open`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -112,7 +119,8 @@ impl Layout {
         self.leaves().iter().any(|leaf| leaf.extent > 1 && leaf.stride < 0)
     }
 
-    /// Two different indices with the same value, the first of them less; none when the layout is injective.
+    /// Two different indices with the same value, the first of them less; none when the layout is
+    /// injective.
     ///
     /// Errors: as [`Layout::is_injective`].
     ///
@@ -139,7 +147,8 @@ impl Layout {
         if !found {
             return Ok(None);
         }
-        // The solution is the difference of two coordinates: its positive part and its negative part.
+        // The solution is the difference of two coordinates: its positive part and its negative
+        // part.
         let steps = index_steps(self.leaves()).ok_or_else(|| LayoutError::overflow("is_injective"))?;
         let (mut up, mut down) = (0, 0);
         for (mode, x) in modes.iter().zip(&search.solution) {
@@ -166,7 +175,8 @@ impl Layout {
         Ok(twice.map(|(a, b)| (a.1, b.1)))
     }
 
-    /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once: onto its codomain.
+    /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once: onto its
+    /// codomain.
     ///
     /// A layout that reaches below 0 is not.
     ///
@@ -181,7 +191,8 @@ impl Layout {
         !self.reaches_below_zero() && self.is_contiguous()
     }
 
-    /// Whether the layout is a bijection onto `0..cosize`: every offset of its codomain exactly once.
+    /// Whether the layout is a bijection onto `0..cosize`: every offset of its codomain exactly
+    /// once.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -196,14 +207,16 @@ impl Layout {
         self.is_surjective() && reach + 1 == Wide::from(self.size())
     }
 
-    /// Whether the layout is a bijection onto `0..size`: the memory it needs has no hole and no sharing.
+    /// Whether the layout is a bijection onto `0..size`: the memory it needs has no hole and no
+    /// sharing.
     ///
     /// The same as [`Layout::is_bijective`], since a bijection has as many values as coordinates.
     pub fn is_compact(&self) -> bool {
         self.is_bijective()
     }
 
-    /// Whether the values form an interval: no hole between the least and the largest, repetitions and any order allowed.
+    /// Whether the values form an interval: no hole between the least and the largest, repetitions
+    /// and any order allowed.
     ///
     /// For strides that are not negative this is [`Layout::is_surjective`].
     ///
@@ -242,9 +255,9 @@ impl Layout {
         })
     }
 
-    /// Whether the layout comes from a morphism of nested tuples: with the modes of extent 1 left out and the others sorted by
-    /// stride, `extent * stride` of each mode of positive stride divides the next stride (Carlisle, Shah, Stern,
-    /// VanKoughnett, 2.1.8.1).
+    /// Whether the layout comes from a morphism of nested tuples: with the modes of extent 1 left
+    /// out and the others sorted by stride, `extent * stride` of each mode of positive stride
+    /// divides the next stride (Carlisle, Shah, Stern, VanKoughnett, 2.1.8.1).
     ///
     /// Negative strides are outside the theory, and not tractable.
     ///
@@ -266,8 +279,8 @@ impl Layout {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: the layout has more than [`MAX_IMAGE`] coordinates, modes of stride 0 not counted; a value is not
-    /// representable.
+    /// Errors: the layout has more than [`MAX_IMAGE`] coordinates, modes of stride 0 not counted; a
+    /// value is not representable.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -311,7 +324,8 @@ struct Below {
     reach: Wide,
     /// The greatest common divisor of this stride and those below.
     shared: Wide,
-    /// Candidates for `x_k` are this far apart: the divisor of the strides below over `shared`; 1 when nothing is below.
+    /// Candidates for `x_k` are this far apart: the divisor of the strides below over `shared`; 1
+    /// when nothing is below.
     apart: Wide,
     /// The inverse of `d_k / shared` modulo `apart`.
     inverse: Wide,
@@ -331,7 +345,8 @@ impl<'a> Search<'a> {
         Search { modes, below, solution: modes.iter().map(|_| 0).collect(), cases: 0 }
     }
 
-    /// Whether the first `count` modes can bring `rest` to 0, not all `x_k` being 0; none at the limit.
+    /// Whether the first `count` modes can bring `rest` to 0, not all `x_k` being 0; none at the
+    /// limit.
     ///
     /// Until a mode has moved, only `x_k >= 0` is tried: the negative of a solution is one.
     fn run(&mut self, count: usize, rest: Wide, moved: bool) -> Option<bool> {

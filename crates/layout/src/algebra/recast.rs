@@ -2,30 +2,38 @@
 //!
 //! Element `x` of `w` bits occupies the bits `[x*w, (x+1)*w)`.
 //!
-//! Law of widening, [`Layout::recast`] from elements of `w` bits to `n*w`: the result `R` has the profile of `L`, each leaf extent
-//! `s` divided by some `f`, the `f` of all leaves multiplying up to `n`, and for every coordinate `c` of `R` the `n` elements
-//! `L(f*c + j)`, `0 <= j < f` at every leaf, are the elements `n*R(c), n*R(c)+1, .., n*R(c)+n-1`, each once: element `c` of `R`
-//! covers exactly the bits of that box of elements of `L`.
+//! Law of widening, [`Layout::recast`] from elements of `w` bits to `n*w`: the result `R` has the
+//! profile of `L`, each leaf extent `s` divided by some `f`, the `f` of all leaves multiplying up
+//! to `n`, and for every coordinate `c` of `R` the `n` elements `L(f*c + j)`, `0 <= j < f` at every
+//! leaf, are the elements `n*R(c), n*R(c)+1, .., n*R(c)+n-1`, each once: element `c` of `R` covers
+//! exactly the bits of that box of elements of `L`.
 //!
-//! Law of narrowing, from `r*w` bits to `w`: there is a leaf of `L`, the *run leaf*, such that element `(.., r*c + j, ..)` of `R`
-//! is part `j` of element `(.., c, ..)` of `L`: `R(.., r*c + j, ..) = r*L(.., c, ..) + j` for `0 <= j < r`.
+//! Law of narrowing, from `r*w` bits to `w`: there is a leaf of `L`, the *run leaf*, such that
+//! element `(.., r*c + j, ..)` of `R` is part `j` of element `(.., c, ..)` of `L`:
+//! `R(.., r*c + j, ..) = r*L(.., c, ..) + j` for `0 <= j < r`.
 //!
-//! *Widening is decided leaf by leaf.* The box at `c = 0` is onto `[0, n)`, so its modes `f:d` with `f > 1` have positive strides which,
-//! sorted, start at 1, and each is what the ones before cover. What remains of a leaf, `s/f : f*d`, moves whole wide elements, so
-//! `n` divides `f*d` wherever `s/f > 1`. Hence a leaf whose stride is a multiple of `n` has `f = 1`; any other has a stride that divides
-//! `n` and `f = min(s, n/d)`, which must divide `s`. There is no choice: the result is unique, or there is none.
+//! *Widening is decided leaf by leaf.* The box at `c = 0` is onto `[0, n)`, so its modes `f:d` with
+//! `f > 1` have positive strides which, sorted, start at 1, and each is what the ones before cover.
+//! What remains of a leaf, `s/f : f*d`, moves whole wide elements, so `n` divides `f*d` wherever
+//! `s/f > 1`. Hence a leaf whose stride is a multiple of `n` has `f = 1`; any other has a stride
+//! that divides `n` and `f = min(s, n/d)`, which must divide `s`. There is no choice: the result is
+//! unique, or there is none.
 //!
-//! *Narrowing always succeeds*, since an element can be cut at will; only the place of the parts is free. They go where they keep
-//! the profile: into the first leaf of stride 1 (and extent above 1), else into the first leaf of extent 1, where a widening
-//! may have left its box; else the leaf `s:d` of least stride becomes the pair `(r,s):(1,r*d)`.
+//! *Narrowing always succeeds*, since an element can be cut at will; only the place of the parts is
+//! free. They go where they keep the profile: into the first leaf of stride 1 (and extent above 1),
+//! else into the first leaf of extent 1, where a widening may have left its box; else the leaf
+//! `s:d` of least stride becomes the pair `(r,s):(1,r*d)`.
 //!
-//! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these conditions.
+//! [`Layout::upcast`] and [`Layout::downcast`] are CuTe's formulas, leaf by leaf and without these
+//! conditions.
 //!
-//! The place of the parts being free, numbers that are not known may put them into another leaf than their values would: `K:K` beside `K:M` has them in the
-//! first, since neither stride is known to be the less, and the law holds for every value.
+//! The place of the parts being free, numbers that are not known may put them into another leaf
+//! than their values would: `K:K` beside `K:M` has them in the first, since neither stride is known
+//! to be the less, and the law holds for every value.
 //!
-//! *Numbers that are not known* need facts where a leaf is told from another: whether `n` divides a stride, and `f` an extent. A leaf that may
-//! have one position takes its place all the same, for the stride of such a leaf is not observed.
+//! *Numbers that are not known* need facts where a leaf is told from another: whether `n` divides a
+//! stride, and `f` an extent. A leaf that may have one position takes its place all the same, for
+//! the stride of such a leaf is not observed.
 
 use alloc::boxed::Box;
 
@@ -42,11 +50,13 @@ const OP: &str = "recast_layout";
 impl<N: Extent> Layout<N> {
     /// The layout in elements `n` times as wide, rounded up (CuTe `upcast<n>`).
     ///
-    /// A leaf `s:d` becomes `ceil(s / ceil(n / |d|)) : ceil(|d| / n)` with the sign of `d`; a stride 0 stays. The result *covers*:
-    /// where elements do not fill a wide one, the wide one is there all the same, and a stride that is not a multiple of `n` is
-    /// rounded away from zero. So it is a layout of the same memory only where [`Layout::recast`] agrees to it.
+    /// A leaf `s:d` becomes `ceil(s / ceil(n / |d|)) : ceil(|d| / n)` with the sign of `d`; a
+    /// stride 0 stays. The result *covers*: where elements do not fill a wide one, the wide one is
+    /// there all the same, and a stride that is not a multiple of `n` is rounded away from zero. So
+    /// it is a layout of the same memory only where [`Layout::recast`] agrees to it.
     ///
-    /// Errors: `n` is not positive; the sign of a stride is not known, or whether it is 0 ([`LayoutError::Open`]).
+    /// Errors: `n` is not positive; the sign of a stride is not known, or whether it is 0
+    /// ([`LayoutError::Open`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -65,11 +75,12 @@ impl<N: Extent> Layout<N> {
 
     /// The layout in elements `n` times as narrow, by stride (CuTe `downcast<n>`).
     ///
-    /// Every leaf of stride 1 has its extent multiplied by `n`, every other one its stride. This is a layout of the same
-    /// memory only where exactly one leaf has stride 1; [`Layout::recast`] is right everywhere.
+    /// Every leaf of stride 1 has its extent multiplied by `n`, every other one its stride. This is
+    /// a layout of the same memory only where exactly one leaf has stride 1; [`Layout::recast`] is
+    /// right everywhere.
     ///
-    /// Errors: `n` is not positive; a leaf has stride -1, whose parts run the other way; it is not known whether a stride is one of
-    /// these ([`LayoutError::Open`]); a number does not fit.
+    /// Errors: `n` is not positive; a leaf has stride -1, whose parts run the other way; it is not
+    /// known whether a stride is one of these ([`LayoutError::Open`]); a number does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -105,16 +116,19 @@ impl<N: Extent> Layout<N> {
         Layout::from_tree(tree)
     }
 
-    /// The layout of the same bits in elements of `new_bits`, where this one has elements of `old_bits`, exactly (CuTe
-    /// `recast_layout`).
+    /// The layout of the same bits in elements of `new_bits`, where this one has elements of
+    /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Only the ratio counts: with `g = gcd(new_bits, old_bits)` elements are cut into `old_bits / g` parts, and
-    /// `new_bits / g` parts are put together. Widening keeps the profile; narrowing keeps it unless no leaf has stride 1 or extent 1: then
-    /// one leaf becomes a pair. The laws are at the head of this file.
+    /// Only the ratio counts: with `g = gcd(new_bits, old_bits)` elements are cut into
+    /// `old_bits / g` parts, and `new_bits / g` parts are put together. Widening keeps the profile;
+    /// narrowing keeps it unless no leaf has stride 1 or extent 1: then one leaf becomes a pair.
+    /// The laws are at the head of this file.
     ///
-    /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent does not divide
-    /// ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), the consecutive elements are too few for a wide one (the same,
-    /// their number as the value), or modes overlap within one; it is not known whether they do ([`LayoutError::Open`]); a number does not fit.
+    /// Errors: a width is not positive; elements do not pack into wide ones: a stride or an extent
+    /// does not divide ([`LayoutError::NotDivisible`], numbers in elements of `g` bits), the
+    /// consecutive elements are too few for a wide one (the same, their number as the value), or
+    /// modes overlap within one; it is not known whether they do ([`LayoutError::Open`]); a number
+    /// does not fit.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -156,11 +170,11 @@ impl<N: Extent> Layout<N> {
         Layout::from_tree(Tree::from_parts(profile, leaves))
     }
 
-    /// The largest `n` such that the coalesced layout recasts exactly to elements `n` times as wide (CuTe `max_alignment`): so many
-    /// elements, aligned, always lie together and can move as one.
+    /// The largest `n` such that the coalesced layout recasts exactly to elements `n` times as wide
+    /// (CuTe `max_alignment`): so many elements, aligned, always lie together and can move as one.
     ///
-    /// Of numbers that are not known, it is the largest for which the facts show this for every admissible value; for single values a larger
-    /// one may exist.
+    /// Of numbers that are not known, it is the largest for which the facts show this for every
+    /// admissible value; for single values a larger one may exist.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -181,8 +195,9 @@ impl<N: Extent> Layout<N> {
 
     /// The largest such `n` that divides `whole`; 0 is divided by all.
     pub(crate) fn alignment_within(&self, whole: &N) -> N {
-        // The boxes of the law are made of whole leaves, in the order of their strides, and a divisor of one more; every other stride must
-        // be a multiple of their product. A next box would need more of the same, so the first leaf that is not whole ends it.
+        // The boxes of the law are made of whole leaves, in the order of their strides, and a
+        // divisor of one more; every other stride must be a multiple of their product. A next box
+        // would need more of the same, so the first leaf that is not whole ends it.
         let Some(mut leaves) = crate::algebra::coalesce::coalesced(self.leaves()) else { return N::one() };
         leaves.retain(|leaf| !leaf.stride.is_zero().proved());
         let mut n = N::one();
@@ -307,7 +322,8 @@ fn cut<N: Extent>(leaves: &[Leaf<N>], r: i64) -> Option<Parts<N>> {
     Some(Parts { leaves: out, run })
 }
 
-/// The leaf into which the parts of an element go. Any would do; this one keeps the profile, or is the one of least stride as far as that is known.
+/// The leaf into which the parts of an element go. Any would do; this one keeps the profile, or is
+/// the one of least stride as far as that is known.
 fn run_leaf<N: Extent>(leaves: &[Leaf<N>]) -> Option<usize> {
     let one = |leaf: &Leaf<N>| leaf.extent.is_one().proved();
     let found = leaves

@@ -1,7 +1,9 @@
-//! Searches for inverses where no closed form is known: layouts with overlapping, mixed or indivisible strides.
+//! Searches for inverses where no closed form is known: layouts with overlapping, mixed or
+//! indivisible strides.
 //!
-//! Law of both: a result satisfies the law of its operation at every index, because each step is checked against it; and when a
-//! search ends before its limit, nothing better (right), or nothing at all (left), exists among the layouts it describes.
+//! Law of both: a result satisfies the law of its operation at every index, because each step is
+//! checked against it; and when a search ends before its limit, nothing better (right), or nothing
+//! at all (left), exists among the layouts it describes.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -51,15 +53,18 @@ fn to_layout<N: Extent>(modes: impl Iterator<Item = (i64, i64)>) -> Result<Layou
 pub(crate) struct Found<N: Extent> {
     /// A right inverse of more indices than were covered before; none where it met none.
     pub(crate) longer: Option<Layout<N>>,
-    /// Whether it ended before its limits, so that there is none longer still, or none longer than was asked for.
+    /// Whether it ended before its limits, so that there is none longer still, or none longer than
+    /// was asked for.
     pub(crate) complete: bool,
 }
 
 /// Searches for a right inverse of more than `covered` indices; one of `most` is long enough.
 ///
-/// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of offset `w` and `L` still adds up. Every
-/// layout can be split until its extents are prime, and a part of a right inverse that ends at a running product is one too, so
-/// trying all prime `r` and all `e` reaches the largest. All candidates share one limit of work, the compositions that test them included.
+/// A right inverse of `w` indices is extended by a mode `r:e` exactly when `e` is an index of
+/// offset `w` and `L` still adds up. Every layout can be split until its extents are prime, and a
+/// part of a right inverse that ends at a running product is one too, so trying all prime `r` and
+/// all `e` reaches the largest. All candidates share one limit of work, the compositions that test
+/// them included.
 pub(crate) fn right_inverse<N: Extent>(layout: &Layout<N>, covered: &N, most: i64) -> Found<N> {
     try_right_inverse(layout, covered, most).unwrap_or(Found { longer: None, complete: false })
 }
@@ -181,7 +186,8 @@ impl Right {
                 return;
             }
             let remaining = offset - digit * stride;
-            // Strides of one sign bound the digit from one side: skip to the first that can do, stop after the last.
+            // Strides of one sign bound the digit from one side: skip to the first that can do,
+            // stop after the last.
             if remaining >= least && remaining <= greatest {
                 self.indices(mode + 1, remaining, index + digit as i64 * step, found);
             } else if (stride >= 0 && remaining < least) || (stride <= 0 && remaining > greatest) {
@@ -209,8 +215,9 @@ fn primes() -> impl Iterator<Item = i64> {
 
 /// A left inverse, or the reason that there is none.
 ///
-/// `R` is built from its innermost mode. At an offset `u` of the layout its value must be an index of `u`; since layouts mirror, `u` may be taken
-/// positive. A mode `r:f` whose `f` no offset fixes yet is kept open until one does.
+/// `R` is built from its innermost mode. At an offset `u` of the layout its value must be an index
+/// of `u`; since layouts mirror, `u` may be taken positive. A mode `r:f` whose `f` no offset fixes
+/// yet is kept open until one does.
 pub(crate) fn left_inverse<N: Extent>(layout: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     const OP: &str = "left_inverse";
     let undecided = || LayoutError::Undecided { op: OP, limit: MAX_CANDIDATES };
@@ -252,7 +259,8 @@ enum Step {
     Failed,
 }
 
-/// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes it.
+/// A mode of the candidate: it begins at offset `begin`; its value is open until an offset fixes
+/// it.
 struct Part {
     begin: i64,
     extent: i64,
@@ -303,7 +311,8 @@ impl Left {
 
     /// Places the points from number `next` up to number `end`, then grows further.
     ///
-    /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most twice the number of modes.
+    /// Only a choice calls itself again, and it fixes the value of a mode: so the depth is at most
+    /// twice the number of modes.
     fn place(&mut self, mut next: usize, end: usize, begin: i64, extent: i64) -> Step {
         let waiting = self.waiting.len();
         let step = loop {
@@ -391,7 +400,8 @@ impl Left {
         Step::Done
     }
 
-    /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that leaves no value for the last.
+    /// Whether no waiting point is violated: neither one whose values are all fixed, nor one that
+    /// leaves no value for the last.
     fn consistent(&self) -> bool {
         self.waiting.iter().all(|point| {
             if self.work.is_spent() {

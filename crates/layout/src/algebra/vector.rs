@@ -1,20 +1,26 @@
 //! What two layouts have in common: the elements that lie side by side in both.
 //!
-//! Law: `R = max_common_layout(a, b)` has `a(R(i)) = i` and `b(R(i)) = i` for every `i` below its size, with `R(i)` an index of both; so
-//! elements `0 .. size(R)` can move between the two as one vector.
+//! Law: `R = max_common_layout(a, b)` has `a(R(i)) = i` and `b(R(i)) = i` for every `i` below its
+//! size, with `R(i)` an index of both; so elements `0 .. size(R)` can move between the two as one
+//! vector.
 //!
-//! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at which `a` is `i`. Every common layout is a
-//! right inverse of `a`, so it agrees with the largest one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a
-//! layout exactly when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. How far `b` undoes a cut is
-//! read off the composition, coalesced: as far as its first mode reaches, if that has stride 1. Where a composition does not exist, a shorter
-//! cut may have one, and a shorter cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold
-//! within the limits of the searches: [`crate::limits::MAX_CANDIDATES`] for `A` and [`crate::limits::MAX_CASES`] for the composition.
+//! *Where `a` (or `b`) is injective, this is the largest.* Then `R(i)` can only be the index at
+//! which `a` is `i`. Every common layout is a right inverse of `a`, so it agrees with the largest
+//! one, `A`, wherever it is defined: it is `A` cut short. A layout cut short is a layout exactly
+//! when the cut is after a multiple `q` of whole modes, `q` at most the extent of the next. How far
+//! `b` undoes a cut is read off the composition, coalesced: as far as its first mode reaches, if
+//! that has stride 1. Where a composition does not exist, a shorter cut may have one, and a shorter
+//! cut of what `b` undoes it undoes as well: so the longest is found by halving. Both hold within
+//! the limits of the searches: [`crate::limits::MAX_CANDIDATES`] for `A` and
+//! [`crate::limits::MAX_CASES`] for the composition.
 //!
-//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G` be the greatest common domain of the
-//! shapes; on it both layouts are linear mode by mode, with strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the
-//! layout of strides `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right inverse of it, taken
-//! through `G` and cut, is common to both. The longest of the three results is returned; a longer common layout that runs across the
-//! modes of `G` may exist. This last way is taken with numbers that are known.
+//! *Otherwise* an offset may be at several indices, and the two must choose the same one. Let `G`
+//! be the greatest common domain of the shapes; on it both layouts are linear mode by mode, with
+//! strides `d` and `d'`. With no value beyond `M` or `-M` and `K = 2*M + 1`, the layout of strides
+//! `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right
+//! inverse of it, taken through `G` and cut, is common to both. The longest of the three results is
+//! returned; a longer common layout that runs across the modes of `G` may exist. This last way is
+//! taken with numbers that are known.
 
 use crate::algebra::compose::{Outer, compose_outer, stays_within};
 use crate::algebra::domain::greatest_common_domain;
@@ -29,13 +35,15 @@ use crate::value::tree::Leaves;
 
 const OP: &str = "max_common_layout";
 
-/// A layout of indices at which both layouts are 0, 1, 2, ..: the largest one, when one of them is injective (CuTe
-/// `max_common_layout`).
+/// A layout of indices at which both layouts are 0, 1, 2, ..: the largest one, when one of them is
+/// injective (CuTe `max_common_layout`).
 ///
-/// It is flat, and `1:0` when the two have nothing but offset 0 in common. Beyond CuTe, it may go through several modes, and negative
-/// strides are right. Where neither is injective, or not known to be, the law holds all the same, but a larger layout may exist.
+/// It is flat, and `1:0` when the two have nothing but offset 0 in common. Beyond CuTe, it may go
+/// through several modes, and negative strides are right. Where neither is injective, or not known
+/// to be, the law holds all the same, but a larger layout may exist.
 ///
-/// Errors: a number is not representable; how much they have in common depends on numbers that are not known ([`LayoutError::Open`]).
+/// Errors: a number is not representable; how much they have in common depends on numbers that are
+/// not known ([`LayoutError::Open`]).
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -99,7 +107,8 @@ fn injective<N: Extent>(layout: &Layout<N>) -> Result<bool, LayoutError> {
     }
 }
 
-/// A common layout, where it is as long as a right inverse of one of the two can be, so that nothing longer exists; otherwise what is not known.
+/// A common layout, where it is as long as a right inverse of one of the two can be, so that
+/// nothing longer exists; otherwise what is not known.
 fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     for layout in [a, b] {
         match right_inverse_within(layout, i64::MAX) {
@@ -116,7 +125,8 @@ fn as_long_as_any<N: Extent>(found: Layout<N>, a: &Layout<N>, b: &Layout<N>) -> 
     }
 }
 
-/// How many elements lie side by side in both layouts: the size of [`max_common_layout`], at least 1 (CuTe `max_common_vector`).
+/// How many elements lie side by side in both layouts: the size of [`max_common_layout`], at least
+/// 1 (CuTe `max_common_vector`).
 ///
 /// Errors: as [`max_common_layout`].
 ///
@@ -134,7 +144,8 @@ pub fn max_common_vector<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<N, L
     Ok(max_common_layout(a, b)?.size())
 }
 
-/// The first `size` indices of whole modes of `r`, when they are those of a layout: `q` of the last.
+/// The first `size` indices of whole modes of `r`, when they are those of a layout: `q` of the
+/// last.
 pub(crate) fn cut<N: Extent>(r: &Layout<N>, whole: usize, q: N) -> Result<Layout<N>, LayoutError> {
     let mut leaves: Leaves<Leaf<N>> = r.leaves().iter().take(whole + 1).cloned().collect();
     if q.is_one().proved() {
@@ -170,7 +181,8 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
     let mut leaves = composite.leaves();
     while let Some((leaf, later)) = leaves.split_first() {
         leaves = later;
-        // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where that is seen.
+        // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where
+        // that is seen.
         match leaf.stride.same(&covered) {
             Truth::Proved => covered = covered.times(&leaf.extent).ok_or_else(|| LayoutError::overflow(OP))?,
             _ if leaf.extent.is_one().proved() => {}
@@ -187,7 +199,8 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
     Ok(Some(covered))
 }
 
-/// The longest cut of a right inverse that is one of `layout` too, and whether it surely is the longest.
+/// The longest cut of a right inverse that is one of `layout` too, and whether it surely is the
+/// longest.
 fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Result<(Layout<N>, bool), LayoutError> {
     let mut by = Undoing { outer: Outer::blank(), layout, exact: true };
     by.outer.read(layout.leaves())?;
@@ -245,7 +258,8 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
     Ok(best)
 }
 
-/// A common layout by way of the greatest common domain; none where a number is not known or does not fit.
+/// A common layout by way of the greatest common domain; none where a number is not known or does
+/// not fit.
 fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<Layout<N>>, LayoutError> {
     let known = |layout: &Layout<N>| {
         layout.leaves().iter().all(|leaf| leaf.extent.known().is_some() && leaf.stride.known().is_some())
@@ -269,7 +283,8 @@ fn joint<N: Extent>(a: &Layout<N>, b: &Layout<N>, work: &Work) -> Result<Option<
         leaves.push(Leaf { extent: leaf.extent.clone(), stride });
     }
     let Ok(inverse) = Layout::flat(leaves)?.right_inverse() else { return Ok(None) };
-    // Where the indices in the domain do not compose to a layout of indices, there is no joint one of this kind.
+    // Where the indices in the domain do not compose to a layout of indices, there is no joint one
+    // of this kind.
     let Ok(indices) = domain.compose_within(&inverse) else { return Ok(None) };
     Ok(Some(longest_cut(&longest_cut(&indices, a, work)?.0, b, work)?.0))
 }

@@ -1,6 +1,7 @@
 //! Complements, inverses, sums and equality of layouts of any kind.
 //!
-//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the map of indices that it is.
+//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the
+//! map of indices that it is.
 
 use super::{AnyLayout, AnyTree, wrong_kind};
 use crate::algebra::vector::{max_common_layout, max_common_vector};
@@ -75,7 +76,8 @@ macro_rules! complements {
 }
 
 complements! {
-    /// What fills `[0, target)` together with this layout, exactly: [`Layout::complement`]. The target is a number, or a shape.
+    /// What fills `[0, target)` together with this layout, exactly: [`Layout::complement`]. The
+    /// target is a number, or a shape.
     ///
     /// Errors: as there; a composed layout whose numbers are not known ([`LayoutError::Kind`]).
     complement, complement_open;
@@ -87,8 +89,9 @@ complements! {
 
 /// A complement with the extents of its target, where one of them has no name to be multiplied by.
 ///
-/// `whole` is the complement in the product of the target, `open` the one that goes on for ever, whose last mode begins where the
-/// next copy lies: what is left of the target there is divided among its extents.
+/// `whole` is the complement in the product of the target, `open` the one that goes on for ever,
+/// whose last mode begins where the next copy lies: what is left of the target there is divided
+/// among its extents.
 fn shaped_like(target: &Tree<Expr>, whole: Layout<Expr>, open: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
     let unnamed = target.parameters().iter().any(|parameter| parameter.name().is_none());
     let Some((last, gaps)) = open.leaves().split_last().filter(|_| unnamed && target.leaves().len() > 1) else {
@@ -118,9 +121,11 @@ impl AnyLayout {
         super::paired!(OP, self, other, (a, b) => Ok(a.add(b)?.into()))
     }
 
-    /// Whether both are the same function of an index: [`Layout::same_function`], [`Composed::equivalent`](crate::Composed::equivalent).
+    /// Whether both are the same function of an index: [`Layout::same_function`],
+    /// [`Composed::equivalent`](crate::Composed::equivalent).
     ///
-    /// Errors: kinds that do not meet ([`LayoutError::Kind`]); too many indices of composed layouts would have to be looked at.
+    /// Errors: kinds that do not meet ([`LayoutError::Kind`]); too many indices of composed layouts
+    /// would have to be looked at.
     pub fn same_function(&self, other: &AnyLayout) -> Result<Truth, LayoutError> {
         const OP: &str = "equivalent";
         if self.is_composed() || other.is_composed() {
@@ -133,7 +138,8 @@ impl AnyLayout {
         super::paired!(OP, self, other, (a, b) => Ok(a.same_function(b)))
     }
 
-    /// Whether both have the same modes, strides of extents 1 aside; composed layouts are compared as they are written.
+    /// Whether both have the same modes, strides of extents 1 aside; composed layouts are compared
+    /// as they are written.
     pub fn same_modes(&self, other: &AnyLayout) -> Truth {
         match (self, other) {
             (AnyLayout::Integer(a), AnyLayout::Integer(b)) => a.same_modes(b),
@@ -148,7 +154,8 @@ impl AnyLayout {
 
     /// The tile, and the layout from (thread, value) to the index in it: [`make_layout_tv`].
     ///
-    /// Errors: as there; kinds other than integers and numbers known at launch ([`LayoutError::Kind`]).
+    /// Errors: as there; kinds other than integers and numbers known at launch
+    /// ([`LayoutError::Kind`]).
     pub fn thread_value(&self, values: &AnyLayout) -> Result<(AnyTree, AnyLayout), LayoutError> {
         const OP: &str = "make_layout_tv";
         if let (AnyLayout::Integer(threads), AnyLayout::Integer(values)) = (self, values) {
@@ -198,7 +205,8 @@ impl AnyLayout {
         Ok((a.into_owned(), b.into_owned()))
     }
 
-    /// The compact layout of the same shape with modes in the same order of strides: [`Layout::layout_like`].
+    /// The compact layout of the same shape with modes in the same order of strides:
+    /// [`Layout::layout_like`].
     ///
     /// Errors: as there; coordinates or bit vectors ([`LayoutError::Kind`]).
     pub fn layout_like(&self) -> Result<AnyLayout, LayoutError> {
@@ -222,7 +230,8 @@ impl AnyLayout {
 
     /// The largest value plus one: [`Layout::cosize`].
     ///
-    /// Errors: as there; a composed layout of numbers that are not known, unless it is a layout with an offset ([`LayoutError::Kind`]).
+    /// Errors: as there; a composed layout of numbers that are not known, unless it is a layout
+    /// with an offset ([`LayoutError::Kind`]).
     pub fn cosize(&self) -> Result<Expr, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Integer(layout) => Ok(layout.cosize()?.into()),

@@ -1,7 +1,9 @@
 //! Composition, division and product of layouts of any kind.
 //!
-//! Law: `R(c) = A(B(c))`, where the values of `B` are indices of `A`, or coordinates of it, whatever kind both are. A division is a composition with a tiler and what runs
-//! over the tiles; a product puts copies beside a block. A map of bits, composed or of XOR steps, comes before any layout whose indices it makes.
+//! Law: `R(c) = A(B(c))`, where the values of `B` are indices of `A`, or coordinates of it,
+//! whatever kind both are. A division is a composition with a tiler and what runs over the tiles; a
+//! product puts copies beside a block. A map of bits, composed or of XOR steps, comes before any
+//! layout whose indices it makes.
 
 use super::{AnyLayout, AnyTiler, AnyTree, convert, wrong_kind};
 use crate::composed::Composed;
@@ -13,9 +15,11 @@ use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// The value of an expression for a layout and what acts on its indices, a layout or a tiler (`$Any` says which), in the kinds in which they go together.
+/// The value of an expression for a layout and what acts on its indices, a layout or a tiler
+/// (`$Any` says which), in the kinds in which they go together.
 ///
-/// `picked` is for a composed layout and coordinates of its domain, `seen` for one that is itself seen through coordinates.
+/// `picked` is for a composed layout and coordinates of its domain, `seen` for one that is itself
+/// seen through coordinates.
 macro_rules! combined {
     (
         $Any:ident, $op:expr, $whole:expr, $by:expr,
@@ -69,9 +73,11 @@ macro_rules! combined {
 }
 
 impl AnyLayout {
-    /// `A o B`: the layout of `A(B(c))` over the coordinates of `B`, which may be a layout of indices of `A`, of its coordinates, or a map of bits.
+    /// `A o B`: the layout of `A(B(c))` over the coordinates of `B`, which may be a layout of
+    /// indices of `A`, of its coordinates, or a map of bits.
     ///
-    /// Errors: as [`Layout::compose`]; a kind that has no composite with the other ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose`]; a kind that has no composite with the other
+    /// ([`LayoutError::Kind`]).
     ///
     /// ```
     /// use tilewright_layout::AnyLayout;
@@ -117,7 +123,8 @@ impl AnyLayout {
                 Ok(numbers(a.composed_in(OP, Operand::First)?.compose_composed(&right.composed()?)?))
             }
             (AnyLayout::Coordinate(left), AnyLayout::Composed(_) | AnyLayout::Xor(_)) => {
-                // Values of a composed layout are numbers, so that this is a layout of indices or else has no composite.
+                // Values of a composed layout are numbers, so that this is a layout of indices or
+                // else has no composite.
                 match b.composed_in(OP, Operand::Second)?.to_layout()? {
                     (indices, 0) => Ok(left.compose(&Layout::<Expr>::from(&indices))?.into()),
                     _ => wrong_kind(
@@ -137,7 +144,8 @@ impl AnyLayout {
 
     /// `A o B` where `B` stays within the domain of `A`.
     ///
-    /// Errors: as [`Layout::compose_within`]; a composed layout, which has no end of its own ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::compose_within`]; a composed layout, which has no end of its own
+    /// ([`LayoutError::Kind`]).
     pub fn compose_within(&self, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition_within";
         if let (AnyLayout::Integer(a), AnyLayout::Integer(b)) = (self, b) {
@@ -183,7 +191,8 @@ impl AnyLayout {
 
     /// The layout as tiles, and what runs over them, in one of the forms: [`Layout::divide`].
     ///
-    /// Errors: as there; a tiler of a kind that the layout is not divided by ([`LayoutError::Kind`]).
+    /// Errors: as there; a tiler of a kind that the layout is not divided by
+    /// ([`LayoutError::Kind`]).
     ///
     /// ```
     /// use tilewright_layout::{AnyLayout, AnyTiler, DivideForm};
@@ -237,7 +246,8 @@ impl AnyLayout {
 
     /// Copies side by side in every mode, `((block,copies),..)`: [`Layout::blocked_product`].
     ///
-    /// Errors: as there; a layout of a kind that does not arrange the block ([`LayoutError::Kind`]).
+    /// Errors: as there; a layout of a kind that does not arrange the block
+    /// ([`LayoutError::Kind`]).
     pub fn blocked_product(&self, by: &AnyLayout) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "blocked_product";
         if by.is_map_of_bits() {
@@ -277,7 +287,8 @@ impl AnyLayout {
 
     /// The block repeated until it covers a shape: [`Layout::tile_to_shape`].
     ///
-    /// Errors: as there; the target is no tuple of numbers, or of numbers known at launch for XOR strides ([`LayoutError::Kind`]).
+    /// Errors: as there; the target is no tuple of numbers, or of numbers known at launch for XOR
+    /// strides ([`LayoutError::Kind`]).
     pub fn tile_to_shape(&self, target: &AnyTree, order: Option<&Tree<i64>>) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "tile_to_shape";
         match (self, target.integer()) {
@@ -329,9 +340,11 @@ fn indices(map: &Composed) -> Result<Layout, LayoutError> {
 }
 
 impl AnyLayout {
-    /// The composed layout that a map after this layout is: `outer o 0 o A`, seen as a layout of XOR steps where it was one.
+    /// The composed layout that a map after this layout is: `outer o 0 o A`, seen as a layout of
+    /// XOR steps where it was one.
     ///
-    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps; the values are coordinates ([`LayoutError::Kind`]).
+    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps; the values
+    /// are coordinates ([`LayoutError::Kind`]).
     pub fn then(&self, outer: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         match &*self.by_index()? {
@@ -343,7 +356,8 @@ impl AnyLayout {
 
     /// This layout after what its indices become first: `A o map`, over the shape of `A`.
     ///
-    /// Errors: as [`AnyLayout::then`]; coordinates do not add up after the map ([`LayoutError::Kind`]).
+    /// Errors: as [`AnyLayout::then`]; coordinates do not add up after the map
+    /// ([`LayoutError::Kind`]).
     pub fn after(&self, map: &crate::OuterMap) -> Result<AnyLayout, LayoutError> {
         const OP: &str = "composition";
         let first = |shape: &Tree<i64>| Composed::new(map.clone(), 0, Layout::compact(shape)?);
@@ -368,7 +382,8 @@ impl AnyLayout {
 
     /// The layout of XOR steps that is the same function.
     ///
-    /// Errors: as [`Layout::of_integers`] and [`Composed::to_xor`]; the numbers are not known ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::of_integers`] and [`Composed::to_xor`]; the numbers are not known
+    /// ([`LayoutError::Kind`]).
     pub fn to_xor(&self) -> Result<Layout<Xor>, LayoutError> {
         match &*self.by_index()? {
             AnyLayout::Xor(layout) => Ok(layout.clone()),

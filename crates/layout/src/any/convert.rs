@@ -1,7 +1,8 @@
 //! From one kind of number to another, for every structure of them.
 //!
-//! Law: a conversion changes no value. One upwards (a known number to an expression, an expression to a step in a codomain that is no tuple) always exists;
-//! one downwards gives nothing where a number has no counterpart.
+//! Law: a conversion changes no value. One upwards (a known number to an expression, an expression
+//! to a step in a codomain that is no tuple) always exists; one downwards gives nothing where a
+//! number has no counterpart.
 
 use alloc::vec::Vec;
 
@@ -56,7 +57,8 @@ pub(crate) fn known_layout(layout: &Layout<Expr>) -> Option<Layout> {
     renumbered(layout, Extent::known, Extent::known)
 }
 
-/// Coordinate strides of which each is a plain number: a coordinate in a codomain that is not a tuple.
+/// Coordinate strides of which each is a plain number: a coordinate in a codomain that is not a
+/// tuple.
 fn plain(step: &Step) -> Option<Expr> {
     step.terms().all(|(path, _)| path.is_empty()).then(|| step.scale_at(ModePath::ROOT))
 }

@@ -1,6 +1,7 @@
 //! The kinds of layouts, and the kind in which two meet.
 //!
-//! Law: [`Kind::join`] is commutative, associative and idempotent. A layout that is taken to the join of its kind and another has the same values.
+//! Law: [`Kind::join`] is commutative, associative and idempotent. A layout that is taken to the
+//! join of its kind and another has the same values.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -55,7 +56,8 @@ impl Kind {
 
     /// The kind in which layouts of both meet; none where numbers would meet coordinates.
     ///
-    /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no counterpart there is refused when it is taken to it.
+    /// Integers meet XOR steps as such, which only strides of 0 are. A layout that has no
+    /// counterpart there is refused when it is taken to it.
     pub fn join(self, other: Kind) -> Option<Kind> {
         use Kind::{Composed, Coordinate, CoordinateComposed, Integer, Launch, LaunchComposed, Xor};
         match (self.min(other), self.max(other)) {
@@ -128,7 +130,8 @@ impl AnyLayout {
         }
     }
 
-    /// The layout of coordinates, where it is one; a number is a step in a codomain that is no tuple.
+    /// The layout of coordinates, where it is one; a number is a step in a codomain that is no
+    /// tuple.
     pub fn coordinate(&self) -> Option<Cow<'_, Layout<Step>>> {
         match self {
             AnyLayout::Coordinate(layout) => Some(Cow::Borrowed(layout)),
@@ -162,7 +165,8 @@ impl AnyLayout {
 
     /// The composed layout of known numbers that has these values.
     ///
-    /// Errors: its values are coordinates, or numbers that become known at launch ([`LayoutError::Kind`]); it is not representable.
+    /// Errors: its values are coordinates, or numbers that become known at launch
+    /// ([`LayoutError::Kind`]); it is not representable.
     pub fn composed(&self) -> Result<Cow<'_, Composed>, LayoutError> {
         self.composed_in("composed layout", Operand::First)
     }
@@ -183,7 +187,8 @@ impl AnyLayout {
 
     /// The composed layout, of numbers that may become known at launch, that has these values.
     ///
-    /// Errors: its values are coordinates or bit vectors, which a map of bits is only from index 0 on ([`LayoutError::Kind`]); it is not representable.
+    /// Errors: its values are coordinates or bit vectors, which a map of bits is only from index 0
+    /// on ([`LayoutError::Kind`]); it is not representable.
     pub fn launch_composed(&self) -> Result<Cow<'_, Composed<Expr>>, LayoutError> {
         self.launch_composed_in("composed layout", Operand::First)
     }

@@ -1,4 +1,5 @@
-//! What layouts of all kinds have in common: shape, modes, and operations that move modes or merge them.
+//! What layouts of all kinds have in common: shape, modes, and operations that move modes or merge
+//! them.
 //!
 //! Law: each method is that of the layout itself, of the same name.
 
@@ -60,7 +61,8 @@ of_every_kind! {
     unzip(guide: &Profile);
 }
 
-/// Operations on a layout and another of its kind: on the inner layout, where the first is composed.
+/// Operations on a layout and another of its kind: on the inner layout, where the first is
+/// composed.
 macro_rules! with_another {
     ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl AnyLayout {
@@ -124,8 +126,8 @@ impl AnyLayout {
 
     /// The layout with this shape and these strides, of the kind of the strides.
     ///
-    /// Errors: they nest differently ([`LayoutError::NotCongruent`]); an extent is not positive; strides of one kind cannot have extents of
-    /// another ([`LayoutError::Kind`]).
+    /// Errors: they nest differently ([`LayoutError::NotCongruent`]); an extent is not positive;
+    /// strides of one kind cannot have extents of another ([`LayoutError::Kind`]).
     ///
     /// ```
     /// use tilewright_layout::{AnyLayout, AnyTree};
@@ -155,9 +157,11 @@ impl AnyLayout {
         }
     }
 
-    /// The layout whose modes are these, in the kind in which they meet: [`Layout::tuple`], [`Composed::tuple`].
+    /// The layout whose modes are these, in the kind in which they meet: [`Layout::tuple`],
+    /// [`Composed::tuple`].
     ///
-    /// Errors: there is no such kind ([`LayoutError::Kind`], about the operand by number where there are two); as those.
+    /// Errors: there is no such kind ([`LayoutError::Kind`], about the operand by number where
+    /// there are two); as those.
     ///
     /// ```
     /// use tilewright_layout::AnyLayout;
@@ -261,7 +265,8 @@ impl AnyLayout {
         }
     }
 
-    /// How many leaves the layout and the maps that it is composed of have, for limits on what is copied and printed.
+    /// How many leaves the layout and the maps that it is composed of have, for limits on what is
+    /// copied and printed.
     pub fn leaves(&self) -> usize {
         match self {
             AnyLayout::Integer(layout) => layout.leaves().len(),
@@ -308,7 +313,8 @@ impl AnyLayout {
         })
     }
 
-    /// The least kind that holds this layout; what `From` and every operation return has it already.
+    /// The least kind that holds this layout; what `From` and every operation return has it
+    /// already.
     pub fn reduced(self) -> AnyLayout {
         match self {
             AnyLayout::Integer(_) | AnyLayout::Composed(_) | AnyLayout::CoordinateComposed(_) => self,

@@ -1,7 +1,8 @@
 //! Values of layouts of any kind, and slices.
 //!
-//! Law: a value is a number, or a coordinate in the shape of the codomain where strides are steps of one; an XOR value is the number of its bits. A slice
-//! and what it leaves out add up: `A(c) = offset + R(d)`.
+//! Law: a value is a number, or a coordinate in the shape of the codomain where strides are steps
+//! of one; an XOR value is the number of its bits. A slice and what it leaves out add up:
+//! `A(c) = offset + R(d)`.
 
 use super::{AnyCoord, AnyLayout, AnyTree, Step, wrong_kind};
 use crate::refusal::error::{LayoutError, Operand};
@@ -93,8 +94,8 @@ impl AnyLayout {
 
     /// The value at a coordinate: a number, or a coordinate of the codomain.
     ///
-    /// Errors: the coordinate does not fit the shape; the value is not representable; indices that are no numbers, or not known, of XOR strides
-    /// ([`LayoutError::Kind`]).
+    /// Errors: the coordinate does not fit the shape; the value is not representable; indices that
+    /// are no numbers, or not known, of XOR strides ([`LayoutError::Kind`]).
     pub fn eval_at(&self, coord: &AnyTree) -> Result<AnyTree, LayoutError> {
         const OP: &str = "eval";
         if let Some(coord) = coord.integer() {
@@ -149,7 +150,8 @@ impl AnyLayout {
         }
     }
 
-    /// The layout seen from a coordinate on, and the offset of that coordinate; none where the layout has taken it in ([`Layout::domain_offset`]).
+    /// The layout seen from a coordinate on, and the offset of that coordinate; none where the
+    /// layout has taken it in ([`Layout::domain_offset`]).
     ///
     /// Errors: as there; indices known at launch, of XOR strides ([`LayoutError::Kind`]).
     pub fn domain_offset(&self, coord: &AnyTree) -> Result<(AnyLayout, Option<AnyTree>), LayoutError> {

@@ -1,6 +1,7 @@
 //! Properties of layouts of any kind as functions.
 //!
-//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the map of indices that it is.
+//! Law: each method is that of the layout itself. What is seen through coordinates is asked as the
+//! map of indices that it is.
 
 use alloc::vec::Vec;
 
@@ -27,20 +28,25 @@ macro_rules! properties {
 }
 
 properties! {
-    /// Whether every value from 0 up to the cosize is reached: [`Layout::is_surjective`](crate::Layout::is_surjective).
+    /// Whether every value from 0 up to the cosize is reached:
+    /// [`Layout::is_surjective`](crate::Layout::is_surjective).
     is_surjective, layout => layout.is_surjective();
-    /// Whether the values are those from 0 up to the size, each once: [`Layout::is_bijective`](crate::Layout::is_bijective).
+    /// Whether the values are those from 0 up to the size, each once:
+    /// [`Layout::is_bijective`](crate::Layout::is_bijective).
     is_bijective, layout => layout.is_bijective();
     /// The same as [`AnyLayout::is_bijective`]: the memory has no hole and no sharing.
     is_compact, layout => layout.is_compact();
-    /// Whether the values form an interval without a hole: [`Layout::is_contiguous`](crate::Layout::is_contiguous).
+    /// Whether the values form an interval without a hole:
+    /// [`Layout::is_contiguous`](crate::Layout::is_contiguous).
     is_contiguous, layout => layout.composed()?.is_contiguous();
-    /// Whether the values increase strictly with the index: [`Layout::is_ordered`](crate::Layout::is_ordered).
+    /// Whether the values increase strictly with the index:
+    /// [`Layout::is_ordered`](crate::Layout::is_ordered).
     is_ordered, layout => layout.composed()?.is_ordered();
 }
 
 impl AnyLayout {
-    /// Whether different coordinates have different values: [`Layout::is_injective`](crate::Layout::is_injective).
+    /// Whether different coordinates have different values:
+    /// [`Layout::is_injective`](crate::Layout::is_injective).
     ///
     /// Errors: as there; maps after coordinates ([`LayoutError::Kind`]).
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
@@ -55,9 +61,11 @@ impl AnyLayout {
         }
     }
 
-    /// Whether, sorted by stride, each mode divides the next stride: [`Layout::is_tractable`](crate::Layout::is_tractable).
+    /// Whether, sorted by stride, each mode divides the next stride:
+    /// [`Layout::is_tractable`](crate::Layout::is_tractable).
     ///
-    /// Errors: it depends on a number that is not known; strides that are no numbers ([`LayoutError::Kind`]).
+    /// Errors: it depends on a number that is not known; strides that are no numbers
+    /// ([`LayoutError::Kind`]).
     pub fn is_tractable(&self) -> Result<bool, LayoutError> {
         match self {
             AnyLayout::Launch(layout) => layout.is_tractable(),
@@ -67,7 +75,8 @@ impl AnyLayout {
 
     /// The values that are reached, in order: numbers, or XOR steps.
     ///
-    /// Errors: as [`Layout::image`](crate::Layout::image); kinds other than integers, XOR steps and composed ones ([`LayoutError::Kind`]).
+    /// Errors: as [`Layout::image`](crate::Layout::image); kinds other than integers, XOR steps and
+    /// composed ones ([`LayoutError::Kind`]).
     pub fn image(&self) -> Result<AnyTree, LayoutError> {
         let values: Vec<i64> = match &*self.by_index()? {
             AnyLayout::Xor(layout) => return Ok(Tree::flat(layout.image()?)?.into()),

@@ -115,7 +115,8 @@ fn names(text: &str) -> Result<Declarations, LayoutError> {
 impl FromStr for AnyLayout {
     type Err = LayoutError;
 
-    /// Reads a layout of the least kind that its text can be; strides default to compact, first mode fastest.
+    /// Reads a layout of the least kind that its text can be; strides default to compact, first
+    /// mode fastest.
     ///
     /// Errors: it is none ([`LayoutError::Syntax`]); as the layout's own.
     fn from_str(text: &str) -> Result<AnyLayout, LayoutError> {

@@ -1,6 +1,7 @@
 //! Tilers of any kind.
 //!
-//! Law: an [`AnyTiler`] made with `From` has the least kind that holds it. A composed layout, or one of XOR steps, tiles the whole domain.
+//! Law: an [`AnyTiler`] made with `From` has the least kind that holds it. A composed layout, or
+//! one of XOR steps, tiles the whole domain.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -13,7 +14,8 @@ use crate::symbolic::{Expr, Parameter, Symbolic, Values};
 use crate::tile::tiler::Tiler;
 use crate::value::number::Stride;
 
-/// What a layout of any kind is tiled by: layouts of its indices, coordinates of its modes, or a composed layout.
+/// What a layout of any kind is tiled by: layouts of its indices, coordinates of its modes, or a
+/// composed layout.
 ///
 /// ```
 /// use tilewright_layout::{AnyLayout, AnyTiler, DivideForm};
@@ -35,7 +37,8 @@ pub enum AnyTiler {
     Map(Box<AnyLayout>),
 }
 
-/// The value of an expression for the tiler in an [`AnyTiler`], whatever its kind, and for the layout of the whole domain.
+/// The value of an expression for the tiler in an [`AnyTiler`], whatever its kind, and for the
+/// layout of the whole domain.
 macro_rules! with_tiler {
     ($any:expr, $tiler:ident => $result:expr, $map:ident => $of_map:expr) => {
         match $any {
@@ -63,7 +66,8 @@ fn leaves<D: Stride>(tiler: &Tiler<D>) -> usize {
 impl AnyTiler {
     /// The tiler that has these for its modes.
     ///
-    /// Errors: an item tiles a whole domain and no mode ([`LayoutError::Kind`]); as [`Tiler::modes`].
+    /// Errors: an item tiles a whole domain and no mode ([`LayoutError::Kind`]); as
+    /// [`Tiler::modes`].
     pub fn modes(items: &[AnyTiler]) -> Result<AnyTiler, LayoutError> {
         if let Some(known) = items.iter().map(|item| item.integer().cloned()).collect::<Option<Vec<Tiler>>>() {
             return Ok(Tiler::modes(known)?.into());

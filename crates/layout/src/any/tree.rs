@@ -16,7 +16,8 @@ use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
 
-/// A nested tuple of any kind of number: a shape, strides, or a coordinate. A leaf alone is a number, or a step.
+/// A nested tuple of any kind of number: a shape, strides, or a coordinate. A leaf alone is a
+/// number, or a step.
 ///
 /// ```
 /// use tilewright_layout::AnyTree;
@@ -139,7 +140,8 @@ impl AnyTree {
         }
     }
 
-    /// The tree of coordinate steps, where it is one; a number is a step in a codomain that is no tuple.
+    /// The tree of coordinate steps, where it is one; a number is a step in a codomain that is no
+    /// tuple.
     pub fn coordinate(&self) -> Option<Tree<Step>> {
         match self {
             AnyTree::Coordinate(tree) => Some((**tree).clone()),
@@ -171,7 +173,8 @@ impl AnyTree {
 
     /// The tuple of these modes, in the kind in which they meet.
     ///
-    /// Errors: there is none ([`LayoutError::Kind`]); it is larger or nests deeper than a tree may ([`LayoutError::TooLarge`]).
+    /// Errors: there is none ([`LayoutError::Kind`]); it is larger or nests deeper than a tree may
+    /// ([`LayoutError::TooLarge`]).
     ///
     /// ```
     /// use tilewright_layout::AnyTree;

@@ -30,18 +30,23 @@ macro_rules! widths {
 }
 
 widths! {
-    /// The layout for elements `n` times as wide, rounded up as in CuTe: [`Layout::upcast`](crate::Layout::upcast).
+    /// The layout for elements `n` times as wide, rounded up as in CuTe:
+    /// [`Layout::upcast`](crate::Layout::upcast).
     upcast(n);
-    /// The layout for elements of which `n` make one: [`Layout::downcast`](crate::Layout::downcast).
+    /// The layout for elements of which `n` make one:
+    /// [`Layout::downcast`](crate::Layout::downcast).
     downcast(n);
-    /// The layout of the same bits read as elements of another width: [`Layout::recast`](crate::Layout::recast).
+    /// The layout of the same bits read as elements of another width:
+    /// [`Layout::recast`](crate::Layout::recast).
     recast(new_bits, old_bits);
 }
 
 impl AnyLayout {
-    /// The number of elements that always lie together, aligned: [`Layout::max_alignment`](crate::Layout::max_alignment).
+    /// The number of elements that always lie together, aligned:
+    /// [`Layout::max_alignment`](crate::Layout::max_alignment).
     ///
-    /// Errors: the values are coordinates, or a composed layout's that are not known ([`LayoutError::Kind`]).
+    /// Errors: the values are coordinates, or a composed layout's that are not known
+    /// ([`LayoutError::Kind`]).
     pub fn max_alignment(&self) -> Result<Expr, LayoutError> {
         match self {
             AnyLayout::Integer(layout) => Ok(layout.max_alignment().into()),

@@ -1,13 +1,15 @@
 //! Bits flipped by others, wherever the two fields lie.
 //!
-//! Law: `bit_xor(bits, into, from)` reads the `bits` bits from `from` on and flips by them, each its own, the `bits` bits from `into` on:
+//! Law: `bit_xor(bits, into, from)` reads the `bits` bits from `from` on and flips by them, each
+//! its own, the `bits` bits from `into` on:
 //!
 //! ```text
 //! X(x) = x ^ (((x >> from) & (2^bits - 1)) << into)
 //! ```
 //!
-//! Where the fields do not overlap this is a swizzle and its own inverse. Where they overlap, a bit may be read that is also flipped, and the inverse is another map, which undoes one
-//! bit after another: a bit matrix. Where they are the same field, it is cleared, and there is none.
+//! Where the fields do not overlap this is a swizzle and its own inverse. Where they overlap, a bit
+//! may be read that is also flipped, and the inverse is another map, which undoes one bit after
+//! another: a bit matrix. Where they are the same field, it is cleared, and there is none.
 
 use core::fmt;
 use core::str::FromStr;

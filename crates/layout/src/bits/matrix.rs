@@ -1,11 +1,14 @@
 //! Linear maps over bits: matrices over the field of two elements.
 //!
-//! Law: a [`BitMatrix`] `M` of `n` inputs and `m` outputs sends a number below `2^n` to one below `2^m` with `M(x ^ y) = M(x) ^ M(y)`. So it is given by the
-//! images of the powers of two, its columns, and `M(x)` is the XOR of the columns at the bits of `x`.
+//! Law: a [`BitMatrix`] `M` of `n` inputs and `m` outputs sends a number below `2^n` to one below
+//! `2^m` with `M(x ^ y) = M(x) ^ M(y)`. So it is given by the images of the powers of two, its
+//! columns, and `M(x)` is the XOR of the columns at the bits of `x`.
 //!
-//! Everything else is elimination. Columns that are kept *reduced*, each with a leading bit that no other has, tell the rank, whether a vector is in
-//! the image, and, when each remembers of which columns it is the XOR, what is sent there; a column that vanishes tells an element of the kernel. There
-//! are at most 64 of them, so that every question takes at most a few thousand operations.
+//! Everything else is elimination. Columns that are kept *reduced*, each with a leading bit that no
+//! other has, tell the rank, whether a vector is in the image, and, when each remembers of which
+//! columns it is the XOR, what is sent there; a column that vanishes tells an element of the
+//! kernel. There are at most 64 of them, so that every question takes at most a few thousand
+//! operations.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -18,10 +21,11 @@ use crate::refusal::error::LayoutError;
 /// The images of the powers of two.
 pub(crate) type Columns = SmallVec<[u64; 16]>;
 
-/// A linear map over bits: a matrix over the field of two elements, from up to 64 input bits to up to 64 output bits.
+/// A linear map over bits: a matrix over the field of two elements, from up to 64 input bits to up
+/// to 64 output bits.
 ///
-/// Every layout of power-of-two extents whose offsets are sums without carries is one, and so is every swizzle; compositions, inverses and ranks of
-/// such maps always exist or provably do not.
+/// Every layout of power-of-two extents whose offsets are sums without carries is one, and so is
+/// every swizzle; compositions, inverses and ranks of such maps always exist or provably do not.
 ///
 /// ```
 /// use tilewright_layout::BitMatrix;
@@ -50,7 +54,8 @@ pub(crate) fn low_bits(bits: usize) -> u64 {
 impl BitMatrix {
     /// The map that sends bit `i` to `columns[i]`, with `outputs` output bits.
     ///
-    /// Errors: more than [`MAX_BITS`] inputs or outputs; a column has a bit that is not below `outputs`.
+    /// Errors: more than [`MAX_BITS`] inputs or outputs; a column has a bit that is not below
+    /// `outputs`.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -147,7 +152,8 @@ impl BitMatrix {
 
     /// This map after `first`: `x -> self(first(x))`.
     ///
-    /// Errors: `first` has not as many outputs as this map has inputs ([`LayoutError::Size`], in bits).
+    /// Errors: `first` has not as many outputs as this map has inputs ([`LayoutError::Size`], in
+    /// bits).
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -174,12 +180,14 @@ impl BitMatrix {
         if left == right { Ok(()) } else { Err(LayoutError::Size { op, left: left as i64, right: right as i64 }) }
     }
 
-    /// The matrix with rows and columns exchanged: input bit `j` of the result goes to the inputs that output bit `j` of this map reads.
+    /// The matrix with rows and columns exchanged: input bit `j` of the result goes to the inputs
+    /// that output bit `j` of this map reads.
     pub fn transpose(&self) -> BitMatrix {
         BitMatrix::from_valid(self.inputs(), (0..self.outputs()).map(|row| self.row(row)).collect())
     }
 
-    /// This map beside another: the low bits go through this one, the bits above through `high`, and the results are put together in the same way.
+    /// This map beside another: the low bits go through this one, the bits above through `high`,
+    /// and the results are put together in the same way.
     ///
     /// Errors: more than [`MAX_BITS`] inputs or outputs.
     ///
@@ -199,7 +207,8 @@ impl BitMatrix {
         Elimination::of(&self.columns).pivots.len()
     }
 
-    /// A basis of the numbers that are sent to 0, reduced: sorted, and the leading bit of each is in no other.
+    /// A basis of the numbers that are sent to 0, reduced: sorted, and the leading bit of each is
+    /// in no other.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -211,8 +220,9 @@ impl BitMatrix {
         Elimination::of(&Elimination::of(&self.columns).kernel).basis()
     }
 
-    /// A basis of the values, reduced: sorted, and the leading bit of each is in no other. The `i`-th number of the image, in increasing order, is the
-    /// XOR of the basis vectors at the bits of `i`.
+    /// A basis of the values, reduced: sorted, and the leading bit of each is in no other. The
+    /// `i`-th number of the image, in increasing order, is the XOR of the basis vectors at the bits
+    /// of `i`.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -269,7 +279,8 @@ impl BitMatrix {
 
     /// The inverse, of as many inputs as outputs.
     ///
-    /// Errors: the map is not one to one ([`LayoutError::Collapse`]), or not onto ([`LayoutError::NoPreimage`]).
+    /// Errors: the map is not one to one ([`LayoutError::Collapse`]), or not onto
+    /// ([`LayoutError::NoPreimage`]).
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -283,8 +294,8 @@ impl BitMatrix {
         self.left_divide_for("inverse", &BitMatrix::identity(self.outputs())?)
     }
 
-    /// A map `X` with `self(X(self(x))) = self(x)` and `X(self(X(y))) = X(y)`: it sends every value back to a number that has it. It always
-    /// exists, and is the inverse where there is one.
+    /// A map `X` with `self(X(self(x))) = self(x)` and `X(self(X(y))) = X(y)`: it sends every value
+    /// back to a number that has it. It always exists, and is the inverse where there is one.
     pub fn pseudo_inverse(&self) -> BitMatrix {
         let elimination = Elimination::of(&self.columns);
         // Bits that do not lead stay behind: a value is known by its leading bits.
@@ -299,7 +310,8 @@ impl BitMatrix {
 
     /// A map `X` with `self(X(x)) = b(x)`: what `b` does, in terms of this map.
     ///
-    /// Errors: the outputs differ; a value of `b` is not a value of this map ([`LayoutError::NoPreimage`] with the value).
+    /// Errors: the outputs differ; a value of `b` is not a value of this map
+    /// ([`LayoutError::NoPreimage`] with the value).
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -392,7 +404,8 @@ impl Elimination {
     }
 }
 
-/// What is left of `value` when elements of the space that `columns` span are taken out: 0 when it is one of them, and else the least of its coset.
+/// What is left of `value` when elements of the space that `columns` span are taken out: 0 when it
+/// is one of them, and else the least of its coset.
 pub(crate) fn remainder(columns: &[u64], value: u64) -> u64 {
     let mut rest = Pivot { vector: value, source: 0 };
     Elimination::of(columns).reduce(&mut rest);

@@ -1,15 +1,17 @@
 //! Swizzles: permutations of offsets that flip bits by other bits.
 //!
-//! Law: `S<b,m,s>` with `s >= 0` reads the `b` bits from `m+s` on and flips by them, each its own, the `b` bits from `m` on. With `s < 0` it
-//! reads the bits from `m` on, below, and flips those from `m-s` on (CuTe `Swizzle<b,m,s>`):
+//! Law: `S<b,m,s>` with `s >= 0` reads the `b` bits from `m+s` on and flips by them, each its own,
+//! the `b` bits from `m` on. With `s < 0` it reads the bits from `m` on, below, and flips those
+//! from `m-s` on (CuTe `Swizzle<b,m,s>`):
 //!
 //! ```text
 //! s >= 0    S(x) = x ^ ((x >> s) & mask),     mask = (2^b - 1) << m
 //! s <  0    S(x) = x ^ ((x & mask) << -s)
 //! ```
 //!
-//! `|s| >= b` keeps what is read apart from what is flipped. So reading `S(x)` gives what reading `x` gives, and `S(S(x)) = x`: a swizzle is its own
-//! inverse, and permutes every aligned block of `2^(m + b + |s|)` offsets.
+//! `|s| >= b` keeps what is read apart from what is flipped. So reading `S(x)` gives what reading
+//! `x` gives, and `S(S(x)) = x`: a swizzle is its own inverse, and permutes every aligned block of
+//! `2^(m + b + |s|)` offsets.
 
 use core::fmt;
 use core::str::FromStr;
@@ -42,7 +44,8 @@ pub struct Swizzle {
 impl Swizzle {
     /// The swizzle `S<bits,base,shift>`.
     ///
-    /// Errors: `bits` or `base` is negative; `|shift| < bits`; `base + bits + |shift|` is more than [`MAX_SWIZZLE_BITS`].
+    /// Errors: `bits` or `base` is negative; `|shift| < bits`; `base + bits + |shift|` is more than
+    /// [`MAX_SWIZZLE_BITS`].
     pub fn new(bits: i64, base: i64, shift: i64) -> Result<Swizzle, LayoutError> {
         if let Some(swizzle) = Swizzle::checked(bits, base, shift) {
             return Ok(swizzle);
@@ -115,7 +118,8 @@ impl Swizzle {
         if self.shift >= 0 { mask } else { mask << self.shift.unsigned_abs() }
     }
 
-    /// How many of the lowest bits may be read or flipped: the swizzle permutes every aligned block of two to this power.
+    /// How many of the lowest bits may be read or flipped: the swizzle permutes every aligned block
+    /// of two to this power.
     pub(crate) fn reach(self) -> usize {
         // At most 63, by construction.
         if self.bits == 0 { 0 } else { usize::from(self.bits + self.base + self.shift.unsigned_abs()) }
@@ -142,8 +146,8 @@ impl Swizzle {
         BitMatrix::new(bits, columns.columns().iter().map(|column| self.apply(*column as i64) as u64))
     }
 
-    /// This swizzle after another, of any shift: a matrix, of as many bits as the two reach. [`BitMatrix::swizzle`] is the swizzle that does the same,
-    /// where there is one.
+    /// This swizzle after another, of any shift: a matrix, of as many bits as the two reach.
+    /// [`BitMatrix::swizzle`] is the swizzle that does the same, where there is one.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -161,11 +165,12 @@ impl Swizzle {
 
     /// The swizzle of elements `n` times as wide.
     ///
-    /// Law: it sends block `x` of `n` offsets to block `R(x)`: `R(floor(x / n)) = floor(S(x) / n)`. Bits below those of a block may flip each other; so the
-    /// swizzle loses the bits that it flips within a block, and exists unless a bit within a block flips one above.
+    /// Law: it sends block `x` of `n` offsets to block `R(x)`: `R(floor(x / n)) = floor(S(x) / n)`.
+    /// Bits below those of a block may flip each other; so the swizzle loses the bits that it flips
+    /// within a block, and exists unless a bit within a block flips one above.
     ///
-    /// Errors: `n` is not a power of two, unless nothing is flipped; a bit of the offset within a block decides where the block goes
-    /// ([`LayoutError::NotDivisible`], bit numbers).
+    /// Errors: `n` is not a power of two, unless nothing is flipped; a bit of the offset within a
+    /// block decides where the block goes ([`LayoutError::NotDivisible`], bit numbers).
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -194,7 +199,8 @@ impl Swizzle {
         Swizzle::new(bits - lost, (base - drop).max(0), shift)
     }
 
-    /// The swizzle of elements `n` times as narrow: the parts of an element stay together, in order.
+    /// The swizzle of elements `n` times as narrow: the parts of an element stay together, in
+    /// order.
     ///
     /// Errors: `n` is not a power of two, unless nothing is flipped; the bits do not fit in 63.
     ///
@@ -210,9 +216,11 @@ impl Swizzle {
         }
     }
 
-    /// The same permutation of memory for elements of `new_bits`, where this one is for elements of `old_bits`, exactly (CuTe `recast_layout`).
+    /// The same permutation of memory for elements of `new_bits`, where this one is for elements of
+    /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Errors: a width is not positive; as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the two parts of the ratio in lowest terms.
+    /// Errors: a width is not positive; as [`Swizzle::upcast`] and [`Swizzle::downcast`] for the
+    /// two parts of the ratio in lowest terms.
     ///
     /// ```
     /// use tilewright_layout::Swizzle;
@@ -228,7 +236,8 @@ impl Swizzle {
         self.downcast(narrower)?.upcast(wider)
     }
 
-    /// The logarithm of a power of two; none where nothing is flipped, so that every factor will do.
+    /// The logarithm of a power of two; none where nothing is flipped, so that every factor will
+    /// do.
     fn power(self, op: &'static str, n: i64) -> Result<Option<i64>, LayoutError> {
         let refuse = |wanted| Err(LayoutError::Argument { op, what: "the factor", value: n, wanted });
         if n <= 0 {

@@ -1,10 +1,14 @@
 //! Division and product by a composed layout: tiles, and arrangements of copies, that are swizzled.
 //!
-//! Laws, as for layouts, with `+` as in [`Composed::beside`]: `logical_divide(A, T) = A o (T, complement(T, size(A)))`, where `T` and its strict complement take every index once, and
-//! `logical_product(A, B) = (A, A* o B)`, `A*` the open weak complement, so that copies at different values of `B` are disjoint. The product of a composed block is done to its inner
-//! layout, all copies seen through the same outer map, as with a layout for arrangement.
+//! Laws, as for layouts, with `+` as in [`Composed::beside`]:
+//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`, where `T` and its strict complement
+//! take every index once, and `logical_product(A, B) = (A, A* o B)`, `A*` the open weak complement,
+//! so that copies at different values of `B` are disjoint. The product of a composed block is done
+//! to its inner layout, all copies seen through the same outer map, as with a layout for
+//! arrangement.
 //!
-//! The forms (`zipped_`, `tiled_`, `flat_`) and the pairings mode by mode only rearrange the domain.
+//! The forms (`zipped_`, `tiled_`, `flat_`) and the pairings mode by mode only rearrange the
+//! domain.
 
 use alloc::vec::Vec;
 
@@ -75,7 +79,8 @@ impl Composed {
 
     /// The map split into tiles that a composed layout gives the indices of: `(tile, rest)`.
     ///
-    /// Errors: the values of `tile` have no complement ([`Composed::complement`]); as [`Composed::beside`].
+    /// Errors: the values of `tile` have no complement ([`Composed::complement`]); as
+    /// [`Composed::beside`].
     ///
     /// ```
     /// use tilewright_layout::{Composed, Layout};
@@ -89,7 +94,8 @@ impl Composed {
         either(tile, |tile| self.logical_divide(&tile.into()), || self.divided_by(tile))
     }
 
-    /// [`Composed::logical_divide_composed`], the same for one tile: `(tile, rest)`. Errors: as there.
+    /// [`Composed::logical_divide_composed`], the same for one tile: `(tile, rest)`. Errors: as
+    /// there.
     pub fn zipped_divide_composed(&self, tile: &Composed) -> Result<Composed, LayoutError> {
         self.logical_divide_composed(tile)
     }
@@ -121,7 +127,8 @@ impl Composed {
         either(arrangement, |by| self.logical_product(&by.into()), || self.times(arrangement))
     }
 
-    /// [`Composed::logical_product_composed`], the same for one arrangement: `(block, copies)`. Errors: as there.
+    /// [`Composed::logical_product_composed`], the same for one arrangement: `(block, copies)`.
+    /// Errors: as there.
     pub fn zipped_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
         self.logical_product_composed(arrangement)
     }
@@ -136,7 +143,8 @@ impl Composed {
         arranged(DivideForm::Flat, self.logical_product_composed(arrangement)?)
     }
 
-    /// Copies side by side in every mode, mode `i` being `(block_i, copies_i)`: [`Layout::blocked_product`] with a composed arrangement.
+    /// Copies side by side in every mode, mode `i` being `(block_i, copies_i)`:
+    /// [`Layout::blocked_product`] with a composed arrangement.
     ///
     /// Errors: as [`Composed::logical_product_composed`].
     pub fn blocked_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
@@ -144,7 +152,8 @@ impl Composed {
         either(arrangement, |by| self.blocked_product(&as_modes(arrangement, by)?), || self.by_mode(arrangement, pair))
     }
 
-    /// Copies interleaved in every mode, mode `i` being `(copies_i, block_i)`, coalesced: [`Layout::raked_product`] with a composed arrangement.
+    /// Copies interleaved in every mode, mode `i` being `(copies_i, block_i)`, coalesced:
+    /// [`Layout::raked_product`] with a composed arrangement.
     ///
     /// Errors: as [`Composed::logical_product_composed`].
     pub fn raked_product_composed(&self, arrangement: &Composed) -> Result<Composed, LayoutError> {
@@ -152,7 +161,8 @@ impl Composed {
         either(arrangement, |by| self.raked_product(&as_modes(arrangement, by)?), || self.by_mode(arrangement, pair))
     }
 
-    /// The product with modes of block and copies paired, both filled up with `1:0` to the same rank.
+    /// The product with modes of block and copies paired, both filled up with `1:0` to the same
+    /// rank.
     fn by_mode(
         &self,
         arrangement: &Composed,
@@ -160,7 +170,8 @@ impl Composed {
     ) -> Result<Composed, LayoutError> {
         let product = self.times(arrangement)?;
         let (Some(block), Some(copies)) = (product.inner.mode(0), product.inner.mode(1)) else { return Ok(product) };
-        // A number is one mode, whatever it became; against a number, the arrangement as a whole is.
+        // A number is one mode, whatever it became; against a number, the arrangement as a whole
+        // is.
         let number = |map: &Composed| map.profile().is_leaf();
         let whole = number(arrangement) || number(self) && arrangement.rank() == 1;
         let rank = if number(self) { 1 } else { self.rank() };

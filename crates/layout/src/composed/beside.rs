@@ -1,14 +1,18 @@
 //! Two maps side by side: what the modes of a layout are when they are not layouts themselves.
 //!
-//! Law: `R(x, y) = X(x) + Y(y)`, over the domain whose mode 0 is that of `X` and whose mode 1 is that of `Y`. Division and product with composed layouts are such
-//! sums ([`super::arrangement`]).
+//! Law: `R(x, y) = X(x) + Y(y)`, over the domain whose mode 0 is that of `X` and whose mode 1 is
+//! that of `Y`. Division and product with composed layouts are such sums ([`super::arrangement`]).
 //!
-//! The sum of layouts with offsets is one. Where both are sums of parities ([`super::parity`]), so is `R`, and if it is affine over bits it has a form that is found from it alone.
+//! The sum of layouts with offsets is one. Where both are sums of parities ([`super::parity`]), so
+//! is `R`, and if it is affine over bits it has a form that is found from it alone.
 //!
-//! *Otherwise both go through one chain, packed into one number.* Let the values of `X` be below `2^p`, and pack `X(x)` into the low `p` bits and what `Y` sends through its
-//! outer maps above: `e = X(x) + 2^p * v`. A map over bits does its part above the low bits when it is moved up by `p` (on every integer, as it keeps the bits above it), and a
-//! layout `L` when it becomes `(2^p, ..L..)`, whose last mode is that of `L` (from 0 on, as it mirrors below). In the end, `(2^p, n):(1, 1)` unpacks. A map over bits in the outer
-//! chain of `X` stays as it is, if it moves only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
+//! *Otherwise both go through one chain, packed into one number.* Let the values of `X` be below
+//! `2^p`, and pack `X(x)` into the low `p` bits and what `Y` sends through its outer maps above:
+//! `e = X(x) + 2^p * v`. A map over bits does its part above the low bits when it is moved up by
+//! `p` (on every integer, as it keeps the bits above it), and a layout `L` when it becomes
+//! `(2^p, ..L..)`, whose last mode is that of `L` (from 0 on, as it mirrors below). In the end,
+//! `(2^p, n):(1, 1)` unpacks. A map over bits in the outer chain of `X` stays as it is, if it moves
+//! only the low bits. So `R` is `B_X` and `2^p * B_Y` side by side, through that chain.
 
 use super::{Affine, Composed, OuterMap, Parities};
 use crate::bits::matrix::BitMatrix;
@@ -25,17 +29,21 @@ const OP: &str = "beside";
 /// The layout and the offset that a map is, where it is one.
 type Plain = Option<(Layout, i64)>;
 
-/// The inner layout of the low map and that of the high one as one layout, which adds up what the two give.
+/// The inner layout of the low map and that of the high one as one layout, which adds up what the
+/// two give.
 pub(super) type Join<'a> = &'a dyn Fn(&Layout, &Layout) -> Result<Layout, LayoutError>;
 
 impl Composed {
-    /// The map with this one as mode 0 and `other` as mode 1: `(x, y) -> X(x) + Y(y)` (what `make_layout` does with layouts).
+    /// The map with this one as mode 0 and `other` as mode 1: `(x, y) -> X(x) + Y(y)` (what
+    /// `make_layout` does with layouts).
     ///
-    /// The result is a layout with an offset, or one map over bits after a layout, where it can be. Its shape is the two shapes; a number in it becomes
-    /// several modes only where there is no other form.
+    /// The result is a layout with an offset, or one map over bits after a layout, where it can be.
+    /// Its shape is the two shapes; a number in it becomes several modes only where there is no
+    /// other form.
     ///
-    /// Errors: neither map is a layout with an offset, or a map over bits of one, and their sum is not affine over bits
-    /// ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// Errors: neither map is a layout with an offset, or a map over bits of one, and their sum is
+    /// not affine over bits ([`LayoutError::NotLinear`], [`LayoutError::Undecided`]); a number is
+    /// not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -51,7 +59,8 @@ impl Composed {
         // Refused here if the size of the whole is not representable.
         Layout::compact(&shape)?;
         let plain = (self.to_layout().ok(), other.to_layout().ok());
-        // A number of the shape that would become several modes stays one, as long as there is another form.
+        // A number of the shape that would become several modes stays one, as long as there is
+        // another form.
         let same_shape =
             |map: &Composed, plain: &Plain| plain.clone().filter(|(layout, _)| layout.profile() == map.profile());
         let kept = (same_shape(self, &plain.0), same_shape(other, &plain.1));
@@ -143,7 +152,8 @@ fn above(layout: &Layout, offset: i64, map: &Composed, join: Join<'_>) -> Option
     Some(inner.and_then(|inner| Composed::new(map.outer().clone(), offset, inner)))
 }
 
-/// The low map in the low bits, and the high one through its chain above them; `plain` is the low map, if it is a layout with an offset.
+/// The low map in the low bits, and the high one through its chain above them; `plain` is the low
+/// map, if it is a layout with an offset.
 pub(super) fn packed(
     low: &Composed,
     plain: &Option<(Layout, i64)>,
@@ -208,7 +218,8 @@ pub(super) fn values(map: &OuterMap, (low, high): (i64, i64)) -> Option<(i64, i6
     Some((i64::try_from(least).ok()?, i64::try_from(greatest).ok()?))
 }
 
-/// A map moved above the low bits, and whether it has unpacked the number; `range` is that of its offsets, and then that of its values.
+/// A map moved above the low bits, and whether it has unpacked the number; `range` is that of its
+/// offsets, and then that of its values.
 fn lifted(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64)) -> Option<(OuterMap, bool)> {
     if let OuterMap::Chain(chain) = map {
         let (first, _) = lifted_one(&chain.inner, bits, unit, range, false)?;
@@ -219,7 +230,8 @@ fn lifted(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64)) -> Opt
     lifted_one(map, bits, unit, range, true)
 }
 
-/// As [`lifted`], for a map that is no chain; a layout that is applied last unpacks the number as well.
+/// As [`lifted`], for a map that is no chain; a layout that is applied last unpacks the number as
+/// well.
 fn lifted_one(map: &OuterMap, bits: usize, unit: i64, range: &mut (i64, i64), last: bool) -> Option<(OuterMap, bool)> {
     let offsets = *range;
     *range = values(map, offsets)?;

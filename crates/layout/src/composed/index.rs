@@ -1,9 +1,13 @@
 //! From coordinates to indices: composed layouts of coordinates as composed layouts of numbers.
 //!
-//! Law: the map is the same at every coordinate. For an outer layout `A`, an offset `o` and an inner layout `B`, all of coordinates of `A`:
+//! Law: the map is the same at every coordinate. For an outer layout `A`, an offset `o` and an
+//! inner layout `B`, all of coordinates of `A`:
 //!
-//! * where `A o (B, 2:o)` exists, `A` adds up over `o` and what `B` gives, and `A(o + B(c)) = A(o) + (A o B)(c)`: a layout with an offset. It exists if and only if that holds;
-//! * where every coordinate lies within the shape of `A`, each has an index there, `I` by name, which adds up over all of them: `A(o + B(c)) = A(I(o) + (I o B)(c))`, `A` of an index.
+//! * where `A o (B, 2:o)` exists, `A` adds up over `o` and what `B` gives, and
+//!   `A(o + B(c)) = A(o) + (A o B)(c)`: a layout with an offset. It exists if and only if that
+//!   holds;
+//! * where every coordinate lies within the shape of `A`, each has an index there, `I` by name,
+//!   which adds up over all of them: `A(o + B(c)) = A(I(o) + (I o B)(c))`, `A` of an index.
 
 use super::{Composed, OuterMap};
 use crate::coordinate::Coordinate;
@@ -13,9 +17,11 @@ use crate::value::layout::Layout;
 use crate::value::number::Extent;
 
 impl<N: Extent> Composed<Coordinate<N>> {
-    /// The same map with numbers in place of coordinates: `A(o) + (A o B)(c)` where that is what it is, otherwise by the indices of the coordinates in the outer layout.
+    /// The same map with numbers in place of coordinates: `A(o) + (A o B)(c)` where that is what it
+    /// is, otherwise by the indices of the coordinates in the outer layout.
     ///
-    /// Errors: neither form exists, as coordinates leave the shape of the outer layout ([`LayoutError::OutOfDomain`]); a number is not representable.
+    /// Errors: neither form exists, as coordinates leave the shape of the outer layout
+    /// ([`LayoutError::OutOfDomain`]); a number is not representable.
     ///
     /// ```
     /// use tilewright_layout::{Composed, Coordinate};

@@ -3,20 +3,28 @@
 //! # Laws
 //!
 //! * Left: `R(X(R(k))) = R(k)` for every index `k`. On an injective map this says `X(R(k)) = k`.
-//! * Right: `R(X(i)) = i` for every `i` below the size of `X`, with `X(i)` an index of `R`; the largest such map.
-//! * The image of `R`, as a layout and an offset: `offset + L(j)` are the values, each once, in increasing order.
-//! * `complement(R, M)`: the layout `C` for which the values of `R` and `C` together fill `[0, N)`, each once, `N` being `M` rounded up to what they tile.
+//! * Right: `R(X(i)) = i` for every `i` below the size of `X`, with `X(i)` an index of `R`; the
+//!   largest such map.
+//! * The image of `R`, as a layout and an offset: `offset + L(j)` are the values, each once, in
+//!   increasing order.
+//! * `complement(R, M)`: the layout `C` for which the values of `R` and `C` together fill `[0, N)`,
+//!   each once, `N` being `M` rounded up to what they tile.
 //!
-//! *Affine over bits*, `R(x) = t ^ M(x)`: with `P` the pseudo-inverse of `M`, `X(y) = P(y ^ t)` is a left inverse, for `y ^ t` is in the image of `M` wherever `y` is a value. It sends
-//! every value back, so it is a right inverse as far as `0, 1, ..` are values: as far as `t`, `t ^ 1`, `t ^ 2`, `t ^ 4`, .. are in the image of `M`, a power of two of them. It is again affine over bits,
-//! so that inverses of swizzled layouts of power-of-two extents always exist.
+//! *Affine over bits*, `R(x) = t ^ M(x)`: with `P` the pseudo-inverse of `M`, `X(y) = P(y ^ t)` is
+//! a left inverse, for `y ^ t` is in the image of `M` wherever `y` is a value. It sends every value
+//! back, so it is a right inverse as far as `0, 1, ..` are values: as far as `t`, `t ^ 1`, `t ^ 2`,
+//! `t ^ 4`, .. are in the image of `M`, a power of two of them. It is again affine over bits, so
+//! that inverses of swizzled layouts of power-of-two extents always exist.
 //!
-//! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes `A` on all values of `offset + B`, and `B'` is a left inverse of `B`. A right inverse is
-//! a left inverse, cut where the values `0, 1, ..` end.
+//! *Otherwise* `A o offset o B` is undone from the outside: `B' o -offset o A'`, where `A'` undoes
+//! `A` on all values of `offset + B`, and `B'` is a left inverse of `B`. A right inverse is a left
+//! inverse, cut where the values `0, 1, ..` end.
 //!
-//! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers come in increasing order, so that it is the image of a layout exactly when that map
-//! adds up. *A set fills an interval together with another* only when it is the image of a layout whose strides form a divisibility chain (de Bruijn, on number
-//! systems), so the complement of the image's layout decides.
+//! *The image* of `t ^ M` is a coset; with the reduced basis of `M` and the least `t` its numbers
+//! come in increasing order, so that it is the image of a layout exactly when that map adds up. *A
+//! set fills an interval together with another* only when it is the image of a layout whose strides
+//! form a divisibility chain (de Bruijn, on number systems), so the complement of the image's
+//! layout decides.
 
 use alloc::vec::Vec;
 
@@ -34,12 +42,15 @@ const LEFT: &str = "left_inverse";
 const RIGHT: &str = "right_inverse";
 
 impl Composed {
-    /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`: it sends a value back to an index that has it (CuTe `left_inverse`).
+    /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`: it sends a value back to an index
+    /// that has it (CuTe `left_inverse`).
     ///
-    /// For power-of-two extents and swizzles it always exists. It is read on all integers as a composed layout is.
+    /// For power-of-two extents and swizzles it always exists. It is read on all integers as a
+    /// composed layout is.
     ///
-    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and the values are not those of a layout either; the inner layout
-    /// has no left inverse; a number is not representable.
+    /// Errors: an outer layout sends two offsets to one value, or is left by the inner one, and the
+    /// values are not those of a layout either; the inner layout has no left inverse; a number is
+    /// not representable.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -60,7 +71,8 @@ impl Composed {
                 let offset = offset.checked_neg().ok_or_else(|| LayoutError::overflow(LEFT))?;
                 let domain = Layout::mode_of(self.reach()?, 1)?;
                 let inverse = Composed::new(back.after(&offset, &OuterMap::identity())?, 0, domain)?;
-                // The layout mirrors below zero and this map need not, so the indices must be those of the domain.
+                // The layout mirrors below zero and this map need not, so the indices must be those
+                // of the domain.
                 for index in 0..self.size().min(MAX_INDICES) {
                     interrupt::check(LEFT)?;
                     let value = self.eval(&index)?;
@@ -76,11 +88,12 @@ impl Composed {
 
     /// The largest map `X` with `R(X(i)) = i` for every `i` below its size (CuTe `right_inverse`).
     ///
-    /// Where there is no left inverse to cut, it is a layout with an offset, the largest that is found among
-    /// [`crate::limits::MAX_CANDIDATES`] candidates.
+    /// Where there is no left inverse to cut, it is a layout with an offset, the largest that is
+    /// found among [`crate::limits::MAX_CANDIDATES`] candidates.
     ///
-    /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more than [`MAX_INDICES`] values would have to be
-    /// looked at ([`LayoutError::Undecided`]), which does not happen for power-of-two extents and swizzles.
+    /// Errors: 0 is not a value ([`LayoutError::NoPreimage`]); as [`Composed::left_inverse`]; more
+    /// than [`MAX_INDICES`] values would have to be looked at ([`LayoutError::Undecided`]), which
+    /// does not happen for power-of-two extents and swizzles.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -115,14 +128,16 @@ impl Composed {
         }
     }
 
-    /// A layout with an offset whose values have the values `0, 1, ..` of this map, the longest that a search of its values finds.
+    /// A layout with an offset whose values have the values `0, 1, ..` of this map, the longest
+    /// that a search of its values finds.
     fn right_by_values(&self) -> Result<Composed, LayoutError> {
         let search = RightSearch::new(self)?;
         let (offset, modes) = search.run()?;
         Composed::new(OuterMap::identity(), offset, Layout::flat(modes)?.coalesce()?)
     }
 
-    /// An extent that all values are below, 1 at the least: the largest value plus one where that is found.
+    /// An extent that all values are below, 1 at the least: the largest value plus one where that
+    /// is found.
     fn reach(&self) -> Result<i64, LayoutError> {
         let end = match self.cosize() {
             Ok(cosize) => cosize,
@@ -146,10 +161,12 @@ impl Composed {
         Some(self.inner.left_inverse().and_then(|inner| OuterMap::Layout(inner).after(&offset, &outer)))
     }
 
-    /// The values as a layout and an offset: `offset + L(j)` for `j` below the size of `L`, each value once, in increasing order.
+    /// The values as a layout and an offset: `offset + L(j)` for `j` below the size of `L`, each
+    /// value once, in increasing order.
     ///
-    /// Errors: the values are not those of a layout ([`LayoutError::NotAdditive`], the index counting the values); where the map is not known to be affine over bits, a
-    /// domain of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    /// Errors: the values are not those of a layout ([`LayoutError::NotAdditive`], the index
+    /// counting the values); where the map is not known to be affine over bits, a domain of more
+    /// than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -189,7 +206,8 @@ impl Composed {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: modes of stride 0 not counted, there are more than [`MAX_INDICES`] coordinates; a value is not representable.
+    /// Errors: modes of stride 0 not counted, there are more than [`MAX_INDICES`] coordinates; a
+    /// value is not representable.
     pub fn image(&self) -> Result<Vec<i64>, LayoutError> {
         let moving = self.filter_zeros()?;
         if moving.size() > MAX_INDICES {
@@ -202,10 +220,11 @@ impl Composed {
         Ok(values)
     }
 
-    /// The layout that fills `[0, target)` together with the values of this map: [`Layout::complement`] of their layout.
+    /// The layout that fills `[0, target)` together with the values of this map:
+    /// [`Layout::complement`] of their layout.
     ///
-    /// Errors: the values do not begin at 0, or are not those of a layout whose strides form a chain, so that nothing fills what they leave; as
-    /// [`Composed::image_layout`].
+    /// Errors: the values do not begin at 0, or are not those of a layout whose strides form a
+    /// chain, so that nothing fills what they leave; as [`Composed::image_layout`].
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -221,7 +240,8 @@ impl Composed {
         }
     }
 
-    /// [`Layout::complement_open`] of the layout of the values. Errors: as [`Composed::complement`].
+    /// [`Layout::complement_open`] of the layout of the values. Errors: as
+    /// [`Composed::complement`].
     pub fn complement_open(&self) -> Result<Layout, LayoutError> {
         match self.as_layout() {
             Some(layout) => layout.complement_open(),
@@ -229,7 +249,8 @@ impl Composed {
         }
     }
 
-    /// A layout of places at which copies of the values do not overlap: [`Layout::weak_complement`] of their layout, wherever they begin.
+    /// A layout of places at which copies of the values do not overlap: [`Layout::weak_complement`]
+    /// of their layout, wherever they begin.
     ///
     /// Errors: the values are not those of a layout; modes overlap; as [`Composed::image_layout`].
     pub fn weak_complement(&self, target: &i64) -> Result<Layout, LayoutError> {
@@ -239,7 +260,8 @@ impl Composed {
         }
     }
 
-    /// [`Layout::weak_complement_open`] of the layout of the values. Errors: as [`Composed::weak_complement`].
+    /// [`Layout::weak_complement_open`] of the layout of the values. Errors: as
+    /// [`Composed::weak_complement`].
     pub fn weak_complement_open(&self) -> Result<Layout, LayoutError> {
         match self.as_layout() {
             Some(layout) => layout.weak_complement_open(),
@@ -247,7 +269,8 @@ impl Composed {
         }
     }
 
-    /// The inner layout, where the map is that and no more: a swizzle that flips nothing changes nothing.
+    /// The inner layout, where the map is that and no more: a swizzle that flips nothing changes
+    /// nothing.
     fn as_layout(&self) -> Option<&Layout> {
         (self.outer.is_identity() && self.offset == 0).then_some(&self.inner)
     }
@@ -265,8 +288,9 @@ impl Composed {
 
     /// Whether different coordinates have different values.
     ///
-    /// Errors: where the map is not known to be affine over bits, and its outer map not to be injective, more than [`MAX_INDICES`] coordinates are not
-    /// walked ([`LayoutError::Undecided`]); as [`Layout::is_injective`].
+    /// Errors: where the map is not known to be affine over bits, and its outer map not to be
+    /// injective, more than [`MAX_INDICES`] coordinates are not walked
+    /// ([`LayoutError::Undecided`]); as [`Layout::is_injective`].
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         if let Some(affine) = self.affine() {
             return Ok(BitMatrix::from_valid(MAX_BITS, affine.columns).is_injective());
@@ -287,7 +311,8 @@ fn undecided(op: &'static str) -> LayoutError {
     LayoutError::Undecided { op, limit: MAX_INDICES as usize }
 }
 
-/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none where values are negative or there are too many.
+/// `y -> P(y ^ t)` over all numbers of as many bits as the values have; none where values are
+/// negative or there are too many.
 fn affine_left_inverse(affine: &Affine) -> Option<Result<Composed, LayoutError>> {
     let support = affine.support();
     let bits = support.checked_ilog2().map_or(0, |top| top as usize + 1);
@@ -318,7 +343,8 @@ fn affine_right_inverse(affine: &Affine) -> Result<Composed, LayoutError> {
     Composed::of_affine(&Tree::leaf(size), &Affine { constant: back.apply(affine.constant), columns })
 }
 
-/// A map that undoes `outer` on all offsets from `low` to `high`; none where it is not known to be injective there.
+/// A map that undoes `outer` on all offsets from `low` to `high`; none where it is not known to be
+/// injective there.
 fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
     match outer {
         OuterMap::Swizzle(swizzle) => Some(OuterMap::Swizzle(*swizzle)),
@@ -351,7 +377,8 @@ fn undo(outer: &OuterMap, low: i64, high: i64) -> Option<OuterMap> {
 
 /// A search for a right inverse by the values of a map: see [`Composed::right_inverse`].
 ///
-/// A layout from `offset` on that is right at `c` indices goes on with a mode whose step leads to an index of value `c`, for as many whole blocks of `c` as are right.
+/// A layout from `offset` on that is right at `c` indices goes on with a mode whose step leads to
+/// an index of value `c`, for as many whole blocks of `c` as are right.
 struct RightSearch {
     /// By index, and with their indices, sorted.
     values: Vec<i64>,

@@ -1,8 +1,10 @@
 //! The largest value of a composed layout.
 //!
-//! The coordinates of `B` form a box, on which `offset + B(c)` stays between two ends. For an interval of offsets the outer map has an upper bound
-//! that is its value where the two ends are equal. The box of greatest bound is taken and, while its ends differ, halved in the mode that
-//! spreads it most. When the ends of the box of greatest bound are equal, its value is reached and no other box can exceed it.
+//! The coordinates of `B` form a box, on which `offset + B(c)` stays between two ends. For an
+//! interval of offsets the outer map has an upper bound that is its value where the two ends are
+//! equal. The box of greatest bound is taken and, while its ends differ, halved in the mode that
+//! spreads it most. When the ends of the box of greatest bound are equal, its value is reached and
+//! no other box can exceed it.
 
 use alloc::collections::BinaryHeap;
 
@@ -69,12 +71,14 @@ pub(crate) fn largest(outer: &OuterMap, offset: i64, inner: &[Leaf]) -> Option<W
     None
 }
 
-/// At least the values of `outer` from `low` to `high`, and the value itself where the two are equal.
+/// At least the values of `outer` from `low` to `high`, and the value itself where the two are
+/// equal.
 fn bound(outer: &OuterMap, low: Wide, high: Wide) -> Wide {
     between(outer, low, high).1
 }
 
-/// An interval in which the values of `outer` from `low` to `high` lie; where the two are equal, of one number.
+/// An interval in which the values of `outer` from `low` to `high` lie; where the two are equal, of
+/// one number.
 pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
     match outer {
         OuterMap::Swizzle(swizzle) => match (i64::try_from(low), i64::try_from(high)) {
@@ -87,7 +91,8 @@ pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
         },
         OuterMap::Layout(layout) => {
             let leaves = layout.leaves();
-            // Below zero a layout is the mirror image of itself; what nothing is known of has no mirror image.
+            // Below zero a layout is the mirror image of itself; what nothing is known of has no
+            // mirror image.
             let mirrored = |low: Wide, high: Wide| {
                 let (least, most) = laid_out(leaves, high.checked_neg()?, low.checked_neg()?)?;
                 Some((most.checked_neg()?, least.checked_neg()?))
@@ -110,13 +115,15 @@ pub(crate) fn between(outer: &OuterMap, low: Wide, high: Wide) -> (Wide, Wide) {
     }
 }
 
-/// The bits that all numbers from `low` to `high` have in common: those above the highest one in which the ends differ.
+/// The bits that all numbers from `low` to `high` have in common: those above the highest one in
+/// which the ends differ.
 fn shared(low: i64, high: i64) -> u64 {
     let unshared = (low ^ high) as u64;
     !(u64::MAX.checked_shr(unshared.leading_zeros()).unwrap_or(0))
 }
 
-/// The least and the greatest number with the bits `known` of `image`; the sign is one of them, unless it is not known.
+/// The least and the greatest number with the bits `known` of `image`; the sign is one of them,
+/// unless it is not known.
 fn spread(image: u64, known: u64) -> (Wide, Wide) {
     if known >> 63 == 0 {
         return (Wide::from(i64::MIN), Wide::from(i64::MAX));
@@ -124,7 +131,8 @@ fn spread(image: u64, known: u64) -> (Wide, Wide) {
     (Wide::from((image & known) as i64), Wide::from((image & known | !known) as i64))
 }
 
-/// A bit of the image is known when it is made of bits that the offsets share; every other one may be anything.
+/// A bit of the image is known when it is made of bits that the offsets share; every other one may
+/// be anything.
 fn swizzled(swizzle: Swizzle, low: i64, high: i64) -> (Wide, Wide) {
     let known = shared(low, high);
     let distance = swizzle.shift().unsigned_abs();
@@ -145,7 +153,8 @@ fn mapped(matrix: &BitMatrix, low: i64, high: i64) -> (Wide, Wide) {
     }
 }
 
-/// The offsets share the digits above the highest one in which the ends differ; below it every digit may be anything. None beyond 128 bits.
+/// The offsets share the digits above the highest one in which the ends differ; below it every
+/// digit may be anything. None beyond 128 bits.
 fn laid_out(leaves: &[Leaf], low: Wide, high: Wide) -> Option<(Wide, Wide)> {
     let Some((last, front)) = leaves.split_last() else { return Some((0, 0)) };
     let mut period: Wide = front.iter().map(|leaf| Wide::from(leaf.extent)).product();

@@ -1,6 +1,7 @@
 //! Numbers in place of parameters, in composed layouts.
 //!
-//! Law: as for layouts ([`Symbolic`]): the outer map, the offset and the inner layout each have their parameters replaced.
+//! Law: as for layouts ([`Symbolic`]): the outer map, the offset and the inner layout each have
+//! their parameters replaced.
 
 use super::{Composed, OuterMap, Place};
 use crate::refusal::error::LayoutError;

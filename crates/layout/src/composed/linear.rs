@@ -1,11 +1,14 @@
 //! Linear layouts: maps over bits whose inputs and outputs have names (Triton).
 //!
-//! Law: a [`LinearLayout`] sends an index for each input, such as `register`, `lane`, `warp` and `block`, to an index for each output, such as the dimensions of a tensor. All indices have a number
-//! of bits, and the XOR of inputs goes to the XOR of their images; so it is given by the images of the powers of two of each input, its *bases*. The bits of
-//! the first input are the lowest of the whole index, and so for the outputs: with that, it is a [`BitMatrix`].
+//! Law: a [`LinearLayout`] sends an index for each input, such as `register`, `lane`, `warp` and
+//! `block`, to an index for each output, such as the dimensions of a tensor. All indices have a
+//! number of bits, and the XOR of inputs goes to the XOR of their images; so it is given by the
+//! images of the powers of two of each input, its *bases*. The bits of the first input are the
+//! lowest of the whole index, and so for the outputs: with that, it is a [`BitMatrix`].
 //!
-//! Operations go by name. Composition takes the outputs of the first map to the inputs of the second of the same name; a product puts the bits of the second factor
-//! above those of the first, in each name by itself.
+//! Operations go by name. Composition takes the outputs of the first map to the inputs of the
+//! second of the same name; a product puts the bits of the second factor above those of the first,
+//! in each name by itself.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -48,10 +51,11 @@ pub struct LinearLayout {
 }
 
 impl LinearLayout {
-    /// The map with these bases: for each input its name and the images of its powers of two, each an index for every output.
+    /// The map with these bases: for each input its name and the images of its powers of two, each
+    /// an index for every output.
     ///
-    /// Errors: a name twice, or none that reads back; an image has not one index for each output, or one with too many bits; more than
-    /// [`MAX_BITS`] bits in all, or 62 in one name.
+    /// Errors: a name twice, or none that reads back; an image has not one index for each output,
+    /// or one with too many bits; more than [`MAX_BITS`] bits in all, or 62 in one name.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -79,7 +83,8 @@ impl LinearLayout {
 
     /// The map of a matrix: the bits of the first input are the lowest, and so for the outputs.
     ///
-    /// Errors: as [`LinearLayout::new`]; the bits of the names are not those of the matrix ([`LayoutError::Size`]).
+    /// Errors: as [`LinearLayout::new`]; the bits of the names are not those of the matrix
+    /// ([`LayoutError::Size`]).
     pub fn of_matrix<'a>(
         inputs: impl IntoIterator<Item = (&'a str, usize)>,
         outputs: impl IntoIterator<Item = (&'a str, usize)>,
@@ -98,9 +103,11 @@ impl LinearLayout {
         Ok(LinearLayout { inputs, outputs, matrix })
     }
 
-    /// The map of a composed layout, or of a layout: an input for each of its modes, and the value as the one output.
+    /// The map of a composed layout, or of a layout: an input for each of its modes, and the value
+    /// as the one output.
     ///
-    /// Errors: as [`Composed::bit_matrix`]; there is not one name for each mode; a value is negative.
+    /// Errors: as [`Composed::bit_matrix`]; there is not one name for each mode; a value is
+    /// negative.
     ///
     /// ```
     /// use tilewright_layout::{Composed, LinearLayout};
@@ -150,7 +157,8 @@ impl LinearLayout {
         &self.matrix
     }
 
-    /// The images of the powers of two of an input, each an index for every output; none for a name that is no input.
+    /// The images of the powers of two of an input, each an index for every output; none for a name
+    /// that is no input.
     pub fn bases(&self, input: &str) -> Option<Vec<Vec<u64>>> {
         let (first, bits) = field(&self.inputs, input)?;
         let columns = self.matrix.columns().iter().skip(first).take(bits);
@@ -166,7 +174,8 @@ impl LinearLayout {
 
     /// This map after `first`, whose outputs are the inputs of this one, in any order.
     ///
-    /// Errors: a name is missing on one side ([`LayoutError::NoName`]); one has other bits ([`LayoutError::Size`]).
+    /// Errors: a name is missing on one side ([`LayoutError::NoName`]); one has other bits
+    /// ([`LayoutError::Size`]).
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -183,7 +192,8 @@ impl LinearLayout {
 
     /// The map that undoes this one: outputs become inputs.
     ///
-    /// Errors: two indices have the same image ([`LayoutError::Collapse`]), or one is no image ([`LayoutError::NoPreimage`]).
+    /// Errors: two indices have the same image ([`LayoutError::Collapse`]), or one is no image
+    /// ([`LayoutError::NoPreimage`]).
     pub fn invert(&self) -> Result<LinearLayout, LayoutError> {
         Ok(self.backwards(self.matrix.inverse()?))
     }
@@ -211,7 +221,8 @@ impl LinearLayout {
         Ok(self.backwards(self.matrix.right_inverse()?))
     }
 
-    /// A map that sends every image back to indices that have it: [`BitMatrix::pseudo_inverse`], which is the inverse where there is one.
+    /// A map that sends every image back to indices that have it: [`BitMatrix::pseudo_inverse`],
+    /// which is the inverse where there is one.
     pub fn pseudo_inverse(&self) -> LinearLayout {
         self.backwards(self.matrix.pseudo_inverse())
     }
@@ -220,17 +231,20 @@ impl LinearLayout {
         LinearLayout { inputs: self.outputs.clone(), outputs: self.inputs.clone(), matrix }
     }
 
-    /// The map `X` with `self(X(i)) = b(i)`: what `b` does, in terms of the inputs of this one. With `self` the registers and lanes that hold a tensor and `b` those that should, it says where each has to come
-    /// from.
+    /// The map `X` with `self(X(i)) = b(i)`: what `b` does, in terms of the inputs of this one.
+    /// With `self` the registers and lanes that hold a tensor and `b` those that should, it says
+    /// where each has to come from.
     ///
-    /// Errors: the outputs are not the same; an image under `b` is none under this map ([`LayoutError::NoPreimage`]).
+    /// Errors: the outputs are not the same; an image under `b` is none under this map
+    /// ([`LayoutError::NoPreimage`]).
     pub fn left_divide(&self, b: &LinearLayout) -> Result<LinearLayout, LayoutError> {
         let order = reorder("left_divide", &b.outputs, &self.outputs)?;
         let matrix = self.matrix.left_divide(&order.compose(&b.matrix)?)?;
         Ok(LinearLayout { inputs: b.inputs.clone(), outputs: self.inputs.clone(), matrix })
     }
 
-    /// This map on the low bits of each name and another on the bits above them, side by side (Triton's product).
+    /// This map on the low bits of each name and another on the bits above them, side by side
+    /// (Triton's product).
     ///
     /// Errors: more than [`MAX_BITS`] bits in all, or 62 in one name.
     ///
@@ -265,8 +279,9 @@ impl LinearLayout {
         Ok(LinearLayout { inputs, outputs, matrix: BitMatrix::new(total, columns)? })
     }
 
-    /// The map `X` with `tile.product(X) = self`; none when there is none (Triton's left division, by a tile such as an instruction's). Of the names
-    /// without bits it has those that the tile has not.
+    /// The map `X` with `tile.product(X) = self`; none when there is none (Triton's left division,
+    /// by a tile such as an instruction's). Of the names without bits it has those that the tile
+    /// has not.
     ///
     /// ```
     /// use tilewright_layout::LinearLayout;
@@ -314,15 +329,16 @@ impl LinearLayout {
         (again == self.matrix).then_some(quotient)
     }
 
-    /// The layout with integer strides that has this function: a mode for each input, and the whole index of the outputs, the first one fastest, as
-    /// its value.
+    /// The layout with integer strides that has this function: a mode for each input, and the whole
+    /// index of the outputs, the first one fastest, as its value.
     ///
     /// Errors: there is none ([`LayoutError::NotAdditive`]); the size is not representable.
     pub fn to_layout(&self) -> Result<Layout, LayoutError> {
         self.matrix.to_layout(&self.shape()?)
     }
 
-    /// The same as a composed layout, which always exists: a layout where one does, else a swizzled one, else this matrix.
+    /// The same as a composed layout, which always exists: a layout where one does, else a swizzled
+    /// one, else this matrix.
     ///
     /// Errors: the size is not representable.
     pub fn to_composed(&self) -> Result<Composed, LayoutError> {
@@ -419,7 +435,8 @@ fn part(names: &[Named], whole: u64) -> Vec<u64> {
     split.collect()
 }
 
-/// The matrix that takes whole indices of the names `from` to those of the same names in the order `to`.
+/// The matrix that takes whole indices of the names `from` to those of the same names in the order
+/// `to`.
 fn reorder(op: &'static str, from: &[Named], to: &[Named]) -> Result<BitMatrix, LayoutError> {
     for (name, _) in to {
         if field(from, name).is_none() {
@@ -480,7 +497,8 @@ impl fmt::Debug for LinearLayout {
 impl FromStr for LinearLayout {
     type Err = LayoutError;
 
-    /// Reads `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers of two, and for each output its size, a power of two.
+    /// Reads `input=[(index,..),..] .. -> output:size ..`: for each input the images of its powers
+    /// of two, and for each output its size, a power of two.
     fn from_str(text: &str) -> Result<LinearLayout, LayoutError> {
         let fail = |at, expected| Err(LayoutError::Syntax { at, expected });
         let Some((left, right)) = text.split_once("->") else { return fail(text.len(), "'->' before the outputs") };

@@ -1,7 +1,9 @@
-//! What rearranges the domain of a composed layout: done to its inner layout, and the outer map and the offset stay.
+//! What rearranges the domain of a composed layout: done to its inner layout, and the outer map and
+//! the offset stay.
 //!
-//! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Where modes are left out they are at 0; where some are fixed, what they
-//! contribute is added to the offset.
+//! Law: for an operation `op(B) = B o f` on layouts, `op(R) = A o offset o op(B) = R o f`. Where
+//! modes are left out they are at 0; where some are fixed, what they contribute is added to the
+//! offset.
 
 use core::ops::Range;
 
@@ -14,8 +16,8 @@ use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 
 impl<D: Place> Composed<D> {
-    /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors: as
-    /// [`Layout::slice_and_offset`].
+    /// The sub-map at which `coord` is fixed; what it contributes is added to the offset. Errors:
+    /// as [`Layout::slice_and_offset`].
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -55,7 +57,8 @@ impl<D: Place> Composed<D> {
         self.with(self.inner.coalesce_by(profile)?)
     }
 
-    /// [`Layout::filter_zeros`] of the inner layout: its modes of stride 0, along which the value does not change, get extent 1.
+    /// [`Layout::filter_zeros`] of the inner layout: its modes of stride 0, along which the value
+    /// does not change, get extent 1.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -175,7 +178,8 @@ impl<D: Place> Composed<D> {
 }
 
 impl<N: Extent> Composed<N> {
-    /// The indices at which the modes of stride 0 of the inner layout lie, so that `R(K(i)) = R(0)` ([`Layout::nullspace`] of the inner layout).
+    /// The indices at which the modes of stride 0 of the inner layout lie, so that `R(K(i)) = R(0)`
+    /// ([`Layout::nullspace`] of the inner layout).
     ///
     /// Errors: a number is not representable.
     ///

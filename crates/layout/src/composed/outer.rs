@@ -1,8 +1,9 @@
 //! What is applied last in a composed layout: a map of integers.
 //!
-//! Law: a layout is read on all integers, as everywhere. A swizzle keeps the bits above those it touches, the sign too. A bit matrix with as many outputs as
-//! inputs keeps the bits above its inputs in the same way; any other has values at the numbers of its inputs only. A chain is one map after another, with an
-//! offset between: `x -> outer(offset + inner(x))`.
+//! Law: a layout is read on all integers, as everywhere. A swizzle keeps the bits above those it
+//! touches, the sign too. A bit matrix with as many outputs as inputs keeps the bits above its
+//! inputs in the same way; any other has values at the numbers of its inputs only. A chain is one
+//! map after another, with an offset between: `x -> outer(offset + inner(x))`.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -23,7 +24,8 @@ pub enum OuterMap<N: Extent = i64> {
     Layout(Layout<N>),
     /// A swizzle.
     Swizzle(Swizzle),
-    /// A linear map over bits. With as many outputs as inputs it keeps the bits above; otherwise only numbers of its inputs have a value.
+    /// A linear map over bits. With as many outputs as inputs it keeps the bits above; otherwise
+    /// only numbers of its inputs have a value.
     Bits(BitMatrix),
     /// One map after another.
     Chain(Box<MapChain<N>>),
@@ -56,7 +58,8 @@ impl<N: Extent> MapChain<N> {
 }
 
 impl<N: Extent> OuterMap<N> {
-    /// How many leaves its layouts have, and columns its matrices, for limits on what is copied and printed.
+    /// How many leaves its layouts have, and columns its matrices, for limits on what is copied and
+    /// printed.
     pub(crate) fn leaves(&self) -> usize {
         match self {
             OuterMap::Layout(layout) => layout.leaves().len(),
@@ -68,8 +71,8 @@ impl<N: Extent> OuterMap<N> {
 
     /// The value at an offset.
     ///
-    /// Errors: it is not representable; the empty layout has a value only at 0, and a matrix that is not square only at the numbers of its inputs; a
-    /// swizzle of an offset that is not known.
+    /// Errors: it is not representable; the empty layout has a value only at 0, and a matrix that
+    /// is not square only at the numbers of its inputs; a swizzle of an offset that is not known.
     #[inline]
     pub fn eval(&self, offset: &N) -> Result<N, LayoutError> {
         match self {
@@ -166,8 +169,8 @@ impl<N: Extent> OuterMap<N> {
         }
     }
 
-    /// The matrix of a map that is linear over bits; of at least `bits` inputs if it has as many outputs as inputs, for such a map keeps the bits above.
-    /// None for the other kinds.
+    /// The matrix of a map that is linear over bits; of at least `bits` inputs if it has as many
+    /// outputs as inputs, for such a map keeps the bits above. None for the other kinds.
     ///
     /// ```
     /// use tilewright_layout::{OuterMap, Swizzle};
@@ -216,8 +219,8 @@ impl<N: Extent> OuterMap<N> {
     }
 }
 
-/// The image under a swizzle of an offset that is not known, by arithmetic on its bits: where `c` flips `a`, both 0 or 1, `a` becomes
-/// `a + c - 2ac`.
+/// The image under a swizzle of an offset that is not known, by arithmetic on its bits: where `c`
+/// flips `a`, both 0 or 1, `a` becomes `a + c - 2ac`.
 ///
 /// Errors: the offset may be negative; a number is not representable.
 #[cold]
@@ -258,8 +261,9 @@ impl BitMatrix {
 
     /// The swizzle that does the same; none when there is none.
     ///
-    /// There is one exactly when the matrix is square and what it adds to the identity is `b` columns in a row, each of one bit, all the same way off,
-    /// at least `b`: those are the bits that a swizzle reads, each flipping its own; so there is no choice.
+    /// There is one exactly when the matrix is square and what it adds to the identity is `b`
+    /// columns in a row, each of one bit, all the same way off, at least `b`: those are the bits
+    /// that a swizzle reads, each flipping its own; so there is no choice.
     ///
     /// ```
     /// use tilewright_layout::{BitMatrix, Swizzle};

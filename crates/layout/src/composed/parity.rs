@@ -1,15 +1,22 @@
 //! Integer functions of bits as sums of parities.
 //!
-//! Law: every integer function `F` of `n` bits is, in one way only, `F(x) = c + sum over masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`: for
-//! `1 - 2 * p_m` are the characters of the group of bit vectors, which are linearly independent. A composed layout of power-of-two extents is a short such
-//! sum, as long as what a swizzle or an outer layout reads is affine over bits:
+//! Law: every integer function `F` of `n` bits is, in one way only,
+//! `F(x) = c + sum over masks m != 0 of w_m * p_m(x)`, where `p_m(x)` is the parity of `x & m`: for
+//! `1 - 2 * p_m` are the characters of the group of bit vectors, which are linearly independent. A
+//! composed layout of power-of-two extents is a short such sum, as long as what a swizzle or an
+//! outer layout reads is affine over bits:
 //!
-//! * the inner layout is the sum with one mask of one bit for each bit of the index, whatever its strides are; an offset adds to `c`;
-//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is `t_k ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`, and whether it
-//!   is affine is decided by comparing the sum of the candidate, which the values at 0 and at the powers of two give, with its own;
-//! * an outer layout whose modes end at powers of two adds up its steps `a_k` over the bits of what it reads: `sum of a_k * (t_k ^ p_(m_k))`.
+//! * the inner layout is the sum with one mask of one bit for each bit of the index, whatever its
+//!   strides are; an offset adds to `c`;
+//! * a function is *affine over bits* when bit `k` of its value (two's complement, 64 bits) is
+//!   `t_k ^ p_(m_k)(x)`. It is then the sum of `2^k * (t_k ^ p_(m_k))`, and whether it is affine is
+//!   decided by comparing the sum of the candidate, which the values at 0 and at the powers of two
+//!   give, with its own;
+//! * an outer layout whose modes end at powers of two adds up its steps `a_k` over the bits of what
+//!   it reads: `sum of a_k * (t_k ^ p_(m_k))`.
 //!
-//! So functions are equal exactly when their sums are, and a function is a layout plus an offset exactly when every mask has one bit.
+//! So functions are equal exactly when their sums are, and a function is a layout plus an offset
+//! exactly when every mask has one bit.
 
 use smallvec::SmallVec;
 
@@ -30,7 +37,8 @@ pub(crate) struct Parities {
     terms: SmallVec<[(u64, Wide); 16]>,
 }
 
-/// A function affine over bits: `x -> constant ^ (the XOR of the columns at the bits of x)`, in two's complement.
+/// A function affine over bits: `x -> constant ^ (the XOR of the columns at the bits of x)`, in
+/// two's complement.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Affine {
     pub(crate) constant: u64,
@@ -93,7 +101,8 @@ impl Parities {
         Some(self)
     }
 
-    /// The sum of this function of the low bits and another of the bits above them; none where those are more than a number has.
+    /// The sum of this function of the low bits and another of the bits above them; none where
+    /// those are more than a number has.
     pub(crate) fn beside(&self, high: &Parities) -> Option<Parities> {
         let bits = self.bits.checked_add(high.bits).filter(|bits| *bits < 64)?;
         let mut sum = Parities::new(bits, self.constant.checked_add(high.constant)?);
@@ -103,7 +112,8 @@ impl Parities {
         Some(sum)
     }
 
-    /// The sum of two functions of the same bits; none where they have different ones, or a number does not fit.
+    /// The sum of two functions of the same bits; none where they have different ones, or a number
+    /// does not fit.
     pub(crate) fn added(&self, other: &Parities) -> Option<Parities> {
         let constant = self.constant.checked_add(other.constant).filter(|_| self.bits == other.bits)?;
         let mut sum = Parities::new(self.bits, constant);
@@ -134,7 +144,8 @@ impl Parities {
         i64::try_from(value).ok()
     }
 
-    /// The function of `f` as bits, where it is affine; otherwise, or where a value does not fit, none.
+    /// The function of `f` as bits, where it is affine; otherwise, or where a value does not fit,
+    /// none.
     pub(crate) fn affine(&self) -> Option<Affine> {
         let candidate = self.candidate()?;
         (candidate.parities()? == *self).then_some(candidate)
@@ -182,7 +193,8 @@ impl Parities {
         self.refusal(op, alone, |op, index, value, alone| LayoutError::NotAdditive { op, index, value, alone })
     }
 
-    /// The refusal at an index where this function differs from `alone`; it has as few bits as will do.
+    /// The refusal at an index where this function differs from `alone`; it has as few bits as will
+    /// do.
     fn refusal(
         &self,
         op: &'static str,
@@ -197,7 +209,8 @@ impl Parities {
         shown().unwrap_or(LayoutError::Overflow { op })
     }
 
-    /// A number at which two functions of as many bits differ, such that they agree wherever some of its bits are left out.
+    /// A number at which two functions of as many bits differ, such that they agree wherever some
+    /// of its bits are left out.
     fn difference(&self, other: &Parities) -> Option<u64> {
         let mut rest = Parities::new(self.bits, self.constant.checked_sub(other.constant)?);
         rest.terms.extend(self.terms.iter().copied());
@@ -271,8 +284,9 @@ impl Affine {
         self.columns.iter().fold(self.constant, |all, column| all | column)
     }
 
-    /// Followed by a layout, read on all integers; none where a value may be negative, or where a mode of the layout ends within the values at what is
-    /// not a power of two, or a number does not fit.
+    /// Followed by a layout, read on all integers; none where a value may be negative, or where a
+    /// mode of the layout ends within the values at what is not a power of two, or a number does
+    /// not fit.
     pub(crate) fn through_layout(&self, leaves: &[Leaf]) -> Option<Parities> {
         let support = self.support();
         let highest = i64::try_from(support).ok()?;

@@ -1,7 +1,9 @@
-//! What goes from the inner layout of a composed layout to its outer map: an index, or a coordinate.
+//! What goes from the inner layout of a composed layout to its outer map: an index, or a
+//! coordinate.
 //!
-//! Law: an index is taken as it is. A coordinate is taken by the layout that it first comes to, mode by mode: the scale at the path of a mode is the index in that mode, 0 where
-//! there is none. So `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` is `(4,5):(1,4)` seen through a window of 2 by 3.
+//! Law: an index is taken as it is. A coordinate is taken by the layout that it first comes to,
+//! mode by mode: the scale at the path of a mode is the index in that mode, 0 where there is none.
+//! So `(4,5):(1,4) o (0,0) o (2,3):(1@0,1@1)` is `(4,5):(1,4)` seen through a window of 2 by 3.
 
 use alloc::boxed::Box;
 
@@ -13,7 +15,8 @@ use crate::value::number::{Extent, Stride};
 use crate::value::profile::{Profile, ProfileRef};
 use crate::value::tree::{Gatherer, Tree};
 
-/// What an outer map of a [`Composed`] takes: the values of its inner layout. Integers, known or not, and coordinates.
+/// What an outer map of a [`Composed`] takes: the values of its inner layout. Integers, known or
+/// not, and coordinates.
 pub trait Place: Stride {
     /// The offset as it is written: a number, or a nested coordinate of the outer layout.
     ///
@@ -28,10 +31,12 @@ pub trait Place: Stride {
     /// Errors: as [`OuterMap::eval`].
     fn seen_through(&self, outer: &OuterMap<Self::Extent>) -> Result<Self::Extent, LayoutError>;
 
-    /// Refuses an inner layout that leaves the range of numbers, or the numbers at which the outer map has values.
+    /// Refuses an inner layout that leaves the range of numbers, or the numbers at which the outer
+    /// map has values.
     fn check(outer: &OuterMap<Self::Extent>, offset: &Self, inner: &Layout<Self>) -> Result<(), LayoutError>;
 
-    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none where places are not indices.
+    /// The map `x -> outer(offset + inner(x))` of an index over another domain `b`; none where
+    /// places are not indices.
     fn over(composed: &Composed<Self>, b: &Layout<Self::Extent>) -> Option<Result<Composed<Self>, LayoutError>>;
 }
 
@@ -117,7 +122,8 @@ impl<N: Extent> Place for Coordinate<N> {
     }
 }
 
-/// Writes a coordinate as it nests in a profile, down to the modes that its paths end at, and counts the terms met.
+/// Writes a coordinate as it nests in a profile, down to the modes that its paths end at, and
+/// counts the terms met.
 fn place<N: Extent>(
     value: &Coordinate<N>,
     profile: ProfileRef<'_>,

@@ -1,12 +1,19 @@
-//! Composed layouts as plain functions: as layouts with an offset, as maps over bits, and whether two are equal.
+//! Composed layouts as plain functions: as layouts with an offset, as maps over bits, and whether
+//! two are equal.
 //!
-//! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix of `R` is `R` at every index; and `equivalent` says whether two maps are the same at every
-//! index. Where the extents are powers of two and each map reads what is affine over bits, all three are decided by the sums of parities ([`super::parity`]): exactly, and at a
-//! cost that grows with the number of bits. Equality is also decided part by part, the indices of odd extents fixed in each. Otherwise the indices are walked, up to a limit.
+//! Laws: `to_layout` gives `L` and `o` with `R(c) = o + L(c)` at every coordinate; the bit matrix
+//! of `R` is `R` at every index; and `equivalent` says whether two maps are the same at every
+//! index. Where the extents are powers of two and each map reads what is affine over bits, all
+//! three are decided by the sums of parities ([`super::parity`]): exactly, and at a cost that grows
+//! with the number of bits. Equality is also decided part by part, the indices of odd extents fixed
+//! in each. Otherwise the indices are walked, up to a limit.
 //!
-//! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at the
-//! most, by the law of sums. `S` changes row `k` of `f` to row `k` ^ row `k+s` where it flips bit `k`, and leaves the others. So it must flip every row of two or
-//! more bits, hence, for a given `s`, all from the lowest of those to the highest; flipping more can only fail more often. That leaves one candidate for each `s`.
+//! *When `S o off o L` represents a function affine over bits.* A swizzle is its own inverse, so
+//! this asks for `off + L(x) = S(f(x))`: every bit of `S(f(x))` must depend on one bit of `x` at
+//! the most, by the law of sums. `S` changes row `k` of `f` to row `k` ^ row `k+s` where it flips
+//! bit `k`, and leaves the others. So it must flip every row of two or more bits, hence, for a
+//! given `s`, all from the lowest of those to the highest; flipping more can only fail more often.
+//! That leaves one candidate for each `s`.
 
 use smallvec::SmallVec;
 
@@ -26,7 +33,8 @@ use crate::value::tree::{Leaves, Tree};
 const MAX_PARTS: i64 = 1 << 12;
 
 impl OuterMap {
-    /// The map after a function of bits; none where it reads what is not affine, or ends a mode within it at what is not a power of two.
+    /// The map after a function of bits; none where it reads what is not affine, or ends a mode
+    /// within it at what is not a power of two.
     fn after_bits(&self, sum: Parities) -> Option<Parities> {
         match self {
             OuterMap::Layout(layout) => {
@@ -62,7 +70,8 @@ impl<N: Extent> From<&Layout<N>> for Composed<N> {
 }
 
 impl Composed {
-    /// The function of the bits of the index; none where the extents are not powers of two, or as [`OuterMap::after_bits`].
+    /// The function of the bits of the index; none where the extents are not powers of two, or as
+    /// [`OuterMap::after_bits`].
     pub(crate) fn parities(&self) -> Option<Parities> {
         self.outer.after_bits(Parities::of_layout(self.inner.leaves(), self.offset)?)
     }
@@ -72,13 +81,15 @@ impl Composed {
         self.parities()?.affine()
     }
 
-    /// The layout `L` and the offset `o` with `R(c) = o + L(c)` for every coordinate, the shape of `L` refining that of the domain.
+    /// The layout `L` and the offset `o` with `R(c) = o + L(c)` for every coordinate, the shape of
+    /// `L` refining that of the domain.
     ///
-    /// A swizzle decays in this way where no bit that it flips depends on more than one bit of the index: in most slices of a swizzled tile. The strides may
-    /// be negative.
+    /// A swizzle decays in this way where no bit that it flips depends on more than one bit of the
+    /// index: in most slices of a swizzled tile. The strides may be negative.
     ///
-    /// Errors: there is none ([`LayoutError::NotAdditive`], with an index that shows it); where the extents are not powers of two, or the outer map reads what is
-    /// not linear over bits, a domain of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
+    /// Errors: there is none ([`LayoutError::NotAdditive`], with an index that shows it); where the
+    /// extents are not powers of two, or the outer map reads what is not linear over bits, a domain
+    /// of more than [`MAX_INDICES`] coordinates is not walked ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -119,18 +130,21 @@ impl Composed {
         Ok((layout, offset))
     }
 
-    /// [`Composed::slice`] as a layout and the offset at which it begins, the value at `coord` with 0 in its open places (CuTe `slice_and_offset`).
+    /// [`Composed::slice`] as a layout and the offset at which it begins, the value at `coord` with
+    /// 0 in its open places (CuTe `slice_and_offset`).
     ///
     /// Errors: the coordinate does not fit; as [`Composed::to_layout`].
     pub fn slice_and_offset(&self, coord: &crate::Coord) -> Result<(Layout, i64), LayoutError> {
         self.slice(coord)?.to_layout()
     }
 
-    /// The map as a matrix over bits: bit `i` of the index goes to column `i`. A negative value has 64 bits, in two's complement.
+    /// The map as a matrix over bits: bit `i` of the index goes to column `i`. A negative value has
+    /// 64 bits, in two's complement.
     ///
-    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the map is not linear over bits, or is not 0 at 0
-    /// ([`LayoutError::NotLinear`]). Where an outer layout ends a mode at what is not a power of two, a domain of more than [`MAX_INDICES`]
-    /// is not walked ([`LayoutError::Undecided`]).
+    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the map is not
+    /// linear over bits, or is not 0 at 0 ([`LayoutError::NotLinear`]). Where an outer layout ends
+    /// a mode at what is not a power of two, a domain of more than [`MAX_INDICES`] is not walked
+    /// ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -170,7 +184,8 @@ impl Composed {
         Ok(affine)
     }
 
-    /// The map over a shape with the function `affine`: a layout with an offset, else `S o offset o L`, where one of them does, else a bit matrix.
+    /// The map over a shape with the function `affine`: a layout with an offset, else
+    /// `S o offset o L`, where one of them does, else a bit matrix.
     pub(crate) fn of_affine(shape: &Tree<i64>, affine: &Affine) -> Result<Composed, LayoutError> {
         match unswizzled(shape, affine)? {
             Some(found) => Ok(found),
@@ -199,10 +214,12 @@ impl Composed {
 
     /// Whether two maps are the same function of an index: equal size, and equal at every index.
     ///
-    /// Decided for extents that are powers of two where each outer map reads what is affine over bits, whatever the size, also part by part where other extents
-    /// come after them in the same places; otherwise by walking.
+    /// Decided for extents that are powers of two where each outer map reads what is affine over
+    /// bits, whatever the size, also part by part where other extents come after them in the same
+    /// places; otherwise by walking.
     ///
-    /// Errors: a value is not representable; the first [`MAX_INDICES`] values agree, and there are more ([`LayoutError::Undecided`]).
+    /// Errors: a value is not representable; the first [`MAX_INDICES`] values agree, and there are
+    /// more ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -238,7 +255,8 @@ impl Composed {
         Err(LayoutError::Undecided { op: "equivalent", limit: MAX_INDICES as usize })
     }
 
-    /// Whether the two are equal with the indices of odd extents fixed, for all of those; none where this does not decide it.
+    /// Whether the two are equal with the indices of odd extents fixed, for all of those; none
+    /// where this does not decide it.
     fn equal_in_parts(&self, other: &Composed) -> Option<bool> {
         let (a, b) = (Split::of(self), Split::of(other));
         let same = a.extents == b.extents && a.places == b.places;
@@ -315,7 +333,8 @@ fn refuse_odd(op: &'static str, profile: &Profile, extents: impl Iterator<Item =
     Ok(())
 }
 
-/// The modes of a function on `0..extent` that is a layout and `base`, which is its value at 0, from its values at indices `step` apart.
+/// The modes of a function on `0..extent` that is a layout and `base`, which is its value at 0,
+/// from its values at indices `step` apart.
 pub(super) fn modes_of(
     op: &'static str,
     extent: i64,
@@ -344,7 +363,8 @@ pub(super) fn modes_of(
     coalesced(&modes).ok_or_else(overflow)
 }
 
-/// A layout over `shape`, whose extents are powers of two, with these steps for the bits of the index.
+/// A layout over `shape`, whose extents are powers of two, with these steps for the bits of the
+/// index.
 pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, LayoutError> {
     let overflow = || LayoutError::overflow("to_layout");
     let mut steps = steps.iter();
@@ -357,7 +377,8 @@ pub(super) fn refined(shape: &Tree<i64>, steps: &[i64]) -> Result<Layout, Layout
     substituted(shape.profile(), &parts)
 }
 
-/// The layout with each leaf of a profile replaced by modes: several as a flat tuple, none as `1:0`.
+/// The layout with each leaf of a profile replaced by modes: several as a flat tuple, none as
+/// `1:0`.
 fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, LayoutError> {
     let mut builder = Builder::new();
     builder.substitute(profile.as_ref(), &mut |leaf, out| match parts.get(leaf).map_or(0, |part| part.len()) {
@@ -375,7 +396,8 @@ fn substituted(profile: &Profile, parts: &[Leaves<Leaf>]) -> Result<Layout, Layo
     Layout::from_tree(Tree::from_parts(builder.finish()?, leaves))
 }
 
-/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none where there is none. The criterion is at the head of this file.
+/// `S o offset o L` with the function `affine`, `S` flipping nothing where it can; none where there
+/// is none. The criterion is at the head of this file.
 fn unswizzled(shape: &Tree<i64>, affine: &Affine) -> Result<Option<Composed>, LayoutError> {
     let rows: SmallVec<[u64; 64]> = (0..64).map(|row| affine.row(row).0).collect();
     let mixed = |row: &u64| row.count_ones() > 1;
@@ -411,10 +433,12 @@ fn with_swizzle(shape: &Tree<i64>, affine: &Affine, swizzle: Swizzle) -> Result<
 }
 
 impl BitMatrix {
-    /// The function of a layout whose extents are powers of two: bit `i` of the index goes to column `i`. A negative value has 64 bits.
+    /// The function of a layout whose extents are powers of two: bit `i` of the index goes to
+    /// column `i`. A negative value has 64 bits.
     ///
-    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the layout is not linear over bits: two bits of the index lead to
-    /// offsets with a bit in common ([`LayoutError::NotLinear`]).
+    /// Errors: an extent is not a power of two ([`LayoutError::NotDivisible`]); the layout is not
+    /// linear over bits: two bits of the index lead to offsets with a bit in common
+    /// ([`LayoutError::NotLinear`]).
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -428,12 +452,14 @@ impl BitMatrix {
         Composed::from(layout).bit_matrix()
     }
 
-    /// The layout with integer strides that has this function, over a shape of power-of-two extents which it refines.
+    /// The layout with integer strides that has this function, over a shape of power-of-two extents
+    /// which it refines.
     ///
-    /// It exists exactly when no two columns have a bit in common: a layout adds up over the bits of its index, and a sum of two is their XOR exactly when
-    /// they share no bit.
+    /// It exists exactly when no two columns have a bit in common: a layout adds up over the bits
+    /// of its index, and a sum of two is their XOR exactly when they share no bit.
     ///
-    /// Errors: there is none ([`LayoutError::NotAdditive`]); an extent is not a power of two; the size is not `2^inputs`.
+    /// Errors: there is none ([`LayoutError::NotAdditive`]); an extent is not a power of two; the
+    /// size is not `2^inputs`.
     ///
     /// ```
     /// use tilewright_layout::BitMatrix;
@@ -449,8 +475,9 @@ impl BitMatrix {
         refined(shape, &steps)
     }
 
-    /// A composed layout that has this function over a shape of power-of-two extents: a layout where one does, else `S<b,m,s> o offset o L` where one
-    /// does, else this matrix over the compact layout of the shape.
+    /// A composed layout that has this function over a shape of power-of-two extents: a layout
+    /// where one does, else `S<b,m,s> o offset o L` where one does, else this matrix over the
+    /// compact layout of the shape.
     ///
     /// Errors: an extent is not a power of two; the size is not `2^inputs`.
     ///
@@ -478,8 +505,8 @@ impl BitMatrix {
 }
 
 impl Swizzle {
-    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that it permutes (CuTe `make_layout` of a swizzle, with
-    /// the right extent).
+    /// The swizzle of a whole block: `S o 0 o 2^(bits + base + |shift|):1`, the least extent that
+    /// it permutes (CuTe `make_layout` of a swizzle, with the right extent).
     ///
     /// Errors: the extent is not representable.
     ///

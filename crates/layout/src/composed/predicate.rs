@@ -1,9 +1,12 @@
 //! Questions about all values of a composed layout.
 //!
-//! Laws: those of the questions about layouts, with the values of the map. *Affine over bits*, the values are `t ^ V` for a space `V`, so that there are `2^rank` of them and the least and the
-//! largest have, in echelon form, no leading bit of `V` and every one; with the sign bit flipped, the order of numbers is that of bits. From index `h 2^(k+1) + 2^k - 1` to the next, the
-//! value changes by the XOR of columns `0..=k`: it increases exactly when the leading bit of that is off before, at every `h`, hence when no later column has that bit.
-//! *Otherwise* the values are walked.
+//! Laws: those of the questions about layouts, with the values of the map. *Affine over bits*, the
+//! values are `t ^ V` for a space `V`, so that there are `2^rank` of them and the least and the
+//! largest have, in echelon form, no leading bit of `V` and every one; with the sign bit flipped,
+//! the order of numbers is that of bits. From index `h 2^(k+1) + 2^k - 1` to the next, the value
+//! changes by the XOR of columns `0..=k`: it increases exactly when the leading bit of that is off
+//! before, at every `h`, hence when no later column has that bit. *Otherwise* the values are
+//! walked.
 
 use super::beside::values as interval_of;
 use super::{Affine, Composed};
@@ -39,7 +42,8 @@ impl Composed {
 
     /// Whether no value is negative.
     ///
-    /// Errors: as [`Composed::is_surjective`], where an interval that holds the values does not say.
+    /// Errors: as [`Composed::is_surjective`], where an interval that holds the values does not
+    /// say.
     pub(crate) fn is_never_negative(&self) -> Result<bool, LayoutError> {
         let (least, greatest) = self.inner().range()?;
         let ends = self.offset().checked_add(least).zip(self.offset().checked_add(greatest));
@@ -51,8 +55,8 @@ impl Composed {
 
     /// Whether the values are exactly `0, 1, .., cosize - 1`, each at least once.
     ///
-    /// Errors: the map is not known to be affine over bits, and there are more than [`MAX_INDICES`] coordinates ([`LayoutError::Undecided`]); a value is
-    /// not representable.
+    /// Errors: the map is not known to be affine over bits, and there are more than [`MAX_INDICES`]
+    /// coordinates ([`LayoutError::Undecided`]); a value is not representable.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -73,7 +77,8 @@ impl Composed {
         Ok(least == 0 && whole && most == self.size() - 1)
     }
 
-    /// The same as [`Composed::is_bijective`]: the memory that the map needs has no hole and no sharing.
+    /// The same as [`Composed::is_bijective`]: the memory that the map needs has no hole and no
+    /// sharing.
     ///
     /// Errors: as [`Composed::is_surjective`].
     pub fn is_compact(&self) -> Result<bool, LayoutError> {

@@ -1,11 +1,15 @@
 //! Recasting composed layouts: the same memory, read in wider or narrower elements.
 //!
-//! Law: as for layouts. Widening by `n`, element `c` of the result covers exactly the bits of a box of `n` elements of `R`; narrowing by `r`, element `r*c + j` of one
-//! mode is part `j` of element `c`.
+//! Law: as for layouts. Widening by `n`, element `c` of the result covers exactly the bits of a box
+//! of `n` elements of `R`; narrowing by `r`, element `r*c + j` of one mode is part `j` of element
+//! `c`.
 //!
-//! *Widening*: where `B` widens, its boxes are aligned runs of `n` offsets; where `n` divides the offset they stay so; and `A` must send every aligned run of `n` to an
-//! aligned run of `n`, as a set. Then `A / n`, the offset over `n` and `B / n` are the three parts. A swizzle does so unless a bit within a run flips one above. A matrix does so where
-//! its low bits stay among themselves, one to one. A layout, read on all integers, does so where its first mode is `n*k:1` and `n` divides the other strides. *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
+//! *Widening*: where `B` widens, its boxes are aligned runs of `n` offsets; where `n` divides the
+//! offset they stay so; and `A` must send every aligned run of `n` to an aligned run of `n`, as a
+//! set. Then `A / n`, the offset over `n` and `B / n` are the three parts. A swizzle does so unless
+//! a bit within a run flips one above. A matrix does so where its low bits stay among themselves,
+//! one to one. A layout, read on all integers, does so where its first mode is `n*k:1` and `n`
+//! divides the other strides. *Narrowing*: each part by itself; `A` keeps runs of `r` in order.
 
 use super::{Composed, OuterMap};
 use crate::bits::matrix::{BitMatrix, low_bits};
@@ -18,10 +22,12 @@ use crate::value::tree::Leaves;
 const OP: &str = "recast_layout";
 
 impl Composed {
-    /// The layout of the same bits in elements of `new_bits`, where this one has elements of `old_bits`, exactly (CuTe `recast_layout`).
+    /// The layout of the same bits in elements of `new_bits`, where this one has elements of
+    /// `old_bits`, exactly (CuTe `recast_layout`).
     ///
-    /// Errors: as [`Layout::recast`] for the inner layout; the offset does not begin a wide element ([`LayoutError::NotDivisible`]); the outer map does not
-    /// move elements whole: as [`Swizzle::recast`] for a swizzle.
+    /// Errors: as [`Layout::recast`] for the inner layout; the offset does not begin a wide element
+    /// ([`LayoutError::NotDivisible`]); the outer map does not move elements whole: as
+    /// [`Swizzle::recast`] for a swizzle.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -41,8 +47,9 @@ impl Composed {
         Composed::new(outer, offset / wider, self.inner.recast(new_bits, old_bits)?)
     }
 
-    /// The map in elements `n` times as wide: [`Composed::recast`], and where the elements lie apart by multiples of `n`, the wide elements in which
-    /// they begin. It is exact, as no part of a composed layout can be rounded up. Errors: as [`Composed::recast`].
+    /// The map in elements `n` times as wide: [`Composed::recast`], and where the elements lie
+    /// apart by multiples of `n`, the wide elements in which they begin. It is exact, as no part of
+    /// a composed layout can be rounded up. Errors: as [`Composed::recast`].
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -68,8 +75,9 @@ impl Composed {
         self.recast(1, n)
     }
 
-    /// The largest `n` such that the map, its inner layout coalesced, recasts exactly to elements `n` times as wide whose parts the outer map keeps in order: so many
-    /// elements, aligned, always lie together and can move as one (CuTe `max_alignment`).
+    /// The largest `n` such that the map, its inner layout coalesced, recasts exactly to elements
+    /// `n` times as wide whose parts the outer map keeps in order: so many elements, aligned,
+    /// always lie together and can move as one (CuTe `max_alignment`).
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -85,7 +93,8 @@ impl Composed {
 }
 
 impl OuterMap {
-    /// The number whose divisors `n` are those for which every aligned run of `n` offsets goes to an aligned run in order; 0 when all do.
+    /// The number whose divisors `n` are those for which every aligned run of `n` offsets goes to
+    /// an aligned run in order; 0 when all do.
     fn run(&self) -> i64 {
         if self.is_identity() {
             return 0;

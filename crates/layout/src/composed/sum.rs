@@ -1,7 +1,9 @@
 //! The sum of two composed layouts.
 //!
-//! Law: `R(i) = A(i) + B(i)` at every index, over a flat domain. The sum of layouts with offsets is [`Layout::add`]; of maps that are sums of parities ([`super::parity`]) it is one, and a
-//! composed layout where it is affine over bits. Otherwise both go through one chain ([`super::beside`]), after the sum of their inner layouts.
+//! Law: `R(i) = A(i) + B(i)` at every index, over a flat domain. The sum of layouts with offsets is
+//! [`Layout::add`]; of maps that are sums of parities ([`super::parity`]) it is one, and a composed
+//! layout where it is affine over bits. Otherwise both go through one chain ([`super::beside`]),
+//! after the sum of their inner layouts.
 
 use super::Composed;
 use super::beside::packed;
@@ -14,8 +16,8 @@ const OP: &str = "layout_add";
 impl Composed {
     /// The map `R(i) = A(i) + B(i)`.
     ///
-    /// Errors: the sizes differ; both are layouts with offsets and their sum is none ([`LayoutError::NotALayout`]), or so it is with the inner layouts; as
-    /// [`Composed::beside`].
+    /// Errors: the sizes differ; both are layouts with offsets and their sum is none
+    /// ([`LayoutError::NotALayout`]), or so it is with the inner layouts; as [`Composed::beside`].
     ///
     /// ```
     /// use tilewright_layout::Composed;

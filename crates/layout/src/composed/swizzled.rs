@@ -1,8 +1,9 @@
 //! Swizzled layouts of numbers known at launch.
 //!
-//! Laws: those of [`Composed`] with known numbers, for every admissible value. A swizzle and an invertible matrix are one to one on all integers, and within each
-//! block of `2^r` numbers, where `r` bits are moved. So such a map tells apart what its inner layout does, is undone by the inverses of both, and keeps
-//! an interval of whole blocks. What this does not show is refused.
+//! Laws: those of [`Composed`] with known numbers, for every admissible value. A swizzle and an
+//! invertible matrix are one to one on all integers, and within each block of `2^r` numbers, where
+//! `r` bits are moved. So such a map tells apart what its inner layout does, is undone by the
+//! inverses of both, and keeps an interval of whole blocks. What this does not show is refused.
 
 use super::{Composed, OuterMap};
 use crate::bits::swizzle::ratio;
@@ -12,7 +13,8 @@ use crate::symbolic::Expr;
 use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// The map that undoes one that is one to one on all integers, and the numbers that it moves among themselves: `2^r` from a multiple of that on.
+/// The map that undoes one that is one to one on all integers, and the numbers that it moves among
+/// themselves: `2^r` from a multiple of that on.
 fn undo(op: &'static str, outer: &OuterMap<Expr>) -> Result<(OuterMap<Expr>, i64), LayoutError> {
     let block =
         |bits: usize| 1_i64.checked_shl(bits as u32).filter(|block| *block > 0).ok_or_else(|| Expr::overflow(op));
@@ -27,7 +29,8 @@ fn undo(op: &'static str, outer: &OuterMap<Expr>) -> Result<(OuterMap<Expr>, i64
 }
 
 impl Composed<Expr> {
-    /// Whether different coordinates have different values: whether they have in the inner layout, where the outer map is one to one.
+    /// Whether different coordinates have different values: whether they have in the inner layout,
+    /// where the outer map is one to one.
     ///
     /// Errors: it is not known; as [`Layout::is_injective`].
     ///
@@ -44,7 +47,8 @@ impl Composed<Expr> {
 
     /// A map `X` with `R(X(R(k))) = R(k)` for every index `k`, read on all integers.
     ///
-    /// Errors: it is not known whether the outer map is one to one, or a value negative; the inner layout has no left inverse.
+    /// Errors: it is not known whether the outer map is one to one, or a value negative; the inner
+    /// layout has no left inverse.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};
@@ -70,7 +74,8 @@ impl Composed<Expr> {
         Composed::new(map, Expr::zero(), domain)
     }
 
-    /// The largest map `X` with `R(X(i)) = i` for every `i` below its size, where the values are those below the cosize, each once.
+    /// The largest map `X` with `R(X(i)) = i` for every `i` below its size, where the values are
+    /// those below the cosize, each once.
     ///
     /// Errors: it is not known whether they are.
     ///
@@ -90,7 +95,8 @@ impl Composed<Expr> {
         Composed::new(left.outer, Expr::zero(), Layout::mode_of(count, Expr::one())?)
     }
 
-    /// How many values there are from the offset on, without a hole: the inner layout fills whole blocks, which the outer map keeps.
+    /// How many values there are from the offset on, without a hole: the inner layout fills whole
+    /// blocks, which the outer map keeps.
     fn filled(&self, op: &'static str) -> Result<Expr, LayoutError> {
         let (_, block) = undo(op, &self.outer)?;
         let block = Expr::from(block);
@@ -139,9 +145,11 @@ impl Composed<Expr> {
         Ok(self.is_injective()? && self.is_surjective()?)
     }
 
-    /// The layout of the same bits in elements of another width, exactly: as for known numbers, through a swizzle.
+    /// The layout of the same bits in elements of another width, exactly: as for known numbers,
+    /// through a swizzle.
     ///
-    /// Errors: the outer map is no swizzle; as [`Layout::recast`] and [`crate::Swizzle::recast`]; it is not known whether the offset begins an element.
+    /// Errors: the outer map is no swizzle; as [`Layout::recast`] and [`crate::Swizzle::recast`];
+    /// it is not known whether the offset begins an element.
     ///
     /// ```
     /// use tilewright_layout::{Composed, symbolic::Expr};

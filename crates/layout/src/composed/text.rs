@@ -194,7 +194,8 @@ impl<'a, D: PlaceText> Parts<'a, D> {
 impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
     type Err = LayoutError;
 
-    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or `∘`.
+    /// Reads a swizzle, a bit matrix or a layout, or a chain `outer o offset o map`, with `o` or
+    /// `∘`.
     fn from_str(text: &str) -> Result<OuterMap<N>, LayoutError> {
         let names = N::names(text)?;
         let mut parts = Parts::<N>::read(&names, text)?;
@@ -207,7 +208,8 @@ impl<N: Extent + PlaceText> FromStr for OuterMap<N> {
 impl<D: PlaceText> FromStr for Composed<D> {
     type Err = LayoutError;
 
-    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain of those with offsets between.
+    /// Reads `A o offset o B`, with `o` or `∘`, `A` a swizzle, a bit matrix, a layout, or a chain
+    /// of those with offsets between.
     fn from_str(text: &str) -> Result<Composed<D>, LayoutError> {
         let names = D::names(text)?;
         let parts = Parts::<D>::read(&names, text)?;

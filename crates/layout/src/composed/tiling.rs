@@ -1,10 +1,12 @@
 //! Composition, division and product of composed layouts.
 //!
-//! Law: `R o f = A o offset o (B o f)`, so these are done to the inner layout. Where `B o f` is no layout, `R o f` is a map all the same: `f` becomes the inner layout, and
-//! `B` goes over to the outer map, `(A o offset o B) o 0 o f`. So composition is never refused for want of a layout.
+//! Law: `R o f = A o offset o (B o f)`, so these are done to the inner layout. Where `B o f` is no
+//! layout, `R o f` is a map all the same: `f` becomes the inner layout, and `B` goes over to the
+//! outer map, `(A o offset o B) o 0 o f`. So composition is never refused for want of a layout.
 //!
-//! A division is a composition with a layout of indices that takes every index once: that of the compact layout of the same shape. By mode this says the same
-//! as the division of `B` as long as no tile leaves its mode; a ragged tile, which goes on in the steps of `B`, is done to `B` alone.
+//! A division is a composition with a layout of indices that takes every index once: that of the
+//! compact layout of the same shape. By mode this says the same as the division of `B` as long as
+//! no tile leaves its mode; a ragged tile, which goes on in the steps of `B`, is done to `B` alone.
 //!
 //! The products ask of `B` that copies do not overlap, which `A` preserves where it is injective.
 
@@ -27,10 +29,12 @@ pub(super) fn is_no_layout(error: &LayoutError) -> bool {
 impl<D: Place> Composed<D> {
     /// The map over `B` after `b`: `c -> A(offset + B(b(c)))`.
     ///
-    /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes part of the outer map. So the composition with a layout exists
-    /// always, where places are indices.
+    /// Where `B o b` is a layout, it is the new inner layout; otherwise `b` is, and `B` becomes
+    /// part of the outer map. So the composition with a layout exists always, where places are
+    /// indices.
     ///
-    /// Errors: a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// Errors: a number is not representable; a chain of more than [`crate::limits::MAX_CHAIN`]
+    /// maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -49,7 +53,8 @@ impl<D: Place> Composed<D> {
 
     /// [`Layout::compose_tiler`]: the part of each mode that the tiler names.
     ///
-    /// Errors: as [`Layout::compose_tiler`], but not for want of a layout, as long as no tile leaves its mode.
+    /// Errors: as [`Layout::compose_tiler`], but not for want of a layout, as long as no tile
+    /// leaves its mode.
     pub fn compose_tiler(&self, tiler: &Tiler<D::Extent>) -> Result<Composed<D>, LayoutError> {
         // A tile of a mode within a mode may leave that one unseen.
         let flat = |tiler: &Tiler<D::Extent>| !matches!(tiler, Tiler::Modes(_));
@@ -72,7 +77,8 @@ impl<D: Place> Composed<D> {
         }
     }
 
-    /// `op` of the inner layout; where that is no layout, `by_index` of the compact layout of the shape, if `whole` says of the result that it is right.
+    /// `op` of the inner layout; where that is no layout, `by_index` of the compact layout of the
+    /// shape, if `whole` says of the result that it is right.
     fn by_indices(
         &self,
         op: impl Fn(&Layout<D>) -> Result<Layout<D>, LayoutError>,
@@ -90,8 +96,8 @@ impl<D: Place> Composed<D> {
         }
     }
 
-    /// As [`Composed::by_indices`] for a division. It is right where one layout of indices is the tile, or no index is added: then no tile leaves its
-    /// mode.
+    /// As [`Composed::by_indices`] for a division. It is right where one layout of indices is the
+    /// tile, or no index is added: then no tile leaves its mode.
     fn divided<B: Inner<D>>(
         &self,
         tiler: &Tiler<B>,
@@ -102,7 +108,8 @@ impl<D: Place> Composed<D> {
         self.by_indices(op, by_index, |indices| whole || indices.size().same(&self.size()).proved())
     }
 
-    /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile has no complement; the tiler does not fit.
+    /// [`Layout::logical_divide`]: tiles and what they leave, as a composition. Errors: the tile
+    /// has no complement; the tiler does not fit.
     ///
     /// ```
     /// use tilewright_layout::{Composed, Tiler};
@@ -145,10 +152,12 @@ impl<D: Place> Composed<D> {
 }
 
 impl<N: Extent> Composed<N> {
-    /// This map after a layout of coordinates of its domain: `c -> R(b(c))`, over the domain of `b`.
+    /// This map after a layout of coordinates of its domain: `c -> R(b(c))`, over the domain of
+    /// `b`.
     ///
-    /// Errors: a step is in a mode that the domain does not have ([`LayoutError::NoPath`]); a coordinate leaves the domain, and the values there are those of no
-    /// layout ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::limits::MAX_CHAIN`] maps.
+    /// Errors: a step is in a mode that the domain does not have ([`LayoutError::NoPath`]); a
+    /// coordinate leaves the domain, and the values there are those of no layout
+    /// ([`LayoutError::OutOfDomain`]); a chain of more than [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::Composed;
@@ -187,8 +196,9 @@ impl<D: Place + Blocks> Composed<D> {
         self.with(self.inner.product(form, tiler)?)
     }
 
-    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same outer map. So `R(i,0) = A(i)`, and copies do not meet where the
-    /// map is one to one; but they are no translates of one another (CuTe does the same).
+    /// [`Layout::logical_product`] of the inner layout: copies of it, all seen through the same
+    /// outer map. So `R(i,0) = A(i)`, and copies do not meet where the map is one to one; but they
+    /// are no translates of one another (CuTe does the same).
     ///
     /// ```
     /// use tilewright_layout::{Composed, Tiler};

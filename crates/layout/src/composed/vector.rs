@@ -1,13 +1,20 @@
-//! What two composed layouts have in common: the elements that lie side by side in both, wherever a vector of them begins.
+//! What two composed layouts have in common: the elements that lie side by side in both, wherever a
+//! vector of them begins.
 //!
-//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain, `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size of `R`. So the
-//! domain falls into vectors that can move as one. For layouts this is [`crate::max_common_layout`], where one vector stands for all. A swizzle moves vectors
-//! about, so there they must also be *aligned*: `a(C(c))` is a multiple of the size, whatever offset there is.
+//! Law: with `C` the complement of `R = max_common_layout(a, b)` in the domain,
+//! `a(C(c) + R(i)) = a(C(c)) + i` and the same for `b`, for every `c` and every `i` below the size
+//! of `R`. So the domain falls into vectors that can move as one. For layouts this is
+//! [`crate::max_common_layout`], where one vector stands for all. A swizzle moves vectors about, so
+//! there they must also be *aligned*: `a(C(c))` is a multiple of the size, whatever offset there
+//! is.
 //!
-//! *Affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout with a complement in a domain of `2^n` indices has power-of-two steps, so `R` is a choice of index bits,
-//! and `C` of the others. The law then says, for `k < r`: bit `k` of both values is one and the same bit of the index, not flipped, and that bit of the index flips nothing else.
+//! *Affine over bits*, aligned vectors of `2^r` elements are found bit by bit. A layout with a
+//! complement in a domain of `2^n` indices has power-of-two steps, so `R` is a choice of index
+//! bits, and `C` of the others. The law then says, for `k < r`: bit `k` of both values is one and
+//! the same bit of the index, not flipped, and that bit of the index flips nothing else.
 //!
-//! *Otherwise* the common layout of the inner layouts is cut, longest first, and the law is asked at every index.
+//! *Otherwise* the common layout of the inner layouts is cut, longest first, and the law is asked
+//! at every index.
 
 use super::{Affine, Composed};
 use crate::algebra::vector::{cut, max_common_layout};
@@ -20,12 +27,14 @@ use crate::value::tree::Leaves;
 const OP: &str = "max_common_layout";
 
 impl Composed {
-    /// A layout of indices whose elements lie side by side in both maps, in every vector that it cuts the domain into; see the head of this file (CuTe
-    /// `max_common_layout`).
+    /// A layout of indices whose elements lie side by side in both maps, in every vector that it
+    /// cuts the domain into; see the head of this file (CuTe `max_common_layout`).
     ///
-    /// It is the largest where both are layouts with an offset, or both affine over bits. It is `1:0` when there is no such vector of two elements.
+    /// It is the largest where both are layouts with an offset, or both affine over bits. It is
+    /// `1:0` when there is no such vector of two elements.
     ///
-    /// Errors: neither holds and the domain has more than [`MAX_INDICES`] coordinates ([`LayoutError::Undecided`]); the sizes differ, where one is no layout; a value is not
+    /// Errors: neither holds and the domain has more than [`MAX_INDICES`] coordinates
+    /// ([`LayoutError::Undecided`]); the sizes differ, where one is no layout; a value is not
     /// representable.
     ///
     /// ```
@@ -66,7 +75,8 @@ impl Composed {
         Ok(Layout::unit())
     }
 
-    /// How many elements lie side by side in both maps, wherever a vector of them begins: the size of [`Composed::max_common_layout`], at least 1.
+    /// How many elements lie side by side in both maps, wherever a vector of them begins: the size
+    /// of [`Composed::max_common_layout`], at least 1.
     ///
     /// Errors: as [`Composed::max_common_layout`].
     pub fn max_common_vector(&self, other: &Composed) -> Result<i64, LayoutError> {
@@ -105,7 +115,8 @@ impl Composed {
     }
 }
 
-/// The longest run of low bits that both functions take from the same bits of the index, and from no others.
+/// The longest run of low bits that both functions take from the same bits of the index, and from
+/// no others.
 fn common_bits(a: &Affine, b: &Affine) -> Result<Layout, LayoutError> {
     let mut leaves: Leaves<Leaf> = Leaves::new();
     for row in 0..a.columns.len() {

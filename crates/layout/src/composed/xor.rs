@@ -2,8 +2,10 @@
 //!
 //! Law: the map is the same at every index, its bit vectors read as numbers.
 //!
-//! A mode `s:^d` sends `i` to the carry-less product of `i` and `d`, which is linear over the bits of `i` whatever `s` is. So with every digit of the index in a field of bits of its own,
-//! which a layout `F` of the same shape does, the whole is a bit matrix after `F`; on a range of numbers from 0 on, the last digit has a field long enough for it.
+//! A mode `s:^d` sends `i` to the carry-less product of `i` and `d`, which is linear over the bits
+//! of `i` whatever `s` is. So with every digit of the index in a field of bits of its own, which a
+//! layout `F` of the same shape does, the whole is a bit matrix after `F`; on a range of numbers
+//! from 0 on, the last digit has a field long enough for it.
 
 use alloc::vec::Vec;
 
@@ -50,7 +52,8 @@ impl Fields {
 }
 
 impl Layout<Xor> {
-    /// The same map as a composed layout: a layout of integers where it is one, `S<b,m,s> o 0 o L` where one is, otherwise a bit matrix after a layout.
+    /// The same map as a composed layout: a layout of integers where it is one, `S<b,m,s> o 0 o L`
+    /// where one is, otherwise a bit matrix after a layout.
     ///
     /// Errors: the digits have more than 62 bits together.
     ///
@@ -93,10 +96,12 @@ impl Layout<Xor> {
 }
 
 impl Composed {
-    /// A layout with XOR strides after this map: `c -> outer(R(c))`, over the same domain; so this is the composition of a layout with XOR strides with a composed one.
+    /// A layout with XOR strides after this map: `c -> outer(R(c))`, over the same domain; so this
+    /// is the composition of a layout with XOR strides with a composed one.
     ///
-    /// Errors: a value is, or may be, negative ([`LayoutError::Negative`] or [`LayoutError::Undecided`]); a number has too many bits; a chain of more than [`crate::limits::MAX_CHAIN`]
-    /// maps.
+    /// Errors: a value is, or may be, negative ([`LayoutError::Negative`] or
+    /// [`LayoutError::Undecided`]); a number has too many bits; a chain of more than
+    /// [`crate::limits::MAX_CHAIN`] maps.
     ///
     /// ```
     /// use tilewright_layout::{Composed, Layout, Xor};
@@ -121,7 +126,8 @@ impl Composed {
 
     /// The layout with XOR strides that is the same function; its shape refines that of the domain.
     ///
-    /// Errors: there is none ([`LayoutError::NotLinear`], [`LayoutError::NotXor`]); an extent is no power of two, and there are more than [`MAX_XOR_VALUES`] indices
+    /// Errors: there is none ([`LayoutError::NotLinear`], [`LayoutError::NotXor`]); an extent is no
+    /// power of two, and there are more than [`MAX_XOR_VALUES`] indices
     /// ([`LayoutError::Undecided`]).
     ///
     /// ```

@@ -1,8 +1,8 @@
 //! Swizzled layouts whose numbers are known when the program is compiled.
 //!
-//! Law: a [`StaticComposed`] is the [`Composed`] `S o offset o B` of the same swizzle, offset and layout. It has the same value at
-//! every index and every coordinate, and none exactly where that refuses to give one. The swizzle costs an AND, a shift and an XOR
-//! with constants.
+//! Law: a [`StaticComposed`] is the [`Composed`] `S o offset o B` of the same swizzle, offset and
+//! layout. It has the same value at every index and every coordinate, and none exactly where that
+//! refuses to give one. The swizzle costs an AND, a shift and an XOR with constants.
 
 use core::fmt;
 
@@ -12,7 +12,8 @@ use crate::constant::layout::StaticLayout;
 use crate::value::layout::Layout;
 use crate::value::tree::Tree;
 
-/// A swizzled layout that is known at compile time: what `layout!` makes of `S<3,4,3> o 0 o (8,64):(64,1)`.
+/// A swizzled layout that is known at compile time: what `layout!` makes of
+/// `S<3,4,3> o 0 o (8,64):(64,1)`.
 ///
 /// ```
 /// use tilewright_layout::{Leaf, StaticComposed, StaticLayout, Swizzle};
@@ -37,7 +38,8 @@ pub struct StaticComposed {
 }
 
 impl StaticComposed {
-    /// The map `swizzle o offset o inner`; none where an offset `offset + inner(c)` is not representable.
+    /// The map `swizzle o offset o inner`; none where an offset `offset + inner(c)` is not
+    /// representable.
     pub const fn new(swizzle: Swizzle, offset: i64, inner: StaticLayout) -> Option<StaticComposed> {
         let (least, greatest) = inner.range();
         if offset.checked_add(least).is_none() || offset.checked_add(greatest).is_none() {
@@ -52,7 +54,8 @@ impl StaticComposed {
         self.through(self.inner.eval(index))
     }
 
-    /// The value at a coordinate of one index for each top-level mode, as [`StaticLayout::eval_at`].
+    /// The value at a coordinate of one index for each top-level mode, as
+    /// [`StaticLayout::eval_at`].
     #[inline(always)]
     pub const fn eval_at<const RANK: usize>(&self, coord: [i64; RANK]) -> Option<i64> {
         self.through(self.inner.eval_at(coord))

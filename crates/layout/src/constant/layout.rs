@@ -1,17 +1,21 @@
 //! Layouts whose numbers are known when the program is compiled.
 //!
-//! Law: a [`StaticLayout`] is the [`Layout`] with the same shape and strides. It has the same value at every index and every
-//! coordinate, inside the domain and outside, and none exactly where that layout refuses to give one.
+//! Law: a [`StaticLayout`] is the [`Layout`] with the same shape and strides. It has the same value
+//! at every index and every coordinate, inside the domain and outside, and none exactly where that
+//! layout refuses to give one.
 //!
-//! It is two borrowed slices and a few numbers, so that it can be a `const`, needs no allocation, and has one type whatever its
-//! shape: a trait may declare `const TILE: StaticLayout;` and a kernel be generic over it. What makes it fast is that the
-//! compiler sees the numbers: [`eval`](StaticLayout::eval) is inlined where it is used, its walk over the first
-//! [`UNROLLED`](StaticLayout::UNROLLED) leaves is written out without a loop, and so each extent is a constant divisor: powers of
-//! two become shifts and masks, other extents a multiplication, and no step needs a table, a branch or a call.
+//! It is two borrowed slices and a few numbers, so that it can be a `const`, needs no allocation,
+//! and has one type whatever its shape: a trait may declare `const TILE: StaticLayout;` and a
+//! kernel be generic over it. What makes it fast is that the compiler sees the numbers:
+//! [`eval`](StaticLayout::eval) is inlined where it is used, its walk over the first
+//! [`UNROLLED`](StaticLayout::UNROLLED) leaves is written out without a loop, and so each extent is
+//! a constant divisor: powers of two become shifts and masks, other extents a multiplication, and
+//! no step needs a table, a branch or a call.
 //!
-//! Construction shows that every offset of the domain is representable, with either sign. A digit that is not the last of its
-//! mode stays below its extent, so the sum over these digits is an offset of the domain, or the mirror image of one: it is
-//! taken without a check. Only the last digit of a mode is unbounded, and its product and sum are checked.
+//! Construction shows that every offset of the domain is representable, with either sign. A digit
+//! that is not the last of its mode stays below its extent, so the sum over these digits is an
+//! offset of the domain, or the mirror image of one: it is taken without a check. Only the last
+//! digit of a mode is unbounded, and its product and sum are checked.
 
 use core::fmt;
 
@@ -71,9 +75,10 @@ impl StaticLayout {
 
     /// The layout with these (extent, stride) pairs; `layout!` writes the arguments.
     ///
-    /// `modes` holds for each leaf the top-level mode that it belongs to, and `nodes` the nesting as [`Profile::nodes`] does.
-    /// None where these three do not agree, where an extent is not positive or the size not representable, where the nesting
-    /// exceeds [`MAX_NODES`] or [`MAX_DEPTH`], and where an offset, its negative, or the largest offset plus one is not
+    /// `modes` holds for each leaf the top-level mode that it belongs to, and `nodes` the nesting
+    /// as [`Profile::nodes`] does. None where these three do not agree, where an extent is not
+    /// positive or the size not representable, where the nesting exceeds [`MAX_NODES`] or
+    /// [`MAX_DEPTH`], and where an offset, its negative, or the largest offset plus one is not
     /// representable.
     pub const fn new(leaves: &'static [Leaf], modes: &'static [u16], nodes: &'static [u16]) -> Option<StaticLayout> {
         let (mut size, mut least, mut greatest) = (1_i64, 0_i64, 0_i64);
@@ -102,12 +107,13 @@ impl StaticLayout {
         Some(StaticLayout { leaves, modes, nodes, rank, hollow, size, range: (least, greatest) })
     }
 
-    /// The value at an index, as [`Layout::eval`]: an index at or past [`size`](StaticLayout::size) goes on in the last mode, a
-    /// negative one mirrors.
+    /// The value at an index, as [`Layout::eval`]: an index at or past [`size`](StaticLayout::size)
+    /// goes on in the last mode, a negative one mirrors.
     ///
     /// None where the value is not representable, and for the empty layout at any index but 0.
     ///
-    /// For an index that cannot be negative, such as `i64::from(i)` of a `u32`, the code is the shortest.
+    /// For an index that cannot be negative, such as `i64::from(i)` of a `u32`, the code is the
+    /// shortest.
     #[inline(always)]
     pub const fn eval(&self, index: i64) -> Option<i64> {
         if matches!(self.leaves, []) && index != 0 {
@@ -116,8 +122,9 @@ impl StaticLayout {
         self.walk([index], true)
     }
 
-    /// The value at a coordinate of one index for each top-level mode, as [`Layout::eval_at`]: an index is counted
-    /// colexicographically in its mode, and goes on past its end. A single mode without parentheses has rank 1.
+    /// The value at a coordinate of one index for each top-level mode, as [`Layout::eval_at`]: an
+    /// index is counted colexicographically in its mode, and goes on past its end. A single mode
+    /// without parentheses has rank 1.
     ///
     /// None where `RANK` is not the rank, and where the value is not representable.
     #[inline(always)]
@@ -249,8 +256,8 @@ impl StaticLayout {
     }
 }
 
-/// The rank, and whether a mode has no leaf; none where the nodes are not those of a profile, or the modes not those of its
-/// leaves.
+/// The rank, and whether a mode has no leaf; none where the nodes are not those of a profile, or
+/// the modes not those of its leaves.
 const fn nesting(nodes: &[u16], modes: &[u16]) -> Option<(usize, bool)> {
     if nodes.is_empty() || nodes.len() > MAX_NODES {
         return None;

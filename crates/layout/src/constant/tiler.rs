@@ -1,6 +1,7 @@
 //! Tilers whose numbers are known when the program is compiled.
 //!
-//! Law: a [`StaticTiler`] is the [`Tiler`] with the same text; it becomes that tiler where a run-time layout is tiled by it.
+//! Law: a [`StaticTiler`] is the [`Tiler`] with the same text; it becomes that tiler where a
+//! run-time layout is tiled by it.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,8 +13,8 @@ use crate::value::number::Extent;
 
 /// A tiler that is known at compile time: the value of the macro `tiler!`.
 ///
-/// `(&tiler).into()` is the run-time [`Tiler`]. A layout or `_` becomes one without the heap, up to eight leaves; tilers by mode
-/// are one list on the heap for each level, as in every [`Tiler`].
+/// `(&tiler).into()` is the run-time [`Tiler`]. A layout or `_` becomes one without the heap, up to
+/// eight leaves; tilers by mode are one list on the heap for each level, as in every [`Tiler`].
 ///
 /// ```
 /// use tilewright_layout::{Layout, Leaf, StaticLayout, StaticTiler};

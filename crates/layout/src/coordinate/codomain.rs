@@ -1,10 +1,12 @@
 //! The codomain of a layout whose values are coordinates.
 //!
-//! Law: the *coprofile* of a layout is the least nesting in which every term of every stride leads to a leaf, and each value of the
-//! layout is a coordinate of that nesting. The *coshape* has at each leaf the largest index there plus one, so that every value with no
-//! negative index is a coordinate inside it; its product is the *cosize*. A layout of integers has the coprofile `*`.
+//! Law: the *coprofile* of a layout is the least nesting in which every term of every stride leads
+//! to a leaf, and each value of the layout is a coordinate of that nesting. The *coshape* has at
+//! each leaf the largest index there plus one, so that every value with no negative index is a
+//! coordinate inside it; its product is the *cosize*. A layout of integers has the coprofile `*`.
 //!
-//! The identity layout of a shape sends a coordinate to itself: its strides are the unit vectors of the leaves.
+//! The identity layout of a shape sends a coordinate to itself: its strides are the unit vectors of
+//! the leaves.
 
 use smallvec::SmallVec;
 
@@ -23,12 +25,13 @@ pub(crate) fn paths<N: Extent>(leaves: &[Leaf<Coordinate<N>>]) -> SmallVec<[Mode
 }
 
 impl<N: Extent> Layout<Coordinate<N>> {
-    /// The layout that sends every coordinate of a shape to itself: the strides are the unit vectors of its leaves (CuTe
-    /// `make_identity_layout`).
+    /// The layout that sends every coordinate of a shape to itself: the strides are the unit
+    /// vectors of its leaves (CuTe `make_identity_layout`).
     ///
     /// The identity of a single number is `n:1`.
-    /// Errors: an extent is not positive; the size is not representable; a path in the shape is longer than [`crate::limits::MAX_PATH`], or a mode
-    /// number above [`crate::limits::MAX_PATH_MODE`].
+    /// Errors: an extent is not positive; the size is not representable; a path in the shape is
+    /// longer than [`crate::limits::MAX_PATH`], or a mode number above
+    /// [`crate::limits::MAX_PATH_MODE`].
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout, Tree};
@@ -49,7 +52,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         Layout::from_tree(Tree::new(shape.profile().duplicate(), leaves)?)
     }
 
-    /// The nesting of the values: a leaf for every mode that a stride steps in, and for every mode beside one (CuTe `coprofile`).
+    /// The nesting of the values: a leaf for every mode that a stride steps in, and for every mode
+    /// beside one (CuTe `coprofile`).
     ///
     /// Errors: more nodes than a profile may have.
     ///
@@ -65,7 +69,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         profile_of(&paths(self.leaves()))
     }
 
-    /// The shape of the values: at each leaf of [`Layout::coprofile`] the largest index there plus one (CuTe `coshape`).
+    /// The shape of the values: at each leaf of [`Layout::coprofile`] the largest index there plus
+    /// one (CuTe `coshape`).
     ///
     /// Errors: an index is not representable.
     ///

@@ -2,14 +2,16 @@
 //!
 //! # Law
 //!
-//! The complement `C` of `L` in a target shape is a layout of coordinates such that `(L, C)`, with `L`'s stride-0 modes left out, is a bijection onto
-//! the coordinates of the target, each mode of it rounded up to what `L` tiles there. Where each stride of `L` has one term, the values of
-//! `(L, C)` fill a box exactly when those at each path fill the numbers below its extent; so `C` consists of the complements of the parts
-//! of `L` at each path, and of the whole of every mode that `L` does not name. The weak complement asks for disjoint copies, and is
-//! found in the same way; without a target every mode is left open at its end.
+//! The complement `C` of `L` in a target shape is a layout of coordinates such that `(L, C)`, with
+//! `L`'s stride-0 modes left out, is a bijection onto the coordinates of the target, each mode of
+//! it rounded up to what `L` tiles there. Where each stride of `L` has one term, the values of
+//! `(L, C)` fill a box exactly when those at each path fill the numbers below its extent; so `C`
+//! consists of the complements of the parts of `L` at each path, and of the whole of every mode
+//! that `L` does not name. The weak complement asks for disjoint copies, and is found in the same
+//! way; without a target every mode is left open at its end.
 //!
-//! The result nests as the codomain does: mode `p` is what fills mode `p`, sorted and coalesced. A mode of the target under a path that ends there
-//! counts its coordinates as one number.
+//! The result nests as the codomain does: mode `p` is what fills mode `p`, sorted and coalesced. A
+//! mode of the target under a path that ends there counts its coordinates as one number.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -47,7 +49,8 @@ struct Filler<'a, N: Extent> {
 }
 
 impl<N: Extent> Filler<'_, N> {
-    /// The modes at `path`, where the codomain nests as `profile` and has the extents of `target`, if there is one.
+    /// The modes at `path`, where the codomain nests as `profile` and has the extents of `target`,
+    /// if there is one.
     fn fill(
         &mut self,
         profile: ProfileRef<'_>,
@@ -122,8 +125,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// The layout that fills the coordinates of a shape together with this one, mode by mode.
     ///
     /// A mode of the target that the layout does not tile is rounded up.
-    /// Errors: a stride is negative; the strides in a mode, sorted, do not form a divisibility chain ([`LayoutError::NotChain`]); a stride has
-    /// several terms ([`LayoutError::Diagonal`]); the target lacks a mode ([`LayoutError::NoPath`]).
+    /// Errors: a stride is negative; the strides in a mode, sorted, do not form a divisibility
+    /// chain ([`LayoutError::NotChain`]); a stride has several terms ([`LayoutError::Diagonal`]);
+    /// the target lacks a mode ([`LayoutError::NoPath`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout, Tree};
@@ -136,8 +140,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
         complement("complement", self, Filling::Whole, Some(target))
     }
 
-    /// The complement without a target: in each mode of [`Layout::coprofile`] the last mode has extent 1 and the step at which the next
-    /// copy would lie.
+    /// The complement without a target: in each mode of [`Layout::coprofile`] the last mode has
+    /// extent 1 and the step at which the next copy would lie.
     ///
     /// Errors: as [`Layout::complement`].
     ///
@@ -151,10 +155,11 @@ impl<N: Extent> Layout<Coordinate<N>> {
         complement("complement", self, Filling::Whole, None)
     }
 
-    /// As [`Layout::complement`], but it may leave holes where the layout has padding: disjoint copies of it, as many as fit.
+    /// As [`Layout::complement`], but it may leave holes where the layout has padding: disjoint
+    /// copies of it, as many as fit.
     ///
-    /// Errors: modes overlap ([`LayoutError::Overlap`]); a stride has several terms ([`LayoutError::Diagonal`]); the target lacks a mode
-    /// ([`LayoutError::NoPath`]).
+    /// Errors: modes overlap ([`LayoutError::Overlap`]); a stride has several terms
+    /// ([`LayoutError::Diagonal`]); the target lacks a mode ([`LayoutError::NoPath`]).
     pub fn weak_complement(&self, target: &Tree<N>) -> Result<Layout<Coordinate<N>>, LayoutError> {
         complement("weak_complement", self, Filling::Holes, Some(target))
     }

@@ -2,20 +2,24 @@
 //!
 //! # Law
 //!
-//! `R(c) = A(B(c))`, where a coordinate is the sum of its terms and `A` takes the index of each term into the mode at its path: `A(x)` is the sum
-//! of `A_p(x_p)` over the paths `p` of `x`. A path that ends at a tuple mode of `A` gives an index into the whole of it; a leaf is its own mode
+//! `R(c) = A(B(c))`, where a coordinate is the sum of its terms and `A` takes the index of each
+//! term into the mode at its path: `A(x)` is the sum of `A_p(x_p)` over the paths `p` of `x`. A
+//! path that ends at a tuple mode of `A` gives an index into the whole of it; a leaf is its own
+//! mode
 //! 0. As everywhere, each mode goes on past its end and mirrors below zero.
 //!
 //! # Criterion
 //!
-//! `A o B` is the sum of the functions `A_p o B_p`, where `B_p` has the scales of the strides at `p`, and these are compositions after integers. Where
-//! each stride has one term, every leaf of `B` belongs to one path, so the functions depend on different leaves: their sum is additive
-//! over the leaves of `B` exactly when each of them is, and along one leaf it is one of them. So the composite exists if and only if every
-//! `A_p o B_p` does, and consists of their leaves.
+//! `A o B` is the sum of the functions `A_p o B_p`, where `B_p` has the scales of the strides at
+//! `p`, and these are compositions after integers. Where each stride has one term, every leaf of
+//! `B` belongs to one path, so the functions depend on different leaves: their sum is additive over
+//! the leaves of `B` exactly when each of them is, and along one leaf it is one of them. So the
+//! composite exists if and only if every `A_p o B_p` does, and consists of their leaves.
 //!
-//! A stride of several terms belongs to several of the functions. If all of them are layouts, their sum is additive over the leaves, and it is
-//! a layout exactly when along each leaf the sum is one ([`Layout::add`]). If one of them is not, what it lacks might cancel in the
-//! sum, and the paths are looked at together ([`diagonal`]).
+//! A stride of several terms belongs to several of the functions. If all of them are layouts, their
+//! sum is additive over the leaves, and it is a layout exactly when along each leaf the sum is one
+//! ([`Layout::add`]). If one of them is not, what it lacks might cancel in the sum, and the paths
+//! are looked at together ([`diagonal`]).
 
 mod diagonal;
 
@@ -85,8 +89,9 @@ fn component<N: Extent>(b: TreeRef<'_, Leaf<Coordinate<N>>>, path: ModePath) -> 
     b.leaves.iter().map(|leaf| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) }).collect()
 }
 
-/// Appends `A o B` where every step of `B` is in one leaf of `A`: a leaf goes on past its end, so it is a line, and `t:k@p` after `s:d` is `t:k*d`.
-/// Whether this is so; if not, nothing is appended.
+/// Appends `A o B` where every step of `B` is in one leaf of `A`: a leaf goes on past its end, so
+/// it is a line, and `t:k@p` after `s:d` is `t:k*d`. Whether this is so; if not, nothing is
+/// appended.
 fn compose_lines<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -294,9 +299,11 @@ impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The value at a coordinate that is a sum of steps in modes: each index into the mode at its path, all added up.
+    /// The value at a coordinate that is a sum of steps in modes: each index into the mode at its
+    /// path, all added up.
     ///
-    /// A path to a tuple mode gives an index into the whole of it; modes that no path names are at 0.
+    /// A path to a tuple mode gives an index into the whole of it; modes that no path names are at
+    /// 0.
     /// Errors: a path leads to no mode ([`LayoutError::NoPath`]); the value is not representable.
     ///
     /// ```

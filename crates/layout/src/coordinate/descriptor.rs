@@ -6,9 +6,10 @@
 //! count      := integer [ '/' integer ]
 //! ```
 //!
-//! Law: an entry is `count` steps in the mode whose path it names, innermost mode first. A count is a fraction on paper alone: `4/2@0` is
-//! `2@0`, and `1/2@0` is no step, so it is refused, with its place in the text. What has been read is a tree of strides in lowest terms, and
-//! what is printed reads back as the same tree; the zero of any mode prints as `0`.
+//! Law: an entry is `count` steps in the mode whose path it names, innermost mode first. A count is
+//! a fraction on paper alone: `4/2@0` is `2@0`, and `1/2@0` is no step, so it is refused, with its
+//! place in the text. What has been read is a tree of strides in lowest terms, and what is printed
+//! reads back as the same tree; the zero of any mode prints as `0`.
 //!
 //! An entry with its count and denominator exists only while it is read.
 
@@ -111,8 +112,9 @@ impl Entry {
 impl FromStr for Descriptor {
     type Err = LayoutError;
 
-    /// Errors: text that is not a descriptor ([`LayoutError::Syntax`]); a count that is not whole ([`LayoutError::Fraction`]); paths of
-    /// which one goes on through the end of another ([`LayoutError::Mixed`]); a path or a number beyond the limits.
+    /// Errors: text that is not a descriptor ([`LayoutError::Syntax`]); a count that is not whole
+    /// ([`LayoutError::Fraction`]); paths of which one goes on through the end of another
+    /// ([`LayoutError::Mixed`]); a path or a number beyond the limits.
     fn from_str(text: &str) -> Result<Descriptor, LayoutError> {
         let mut cursor = Cursor::new(text);
         if cursor.peek() != Some(b'(') {

@@ -2,23 +2,30 @@
 //!
 //! # Laws
 //!
-//! * Right: `L(R(c)) = c` for every coordinate `c` in the shape of `R`, with `R(c)` an index of `L`.
+//! * Right: `L(R(c)) = c` for every coordinate `c` in the shape of `R`, with `R(c)` an index of
+//!   `L`.
 //! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`; on an injective layout `R(L(k)) = k`.
 //!
-//! Both are layouts of integers over the codomain of `L`: their shape nests as [`Layout::coprofile`], each mode of it split as needed.
+//! Both are layouts of integers over the codomain of `L`: their shape nests as
+//! [`Layout::coprofile`], each mode of it split as needed.
 //!
 //! # How
 //!
-//! Where each stride has one term, the leaves of `L` fall apart into those that step at each path `p`: the *part* `L_p`. `R` consists of a mode `R_p` for
-//! each path, an inverse of `L_p` as integers whose values are indices of `L` that move in the leaves of the part alone. Then the indices of
-//! different modes add up without carries, and the laws hold for all modes together because they hold for each.
+//! Where each stride has one term, the leaves of `L` fall apart into those that step at each path
+//! `p`: the *part* `L_p`. `R` consists of a mode `R_p` for each path, an inverse of `L_p` as
+//! integers whose values are indices of `L` that move in the leaves of the part alone. Then the
+//! indices of different modes add up without carries, and the laws hold for all modes together
+//! because they hold for each.
 //!
-//! The chain of strides of a part ([`crate::inverse`]) gives such indices at once. Where it does not do, an inverse of the part by itself is searched for,
-//! and its indices are spread over those of `L` by the layout that sends an index of the part to the index of `L`: a composition, which may
-//! not exist. A left inverse found so must not leave the indices of the part, as one that uses the mirror image of the layout below zero does.
+//! The chain of strides of a part ([`crate::inverse`]) gives such indices at once. Where it does
+//! not do, an inverse of the part by itself is searched for, and its indices are spread over those
+//! of `L` by the layout that sends an index of the part to the index of `L`: a composition, which
+//! may not exist. A left inverse found so must not leave the indices of the part, as one that uses
+//! the mirror image of the layout below zero does.
 //!
-//! *The largest right inverse* has along each mode a right inverse of the part, since its coordinates at one path come from indices with that value and 0
-//! elsewhere. So `R` is the largest wherever each chain is: unless modes of a part overlap or run backwards.
+//! *The largest right inverse* has along each mode a right inverse of the part, since its
+//! coordinates at one path come from indices with that value and 0 elsewhere. So `R` is the largest
+//! wherever each chain is: unless modes of a part overlap or run backwards.
 
 use smallvec::SmallVec;
 
@@ -39,9 +46,11 @@ use crate::value::tree::{Leaves, Tree};
 
 /// The leaves of a layout at one path.
 struct Part<N: Extent> {
-    /// The whole layout, with the scales at the path as strides: its indices are those of the layout.
+    /// The whole layout, with the scales at the path as strides: its indices are those of the
+    /// layout.
     within: Layout<N>,
-    /// The leaves at the path by themselves, and the layout that sends an index of these to the index of the whole.
+    /// The leaves at the path by themselves, and the layout that sends an index of these to the
+    /// index of the whole.
     alone: Layout<N>,
     spread: Layout<N>,
 }
@@ -104,7 +113,8 @@ impl<N: Extent> Part<N> {
         }
         let undecided = || LayoutError::Undecided { op: "left_inverse", limit: MAX_CANDIDATES };
         match self.alone.left_inverse() {
-            // Indices from outside the part, which mirror or go on past its end, would carry into those of other parts.
+            // Indices from outside the part, which mirror or go on past its end, would carry into
+            // those of other parts.
             Ok(found) if self.stays_inside(&found) => self.spread(&found).ok_or_else(undecided),
             Ok(_) => Err(undecided()),
             Err(LayoutError::NoLeftInverse(mut none)) if exact => {
@@ -119,7 +129,8 @@ impl<N: Extent> Part<N> {
     }
 }
 
-/// The layout over the codomain that has in the mode at each path what `invert` makes of the part there.
+/// The layout over the codomain that has in the mode at each path what `invert` makes of the part
+/// there.
 fn over_codomain<N: Extent>(
     op: &'static str,
     layout: &Layout<Coordinate<N>>,
@@ -154,10 +165,13 @@ fn inverted<N: Extent>(
 }
 
 impl<N: Extent> Layout<Coordinate<N>> {
-    /// The largest layout `R` of integers over the codomain with `L(R(c)) = c` for every coordinate `c` in its shape.
+    /// The largest layout `R` of integers over the codomain with `L(R(c)) = c` for every coordinate
+    /// `c` in its shape.
     ///
-    /// Where modes of the codomain overlap or run backwards, the largest one that the search of [`crate::limits::MAX_CANDIDATES`] candidates finds in each mode.
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); a number is not representable.
+    /// Where modes of the codomain overlap or run backwards, the largest one that the search of
+    /// [`crate::limits::MAX_CANDIDATES`] candidates finds in each mode.
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); a number is not
+    /// representable.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -173,8 +187,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
 
     /// A layout `R` of integers over the codomain with `L(R(L(k))) = L(k)` for every index `k`.
     ///
-    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where strides in a mode do not divide each
-    /// other, does not decide it ([`LayoutError::Undecided`]); a stride has several terms ([`LayoutError::Diagonal`]).
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); the search for one, where
+    /// strides in a mode do not divide each other, does not decide it ([`LayoutError::Undecided`]);
+    /// a stride has several terms ([`LayoutError::Diagonal`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -202,8 +217,9 @@ impl<N: Extent> Layout<Coordinate<N>> {
 /// How many paths of steps in several modes are looked at in all combinations.
 const MAX_PATHS: usize = 8;
 
-/// Of a layout with steps in several modes at once, those terms at some of the paths that tell all indices apart, one for each leaf: an
-/// index is known from the coordinates at these paths alone. None where there are no such steps, or no such paths.
+/// Of a layout with steps in several modes at once, those terms at some of the paths that tell all
+/// indices apart, one for each leaf: an index is known from the coordinates at these paths alone.
+/// None where there are no such steps, or no such paths.
 fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layout<Coordinate<N>>>, LayoutError> {
     const OP: &str = "left_inverse";
     let all = paths(layout.leaves());
@@ -230,7 +246,8 @@ fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layou
 impl<N: Extent> Layout<Coordinate<N>> {
     /// Whether different indices have different values.
     ///
-    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`] and [`LayoutError::Open`], as for integers.
+    /// Errors: a stride has several terms ([`LayoutError::Diagonal`]); [`LayoutError::Undecided`]
+    /// and [`LayoutError::Open`], as for integers.
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout};
@@ -241,7 +258,8 @@ impl<N: Extent> Layout<Coordinate<N>> {
     pub fn is_injective(&self) -> Result<bool, LayoutError> {
         const OP: &str = "is_injective";
         refuse_diagonal(OP, self)?;
-        // A mode that goes nowhere repeats everything; those that move at different paths have nothing to do with each other.
+        // A mode that goes nowhere repeats everything; those that move at different paths have
+        // nothing to do with each other.
         for leaf in self.leaves().iter().filter(|leaf| leaf.stride.is_zero().proved()) {
             match N::one().less(&leaf.extent) {
                 Truth::Proved => return Ok(false),

@@ -1,9 +1,9 @@
 //! Moving modes about.
 //!
-//! Law: an operation on modes acts on shape and stride alike, because a layout is one tree of (extent, stride) leaves. So
-//! every operation here is that of [`Tree`], and what it returns is again a layout: leaves that are moved, grouped or left
-//! out keep their extents positive and their product representable. Where leaves are added or repeated the size is checked
-//! again.
+//! Law: an operation on modes acts on shape and stride alike, because a layout is one tree of
+//! (extent, stride) leaves. So every operation here is that of [`Tree`], and what it returns is
+//! again a layout: leaves that are moved, grouped or left out keep their extents positive and their
+//! product representable. Where leaves are added or repeated the size is checked again.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -15,13 +15,15 @@ use crate::value::profile::{Profile, ProfileRef};
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 impl<T: Clone> Tree<T> {
-    /// Splits every mode in two, as `guide` says which tuples are the pairs, and gathers first parts with first parts and
-    /// second parts with second parts (CuTe `zip2_by`).
+    /// Splits every mode in two, as `guide` says which tuples are the pairs, and gathers first
+    /// parts with first parts and second parts with second parts (CuTe `zip2_by`).
     ///
-    /// A leaf of `guide` stands for a pair; a tuple of `guide` is descended into. Modes that `guide` does not reach belong to
-    /// the second part. The result has rank 2, and its first part nests as `guide` does.
+    /// A leaf of `guide` stands for a pair; a tuple of `guide` is descended into. Modes that
+    /// `guide` does not reach belong to the second part. The result has rank 2, and its first part
+    /// nests as `guide` does.
     ///
-    /// Errors: where `guide` has a leaf the tree has not rank 2, or `guide` has more modes than the tree.
+    /// Errors: where `guide` has a leaf the tree has not rank 2, or `guide` has more modes than the
+    /// tree.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -48,7 +50,8 @@ impl<T: Clone> Tree<T> {
         Tree::gather(self.as_ref().modes().chain(core::iter::repeat_n(filler.as_ref(), missing)))
     }
 
-    /// Copies of `filler` followed by the modes, so that there are `rank` of them (CuTe `prepend<N>`).
+    /// Copies of `filler` followed by the modes, so that there are `rank` of them (CuTe
+    /// `prepend<N>`).
     ///
     /// Errors: the tree has more modes than that; too many nodes.
     pub fn prepend_to_rank(&self, rank: usize, filler: &Tree<T>) -> Result<Tree<T>, LayoutError> {
@@ -59,7 +62,8 @@ impl<T: Clone> Tree<T> {
         Tree::gather(core::iter::repeat_n(filler.as_ref(), missing).chain(self.as_ref().modes()))
     }
 
-    /// Modes of two tuples side by side: mode `i` of the result is the pair of both modes `i` (CuTe `zip(a, b)`).
+    /// Modes of two tuples side by side: mode `i` of the result is the pair of both modes `i` (CuTe
+    /// `zip(a, b)`).
     ///
     /// Errors: the ranks differ.
     pub fn zip_with(&self, other: &Tree<T>) -> Result<Tree<T>, LayoutError> {
@@ -67,7 +71,8 @@ impl<T: Clone> Tree<T> {
     }
 }
 
-/// How many modes are missing; a rank beyond what a tree can hold is refused before anything is copied.
+/// How many modes are missing; a rank beyond what a tree can hold is refused before anything is
+/// copied.
 fn missing_modes(op: &'static str, rank: usize, found: usize) -> Result<usize, LayoutError> {
     if rank > crate::limits::MAX_NODES {
         return Err(LayoutError::TooLarge { limit: crate::Limit::Nodes, value: rank });
@@ -140,7 +145,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().unflatten(profile)?))
     }
 
-    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe `group`).
+    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe
+    /// `group`).
     ///
     /// Errors: the range is not within `0..rank`.
     ///
@@ -168,7 +174,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().take(range)?))
     }
 
-    /// The given modes in the given order, as a tuple; a mode may be named more than once (CuTe `select`).
+    /// The given modes in the given order, as a tuple; a mode may be named more than once (CuTe
+    /// `select`).
     ///
     /// Errors: a mode is not below the rank; the size is not representable.
     ///
@@ -203,8 +210,8 @@ impl<D: Stride> Layout<D> {
         Layout::from_tree(self.tree().prepend(mode.tree())?)
     }
 
-    /// The modes followed by copies of `filler` until there are `rank` of them (CuTe `append<N>`, whose filler is
-    /// [`Layout::unit`] when none is named).
+    /// The modes followed by copies of `filler` until there are `rank` of them (CuTe `append<N>`,
+    /// whose filler is [`Layout::unit`] when none is named).
     ///
     /// Errors: the layout has more modes than that; the size is not representable; too many leaves.
     ///
@@ -218,7 +225,8 @@ impl<D: Stride> Layout<D> {
         Layout::from_tree(self.tree().append_to_rank(rank, filler.tree())?)
     }
 
-    /// Copies of `filler` followed by the modes, so that there are `rank` of them (CuTe `prepend<N>`).
+    /// Copies of `filler` followed by the modes, so that there are `rank` of them (CuTe
+    /// `prepend<N>`).
     ///
     /// Errors: as [`Layout::append_to_rank`].
     pub fn prepend_to_rank(&self, rank: usize, filler: &Layout<D>) -> Result<Layout<D>, LayoutError> {
@@ -258,7 +266,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().reverse()?))
     }
 
-    /// Transposes a layout of layouts: mode `j` of the result holds mode `j` of every mode (CuTe `zip`).
+    /// Transposes a layout of layouts: mode `j` of the result holds mode `j` of every mode (CuTe
+    /// `zip`).
     ///
     /// Errors: the modes differ in rank.
     ///
@@ -272,17 +281,20 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().zip()?))
     }
 
-    /// Modes of two layouts side by side: mode `i` of the result is the pair of both modes `i` (CuTe `zip(a, b)`).
+    /// Modes of two layouts side by side: mode `i` of the result is the pair of both modes `i`
+    /// (CuTe `zip(a, b)`).
     ///
     /// Errors: the ranks differ; the size is not representable.
     pub fn zip_with(&self, other: &Layout<D>) -> Result<Layout<D>, LayoutError> {
         Layout::from_tree(self.tree().zip_with(other.tree())?)
     }
 
-    /// Splits every mode in a first and a second part and gathers them: `((tiles), (rests))` out of pairs (tile, rest), the
-    /// pairs lying where `guide` has leaves (CuTe `tile_unzip`). See [`Tree::zip_by`].
+    /// Splits every mode in a first and a second part and gathers them: `((tiles), (rests))` out of
+    /// pairs (tile, rest), the pairs lying where `guide` has leaves (CuTe `tile_unzip`). See
+    /// [`Tree::zip_by`].
     ///
-    /// Errors: where `guide` has a leaf the layout has not rank 2, or `guide` has more modes than the layout.
+    /// Errors: where `guide` has a leaf the layout has not rank 2, or `guide` has more modes than
+    /// the layout.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Profile};
@@ -296,7 +308,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(self.tree().zip_by(guide)?))
     }
 
-    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single mode is its own mode 0.
+    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single mode is its
+    /// own mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Layout<D>> {
         Some(Layout::from_valid(self.tree().at(path)?))
     }

@@ -1,14 +1,16 @@
 //! Slicing: fixing some modes and keeping the others.
 //!
-//! Law: `slice(c, t)` keeps what `c` leaves open (`_`) and `dice(c, t)` keeps what `c` fixes. A kept mode keeps its nesting; a
-//! tuple that `c` descends into is dissolved, and what is kept of it lies in the tuple above (CuTe's `slice` and `dice`).
-//! For a layout `L` and a coordinate `c` that fits its shape, `(R, offset) = slice_and_offset(c, L)` satisfies
+//! Law: `slice(c, t)` keeps what `c` leaves open (`_`) and `dice(c, t)` keeps what `c` fixes. A
+//! kept mode keeps its nesting; a tuple that `c` descends into is dissolved, and what is kept of it
+//! lies in the tuple above (CuTe's `slice` and `dice`). For a layout `L` and a coordinate `c` that
+//! fits its shape, `(R, offset) = slice_and_offset(c, L)` satisfies
 //!
 //! ```text
 //! L(c with its open places filled by d) = offset + R(d)        for every coordinate d of R
 //! ```
 //!
-//! Extents are not checked, as nowhere in a coordinate: an index past the end of its mode goes on in steps of the stride.
+//! Extents are not checked, as nowhere in a coordinate: an index past the end of its mode goes on
+//! in steps of the stride.
 
 use crate::refusal::error::{LayoutError, Path};
 use crate::value::coord::{Coord, Slot, misfit};
@@ -24,7 +26,8 @@ enum Keep {
 }
 
 impl<T: Clone> Tree<T> {
-    /// The parts that lie where `coord` is open (CuTe `slice`). An open coordinate keeps the whole tree, an index alone leaves `()`.
+    /// The parts that lie where `coord` is open (CuTe `slice`). An open coordinate keeps the whole
+    /// tree, an index alone leaves `()`.
     ///
     /// Errors: the coordinate nests more deeply than the tree, or a rank differs.
     ///
@@ -40,7 +43,8 @@ impl<T: Clone> Tree<T> {
         keep(self, coord, Keep::Open, "slice")
     }
 
-    /// The parts that lie where `coord` has an index (CuTe `dice`). An index alone keeps the whole tree, `_` leaves `()`.
+    /// The parts that lie where `coord` has an index (CuTe `dice`). An index alone keeps the whole
+    /// tree, `_` leaves `()`.
     ///
     /// Errors: as [`Tree::slice`].
     ///
@@ -56,7 +60,8 @@ impl<T: Clone> Tree<T> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The modes that `coord` leaves open (CuTe `slice`): the sublayout on which the fixed indices stay as they are.
+    /// The modes that `coord` leaves open (CuTe `slice`): the sublayout on which the fixed indices
+    /// stay as they are.
     ///
     /// The offset at which it begins is that of [`Layout::slice_and_offset`].
     /// Errors: the coordinate does not fit the shape.
@@ -87,8 +92,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout::from_valid(keep(self.tree(), coord, Keep::Fixed, "dice")?))
     }
 
-    /// The slice and the offset at which it begins: the value at `coord` with 0 in its open places (CuTe
-    /// `slice_and_offset`).
+    /// The slice and the offset at which it begins: the value at `coord` with 0 in its open places
+    /// (CuTe `slice_and_offset`).
     ///
     /// Errors: the coordinate does not fit the shape; the offset is not representable.
     ///
@@ -111,14 +116,14 @@ impl<D: Stride> Layout<D> {
         Ok((self.slice(coord)?, offset))
     }
 
-    /// The layout seen from `coord` on, and the offset of `coord`: index `c` of the result, plus the offset, is index
-    /// `c + coord` here (CuTe `domain_offset`).
+    /// The layout seen from `coord` on, and the offset of `coord`: index `c` of the result, plus
+    /// the offset, is index `c + coord` here (CuTe `domain_offset`).
     ///
-    /// The layout itself is unchanged, since its steps are the same everywhere. The identity holds for the
-    /// sums `c + coord` that carry out of no mode, so for natural coordinates always. XOR steps are the same only from certain indices on;
-    /// elsewhere no layout is the answer.
-    /// Errors: the coordinate does not fit the shape; the offset is not representable; an index from which on the steps of its
-    /// mode are others ([`LayoutError::Argument`]).
+    /// The layout itself is unchanged, since its steps are the same everywhere. The identity holds
+    /// for the sums `c + coord` that carry out of no mode, so for natural coordinates always. XOR
+    /// steps are the same only from certain indices on; elsewhere no layout is the answer.
+    /// Errors: the coordinate does not fit the shape; the offset is not representable; an index
+    /// from which on the steps of its mode are others ([`LayoutError::Argument`]).
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -1,8 +1,9 @@
 //! Refusals.
 //!
-//! An operation returns the value that its definition asks for or a [`LayoutError`] that says which condition fails, in
-//! which mode, and with which numbers. Errors are data: the sentence is made when one is printed ([`super::message`]). Every
-//! kind has a stable [code](LayoutError::code), and the notation crate holds a page for each.
+//! An operation returns the value that its definition asks for or a [`LayoutError`] that says which
+//! condition fails, in which mode, and with which numbers. Errors are data: the sentence is made
+//! when one is printed ([`super::message`]). Every kind has a stable [code](LayoutError::code), and
+//! the notation crate holds a page for each.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -75,7 +76,8 @@ pub enum LayoutError {
         /// The operation that needed it.
         op: &'static str,
     },
-    /// E0103: an expression of numbers that become known at launch is too large: in a number, or in its terms.
+    /// E0103: an expression of numbers that become known at launch is too large: in a number, or in
+    /// its terms.
     Expression {
         /// The operation that needed it.
         op: &'static str,
@@ -136,7 +138,8 @@ pub enum LayoutError {
     },
     /// E0107: composition: modes of B add up to a carry in A.
     Carry(Box<Carry>),
-    /// E0108: composition: a mode of B leaves a mode of A at a step that does not divide its extent.
+    /// E0108: composition: a mode of B leaves a mode of A at a step that does not divide its
+    /// extent.
     Uneven(Box<Uneven>),
     /// E0109: strict composition: B leaves the domain of A.
     OutOfDomain {
@@ -494,7 +497,8 @@ impl LayoutError {
         self
     }
 
-    /// The refusal to complement a tile, as that of the division for which the complement was wanted.
+    /// The refusal to complement a tile, as that of the division for which the complement was
+    /// wanted.
     #[cold]
     pub(crate) fn in_divide(mut self) -> LayoutError {
         match &mut self {
@@ -512,7 +516,8 @@ impl LayoutError {
         LayoutError::NoSuchMode { op, mode, rank }
     }
 
-    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor refuted.
+    /// The refusal of `op`, which needs a condition on two numbers that is neither proved nor
+    /// refuted.
     #[cold]
     pub fn open<N: Extent>(op: &'static str, condition: Condition, left: &N, right: &N) -> LayoutError {
         LayoutError::Open { op, question: Box::new(N::question(condition, left, right)) }

@@ -1,4 +1,5 @@
-//! What an error holds to show its case: modes, coordinates and numbers, from which the sentence is made when it is printed.
+//! What an error holds to show its case: modes, coordinates and numbers, from which the sentence is
+//! made when it is printed.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -14,7 +15,8 @@ use crate::value::profile::Profile;
 
 /// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
 ///
-/// A search may try many compositions that do not exist, so this holds numbers; paths are found when they are asked for.
+/// A search may try many compositions that do not exist, so this holds numbers; paths are found
+/// when they are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carry {
     /// The nesting of B.
@@ -42,7 +44,8 @@ impl Carry {
         self.mode(self.crossing)
     }
 
-    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries alone.
+    /// The mode of B that starts inside that mode of A; the crossing mode itself when it carries
+    /// alone.
     pub fn inside(&self) -> BMode {
         self.mode(self.inside)
     }
@@ -107,7 +110,8 @@ pub struct BMode {
 pub struct Uneven {
     /// The mode of B.
     pub mode: BMode,
-    /// How many indices it still has to place when it fails (its extent, less the runs already placed).
+    /// How many indices it still has to place when it fails (its extent, less the runs already
+    /// placed).
     pub left: i64,
     /// After how many steps of `stride` it leaves a mode of A.
     pub run: i64,
@@ -124,7 +128,8 @@ pub struct Uneven {
 pub struct NotXor {
     /// The operation.
     pub op: &'static str,
-    /// The mode of B that becomes no mode even by itself; none where modes do not add up, and where there is no B.
+    /// The mode of B that becomes no mode even by itself; none where modes do not add up, and where
+    /// there is no B.
     pub mode: Option<BMode>,
     /// An index within that mode; or a coordinate of B, one index a leaf; or an index.
     pub(crate) coordinate: SmallVec<[i64; 8]>,
@@ -135,13 +140,15 @@ pub struct NotXor {
 }
 
 impl NotXor {
-    /// Where the values differ: an index within [`NotXor::mode`], or a coordinate with one index a leaf.
+    /// Where the values differ: an index within [`NotXor::mode`], or a coordinate with one index a
+    /// leaf.
     pub fn coordinate(&self) -> &[i64] {
         &self.coordinate
     }
 }
 
-/// Why modes do not tile: data of [`crate::LayoutError::NotChain`] and [`crate::LayoutError::Overlap`].
+/// Why modes do not tile: data of [`crate::LayoutError::NotChain`] and
+/// [`crate::LayoutError::Overlap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
     /// The operation.
@@ -165,16 +172,19 @@ pub struct NoInverse {
 
 /// Why strides do not lead into one codomain: data of [`crate::LayoutError::Mixed`].
 ///
-/// One of the two ends at a mode that the other goes on through; an integer ends at the whole codomain.
+/// One of the two ends at a mode that the other goes on through; an integer ends at the whole
+/// codomain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mixed {
     /// The path of one leaf, and its stride as written.
     pub first: (Path, Box<str>),
-    /// The path of the other leaf, and its stride as written; the same one where a single stride does both.
+    /// The path of the other leaf, and its stride as written; the same one where a single stride
+    /// does both.
     pub second: (Path, Box<str>),
 }
 
-/// A question about numbers that are not known, whose answer an operation needs: data of [`crate::LayoutError::Open`].
+/// A question about numbers that are not known, whose answer an operation needs: data of
+/// [`crate::LayoutError::Open`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// What must hold.

@@ -1,10 +1,12 @@
 //! A way to stop long searches, and the count of what a search may still do.
 //!
-//! Law: once [`request`] has been called, every search ends within a bounded number of steps with [`LayoutError::Interrupted`], in every thread,
-//! until [`clear`] is called. A search that is not interrupted ends within its limit.
+//! Law: once [`request`] has been called, every search ends within a bounded number of steps with
+//! [`LayoutError::Interrupted`], in every thread, until [`clear`] is called. A search that is not
+//! interrupted ends within its limit.
 //!
-//! The request is one flag for the process, as a signal is: a handler of ctrl-C may set it, for it takes no lock and allocates nothing.
-//! Operations that need no search do not ask for it; they take microseconds.
+//! The request is one flag for the process, as a signal is: a handler of ctrl-C may set it, for it
+//! takes no lock and allocates nothing. Operations that need no search do not ask for it; they take
+//! microseconds.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +15,8 @@ use crate::refusal::error::LayoutError;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks every search, in every thread, to end with [`LayoutError::Interrupted`]; it holds until [`clear`]. May be called by a signal handler.
+/// Asks every search, in every thread, to end with [`LayoutError::Interrupted`]; it holds until
+/// [`clear`]. May be called by a signal handler.
 ///
 /// ```
 /// use tilewright_layout::{Layout, LayoutError, interrupt};
@@ -32,7 +35,8 @@ pub fn clear() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
 
-/// Whether [`request`] has been called since the last [`clear`]. A long loop of a caller may ask this between two operations.
+/// Whether [`request`] has been called since the last [`clear`]. A long loop of a caller may ask
+/// this between two operations.
 #[inline]
 pub fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)

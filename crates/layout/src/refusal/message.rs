@@ -1,4 +1,5 @@
-//! What errors say: a sentence in the words of the field, with the mode and the numbers, and what would help.
+//! What errors say: a sentence in the words of the field, with the mode and the numbers, and what
+//! would help.
 
 use alloc::string::{String, ToString};
 use core::fmt;

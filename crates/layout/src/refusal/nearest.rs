@@ -1,19 +1,21 @@
 //! The names nearest to one that does not exist.
 //!
 //! Law: the distance of two words is the least number of letters to insert, remove or change, or of
-//! neighbours to swap, that makes one of the other; no letter is edited twice, and capitals do not count.
+//! neighbours to swap, that makes one of the other; no letter is edited twice, and capitals do not
+//! count.
 //!
 //! Here rather than from the crate `strsim`, which needs the standard library.
 
 use alloc::vec::Vec;
 
-/// The longest word that is compared: no name is so long, and comparing takes the product of both lengths.
+/// The longest word that is compared: no name is so long, and comparing takes the product of both
+/// lengths.
 const MAX_LENGTH: usize = 256;
 
 /// Those of `names` that a misspelt word may stand for, the nearest first, at most `most`.
 ///
-/// A name is near if a third of the letters of the word is edited, or one letter. Of one or two letters everything is near
-/// everything, and nothing is said.
+/// A name is near if a third of the letters of the word is edited, or one letter. Of one or two
+/// letters everything is near everything, and nothing is said.
 ///
 /// ```
 /// use tilewright_layout::nearest;
@@ -46,7 +48,8 @@ pub fn nearest<S: AsRef<str>>(word: &str, names: impl IntoIterator<Item = S>, mo
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let same = |x: &u8, y: &u8| x.eq_ignore_ascii_case(y);
     let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX / 2);
-    // Rows of the table of distances of beginnings: that of `a` without its last two letters, and without its last.
+    // Rows of the table of distances of beginnings: that of `a` without its last two letters, and
+    // without its last.
     let (mut before, mut above): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
     for (i, x) in a.iter().enumerate() {
         let mut row = Vec::with_capacity(b.len() + 1);
@@ -70,7 +73,8 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// The distances that one edit after another reaches, each letter edited once: a search that shares nothing with the table.
+    /// The distances that one edit after another reaches, each letter edited once: a search that
+    /// shares nothing with the table.
     fn searched(a: &[u8], b: &[u8]) -> usize {
         match (a, b) {
             ([], rest) | (rest, []) => rest.len(),

@@ -1,8 +1,10 @@
 //! Pages about error codes, for the crates that are built on this one.
 //!
-//! Law: every code of the crate in the files named has a page `explanations/CODE.md` beside them, every page is about such a code, and its Rust code runs.
+//! Law: every code of the crate in the files named has a page `explanations/CODE.md` beside them,
+//! every page is about such a code, and its Rust code runs.
 
-/// Defines `explanation`, which gives the page about an error code, from the files in which the codes stand and the list of the codes.
+/// Defines `explanation`, which gives the page about an error code, from the files in which the
+/// codes stand and the list of the codes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! error_pages {

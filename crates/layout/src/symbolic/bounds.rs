@@ -3,12 +3,14 @@
 //! Two ways, the first one at once with every expression, the second one where a question is asked:
 //!
 //! * *Intervals.* The bounds of the atoms give bounds of every product, and these add up.
-//! * *Elimination.* To show `P >= 0`, take the atom `x` that nests most deeply and read `P` as a polynomial in it. Where `P = C*x + R` is
-//!   linear in a parameter with `least <= x <= greatest`, it is enough, and for independent parameters also necessary, that `P` is not
-//!   negative at both ends, or at the one end with `C` not negative (not positive) in the direction without end. A quotient `x = floor(n/d)`
-//!   lies between `(n-d+1)/d` and `n/d`, and between its own bounds: `P` is linear in `x`, so one lower end and one upper end at which it is not
-//!   negative suffice. A minimum is one of two expressions. For higher powers all coefficients about the least value must not be
-//!   negative. What is left has one atom less.
+//! * *Elimination.* To show `P >= 0`, take the atom `x` that nests most deeply and read `P` as a
+//!   polynomial in it. Where `P = C*x + R` is linear in a parameter with `least <= x <= greatest`,
+//!   it is enough, and for independent parameters also necessary, that `P` is not negative at both
+//!   ends, or at the one end with `C` not negative (not positive) in the direction without end. A
+//!   quotient `x = floor(n/d)` lies between `(n-d+1)/d` and `n/d`, and between its own bounds: `P`
+//!   is linear in `x`, so one lower end and one upper end at which it is not negative suffice. A
+//!   minimum is one of two expressions. For higher powers all coefficients about the least value
+//!   must not be negative. What is left has one atom less.
 //!
 //! Law: what is answered is so for every admissible value. `false` says nothing.
 
@@ -32,8 +34,8 @@ impl Bounds {
         Bounds { least: value, greatest: value }
     }
 
-    /// Ends beyond 64 bits come in as the nearest number: that is the looser end, or the mark of no bound, but never the mark of the other
-    /// side.
+    /// Ends beyond 64 bits come in as the nearest number: that is the looser end, or the mark of no
+    /// bound, but never the mark of the other side.
     fn of(least: i64, greatest: i64) -> Bounds {
         Bounds { least: least.min(NONE_ABOVE - 1), greatest: greatest.max(NONE_BELOW + 1) }
     }
@@ -187,8 +189,8 @@ fn quotient_ends(made: &Made, rest: &Expr, slope: &Expr, left: &mut u32) -> Opti
     Some(lower(left) && upper(left))
 }
 
-/// The polynomial with these coefficients, for an atom about whose value only the bounds are used: all coefficients about the least value
-/// are not negative.
+/// The polynomial with these coefficients, for an atom about whose value only the bounds are used:
+/// all coefficients about the least value are not negative.
 fn above_least(parts: &[Expr], bounds: Bounds, left: &mut u32) -> Option<bool> {
     let Some(least) = bounds.least() else { return Some(false) };
     let least = Expr::known(least);

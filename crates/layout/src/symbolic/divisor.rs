@@ -1,11 +1,12 @@
 //! Divisors that two expressions share.
 //!
-//! Law: the *greatest common divisor* is that of the values, for every admissible choice of the parameters, or it is not given; a *shared
-//! divisor* divides both values, and is as great as is seen.
+//! Law: the *greatest common divisor* is that of the values, for every admissible choice of the
+//! parameters, or it is not given; a *shared divisor* divides both values, and is as great as is
+//! seen.
 //!
-//! A common factor comes out in front, `gcd(g*a, g*b) = g * gcd(a, b)`, and then Euclid's steps are taken with quotients of polynomials,
-//! `gcd(a, b) = gcd(b, a - q*b)`, until one number divides the other. Where a remainder is a number `c`, what `c` leaves of the coefficients
-//! decides.
+//! A common factor comes out in front, `gcd(g*a, g*b) = g * gcd(a, b)`, and then Euclid's steps are
+//! taken with quotients of polynomials, `gcd(a, b) = gcd(b, a - q*b)`, until one number divides the
+//! other. Where a remainder is a number `c`, what `c` leaves of the coefficients decides.
 
 use core::cmp::Ordering;
 
@@ -17,7 +18,8 @@ use crate::value::number::{Extent, gcd};
 /// How many of Euclid's steps are taken.
 const MAX_STEPS: usize = 8;
 
-/// The greatest product of a number and atoms that divides every term of both; of positive coefficient.
+/// The greatest product of a number and atoms that divides every term of both; of positive
+/// coefficient.
 fn common_factor(a: &Expr, b: &Expr) -> Option<Term> {
     let (left, right) = (a.terms(), b.terms());
     let mut terms = left.iter().chain(right.iter());

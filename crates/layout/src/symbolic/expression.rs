@@ -1,10 +1,11 @@
 //! A number that is known now or at launch.
 //!
-//! Law: an expression has a value for every admissible choice of its parameters, and arithmetic on expressions is arithmetic on the
-//! values. Equal polynomials are equal expressions. What is proved or refuted is so for every admissible value.
+//! Law: an expression has a value for every admissible choice of its parameters, and arithmetic on
+//! expressions is arithmetic on the values. Equal polynomials are equal expressions. What is proved
+//! or refuted is so for every admissible value.
 //!
-//! A number that is known is kept as such: its arithmetic costs what that of `i64` does and allocates nothing. Every other
-//! expression is a shared polynomial ([`super::polynomial`]).
+//! A number that is known is kept as such: its arithmetic costs what that of `i64` does and
+//! allocates nothing. Every other expression is a shared polynomial ([`super::polynomial`]).
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -20,11 +21,12 @@ use crate::value::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
 ///
-/// It is an extent and a stride: `Layout<Expr>` is a layout of such numbers. Comparison with `==` is by canonical form: equal polynomials
-/// are equal. Whether two expressions have the same *value* is a question with three answers, [`Stride::same`].
+/// It is an extent and a stride: `Layout<Expr>` is a layout of such numbers. Comparison with `==`
+/// is by canonical form: equal polynomials are equal. Whether two expressions have the same *value*
+/// is a question with three answers, [`Stride::same`].
 ///
-/// An expression of more than 256 terms, or one with a coefficient beyond 64 bits, counts as not representable, as does a number
-/// beyond 64 bits.
+/// An expression of more than 256 terms, or one with a coefficient beyond 64 bits, counts as not
+/// representable, as does a number beyond 64 bits.
 ///
 /// ```
 /// use tilewright_layout::symbolic::Expr;
@@ -126,7 +128,8 @@ impl Expr {
         }
     }
 
-    /// A number that no admissible value is below, and one that none is above, where the facts give such a bound.
+    /// A number that no admissible value is below, and one that none is above, where the facts give
+    /// such a bound.
     ///
     /// ```
     /// use tilewright_layout::symbolic::Expr;

@@ -1,10 +1,12 @@
 //! An expression as a tree of operations, and its text.
 //!
-//! Law: the tree has the value of the expression for every admissible choice of the parameters, and the text reads back as the same expression
-//! where the parameters are declared as they are ([`super::Declarations`]).
+//! Law: the tree has the value of the expression for every admissible choice of the parameters, and
+//! the text reads back as the same expression where the parameters are declared as they are
+//! ([`super::Declarations`]).
 //!
-//! The canonical form has no remainders and rounds down only; here they are found again: `n - d*floor(n/d)` is `n % d`,
-//! `floor((n+7)/8)` is `ceil(n/8)`, and a multiple of the unit of a parameter is a part of it, `M/128`.
+//! The canonical form has no remainders and rounds down only; here they are found again:
+//! `n - d*floor(n/d)` is `n % d`, `floor((n+7)/8)` is `ceil(n/8)`, and a multiple of the unit of a
+//! parameter is a part of it, `M/128`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -18,8 +20,8 @@ use crate::value::number::gcd;
 
 /// An expression as a tree of operations: what a generator of code walks.
 ///
-/// Sums have at least two terms and products at least two factors; a coefficient is the first factor of its product. Divisors are
-/// positive.
+/// Sums have at least two terms and products at least two factors; a coefficient is the first
+/// factor of its product. Divisors are positive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Node {
     /// A number.
@@ -181,7 +183,8 @@ fn rounded_up(made: &Made) -> Option<(Node, bool)> {
 /// A term, with a further factor.
 fn term_node(term: &Term, factor: Option<Node>) -> Node {
     let coefficient = term.coefficient;
-    // Read from the left, the coefficient is multiplied by the units of all parameters before it is divided by them.
+    // Read from the left, the coefficient is multiplied by the units of all parameters before it is
+    // divided by them.
     let units = |atom: &Atom| if let Atom::Unit(parameter) = atom { parameter.facts().divisor() } else { 1 };
     let units = term.monomial.iter().try_fold(1_i64, |product, atom| product.checked_mul(units(atom)));
     let divisor = units.filter(|units| (coefficient / common(coefficient, *units)).checked_mul(*units).is_some());
@@ -357,8 +360,8 @@ impl fmt::Display for Node {
 }
 
 impl fmt::Display for Expr {
-    /// The expression without spaces: `2*M`, `M/128`, `ceil(K/8)`, `8*mod(K,4)+floor(K/4)`. Facts are not repeated; see
-    /// [`super::Symbolic::with_facts`].
+    /// The expression without spaces: `2*M`, `M/128`, `ceil(K/8)`, `8*mod(K,4)+floor(K/4)`. Facts
+    /// are not repeated; see [`super::Symbolic::with_facts`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match crate::value::number::Extent::known(self) {
             Some(value) => value.fmt(f),

@@ -1,10 +1,12 @@
 //! Answers where some extents may be taken to be at least 2.
 //!
-//! Law: what is given back holds for every admissible value at which each of `many` is at least 2, and nothing is said about the others.
+//! Law: what is given back holds for every admissible value at which each of `many` is at least 2,
+//! and nothing is said about the others.
 //!
-//! An extent that may be 1 often stands in the way: 1 divided by `M` is 0, except where `M` is 1. Within a mode of `M` positions that exception
-//! does not matter. Where an extent is a parameter, or a quotient of one, "at least 2" is a fact about the parameter; so the question is
-//! asked again with a parameter that has it, and the answer is read with the old one.
+//! An extent that may be 1 often stands in the way: 1 divided by `M` is 0, except where `M` is 1.
+//! Within a mode of `M` positions that exception does not matter. Where an extent is a parameter,
+//! or a quotient of one, "at least 2" is a fact about the parameter; so the question is asked again
+//! with a parameter that has it, and the answer is read with the old one.
 
 use smallvec::SmallVec;
 
@@ -38,8 +40,8 @@ fn raised(many: &[&Expr]) -> Replaced {
     all
 }
 
-/// The parameter on which an expression depends, and the least unit with which it reaches `value`, where it is linear in one parameter or
-/// the quotient of such a one.
+/// The parameter on which an expression depends, and the least unit with which it reaches `value`,
+/// where it is linear in one parameter or the quotient of such a one.
 fn least_unit(expr: &Expr, value: i64) -> Option<(Parameter, i64)> {
     if expr.bounds().least >= value {
         return None;
@@ -119,8 +121,8 @@ pub(super) fn less(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     if answer == Truth::Open { less_by_product(a, b, many) } else { answer }
 }
 
-/// The same where an extent is a product, which says nothing about one parameter: `b - a` is at least 1 if it is at least `many - 1`, and at most 0 if
-/// it is at most `2 - many`.
+/// The same where an extent is a product, which says nothing about one parameter: `b - a` is at
+/// least 1 if it is at least `many - 1`, and at most 0 if it is at most `2 - many`.
 fn less_by_product(a: &Expr, b: &Expr, many: &[&Expr]) -> Truth {
     for product in many.iter().filter(|expr| expr.bounds().least < 2) {
         let above = || b.minus(a)?.minus(product)?.plus(&Expr::one());

@@ -1,7 +1,8 @@
 //! Parameters, and what is known about their values.
 //!
-//! Law: a fact narrows the admissible values of a parameter, and everything that is concluded holds for all that are left. The values
-//! of [`Facts`] are the multiples of `divisor` between `least` and `greatest`; there is always at least one.
+//! Law: a fact narrows the admissible values of a parameter, and everything that is concluded holds
+//! for all that are left. The values of [`Facts`] are the multiples of `divisor` between `least`
+//! and `greatest`; there is always at least one.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,7 +13,8 @@ use super::bounds::Bounds;
 use crate::refusal::error::LayoutError;
 use crate::value::number::lcm;
 
-/// What is known about the value of a parameter: it is a multiple of a number, at least one and at most another.
+/// What is known about the value of a parameter: it is a multiple of a number, at least one and at
+/// most another.
 ///
 /// ```
 /// use tilewright_layout::symbolic::Facts;
@@ -136,9 +138,11 @@ impl Default for Facts {
 }
 
 impl fmt::Display for Facts {
-    /// What is known beyond being positive, as it is declared: `div=128,max=4096`. Nothing for [`Facts::positive`].
+    /// What is known beyond being positive, as it is declared: `div=128,max=4096`. Nothing for
+    /// [`Facts::positive`].
     ///
-    /// `int` says that nothing bounds the value from below; `i32` that it is at most `2^31 - 1`, and so on.
+    /// `int` says that nothing bounds the value from below; `i32` that it is at most `2^31 - 1`,
+    /// and so on.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = WIDTHS.iter().find(|(_, _, greatest)| *greatest == self.greatest);
         let below = width.map_or(i64::MIN, |(_, least, _)| *least);
@@ -173,9 +177,10 @@ pub(super) const WIDTHS: [(&str, i64, i64); 3] = [
 
 /// A number that becomes known at launch: a name, or `?`, and the facts about its value.
 ///
-/// Two parameters are the same when they have the same name *and* the same facts. The same name with other facts is another parameter
-/// as far as the algebra can tell: nothing is concluded from their having one name, and so nothing wrong. Where a name is to stand
-/// for one value throughout, gather its facts first: [`crate::symbolic::Declarations`].
+/// Two parameters are the same when they have the same name *and* the same facts. The same name
+/// with other facts is another parameter as far as the algebra can tell: nothing is concluded from
+/// their having one name, and so nothing wrong. Where a name is to stand for one value throughout,
+/// gather its facts first: [`crate::symbolic::Declarations`].
 ///
 /// Every [`Parameter::anonymous`] is a parameter of its own, the same only as its clones.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -219,15 +224,17 @@ enum Name {
 
 /// How many anonymous parameters there have been.
 ///
-/// This is the one piece of global state: an anonymous parameter must differ from every other one wherever both may meet, also across threads,
-/// and no value that a caller holds could tell. Taking the order of creation, rather than an address, keeps the order of
-/// terms the same from run to run.
+/// This is the one piece of global state: an anonymous parameter must differ from every other one
+/// wherever both may meet, also across threads, and no value that a caller holds could tell. Taking
+/// the order of creation, rather than an address, keeps the order of terms the same from run to
+/// run.
 static CREATED: AtomicUsize = AtomicUsize::new(0);
 
 impl Parameter {
     /// The parameter of this name.
     ///
-    /// Errors: the name is not a letter followed by letters, digits and `_` ([`LayoutError::Syntax`]).
+    /// Errors: the name is not a letter followed by letters, digits and `_`
+    /// ([`LayoutError::Syntax`]).
     pub fn named(name: &str, facts: Facts) -> Result<Parameter, LayoutError> {
         let bytes = name.as_bytes();
         let good = |(at, byte): (usize, &u8)| {
@@ -267,7 +274,8 @@ impl Parameter {
         self.0.unit_bounds
     }
 
-    /// Whether both stand for one value: the same name, or the same anonymous parameter. The facts may differ.
+    /// Whether both stand for one value: the same name, or the same anonymous parameter. The facts
+    /// may differ.
     pub fn stands_for(&self, other: &Parameter) -> bool {
         self.0.name == other.0.name
     }
@@ -283,8 +291,8 @@ impl Parameter {
 }
 
 impl fmt::Display for Parameter {
-    /// The name, or `?` with its facts, which a name need not repeat; the alternate form `{:#}` shows the facts of a name too,
-    /// `M{div=128}`.
+    /// The name, or `?` with its facts, which a name need not repeat; the alternate form `{:#}`
+    /// shows the facts of a name too, `M{div=128}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let facts = alloc::format!("{}", self.facts());
         let shown = match self.name() {

@@ -1,11 +1,12 @@
 //! The canonical form of an expression: a sum of products of atoms.
 //!
-//! Law: two sums of products are the same polynomial exactly when they are the same list of terms. Terms have coefficients other than 0 and
-//! different monomials, the greatest first; monomials are ordered by degree and then by their atoms. That order is kept by
-//! multiplication, which is what division of polynomials needs to end.
+//! Law: two sums of products are the same polynomial exactly when they are the same list of terms.
+//! Terms have coefficients other than 0 and different monomials, the greatest first; monomials are
+//! ordered by degree and then by their atoms. That order is kept by multiplication, which is what
+//! division of polynomials needs to end.
 //!
-//! A parameter `M` that is a multiple of 128 is the monomial `128 * m` of the atom `m = M/128`. So whether 128 divides is seen from
-//! coefficients.
+//! A parameter `M` that is a multiple of 128 is the monomial `128 * m` of the atom `m = M/128`. So
+//! whether 128 divides is seen from coefficients.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,7 +20,8 @@ use super::parameter::Parameter;
 
 /// A number that the canonical form does not look into.
 ///
-/// Atoms are ordered by how deeply they nest, so the last one of a list lies inside none of the others.
+/// Atoms are ordered by how deeply they nest, so the last one of a list lies inside none of the
+/// others.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Atom {
     /// A parameter, divided by its known divisor.
@@ -172,7 +174,8 @@ pub(crate) fn cofactor(monomial: &Monomial, divisor: &Monomial) -> Option<Monomi
     wanted.peek().is_none().then_some(rest)
 }
 
-/// Hands over the terms of `a + factor * b`, in order; `None` where a coefficient is not representable, or `each` says so.
+/// Hands over the terms of `a + factor * b`, in order; `None` where a coefficient is not
+/// representable, or `each` says so.
 #[inline(always)]
 fn each_of_sum(
     mut a: &[Term],
@@ -306,8 +309,8 @@ pub(crate) fn gathered(mut all: Vec<Term>) -> Option<Terms> {
     (sum.len() <= MAX_TERMS).then_some(sum)
 }
 
-/// `n = d * quotient + remainder`, where no term of the remainder is divisible by the leading term of `d` except for a coefficient
-/// from 0 to less than that of `d`.
+/// `n = d * quotient + remainder`, where no term of the remainder is divisible by the leading term
+/// of `d` except for a coefficient from 0 to less than that of `d`.
 ///
 /// The leading coefficient of `d` must be positive.
 pub(crate) fn divide(n: &[Term], d: &[Term]) -> Option<(Terms, Terms)> {

@@ -1,16 +1,20 @@
 //! What kind of function a layout of expressions is.
 //!
-//! Law: an answer is the one of [the predicates of numbers](crate::Layout) for every admissible value; where it is not the same for all of
-//! them, or no proof is seen, the question is refused with a fact that would settle it.
+//! Law: an answer is the one of [the predicates of numbers](crate::Layout) for every admissible
+//! value; where it is not the same for all of them, or no proof is seen, the question is refused
+//! with a fact that would settle it.
 //!
-//! The criteria are those of numbers (`predicate.rs`), with the modes `s_k:d_k` sorted by the magnitudes of their strides and `r_k` the reach of
-//! those before: an interval where `d_k <= r_k + 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the extents before. A
-//! mode of one position adds nothing to the reach, and its stride is not asked for: so a criterion is asked of the values at which its mode
-//! has several. If it fails for all of these, the predicate is false where the mode surely has several.
+//! The criteria are those of numbers (`predicate.rs`), with the modes `s_k:d_k` sorted by the
+//! magnitudes of their strides and `r_k` the reach of those before: an interval where
+//! `d_k <= r_k + 1`, distinct where `d_k > r_k`, a bijection where `d_k` is the product of the
+//! extents before. A mode of one position adds nothing to the reach, and its stride is not asked
+//! for: so a criterion is asked of the values at which its mode has several. If it fails for all of
+//! these, the predicate is false where the mode surely has several.
 //!
-//! That values are *not* distinct is proved by a collision: a stride that is `q` times another one, of a mode of more than `q` positions;
-//! or by counting: more coordinates than there are multiples of a common stride within reach. That they are *not* an interval is sure where
-//! no stride is 1. Neither needs the order of the strides.
+//! That values are *not* distinct is proved by a collision: a stride that is `q` times another one,
+//! of a mode of more than `q` positions; or by counting: more coordinates than there are multiples
+//! of a common stride within reach. That they are *not* an interval is sure where no stride is 1.
+//! Neither needs the order of the strides.
 
 use smallvec::SmallVec;
 
@@ -25,7 +29,8 @@ use crate::value::tree::Tree;
 
 type Modes = SmallVec<[Moving<Expr>; 8]>;
 
-/// An answer in the making: false as soon as one thing fails for every value, open where one may fail.
+/// An answer in the making: false as soon as one thing fails for every value, open where one may
+/// fail.
 struct Verdict {
     op: &'static str,
     open: Option<LayoutError>,
@@ -42,7 +47,8 @@ impl Verdict {
         }
     }
 
-    /// Takes a criterion of a mode with `extent` positions, asked of the values at which these are several; whether the predicate is false.
+    /// Takes a criterion of a mode with `extent` positions, asked of the values at which these are
+    /// several; whether the predicate is false.
     fn refutes(&mut self, holds: Truth, extent: &Expr, (condition, left, right): (Condition, &Expr, &Expr)) -> bool {
         match holds {
             Truth::Proved => false,
@@ -102,7 +108,8 @@ fn same_given(a: &Expr, b: &Expr, extent: &Expr) -> Truth {
     }
 }
 
-/// Takes the modes that step down, which `op` must not have; whether the predicate is false for one.
+/// Takes the modes that step down, which `op` must not have; whether the predicate is false for
+/// one.
 fn steps_down(verdict: &mut Verdict, layout: &Layout<Expr>) -> bool {
     layout.leaves().iter().filter(|leaf| !leaf.extent.is_one().proved()).any(|leaf| {
         let forward = not(leaf.stride.less(&Expr::zero()));
@@ -173,7 +180,8 @@ pub(super) fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
     verdict.answer()
 }
 
-/// The same layout of numbers, where extents are known and strides are numbers times one expression that is not 0.
+/// The same layout of numbers, where extents are known and strides are numbers times one expression
+/// that is not 0.
 fn scaled(modes: &[Moving<Expr>]) -> Option<Layout> {
     let (_, first, _) = modes.first()?;
     let lead = first.terms().first()?.coefficient;
@@ -225,7 +233,8 @@ fn crowded(modes: &[Moving<Expr>], reach: &Expr) -> Option<bool> {
 }
 
 impl Layout<Expr> {
-    /// [`Layout::<i64>::is_surjective`](crate::Layout#method.is_surjective), for every admissible value.
+    /// [`Layout::<i64>::is_surjective`](crate::Layout#method.is_surjective), for every admissible
+    /// value.
     ///
     /// Errors: the answer depends on the parameters ([`LayoutError::Open`]).
     ///
@@ -282,7 +291,8 @@ impl Layout<Expr> {
         verdict.answer()
     }
 
-    /// The same as [`Layout::is_bijective`]: the memory has no hole and no sharing, for every admissible value.
+    /// The same as [`Layout::is_bijective`]: the memory has no hole and no sharing, for every
+    /// admissible value.
     pub fn is_compact(&self) -> Result<bool, LayoutError> {
         self.is_bijective()
     }
@@ -329,8 +339,8 @@ impl Layout<Expr> {
         verdict.answer()
     }
 
-    /// Whether the layout comes from a morphism of nested tuples, for every admissible value: sorted by stride, `extent * stride` of each mode of
-    /// positive stride divides the next stride.
+    /// Whether the layout comes from a morphism of nested tuples, for every admissible value:
+    /// sorted by stride, `extent * stride` of each mode of positive stride divides the next stride.
     ///
     /// Errors: the answer depends on the parameters ([`LayoutError::Open`]).
     ///

@@ -1,6 +1,7 @@
 //! Which fact would settle a question.
 //!
-//! Law: with the declaration that is named, the condition holds for every value that is still admitted, and there are some.
+//! Law: with the declaration that is named, the condition holds for every value that is still
+//! admitted, and there are some.
 
 use alloc::vec::Vec;
 
@@ -87,7 +88,8 @@ fn quotient_bound(made: &Made, least: i64, coefficient: i64) -> Option<Parameter
     let up = missing.checked_add(coefficient - 1)? / coefficient;
     let divisor = made.right.known().filter(|divisor| *divisor > 0)?;
     match made.operation {
-        // Both ways of rounding reach a positive number where the dividend reaches so many times the divisor.
+        // Both ways of rounding reach a positive number where the dividend reaches so many times
+        // the divisor.
         Operation::Floor | Operation::Truncated => bound(&made.left.minus(&Expr::from(up.checked_mul(divisor)?))?),
         Operation::Minimum => None,
     }

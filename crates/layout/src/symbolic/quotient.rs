@@ -1,14 +1,16 @@
 //! Division of expressions.
 //!
-//! Law: `floor(n/d) * d <= n < (floor(n/d) + 1) * d` for a positive `d`; and a quotient that is a polynomial is found as one. What is left
-//! becomes an atom in a canonical form, so that equal quotients are mostly equal atoms:
+//! Law: `floor(n/d) * d <= n < (floor(n/d) + 1) * d` for a positive `d`; and a quotient that is a
+//! polynomial is found as one. What is left becomes an atom in a canonical form, so that equal
+//! quotients are mostly equal atoms:
 //!
 //! * multiples of the divisor come out in front: `floor((d*a + b)/d) = a + floor(b/d)`;
 //! * a quotient within its bounds is a number: `0 <= b < d` gives 0;
 //! * common factors cancel: `floor((x*a + c)/(x*e)) = floor(a/e)` for `0 <= c < x`;
 //! * quotients of quotients are one: `floor((floor(a/b) + e)/c) = floor((a + b*e)/(b*c))`.
 //!
-//! There are no atoms for remainders: the remainder is `n - d*floor(n/d)`, so quotient and remainder always add up.
+//! There are no atoms for remainders: the remainder is `n - d*floor(n/d)`, so quotient and
+//! remainder always add up.
 
 use alloc::sync::Arc;
 
@@ -29,7 +31,8 @@ fn less(a: &Expr, b: &Expr) -> bool {
     b.minus_expr(a).is_some_and(|room| at_least(&room, 1))
 }
 
-/// `n = d * quotient + rest` with as little left as polynomials allow; `rest = n` where the leading coefficient of `d` is negative.
+/// `n = d * quotient + rest` with as little left as polynomials allow; `rest = n` where the leading
+/// coefficient of `d` is negative.
 fn split(n: &Expr, d: &Expr) -> Option<(Expr, Expr)> {
     if d.terms().first().is_none_or(|lead| lead.coefficient < 0) {
         return Some((Expr::known(0), n.clone()));
@@ -161,7 +164,8 @@ pub(crate) fn atom(operation: Operation, left: Expr, right: Expr) -> Option<Expr
     let bounds = match operation {
         Operation::Floor => own.floor(other),
         Operation::Truncated => {
-            // Toward zero: not below the floor of what is not positive, nor above that of what is not negative.
+            // Toward zero: not below the floor of what is not positive, nor above that of what is
+            // not negative.
             let magnitude = |end: i64| if end == i64::MIN { i64::MAX } else { end.abs() };
             let (below, above) = (magnitude(own.least.min(0)), own.greatest.max(0));
             let down = Bounds { least: 0, greatest: below }.floor(other).greatest;
@@ -288,7 +292,8 @@ impl Expr {
 
     /// The quotient by a positive divisor, rounded down.
     ///
-    /// Errors: `None` when the divisor is not known to be positive, or the quotient is not representable.
+    /// Errors: `None` when the divisor is not known to be positive, or the quotient is not
+    /// representable.
     pub fn floor_div(&self, divisor: &Expr) -> Option<Expr> {
         positive(divisor)?;
         floor(self, divisor)

@@ -1,6 +1,7 @@
 //! Structures of expressions: trees, coordinates, layouts, tilers, and maps after one another.
 //!
-//! Law: numbers in place of parameters are put into each part, and what is made of the parts is made of what they become.
+//! Law: numbers in place of parameters are put into each part, and what is made of the parts is
+//! made of what they become.
 
 use alloc::vec::Vec;
 

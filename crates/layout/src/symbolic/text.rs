@@ -10,10 +10,12 @@
 //! fact   := ( 'div' | 'min' | 'max' ) '=' integer | 'int' | 'i8' | 'i16' | 'i32' | 'i64'
 //! ```
 //!
-//! In a tree a leaf does not begin with a parenthesis: that opens a tuple. `mod(a,b)` is what `floor(a/b)` leaves, `rem(a,b)` what `a/b` does.
+//! In a tree a leaf does not begin with a parenthesis: that opens a tuple. `mod(a,b)` is what
+//! `floor(a/b)` leaves, `rem(a,b)` what `a/b` does.
 //!
-//! A name is positive unless its facts say `int` or give a `min`. So is `?`, except in a stride, where it is any integer: a stride that
-//! is not known has no sign either. The facts of a name hold throughout the text that declares them, wherever they stand.
+//! A name is positive unless its facts say `int` or give a `min`. So is `?`, except in a stride,
+//! where it is any integer: a stride that is not known has no sign either. The facts of a name hold
+//! throughout the text that declares them, wherever they stand.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -69,9 +71,11 @@ impl Declarations {
         Ok(())
     }
 
-    /// Declares every name that stands with facts in a text: `M{div=128}`. The text need not be a value.
+    /// Declares every name that stands with facts in a text: `M{div=128}`. The text need not be a
+    /// value.
     ///
-    /// Errors: the facts of a name cannot be read ([`LayoutError::Syntax`]); as [`Declarations::declare`].
+    /// Errors: the facts of a name cannot be read ([`LayoutError::Syntax`]); as
+    /// [`Declarations::declare`].
     pub fn gather(&mut self, text: &str) -> Result<(), LayoutError> {
         let mut cursor = Cursor::new(text);
         while let Some(byte) = cursor.peek() {
@@ -434,7 +438,8 @@ impl<'a> Cursor<'a> {
 
     /// An integer after its sign.
     fn signed_integer(&mut self, negative: bool) -> Result<i64, LayoutError> {
-        // The sign belongs to the digits where it stands before them, for the least number has no opposite.
+        // The sign belongs to the digits where it stands before them, for the least number has no
+        // opposite.
         if negative && self.text.get(self.at.wrapping_sub(1)) == Some(&b'-') {
             self.at -= 1;
             return self.integer();

@@ -1,7 +1,8 @@
 //! Numbers in place of parameters.
 //!
-//! Law: a value for each parameter turns an expression into its value, and whatever is made of expressions into the same of numbers. A value
-//! that the facts of a parameter do not admit is refused.
+//! Law: a value for each parameter turns an expression into its value, and whatever is made of
+//! expressions into the same of numbers. A value that the facts of a parameter do not admit is
+//! refused.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -71,7 +72,8 @@ impl Values {
     }
 }
 
-/// What is made of expressions: [`Expr`], and trees, coordinates, layouts, tilers and composed layouts of them.
+/// What is made of expressions: [`Expr`], and trees, coordinates, layouts, tilers and composed
+/// layouts of them.
 pub trait Symbolic: Sized + Display {
     /// The same of numbers.
     type Numbers;
@@ -81,7 +83,8 @@ pub trait Symbolic: Sized + Display {
 
     /// The same with each parameter that has a value replaced by it.
     ///
-    /// Errors: a value that the facts of its parameter do not admit ([`LayoutError::Argument`]); a number is not representable.
+    /// Errors: a value that the facts of its parameter do not admit ([`LayoutError::Argument`]); a
+    /// number is not representable.
     fn substitute(&self, values: &Values) -> Result<Self, LayoutError>;
 
     /// The same with numbers alone.

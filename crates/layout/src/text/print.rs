@@ -1,9 +1,10 @@
 //! Writing trees and layouts.
 //!
-//! Law: what is printed reads back as the same value, without spaces and with every pair of parentheses that the value has.
+//! Law: what is printed reads back as the same value, without spaces and with every pair of
+//! parentheses that the value has.
 //!
-//! Text is gathered in a buffer on the stack and handed on in one piece: a formatter call for every bracket and number would
-//! cost ten times as much as the digits.
+//! Text is gathered in a buffer on the stack and handed on in one piece: a formatter call for every
+//! bracket and number would cost ten times as much as the digits.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -17,7 +18,8 @@ use crate::value::profile::{LEAF, ProfileRef};
 /// How much text is gathered before it is handed on.
 const BUFFER: usize = 256;
 
-/// The most that is written between two looks at the room left: an integer, and the marks on both sides of it.
+/// The most that is written between two looks at the room left: an integer, and the marks on both
+/// sides of it.
 const PIECE: usize = 48;
 
 /// Text on its way to a formatter or a vector.
@@ -64,8 +66,9 @@ const NUMBERS: [u32; 1000] = {
     numbers
 };
 
-/// The marks between two leaves, the first one lowest; in the highest byte, how many there are. Eight times the tuples that
-/// end there plus the tuples that begin there give the place; six of them at most, so at most seven marks.
+/// The marks between two leaves, the first one lowest; in the highest byte, how many there are.
+/// Eight times the tuples that end there plus the tuples that begin there give the place; six of
+/// them at most, so at most seven marks.
 const BETWEEN: [u64; 64] = {
     let mut between = [0; 64];
     let mut place = 0;
@@ -146,23 +149,26 @@ impl Short<'_> {
         self.put(PADDED.get((value % 1000) as usize)?.to_le_bytes(), 3)
     }
 
-    /// The text of a layout of few leaves and tuples, no tuple empty, all numbers from 0 to 999999; `None` for any other,
-    /// and where there is not enough room, with part of the text written.
+    /// The text of a layout of few leaves and tuples, no tuple empty, all numbers from 0 to 999999;
+    /// `None` for any other, and where there is not enough room, with part of the text written.
     #[inline(always)]
     fn layout<D: Stride>(&mut self, layout: &Layout<D>) -> Option<()> {
         let (nodes, leaves) = (layout.profile().as_ref().nodes(), layout.leaves());
         if leaves.len() > SHORT.0 || nodes.len() > leaves.len() + SHORT.1 {
             return None;
         }
-        // The brackets are worked out once. A group of four bits for each node, from the present one on: how many tuples end
-        // with it. A tuple of `n` nodes ends `n - 1` groups on, and there are at most fourteen nodes.
+        // The brackets are worked out once. A group of four bits for each node, from the present
+        // one on: how many tuples end with it. A tuple of `n` nodes ends `n - 1` groups on, and
+        // there are at most fourteen nodes.
         let mut ending = 0_u64;
-        // The place in `BETWEEN` of the marks before the next leaf, and of those before each leaf so far, the last one highest.
+        // The place in `BETWEEN` of the marks before the next leaf, and of those before each leaf
+        // so far, the last one highest.
         let (mut place, mut places) = (0_u64, 0_u64);
         let mut rest = leaves.iter();
         for node in nodes {
             if *node == LEAF {
-                // At the first leaf the comma is one too many, and falls on the colon in the strides.
+                // At the first leaf the comma is one too many, and falls on the colon in the
+                // strides.
                 if places == 0 {
                     self.put([b'('; 8], place as usize)?;
                 } else {
@@ -333,7 +339,8 @@ impl Write for Printer<'_> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// Appends the text of the layout to a buffer: what `Display` gives, without a formatter on the way.
+    /// Appends the text of the layout to a buffer: what `Display` gives, without a formatter on the
+    /// way.
     ///
     /// ```
     /// use tilewright_layout::Layout;

@@ -6,11 +6,12 @@
 //! integer := [ '-' | '_' ] digits       `_4` is CuTe's print of a static 4; `0x40` and `1_024` are integers too
 //! ```
 //!
-//! Spaces and tabs may stand between tokens. This is the grammar of values alone, for `FromStr`; expressions over them are
-//! read by the notation crate.
+//! Spaces and tabs may stand between tokens. This is the grammar of values alone, for `FromStr`;
+//! expressions over them are read by the notation crate.
 //!
-//! What a leaf may be is said by its kind ([`Literal`]): an integer, an index or `_`, a step such as `3@1`; in a profile it is `*`. So one
-//! reader serves trees of all of them, and [`LayoutLiteral`] serves layouts and tilers.
+//! What a leaf may be is said by its kind ([`Literal`]): an integer, an index or `_`, a step such
+//! as `3@1`; in a profile it is `*`. So one reader serves trees of all of them, and
+//! [`LayoutLiteral`] serves layouts and tilers.
 
 use core::str::FromStr;
 
@@ -46,7 +47,8 @@ pub trait Literal: Sized {
 
 /// A kind of stride whose layouts have a text.
 pub trait LayoutLiteral: Literal + Stride<Extent: Literal> {
-    /// The stride that is this integer, where the kind has integers: what a shape without strides, and an extent in a tiler, stand for.
+    /// The stride that is this integer, where the kind has integers: what a shape without strides,
+    /// and an extent in a tiler, stand for.
     fn of_index(index: Self::Extent) -> Option<Self>;
 
     /// Reads a layout.
@@ -338,17 +340,18 @@ const PLAIN: (usize, usize) = (16, 8);
 /// Stands for the end of a text; it is no byte of UTF-8.
 const END: u8 = 0xff;
 
-/// A small layout as it is printed: no spaces, decimal integers up to eleven digits, both shape and strides, no empty tuple.
-/// Anything else, errors included, is left to [`any_layout`]. Gives the numbers of nodes and leaves.
+/// A small layout as it is printed: no spaces, decimal integers up to eleven digits, both shape and
+/// strides, no empty tuple. Anything else, errors included, is left to [`any_layout`]. Gives the
+/// numbers of nodes and leaves.
 #[inline(always)]
 fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLAIN.1]) -> Option<(usize, usize)> {
     let mut bytes = text.iter();
     let mut next = || bytes.next().copied().unwrap_or(END);
-    // A tree in bits: a tuple is 1, its modes, 0; a leaf is 10, as the empty tuple does not occur. The highest one stands
-    // before all. Sixteen nodes take 33 bits.
+    // A tree in bits: a tuple is 1, its modes, 0; a leaf is 10, as the empty tuple does not occur.
+    // The highest one stands before all. Sixteen nodes take 33 bits.
     let mut shape = 1_u64;
-    // The nodes at which the open tuples begin, four bits each, the innermost lowest; above them a one. If sixteen are open it
-    // is lost, but then no node is left for a leaf.
+    // The nodes at which the open tuples begin, four bits each, the innermost lowest; above them a
+    // one. If sixteen are open it is lost, but then no node is left for a leaf.
     let mut open = 1_u64;
     let (mut node, mut leaf, mut size) = (0, 0, 1_i64);
     loop {
@@ -381,8 +384,9 @@ fn plain_layout(text: &[u8], nodes: &mut [u16; PLAIN.0], leaves: &mut [Leaf; PLA
             _ => return None,
         }
     }
-    // These bits may run over, and differ from the shape then as well: a zero follows a one in leaves alone, there are as many
-    // leaves as in the shape, and the zeros above the shape would follow a one that has run over.
+    // These bits may run over, and differ from the shape then as well: a zero follows a one in
+    // leaves alone, there are as many leaves as in the shape, and the zeros above the shape would
+    // follow a one that has run over.
     let mut strides = 1_u64;
     for place in leaves.iter_mut().take(leaf) {
         let mut byte = next();

@@ -2,15 +2,19 @@
 //!
 //! # Law
 //!
-//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`: mode 0 is one tile, `A o T`, and mode 1 runs over the tiles. The complement
-//! is the strict one, so `(T, complement)` is a bijection onto `[0, N)`, where `N` is `size(A)` rounded up to what `T` tiles (up to
-//! repetitions, where `T` has stride 0). Hence every element of `A` appears, in exactly one tile where `T` is injective; and past the end of `A`
-//! the tiles go on as `A` does, in its last mode. The division exists exactly when the complement and the composition do.
+//! `logical_divide(A, T) = A o (T, complement(T, size(A)))`: mode 0 is one tile, `A o T`, and mode
+//! 1 runs over the tiles. The complement is the strict one, so `(T, complement)` is a bijection
+//! onto `[0, N)`, where `N` is `size(A)` rounded up to what `T` tiles (up to repetitions, where `T`
+//! has stride 0). Hence every element of `A` appears, in exactly one tile where `T` is injective;
+//! and past the end of `A` the tiles go on as `A` does, in its last mode. The division exists
+//! exactly when the complement and the composition do.
 //!
-//! A tile of coordinates, such as `2:64@0`, takes every mode of `A` by itself: the complement is that in the shape of `A`.
+//! A tile of coordinates, such as `2:64@0`, takes every mode of `A` by itself: the complement is
+//! that in the shape of `A`.
 //!
-//! By mode, each mode `A_i` is divided by its tile `T_i`, and modes that the tiler does not name stay whole. Division by mode is the
-//! division by the one layout over all modes that the tiles make together, but only one mode of `A` bears on each tile.
+//! By mode, each mode `A_i` is divided by its tile `T_i`, and modes that the tiler does not name
+//! stay whole. Division by mode is the division by the one layout over all modes that the tiles
+//! make together, but only one mode of `A` bears on each tile.
 
 use crate::algebra::compose::compose_parts;
 use crate::algebra::inner::Inner;
@@ -55,9 +59,9 @@ pub(crate) fn write_parts<D: Stride>(divided: &Layout<D>, pairs: &mut Pairs<D>) 
     }
 }
 
-/// One mode `S:D` by one mode `s:d` with `d > 0`: the complement is a gap `d:1` and the rest, `s*d` apart, and `A` only scales them by
-/// `D`. Gap, tile and rest read as one mode of steps `D` again; where steps do not add up in this way, nothing is written and the
-/// answer is `false`.
+/// One mode `S:D` by one mode `s:d` with `d > 0`: the complement is a gap `d:1` and the rest, `s*d`
+/// apart, and `A` only scales them by `D`. Gap, tile and rest read as one mode of steps `D` again;
+/// where steps do not add up in this way, nothing is written and the answer is `false`.
 #[inline]
 fn divide_leaf<D: Stride>(whole: &Leaf<D>, part: &Leaf<D::Extent>, pairs: &mut Pairs<D>) -> Option<bool> {
     let unit = || Leaf { extent: D::Extent::one(), stride: D::zero() };
@@ -97,14 +101,14 @@ fn size_of<D: Stride>(leaves: &[Leaf<D>]) -> Option<D::Extent> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The layout split into tiles: mode 0 is the tile, mode 1 runs over the tiles; by mode, each mode is split in this way
-    /// (CuTe `logical_divide`).
+    /// The layout split into tiles: mode 0 is the tile, mode 1 runs over the tiles; by mode, each
+    /// mode is split in this way (CuTe `logical_divide`).
     ///
-    /// A mode under `_` stays as it is, and so do modes that the tiler does not name. A tile that does not divide is covered:
-    /// the size is rounded up.
-    /// Errors: the tile has no complement ([`LayoutError::NotChain`], [`LayoutError::Negative`]); the layout cannot be composed with
-    /// tile and complement ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler has more modes than the layout
-    /// ([`LayoutError::Tiler`]).
+    /// A mode under `_` stays as it is, and so do modes that the tiler does not name. A tile that
+    /// does not divide is covered: the size is rounded up.
+    /// Errors: the tile has no complement ([`LayoutError::NotChain`], [`LayoutError::Negative`]);
+    /// the layout cannot be composed with tile and complement ([`LayoutError::Carry`],
+    /// [`LayoutError::Uneven`]); the tiler has more modes than the layout ([`LayoutError::Tiler`]).
     ///
     /// ```
     /// use tilewright_layout::{Coordinate, Layout, Tiler};
@@ -123,11 +127,11 @@ impl<D: Stride> Layout<D> {
         by_tiler(OP, DivideForm::Logical, self, tiler, &B::divide)
     }
 
-    /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in mode 1: `((tiles),(rests))` (CuTe
-    /// `zipped_divide`).
+    /// [`Layout::logical_divide`] with the parts of the tile gathered in mode 0, and the rests in
+    /// mode 1: `((tiles),(rests))` (CuTe `zipped_divide`).
     ///
-    /// A mode under `_` must have two modes: the first goes to the tile, the second to the rests. Modes that the tiler does
-    /// not name follow the rests.
+    /// A mode under `_` must have two modes: the first goes to the tile, the second to the rests.
+    /// Modes that the tiler does not name follow the rests.
     /// Errors: as [`Layout::logical_divide`]; a mode under `_` is not a pair.
     ///
     /// ```
@@ -141,7 +145,8 @@ impl<D: Stride> Layout<D> {
         by_tiler("zipped_divide", DivideForm::Zipped, self, tiler, &B::divide)
     }
 
-    /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe `tiled_divide`).
+    /// [`Layout::zipped_divide`] with the rests side by side: `((tiles),rest,..)` (CuTe
+    /// `tiled_divide`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
     ///
@@ -156,7 +161,8 @@ impl<D: Stride> Layout<D> {
         by_tiler("tiled_divide", DivideForm::Tiled, self, tiler, &B::divide)
     }
 
-    /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe `flat_divide`).
+    /// [`Layout::zipped_divide`] with tiles and rests side by side: `(tile,..,rest,..)` (CuTe
+    /// `flat_divide`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
     ///
@@ -182,8 +188,8 @@ impl<D: Stride> Layout<D> {
 }
 
 impl<N: Extent> Tiler<N> {
-    /// How many tiles it takes to cover a shape, by mode: the shape of the rests of [`Layout::zipped_divide`] (CuTe
-    /// `ceil_div(shape, tiler)`).
+    /// How many tiles it takes to cover a shape, by mode: the shape of the rests of
+    /// [`Layout::zipped_divide`] (CuTe `ceil_div(shape, tiler)`).
     ///
     /// Errors: as [`Layout::zipped_divide`].
     ///
@@ -195,7 +201,8 @@ impl<N: Extent> Tiler<N> {
     /// assert_eq!(tiler.tiles_of(&shape).unwrap().to_string(), "(7,8,7)");
     /// ```
     pub fn tiles_of(&self, shape: &Tree<N>) -> Result<Tree<N>, LayoutError> {
-        // The places of a mode are linear in its index here, so that only the complement bears on the result.
+        // The places of a mode are linear in its index here, so that only the complement bears on
+        // the result.
         let whole = Layout::compact(shape)?;
         let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
             let size = size_of(mode.leaves).ok_or_else(|| LayoutError::overflow("ceil_div"))?;

@@ -1,7 +1,8 @@
 //! The forms of a division and of a product.
 //!
-//! Law: all forms have the same leaves; they differ in the nesting. With pairs `(t, r)` and `(u, s)` from modes 0 and 1 and a mode `m` that the tiler
-//! does not name, they are those of the table in [`DivideForm`].
+//! Law: all forms have the same leaves; they differ in the nesting. With pairs `(t, r)` and
+//! `(u, s)` from modes 0 and 1 and a mode `m` that the tiler does not name, they are those of the
+//! table in [`DivideForm`].
 
 use core::fmt;
 

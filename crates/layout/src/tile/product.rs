@@ -2,12 +2,15 @@
 //!
 //! # Law
 //!
-//! `logical_product(A, B) = (A, A* o B)`, where `A*` is the open weak complement of `A`: mode 0 is the block, and mode 1 sends the coordinates
-//! of `B` to where the copies lie. `A*` goes on for ever in its last mode, in steps at which a whole copy fits, and its offsets keep `A`'s distinct:
-//! two copies at different offsets of `B` are disjoint. The product exists exactly when the complement and the composition do.
+//! `logical_product(A, B) = (A, A* o B)`, where `A*` is the open weak complement of `A`: mode 0 is
+//! the block, and mode 1 sends the coordinates of `B` to where the copies lie. `A*` goes on for
+//! ever in its last mode, in steps at which a whole copy fits, and its offsets keep `A`'s distinct:
+//! two copies at different offsets of `B` are disjoint. The product exists exactly when the
+//! complement and the composition do.
 //!
-//! `blocked_product` and `raked_product` are the same copies with mode `i` of block and arrangement side by side:
-//! `((a_i,b_i),..)`, so that a block stays together, or `((b_i,a_i),..)`, so that the blocks are interleaved.
+//! `blocked_product` and `raked_product` are the same copies with mode `i` of block and arrangement
+//! side by side: `((a_i,b_i),..)`, so that a block stays together, or `((b_i,a_i),..)`, so that the
+//! blocks are interleaved.
 
 use smallvec::SmallVec;
 
@@ -24,7 +27,8 @@ const OP: &str = "logical_product";
 
 /// Strides of which blocks can be multiplied: there are offsets at which disjoint copies lie.
 pub trait Blocks: Stride {
-    /// Where copies of a block lie, `A*`: offsets that keep those of the block distinct, the last mode going on for ever.
+    /// Where copies of a block lie, `A*`: offsets that keep those of the block distinct, the last
+    /// mode going on for ever.
     ///
     /// Errors: there are none, or none that form a layout; a number is not representable.
     fn copies(block: &Layout<Self>) -> Result<Layout<Self>, LayoutError>;
@@ -57,13 +61,15 @@ impl<D: Blocks> Layout<D> {
         by_tiler(form.product(), form, self, tiler, &product)
     }
 
-    /// Copies of this block arranged by a layout: `(block, copies)`; by mode, each mode is multiplied in this way (CuTe
-    /// `logical_product`).
+    /// Copies of this block arranged by a layout: `(block, copies)`; by mode, each mode is
+    /// multiplied in this way (CuTe `logical_product`).
     ///
-    /// Mode 0 is the block as it is; the shape of mode 1 refines that of the tiler. Copies at different offsets of the
-    /// tiler do not overlap. By mode this holds within each mode, not between modes.
-    /// Errors: modes of the block overlap ([`LayoutError::Overlap`]); the copies at the tiler's offsets do not form a layout
-    /// ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler has more modes than the layout ([`LayoutError::Tiler`]).
+    /// Mode 0 is the block as it is; the shape of mode 1 refines that of the tiler. Copies at
+    /// different offsets of the tiler do not overlap. By mode this holds within each mode, not
+    /// between modes.
+    /// Errors: modes of the block overlap ([`LayoutError::Overlap`]); the copies at the tiler's
+    /// offsets do not form a layout ([`LayoutError::Carry`], [`LayoutError::Uneven`]); the tiler
+    /// has more modes than the layout ([`LayoutError::Tiler`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tiler};
@@ -105,7 +111,8 @@ impl<D: Blocks> Layout<D> {
         by_tiler("flat_product", DivideForm::Flat, self, tiler, &product)
     }
 
-    /// Copies of this block side by side in every mode: mode `i` is `(block_i, copies_i)` (CuTe `blocked_product`).
+    /// Copies of this block side by side in every mode: mode `i` is `(block_i, copies_i)` (CuTe
+    /// `blocked_product`).
     ///
     /// The operand of lower rank is filled up with modes `1:0`.
     /// Errors: as [`Layout::logical_product`].
@@ -130,7 +137,8 @@ impl<D: Blocks> Layout<D> {
         Layout::from_tree(out.finish()?)
     }
 
-    /// Copies of this block interleaved in every mode: mode `i` is `(copies_i, block_i)`, coalesced (CuTe `raked_product`).
+    /// Copies of this block interleaved in every mode: mode `i` is `(copies_i, block_i)`, coalesced
+    /// (CuTe `raked_product`).
     ///
     /// The operand of lower rank is filled up with modes `1:0`.
     /// Errors: as [`Layout::logical_product`].
@@ -157,7 +165,8 @@ impl<D: Blocks> Layout<D> {
         Layout::from_tree(out.finish()?)
     }
 
-    /// Hands over the modes of the block and of its copies in pairs, both filled up with `1:0` to the same rank.
+    /// Hands over the modes of the block and of its copies in pairs, both filled up with `1:0` to
+    /// the same rank.
     fn mode_products<B: Inner<D>>(
         &self,
         tiler: &Layout<B>,
@@ -165,10 +174,12 @@ impl<D: Blocks> Layout<D> {
     ) -> Result<(), LayoutError> {
         let open = D::copies(self)?;
         if self.profile().is_leaf() && tiler.rank() == 1 {
-            // A number has no modes to put others beside: its partner is the arrangement as a whole, as in CuTe.
+            // A number has no modes to put others beside: its partner is the arrangement as a
+            // whole, as in CuTe.
             return emit(self.as_ref(), open.compose(tiler)?.as_ref());
         }
-        // Composition refines each mode of the tiler in place; a single number is wrapped so that it stays one mode.
+        // Composition refines each mode of the tiler in place; a single number is wrapped so that
+        // it stays one mode.
         let copies = open.compose(&Layout::from_tree(Tree::gather(tiler.as_ref().modes())?)?)?;
         let unit = Layout::unit();
         let (mut blocks, mut copies) = (self.as_ref().modes(), copies.as_ref().modes());
@@ -180,13 +191,13 @@ impl<D: Blocks> Layout<D> {
         }
     }
 
-    /// The block repeated until it covers a shape: mode `i` is `(block_i, copies_i)` with as many copies as mode `i` of
-    /// `target` needs, rounded up (CuTe `tile_to_shape`).
+    /// The block repeated until it covers a shape: mode `i` is `(block_i, copies_i)` with as many
+    /// copies as mode `i` of `target` needs, rounded up (CuTe `tile_to_shape`).
     ///
-    /// `order` has one key for each mode of the target: the copies advance along the mode with the least key first. Without
-    /// an order they advance along mode 0 first.
-    /// Errors: the block has more modes than the target; the order has not one distinct key for each mode; an extent of the target is
-    /// not positive; as [`Layout::blocked_product`].
+    /// `order` has one key for each mode of the target: the copies advance along the mode with the
+    /// least key first. Without an order they advance along mode 0 first.
+    /// Errors: the block has more modes than the target; the order has not one distinct key for
+    /// each mode; an extent of the target is not positive; as [`Layout::blocked_product`].
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};

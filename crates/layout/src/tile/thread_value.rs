@@ -1,7 +1,8 @@
 //! Thread-value layouts: which element of a tile belongs to which thread, as which of its values.
 //!
-//! A thread layout numbers the threads of a grid, and a value layout the elements that each of them holds. Side by side in every mode, the
-//! blocks of values in the arrangement of the threads, they make a tile of `size(thr[i]) * size(val[i])` in mode `i`.
+//! A thread layout numbers the threads of a grid, and a value layout the elements that each of them
+//! holds. Side by side in every mode, the blocks of values in the arrangement of the threads, they
+//! make a tile of `size(thr[i]) * size(val[i])` in mode `i`.
 //!
 //! Law: for every coordinate `t` of `thr` and `v` of `val`, counted by mode,
 //!
@@ -9,9 +10,11 @@
 //! tv(thr(t), val(v)) = index in the tile of the coordinate with  m[i] = v[i] + size(val[i]) * t[i]
 //! ```
 //!
-//! So `tv` is a bijection from (thread, value) onto the tile. It is CuTe's `right_inverse(raked_product(thr, val))` after the shape
-//! `(size(thr), size(val))`. Here it is computed from the law: place the steps of `thr` and of `val` in the tile, and go from numbers to
-//! coordinates by their right inverses. Both numberings must be one-to-one onto `0, 1, ..`, or some element would have no owner or two.
+//! So `tv` is a bijection from (thread, value) onto the tile. It is CuTe's
+//! `right_inverse(raked_product(thr, val))` after the shape `(size(thr), size(val))`. Here it is
+//! computed from the law: place the steps of `thr` and of `val` in the tile, and go from numbers to
+//! coordinates by their right inverses. Both numberings must be one-to-one onto `0, 1, ..`, or some
+//! element would have no owner or two.
 
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
@@ -21,12 +24,14 @@ use crate::value::tree::{Leaves, Tree};
 
 const OP: &str = "make_layout_tv";
 
-/// The shape of the tile, by mode, and the layout from (thread, value) to the colexicographic index in the tile (CuTe
-/// `make_layout_tv`).
+/// The shape of the tile, by mode, and the layout from (thread, value) to the colexicographic index
+/// in the tile (CuTe `make_layout_tv`).
 ///
-/// The operand of lower rank is filled up with modes of extent 1. Mode 0 of the result has `size(thr)` threads, mode 1 `size(val)` values.
+/// The operand of lower rank is filled up with modes of extent 1. Mode 0 of the result has
+/// `size(thr)` threads, mode 1 `size(val)` values.
 ///
-/// Errors: a numbering is not one-to-one onto `0, 1, ..` ([`LayoutError::Argument`]); the size of the tile is not representable.
+/// Errors: a numbering is not one-to-one onto `0, 1, ..` ([`LayoutError::Argument`]); the size of
+/// the tile is not representable.
 ///
 /// ```
 /// use tilewright_layout::{Layout, make_layout_tv};
@@ -49,7 +54,8 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
         if thread.is_none() && value.is_none() {
             break;
         }
-        // Within the mode the values are next to each other, and a thread begins where the one before ends.
+        // Within the mode the values are next to each other, and a thread begins where the one
+        // before ends.
         let begin = step.clone();
         for (mode, out) in [(value, &mut value_leaves), (thread, &mut thread_leaves)] {
             for leaf in mode.iter().flat_map(Layout::leaves) {
@@ -66,7 +72,8 @@ pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tr
     Ok((Tree::flat(extents)?, Layout::tuple([&by_thread, &by_value])?))
 }
 
-/// From a number to the place in the tile: the places `leaves` of the coordinates, after the way from numbers to coordinates.
+/// From a number to the place in the tile: the places `leaves` of the coordinates, after the way
+/// from numbers to coordinates.
 fn numbered<N: Extent>(
     numbering: &Layout<N>,
     leaves: Leaves<Leaf<N>>,

@@ -1,13 +1,15 @@
 //! Tilers: what a layout is tiled by.
 //!
-//! A tiler is a layout, which tiles the whole domain, or a list of tilers, one for each mode, or `_`, which leaves a mode as
-//! it is. An extent `n` stands for the layout `n:1`, and a shape tiles by mode: `(2,3)` is `[2:1;3:1]`.
+//! A tiler is a layout, which tiles the whole domain, or a list of tilers, one for each mode, or
+//! `_`, which leaves a mode as it is. An extent `n` stands for the layout `n:1`, and a shape tiles
+//! by mode: `(2,3)` is `[2:1;3:1]`.
 //!
 //! # Law
 //!
-//! An operation that makes a pair `(first, second)` out of a layout and a tile goes through a tiler in one of four forms, whose
-//! leaves are the same and whose nesting differs (CuTe `logical_`, `zipped_`, `tiled_` and `flat_`). With pairs `(t, r)` and `(u, s)` from modes 0 and 1
-//! and a mode `m` that the tiler does not name:
+//! An operation that makes a pair `(first, second)` out of a layout and a tile goes through a tiler
+//! in one of four forms, whose leaves are the same and whose nesting differs (CuTe `logical_`,
+//! `zipped_`, `tiled_` and `flat_`). With pairs `(t, r)` and `(u, s)` from modes 0 and 1 and a mode
+//! `m` that the tiler does not name:
 //!
 //! ```text
 //! logical   ((t,r),(u,s),m)          each mode stays where it is
@@ -57,7 +59,8 @@ pub enum Tiler<D: Stride = i64> {
 
 /// Tilers for the modes of a layout, in order.
 ///
-/// Invariant: no deeper than [`MAX_DEPTH`] and no more than [`MAX_NODES`] tilers in all, so that walking it is bounded.
+/// Invariant: no deeper than [`MAX_DEPTH`] and no more than [`MAX_NODES`] tilers in all, so that
+/// walking it is bounded.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TilerModes<D: Stride = i64> {
     items: Vec<Tiler<D>>,
@@ -137,8 +140,8 @@ impl<D: Stride> From<&Layout<D>> for Tiler<D> {
 }
 
 impl<D: Stride> Layout<D> {
-    /// The composition with a tiler: of each mode the part that the tiler names, and of a mode under `_` the whole (CuTe
-    /// `composition(layout, tiler)`).
+    /// The composition with a tiler: of each mode the part that the tiler names, and of a mode
+    /// under `_` the whole (CuTe `composition(layout, tiler)`).
     ///
     /// Modes that the tiler does not name are dropped.
     /// Errors: as [`Layout::compose`]; the tiler has more modes than the layout, here or in a mode.
@@ -229,8 +232,9 @@ impl<D: Stride> Pairs<D> {
     }
 }
 
-/// A division or a product of `layout` and `tiler` in the given form, where `pair(mode, tile, pairs)` writes the first and the
-/// second part for one mode and one layout of the tiler.
+/// A division or a product of `layout` and `tiler` in the given form, where
+/// `pair(mode, tile, pairs)` writes the first and the second part for one mode and one layout of
+/// the tiler.
 #[inline]
 pub(crate) fn by_tiler<D: Stride, E: Stride>(
     op: &'static str,
@@ -394,7 +398,8 @@ impl<D: Stride> Reader<'_, D> {
         Err(LayoutError::Syntax { at: self.at, expected })
     }
 
-    /// One tiler, which ends before a byte of `ends` outside parentheses, or at the end of the text.
+    /// One tiler, which ends before a byte of `ends` outside parentheses, or at the end of the
+    /// text.
     fn item(&mut self, depth: usize, ends: &[u8]) -> Result<Tiler<D>, LayoutError> {
         match self.peek() {
             Some(b'[') => self.list(depth, b';', b']'),

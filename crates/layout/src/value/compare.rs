@@ -2,14 +2,17 @@
 //!
 //! Law: there are three, and they agree on numbers.
 //!
-//! * *elementwise*: every leaf against its partner; a partial order. It is how a coordinate is compared with a shape, to see
-//!   that it lies inside.
-//! * *lexicographic*: the first mode decides, then the next; the order of indices in a row-major shape.
-//! * *colexicographic*: the last mode decides, then the one before; the order of indices in a column-major shape.
+//! * *elementwise*: every leaf against its partner; a partial order. It is how a coordinate is
+//!   compared with a shape, to see that it lies inside.
+//! * *lexicographic*: the first mode decides, then the next; the order of indices in a row-major
+//!   shape.
+//! * *colexicographic*: the last mode decides, then the one before; the order of indices in a
+//!   column-major shape.
 //!
-//! A number and a tuple of one compare alike. Where ranks differ, modes are paired from the end that decides, and of two tuples
-//! that agree there the one of lower rank is less. Elementwise, modes that the greater side has in excess do not count, and a
-//! smaller side with modes in excess is refuted (CuTe `elem_less`, `lex_less`, `colex_less` and their kin).
+//! A number and a tuple of one compare alike. Where ranks differ, modes are paired from the end
+//! that decides, and of two tuples that agree there the one of lower rank is less. Elementwise,
+//! modes that the greater side has in excess do not count, and a smaller side with modes in excess
+//! is refuted (CuTe `elem_less`, `lex_less`, `colex_less` and their kin).
 
 use core::cmp::Ordering;
 

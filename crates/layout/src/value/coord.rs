@@ -1,9 +1,10 @@
 //! Coordinates.
 //!
-//! Law: coordinates of a shape are counted colexicographically, the first mode fastest. An integer `i` at a tuple mode stands
-//! for the natural coordinate with index `i`: digits by division from the left, the last one *not reduced*, so that an index
-//! past the end is the coordinate past the end of the last mode, and a negative index has the digits of its mirror image, negated.
-//! Hence, for a shape `S` with at least one extent and any index `i`,
+//! Law: coordinates of a shape are counted colexicographically, the first mode fastest. An integer
+//! `i` at a tuple mode stands for the natural coordinate with index `i`: digits by division from
+//! the left, the last one *not reduced*, so that an index past the end is the coordinate past the
+//! end of the last mode, and a negative index has the digits of its mirror image, negated. Hence,
+//! for a shape `S` with at least one extent and any index `i`,
 //!
 //! ```text
 //! crd2idx(idx2crd(i, S), S) = i
@@ -11,8 +12,9 @@
 //! L.eval_at(idx2crd(i, shape(L))) = L.eval(i)
 //! ```
 //!
-//! A coordinate fits a shape when it is *weakly congruent* to it: an integer fits anything, a tuple fits a tuple of the
-//! same rank whose modes its own modes fit. Nothing is checked against the extents (CuTe `crd2idx`, `idx2crd`).
+//! A coordinate fits a shape when it is *weakly congruent* to it: an integer fits anything, a tuple
+//! fits a tuple of the same rank whose modes its own modes fit. Nothing is checked against the
+//! extents (CuTe `crd2idx`, `idx2crd`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -89,8 +91,8 @@ pub(crate) fn check_extents<N: Extent>(shape: &Tree<N>) -> Result<(), LayoutErro
 }
 
 impl<D: Stride> Layout<D> {
-    /// The value at a coordinate, which may nest less deeply than the shape: an integer at a tuple mode is an index into that
-    /// mode (CuTe `layout(coord)`, `crd2idx(coord, shape, stride)`).
+    /// The value at a coordinate, which may nest less deeply than the shape: an integer at a tuple
+    /// mode is an index into that mode (CuTe `layout(coord)`, `crd2idx(coord, shape, stride)`).
     ///
     /// Errors: the coordinate does not fit the shape; the value is not representable.
     ///
@@ -145,7 +147,8 @@ fn eval_coord<D: Stride, T, F: Fn(&T) -> Option<&D::Extent>>(
     Ok(value)
 }
 
-/// The pieces of a shape that a coordinate counts: for each leaf of `coord`, the extents that it stands for.
+/// The pieces of a shape that a coordinate counts: for each leaf of `coord`, the extents that it
+/// stands for.
 ///
 /// Errors: the coordinate does not fit the shape.
 fn counted<'a, N, T>(
@@ -172,8 +175,10 @@ fn counted<'a, N, T>(
 
 /// The index of a coordinate in a shape (CuTe `crd2idx(coord, shape)`).
 ///
-/// An integer is an index already and comes back as it is. An index that leaves its mode counts on into the next one.
-/// Errors: the coordinate does not fit the shape; an extent is not positive; the index is not representable.
+/// An integer is an index already and comes back as it is. An index that leaves its mode counts on
+/// into the next one.
+/// Errors: the coordinate does not fit the shape; an extent is not positive; the index is not
+/// representable.
 ///
 /// ```
 /// use tilewright_layout::{Tree, crd2idx};
@@ -186,7 +191,8 @@ pub fn crd2idx<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<N, LayoutE
     check_extents(shape)?;
     let mut pieces = Vec::new();
     counted(coord.as_ref(), shape.as_ref(), OP, &mut Path::new(), &mut pieces)?;
-    // The step of a mode is needed only where its index is not 0, and may be too large to represent elsewhere.
+    // The step of a mode is needed only where its index is not 0, and may be too large to represent
+    // elsewhere.
     let mut step = Some(N::one());
     let mut sum = N::zero();
     for (index, extents) in coord.leaves().iter().zip(pieces) {
@@ -199,10 +205,13 @@ pub fn crd2idx<N: Extent>(coord: &Tree<N>, shape: &Tree<N>) -> Result<N, LayoutE
     Ok(sum)
 }
 
-/// The natural coordinate with the given index: one index for every leaf of the shape (CuTe `idx2crd`).
+/// The natural coordinate with the given index: one index for every leaf of the shape (CuTe
+/// `idx2crd`).
 ///
-/// `index` may be a tuple, whose modes are indices into the modes of the shape. The last digit of each index is not reduced.
-/// Errors: the tuple does not fit the shape; an extent is not positive; an index other than 0 into the empty shape.
+/// `index` may be a tuple, whose modes are indices into the modes of the shape. The last digit of
+/// each index is not reduced.
+/// Errors: the tuple does not fit the shape; an extent is not positive; an index other than 0 into
+/// the empty shape.
 ///
 /// ```
 /// use tilewright_layout::{Tree, idx2crd};
@@ -240,9 +249,11 @@ pub fn idx2crd<N: Extent>(index: &Tree<N>, shape: &Tree<N>) -> Result<Tree<N>, L
     Tree::new(shape.profile().duplicate(), digits)
 }
 
-/// The coordinate in shape `to` with the same index as `coord` has in shape `from` (CuTe `crd2crd`).
+/// The coordinate in shape `to` with the same index as `coord` has in shape `from` (CuTe
+/// `crd2crd`).
 ///
-/// Where the modes of both shapes have equal sizes, each mode of the coordinate is converted by itself.
+/// Where the modes of both shapes have equal sizes, each mode of the coordinate is converted by
+/// itself.
 /// Errors: the sizes differ; the coordinate does not fit `from`; an extent is not positive.
 ///
 /// ```
@@ -267,7 +278,8 @@ pub fn crd2crd<N: Extent>(coord: &Tree<N>, from: &Tree<N>, to: &Tree<N>) -> Resu
     }
 }
 
-/// The coordinate after this one in colexicographic order; the last mode has no end (CuTe `increment`).
+/// The coordinate after this one in colexicographic order; the last mode has no end (CuTe
+/// `increment`).
 ///
 /// Errors: the coordinate does not fit the shape; the shape has no mode; an extent is not positive.
 ///

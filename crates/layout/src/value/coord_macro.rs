@@ -1,8 +1,10 @@
 //! Coordinates as they are written.
 //!
-//! Law: `coord!(c)` is the coordinate that the text of `c` is, where numbers may be expressions. Parentheses are those of Rust: `(i,)` is a tuple of one, `(i)` is `i`.
+//! Law: `coord!(c)` is the coordinate that the text of `c` is, where numbers may be expressions.
+//! Parentheses are those of Rust: `(i,)` is a tuple of one, `(i)` is `i`.
 
-/// A [`Coord`](crate::Coord) whose indices are expressions and whose open modes are `_`: what `tensor((_, _), block)` is in CuTe.
+/// A [`Coord`](crate::Coord) whose indices are expressions and whose open modes are `_`: what
+/// `tensor((_, _), block)` is in CuTe.
 ///
 /// Gives a `Result`: a tuple has a greatest length and depth.
 ///

@@ -1,7 +1,7 @@
 //! Division of nested tuples.
 //!
-//! Law: `ceil_div(a, b)` is the number of tiles `b` that cover `a`, mode by mode. Where one side is a number and the other a
-//! tuple, the number counts the tuple's coordinates colexicographically:
+//! Law: `ceil_div(a, b)` is the number of tiles `b` that cover `a`, mode by mode. Where one side is
+//! a number and the other a tuple, the number counts the tuple's coordinates colexicographically:
 //!
 //! ```text
 //! a / b                = the quotient rounded up, also below zero            numbers
@@ -10,11 +10,13 @@
 //! a / (b0,b1,..)       = a / (b0*b1*..)
 //! ```
 //!
-//! `floor_div(a, b)` is the number of whole tiles `b` in `a`: the same with each quotient rounded down. What a number counts from the left is
-//! still used up as for `ceil_div`, `b/|a0|` rounded up: of a mode that is not used up the next one loses nothing.
+//! `floor_div(a, b)` is the number of whole tiles `b` in `a`: the same with each quotient rounded
+//! down. What a number counts from the left is still used up as for `ceil_div`, `b/|a0|` rounded
+//! up: of a mode that is not used up the next one loses nothing.
 //!
-//! `shape_div` is the same where one of the two divides the other, and refuses elsewhere; its tuples have equal rank. A
-//! divisor that is not positive is refused everywhere (CuTe `ceil_div`, `round_up`, `shape_div`, `evenly_divides`).
+//! `shape_div` is the same where one of the two divides the other, and refuses elsewhere; its
+//! tuples have equal rank. A divisor that is not positive is refused everywhere (CuTe `ceil_div`,
+//! `round_up`, `shape_div`, `evenly_divides`).
 
 use crate::refusal::error::{LayoutError, Path};
 use crate::refusal::evidence::Condition;
@@ -88,7 +90,8 @@ impl<N: Extent> Tree<N> {
         out.finish()
     }
 
-    /// The shape divided by `divisor`, where in each place one divides the other (CuTe `shape_div`).
+    /// The shape divided by `divisor`, where in each place one divides the other (CuTe
+    /// `shape_div`).
     ///
     /// Errors: neither number divides the other; a number is not positive; the ranks differ.
     ///
@@ -109,10 +112,11 @@ impl<N: Extent> Tree<N> {
         out.finish()
     }
 
-    /// The least multiples of `unit` that are not below this, mode by mode; modes that `unit` does not name stay (CuTe
-    /// `round_up`).
+    /// The least multiples of `unit` that are not below this, mode by mode; modes that `unit` does
+    /// not name stay (CuTe `round_up`).
     ///
-    /// Errors: a unit is not positive; a number meets a tuple; `unit` has more modes; a multiple is not representable.
+    /// Errors: a unit is not positive; a number meets a tuple; `unit` has more modes; a multiple is
+    /// not representable.
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -126,10 +130,11 @@ impl<N: Extent> Tree<N> {
         out.finish()
     }
 
-    /// Whether tiles of `tiler` cover this shape without going over: at each leaf of `tiler` the size there is that of the
-    /// tile times the number of tiles (CuTe `evenly_divides`).
+    /// Whether tiles of `tiler` cover this shape without going over: at each leaf of `tiler` the
+    /// size there is that of the tile times the number of tiles (CuTe `evenly_divides`).
     ///
-    /// A tiler with more modes than the shape does not divide it; modes that it does not name are free.
+    /// A tiler with more modes than the shape does not divide it; modes that it does not name are
+    /// free.
     /// Errors: a number is not positive.
     ///
     /// ```

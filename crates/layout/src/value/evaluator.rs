@@ -1,23 +1,26 @@
 //! One layout at many indices.
 //!
-//! Let `P_k` be the product of the extents before leaf `k`, so that digit `k` of an index `i >= 0` is
-//! `floor(i / P_k) - e_k * floor(i / P_(k+1))`, and the last digit is its first term alone. Summing by parts,
+//! Let `P_k` be the product of the extents before leaf `k`, so that digit `k` of an index `i >= 0`
+//! is `floor(i / P_k) - e_k * floor(i / P_(k+1))`, and the last digit is its first term alone.
+//! Summing by parts,
 //!
 //! ```text
 //! L(i) = s_0 * i + sum over k >= 1 of floor(i / P_k) * j_k,   j_k = s_k - e_(k-1) * s_(k-1):
 //! ```
 //!
-//! the layout walks with its first stride and jumps by `j_k` each time that leaf `k` steps. Leaves that merge have no jump, and
-//! leaves with one `P` share one. Two facts make this quick.
+//! the layout walks with its first stride and jumps by `j_k` each time that leaf `k` steps. Leaves
+//! that merge have no jump, and leaves with one `P` share one. Two facts make this quick.
 //!
-//! * *Reciprocals.* With `m = ceil(2^64 / P)` and `r = m * P - 2^64`, `m * i / 2^64` exceeds `i / P` by `r * i / (P * 2^64)`. The
-//!   fraction of `i / P` is at most `(P - 1) / P`, so both have the same floor while `r * i < 2^64`: always for powers of two,
-//!   and at least while `P * i < 2^64`.
-//! * *One bound.* Where the front leaves reach less than `2^62` and the last one goes on to less than `2^62`, in magnitude, the value
-//!   and every partial sum are below `2^63`. There the sum may be taken modulo `2^64`, and no step needs a check.
+//! * *Reciprocals.* With `m = ceil(2^64 / P)` and `r = m * P - 2^64`, `m * i / 2^64` exceeds
+//!   `i / P` by `r * i / (P * 2^64)`. The fraction of `i / P` is at most `(P - 1) / P`, so both
+//!   have the same floor while `r * i < 2^64`: always for powers of two, and at least while
+//!   `P * i < 2^64`.
+//! * *One bound.* Where the front leaves reach less than `2^62` and the last one goes on to less
+//!   than `2^62`, in magnitude, the value and every partial sum are below `2^63`. There the sum may
+//!   be taken modulo `2^64`, and no step needs a check.
 //!
-//! So one comparison of the index with the least of these bounds decides; an index beyond it, or below zero, goes the way of
-//! [`Layout::eval`].
+//! So one comparison of the index with the least of these bounds decides; an index beyond it, or
+//! below zero, goes the way of [`Layout::eval`].
 
 use alloc::vec::Vec;
 
@@ -77,8 +80,8 @@ impl Evaluator {
         Evaluator { step, jumps: few, more, limit, leaves: leaves.iter().copied().collect() }
     }
 
-    /// The value of the layout at an index: `layout.evaluator().eval(i) == layout.eval(&i)` for every `i`, past the end and
-    /// below zero too.
+    /// The value of the layout at an index: `layout.evaluator().eval(i) == layout.eval(&i)` for
+    /// every `i`, past the end and below zero too.
     ///
     /// Errors: as [`Layout::eval`].
     #[inline]
@@ -102,7 +105,8 @@ impl Evaluator {
     }
 }
 
-/// The step from each index to the next, the jumps at multiples of periods, and the index up to which all reciprocals are exact.
+/// The step from each index to the next, the jumps at multiples of periods, and the index up to
+/// which all reciprocals are exact.
 fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
     let mut jumps: SmallVec<[Jump; 8]> = SmallVec::new();
     // What the leaf before this one would do next: `e_(k-1) * s_(k-1)`.
@@ -117,12 +121,14 @@ fn jumps_of(leaves: &[Leaf]) -> (i64, SmallVec<[Jump; 8]>, u64) {
         } else {
             let reciprocal = u64::MAX / period + 1;
             match jumps.last_mut() {
-                // Equal periods have equal reciprocals. So may long periods that differ; below the bounds of both their floors agree.
+                // Equal periods have equal reciprocals. So may long periods that differ; below the
+                // bounds of both their floors agree.
                 Some(last) if last.reciprocal == reciprocal => last.by = last.by.wrapping_add(by),
                 _ if by == 0 => {}
                 _ => jumps.push(Jump { reciprocal, by }),
             }
-            // `r`, which is below the period. For a mode that merges with the one before nothing depends on it.
+            // `r`, which is below the period. For a mode that merges with the one before nothing
+            // depends on it.
             let excess = reciprocal.wrapping_mul(period);
             if by != 0 && excess != 0 {
                 exact = exact.min((u64::MAX / excess).saturating_add(1));
@@ -152,7 +158,8 @@ fn bounded(leaves: &[Leaf]) -> u64 {
 }
 
 impl Layout {
-    /// The layout prepared for evaluation at many indices: divisions become multiplications, and checks one comparison.
+    /// The layout prepared for evaluation at many indices: divisions become multiplications, and
+    /// checks one comparison.
     ///
     /// ```
     /// use tilewright_layout::Layout;

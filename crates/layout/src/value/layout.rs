@@ -1,12 +1,14 @@
 //! Layouts.
 //!
-//! Law: a layout is a tree of (extent, stride) pairs. Read as a function, it sends a natural coordinate, one index a leaf,
-//! to the sum of `index * stride`, and it sends an integer to the value at its colexicographic coordinate: the first leaf
-//! varies fastest, and the last leaf is not reduced, so that an index past the end goes on in steps of the last stride.
-//! Negative indices mirror: `L(-i) = -L(i)`.
+//! Law: a layout is a tree of (extent, stride) pairs. Read as a function, it sends a natural
+//! coordinate, one index a leaf, to the sum of `index * stride`, and it sends an integer to the
+//! value at its colexicographic coordinate: the first leaf varies fastest, and the last leaf is not
+//! reduced, so that an index past the end goes on in steps of the last stride. Negative indices
+//! mirror: `L(-i) = -L(i)`.
 //!
-//! Invariants, checked once on construction and held ever after: extents are positive, and their product, the size, is
-//! representable. Shape and stride are congruent because there is only one tree.
+//! Invariants, checked once on construction and held ever after: extents are positive, and their
+//! product, the size, is representable. Shape and stride are congruent because there is only one
+//! tree.
 
 use smallvec::SmallVec;
 
@@ -25,10 +27,12 @@ pub struct Leaf<D: Stride = i64> {
     pub stride: D,
 }
 
-/// A layout: a function from coordinates to offsets, given by a shape and a stride for every extent of it.
+/// A layout: a function from coordinates to offsets, given by a shape and a stride for every extent
+/// of it.
 ///
-/// The strides are integers unless another kind is named. Equality and hashing are structural: two layouts are equal
-/// when they have the same shape and the same strides. For equality as functions see [`Layout::equivalent`].
+/// The strides are integers unless another kind is named. Equality and hashing are structural: two
+/// layouts are equal when they have the same shape and the same strides. For equality as functions
+/// see [`Layout::equivalent`].
 ///
 /// ```
 /// use tilewright_layout::Layout;
@@ -54,8 +58,8 @@ impl<D: Stride> Clone for Layout<D> {
 impl<D: Stride> Layout<D> {
     /// The layout with this shape and these strides.
     ///
-    /// Errors: the trees are not congruent; an extent is not positive; the size is not representable; strides that cannot belong to one
-    /// layout ([`LayoutError::Mixed`]).
+    /// Errors: the trees are not congruent; an extent is not positive; the size is not
+    /// representable; strides that cannot belong to one layout ([`LayoutError::Mixed`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};
@@ -86,8 +90,8 @@ impl<D: Stride> Layout<D> {
 
     /// The layout with these (extent, stride) pairs.
     ///
-    /// Errors: an extent is not positive; the size is not representable; strides that cannot belong to one layout
-    /// ([`LayoutError::Mixed`]).
+    /// Errors: an extent is not positive; the size is not representable; strides that cannot belong
+    /// to one layout ([`LayoutError::Mixed`]).
     pub fn from_tree(tree: Tree<Leaf<D>>) -> Result<Layout<D>, LayoutError> {
         let mut size = D::Extent::one();
         for (position, leaf) in tree.leaves().iter().enumerate() {
@@ -104,7 +108,8 @@ impl<D: Stride> Layout<D> {
         Ok(Layout { tree })
     }
 
-    /// As [`Layout::from_tree`] where the operation keeps the extents positive and the size representable.
+    /// As [`Layout::from_tree`] where the operation keeps the extents positive and the size
+    /// representable.
     #[inline]
     pub(crate) fn from_valid(tree: Tree<Leaf<D>>) -> Layout<D> {
         debug_assert!(Layout::from_tree(tree.clone()).is_ok());
@@ -113,8 +118,8 @@ impl<D: Stride> Layout<D> {
 
     /// A layout whose leaves are about to be written, valid ones, and then nested.
     ///
-    /// A layout is two hundred bytes, and moving it costs more than most operations; so operations write their result where
-    /// it stays.
+    /// A layout is two hundred bytes, and moving it costs more than most operations; so operations
+    /// write their result where it stays.
     #[inline(always)]
     pub(crate) fn blank() -> Layout<D> {
         Layout { tree: Tree::blank() }
@@ -248,8 +253,8 @@ impl<D: Stride> Layout<D> {
     /// The value at an index.
     ///
     /// An index at or past [`Layout::size`] goes on in the last mode; a negative one mirrors.
-    /// Errors: the value, or a partial sum on the way to it, is not representable. The empty layout has a value only at
-    /// index 0.
+    /// Errors: the value, or a partial sum on the way to it, is not representable. The empty layout
+    /// has a value only at index 0.
     ///
     /// ```
     /// use tilewright_layout::Layout;
@@ -266,8 +271,8 @@ impl<D: Stride> Layout<D> {
 }
 
 impl<N: Extent> Layout<N> {
-    /// The compact layout of a shape, first mode fastest: the strides are the running products of the extents (CuTe
-    /// `LayoutLeft`, the default).
+    /// The compact layout of a shape, first mode fastest: the strides are the running products of
+    /// the extents (CuTe `LayoutLeft`, the default).
     ///
     /// Modes of extent 1 get stride 0.
     /// Errors: an extent is not positive; the size is not representable.
@@ -282,7 +287,8 @@ impl<N: Extent> Layout<N> {
         compact_leaves(shape, true)
     }
 
-    /// The compact layout of a shape, last mode fastest (CuTe `LayoutRight`): rows of a matrix one after another.
+    /// The compact layout of a shape, last mode fastest (CuTe `LayoutRight`): rows of a matrix one
+    /// after another.
     ///
     /// Modes of extent 1 get stride 0.
     /// Errors: as [`Layout::compact`].
@@ -387,7 +393,8 @@ pub(crate) fn eval_given<D: Stride>(leaves: &[Leaf<D>], index: &D::Extent, many:
     Some(value)
 }
 
-/// The running products of the extents: the index distance of one step in each leaf, and the size at the end.
+/// The running products of the extents: the index distance of one step in each leaf, and the size
+/// at the end.
 pub(crate) fn index_steps<D: Stride>(leaves: &[Leaf<D>]) -> Option<SmallVec<[D::Extent; 9]>> {
     let mut steps = SmallVec::new();
     let mut step = D::Extent::one();

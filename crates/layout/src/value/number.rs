@@ -1,16 +1,18 @@
 //! The arithmetic that the algebra is written against.
 //!
-//! A layout sends a coordinate to an inner product, so it needs two kinds of value: **extents**, which count, and
-//! **strides**, which are added up and scaled by counts. Strides form an *integer semimodule* over the extents (Cecka,
-//! "CuTe Layout Representation and Algebra", section on strides): addition, and a product `extent * stride`. Extents are
-//! themselves strides (an index is a value like any other), and that is what lets one layout be composed after another.
+//! A layout sends a coordinate to an inner product, so it needs two kinds of value: **extents**,
+//! which count, and **strides**, which are added up and scaled by counts. Strides form an *integer
+//! semimodule* over the extents (Cecka, "CuTe Layout Representation and Algebra", section on
+//! strides): addition, and a product `extent * stride`. Extents are themselves strides (an index is
+//! a value like any other), and that is what lets one layout be composed after another.
 //!
 //! Two conventions hold everywhere:
 //!
 //! * *Nothing wraps.* Every operation returns `None` when the result cannot be represented.
-//! * *Nothing is guessed.* A question about values has three answers, [`Truth`]. For `i64` only two of them occur and
-//!   the third branch is compiled away; for values that become known later a proof may be missing. A rewrite that is
-//!   optional runs only on [`Truth::Proved`]; a precondition that is [`Truth::Open`] is refused.
+//! * *Nothing is guessed.* A question about values has three answers, [`Truth`]. For `i64` only two
+//!   of them occur and the third branch is compiled away; for values that become known later a
+//!   proof may be missing. A rewrite that is optional runs only on [`Truth::Proved`]; a
+//!   precondition that is [`Truth::Open`] is refused.
 
 use core::fmt::{Debug, Display, Write};
 use core::hash::Hash;
@@ -55,14 +57,16 @@ impl From<bool> for Truth {
 /// A step in the codomain of a layout: an element of an integer semimodule.
 ///
 /// Laws, for steps `a`, `b`, `c` and extents `m`, `n`, wherever the results exist:
-/// `a + (b + c) = (a + b) + c`, `a + 0 = a`, `1 * a = a`; and, where counts [distribute](Stride::DISTRIBUTES),
-/// `m * (n * a) = (m * n) * a` and `m * a + n * a = (m + n) * a`.
+/// `a + (b + c) = (a + b) + c`, `a + 0 = a`, `1 * a = a`; and, where counts
+/// [distribute](Stride::DISTRIBUTES), `m * (n * a) = (m * n) * a` and
+/// `m * a + n * a = (m + n) * a`.
 pub trait Stride: Clone + Eq + Hash + Debug + Display {
     /// What counts these steps.
     type Extent: Extent;
 
-    /// Whether counts act as integers do. Where they do not (XOR), the kind brings its own [`Stride::compose_layouts`] and
-    /// [`Stride::add_layouts`], and shortcuts that multiply counts are left out.
+    /// Whether counts act as integers do. Where they do not (XOR), the kind brings its own
+    /// [`Stride::compose_layouts`] and [`Stride::add_layouts`], and shortcuts that multiply counts
+    /// are left out.
     const DISTRIBUTES: bool = true;
 
     /// The step that goes nowhere.
@@ -86,11 +90,11 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         Some(())
     }
 
-    /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, reads as one longer mode of steps
-    /// `self`: the merge test of `coalesce`.
+    /// Whether a mode of `extent` steps of `self`, followed by a mode of steps `next`, reads as one
+    /// longer mode of steps `self`: the merge test of `coalesce`.
     ///
-    /// Where addition of extents distributes over steps this says `next = extent * self`; a semimodule in which it does
-    /// not (XOR) adds the condition that it needs.
+    /// Where addition of extents distributes over steps this says `next = extent * self`; a
+    /// semimodule in which it does not (XOR) adds the condition that it needs.
     #[inline]
     fn continues(&self, extent: &Self::Extent, next: &Self) -> Truth {
         match self.times(extent) {
@@ -99,7 +103,8 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         }
     }
 
-    /// The numbers of two strides that cannot belong to one layout, where there are such: most kinds have none.
+    /// The numbers of two strides that cannot belong to one layout, where there are such: most
+    /// kinds have none.
     #[inline(always)]
     fn clash(_leaves: &[Leaf<Self>]) -> Option<(usize, usize)> {
         None
@@ -112,21 +117,23 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
         let _ = write!(out, "{self}");
     }
 
-    /// The integer whose decimal text is the text of this step, where it is one: such steps have a short way to be printed.
+    /// The integer whose decimal text is the text of this step, where it is one: such steps have a
+    /// short way to be printed.
     #[inline(always)]
     fn decimal(&self) -> Option<i64> {
         None
     }
 
-    /// The value of a list of leaves at an index: its digits in the mixed radix of the extents, the last one unbounded, times
-    /// the strides; `None` when it is not representable. The empty list has a value at index 0 alone.
+    /// The value of a list of leaves at an index: its digits in the mixed radix of the extents, the
+    /// last one unbounded, times the strides; `None` when it is not representable. The empty list
+    /// has a value at index 0 alone.
     #[inline]
     fn eval(leaves: &[Leaf<Self>], index: &Self::Extent) -> Option<Self> {
         eval_by_division(leaves, index)
     }
 
-    /// Whether `extent` steps from the one with number `from` on are the same as those from 0 on: `(from + c) * self = from * self + c * self` for
-    /// every `c` below `extent`.
+    /// Whether `extent` steps from the one with number `from` on are the same as those from 0 on:
+    /// `(from + c) * self = from * self + c * self` for every `c` below `extent`.
     #[inline]
     fn repeats(&self, _extent: &Self::Extent, _from: &Self::Extent) -> Truth {
         Truth::Proved
@@ -153,8 +160,8 @@ pub trait Stride: Clone + Eq + Hash + Debug + Display {
 
 /// A count of positions, and an index into them.
 ///
-/// Division truncates toward zero, so that a layout evaluated at a negative index is the mirror image of itself at the
-/// positive one: `L(-i) = -L(i)`.
+/// Division truncates toward zero, so that a layout evaluated at a negative index is the mirror
+/// image of itself at the positive one: `L(-i) = -L(i)`.
 pub trait Extent: Stride<Extent = Self> + From<i64> {
     /// One position.
     fn one() -> Self;
@@ -174,15 +181,18 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
     /// The number, when it is known.
     fn known(&self) -> Option<i64>;
 
-    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none where it is not known, or not representable.
+    /// The greatest common divisor of the magnitudes, `gcd(0, n) = |n|`; none where it is not
+    /// known, or not representable.
     fn greatest_divisor(&self, other: &Self) -> Option<Self>;
 
-    /// A positive number that divides both for every admissible value, as great as is known; of two numbers 0, it is 0.
+    /// A positive number that divides both for every admissible value, as great as is known; of two
+    /// numbers 0, it is 0.
     fn shared_divisor(&self, other: &Self) -> Self;
 
     /// As [`Extent::divide`], where each of `many` may be taken to be at least 2.
     ///
-    /// The steps of a mode matter only where it has more than one position, so that much is granted about its extent.
+    /// The steps of a mode matter only where it has more than one position, so that much is granted
+    /// about its extent.
     #[inline(always)]
     fn divide_given(&self, divisor: &Self, _many: &[&Self]) -> Option<(Self, Self)> {
         self.divide(divisor)
@@ -204,7 +214,8 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
         }
     }
 
-    /// Whether a layout sends different coordinates to different values: see [`Layout::is_injective`].
+    /// Whether a layout sends different coordinates to different values: see
+    /// [`Layout::is_injective`].
     fn injective(layout: &Layout<Self>) -> Result<bool, LayoutError>;
 
     /// The refusal of an operation that needs a number which is not representable.
@@ -220,8 +231,9 @@ pub trait Extent: Stride<Extent = Self> + From<i64> {
         Question::new(condition, left, right)
     }
 
-    /// Whether the product with `other` would say less than both: one of them is known, and the other is not and has no name. `8*?` reads back as
-    /// a number about which nothing is known, while `(8,?)` keeps the 8.
+    /// Whether the product with `other` would say less than both: one of them is known, and the
+    /// other is not and has no name. `8*?` reads back as a number about which nothing is known,
+    /// while `(8,?)` keeps the 8.
     #[inline(always)]
     fn apart(&self, _other: &Self) -> bool {
         false
@@ -293,8 +305,8 @@ impl Stride for i64 {
         let Some((last, front)) = leaves.split_last().filter(|_| *index >= 0) else {
             return eval_backward(leaves, *index);
         };
-        // The index and the extents are not negative. Most extents are powers of two, and a shift is ten times faster than a
-        // division.
+        // The index and the extents are not negative. Most extents are powers of two, and a shift
+        // is ten times faster than a division.
         let (mut rest, mut value) = (*index as u64, 0_i64);
         for leaf in front {
             let extent = leaf.extent as u64;
@@ -331,7 +343,8 @@ impl Extent for i64 {
 
     #[inline(always)]
     fn divide(&self, divisor: &i64) -> Option<(i64, i64)> {
-        // Most extents are powers of two, and a shift is ten times faster than a division; so is a comparison.
+        // Most extents are powers of two, and a shift is ten times faster than a division; so is a
+        // comparison.
         if *self >= 0 && self < divisor {
             return Some((0, *self));
         }

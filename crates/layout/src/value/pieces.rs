@@ -1,7 +1,8 @@
 //! Leaves cut into pieces.
 //!
-//! Law: the result nests as the layout does, with each leaf replaced by one leaf or by a flat tuple of them whose extents multiply to its own. So
-//! its shape refines the shape of the layout, and its coordinates are those of the layout, cut further; the strides are for the caller to say.
+//! Law: the result nests as the layout does, with each leaf replaced by one leaf or by a flat tuple
+//! of them whose extents multiply to its own. So its shape refines the shape of the layout, and its
+//! coordinates are those of the layout, cut further; the strides are for the caller to say.
 
 use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
@@ -19,7 +20,8 @@ pub struct Pieces<'a> {
 impl Pieces<'_> {
     /// Adds a piece after those that are there.
     ///
-    /// Errors: its extent is not positive; the product of the extents is not representable; too many leaves.
+    /// Errors: its extent is not positive; the product of the extents is not representable; too
+    /// many leaves.
     #[inline(always)]
     pub fn push(&mut self, extent: i64, stride: i64) -> Result<(), LayoutError> {
         if extent < 1 {
@@ -42,10 +44,11 @@ fn not_positive(value: i64) -> LayoutError {
 }
 
 impl Layout {
-    /// The layout with each leaf replaced by the pieces that `cut` lists for it: a single piece stands alone, several are a flat tuple. A leaf for
-    /// which none are listed stays.
+    /// The layout with each leaf replaced by the pieces that `cut` lists for it: a single piece
+    /// stands alone, several are a flat tuple. A leaf for which none are listed stays.
     ///
-    /// Errors: the extents of the pieces of a leaf do not multiply to its own ([`LayoutError::Size`]); as [`Pieces::push`]; whatever `cut` refuses.
+    /// Errors: the extents of the pieces of a leaf do not multiply to its own
+    /// ([`LayoutError::Size`]); as [`Pieces::push`]; whatever `cut` refuses.
     ///
     /// ```
     /// use tilewright_layout::{Layout, LayoutError};

@@ -1,12 +1,13 @@
 //! Profiles: the tree of a nested tuple without its numbers.
 //!
-//! A nested tuple is its flat list of leaves together with its profile (Carlisle, Shah, Stern, VanKoughnett, section 2.2).
-//! Profiles form an operad: [`Profile::substitute`] replaces each leaf by a profile, and this is how an operation on
-//! leaves gives back a tree.
+//! A nested tuple is its flat list of leaves together with its profile (Carlisle, Shah, Stern,
+//! VanKoughnett, section 2.2). Profiles form an operad: [`Profile::substitute`] replaces each leaf
+//! by a profile, and this is how an operation on leaves gives back a tree.
 //!
-//! Law of the representation: the nodes are listed in preorder; a leaf is written `0`, a tuple is written as the number of
-//! nodes in its subtree, itself included. So two profiles are congruent exactly when the lists are equal, and a mode is
-//! skipped in one step. Sixteen nodes (eight leaves under up to eight tuples) need no heap.
+//! Law of the representation: the nodes are listed in preorder; a leaf is written `0`, a tuple is
+//! written as the number of nodes in its subtree, itself included. So two profiles are congruent
+//! exactly when the lists are equal, and a mode is skipped in one step. Sixteen nodes (eight leaves
+//! under up to eight tuples) need no heap.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -98,7 +99,8 @@ impl Profile {
         self.as_ref().rank()
     }
 
-    /// How deeply it nests: 0 for a number, 1 for a tuple of numbers, and so on. The empty tuple has depth 1.
+    /// How deeply it nests: 0 for a number, 1 for a tuple of numbers, and so on. The empty tuple
+    /// has depth 1.
     pub fn depth(&self) -> usize {
         self.as_ref().depth()
     }
@@ -118,12 +120,14 @@ impl Profile {
         builder.finish()
     }
 
-    /// The path of modes from the root to leaf number `leaf`, outermost first; empty for a single number.
+    /// The path of modes from the root to leaf number `leaf`, outermost first; empty for a single
+    /// number.
     pub fn path(&self, leaf: usize) -> Vec<usize> {
         self.as_ref().path(leaf)
     }
 
-    /// The nodes in preorder: a number is 0, a tuple is how many nodes its subtree has, itself included.
+    /// The nodes in preorder: a number is 0, a tuple is how many nodes its subtree has, itself
+    /// included.
     ///
     /// ```
     /// use tilewright_layout::Profile;
@@ -255,8 +259,8 @@ impl<'a> Iterator for Modes<'a> {
 
 /// Copies a profile while its leaves turn into tuples, a leaf at a time.
 ///
-/// A copy is gathered in an array, where to add a node is one comparison and one move, and handed on when it is complete; one that
-/// outgrows the array goes on where it will stay.
+/// A copy is gathered in an array, where to add a node is one comparison and one move, and handed
+/// on when it is complete; one that outgrows the array goes on where it will stay.
 pub(crate) struct Splitting<'a> {
     /// What is not yet copied.
     rest: &'a [u16],
@@ -270,7 +274,8 @@ pub(crate) struct Splitting<'a> {
     len: usize,
 }
 
-/// Where a copy is gathered: [`ROOM`] at first. It lies beside the [`Splitting`], whose counters can so be kept in registers.
+/// Where a copy is gathered: [`ROOM`] at first. It lies beside the [`Splitting`], whose counters
+/// can so be kept in registers.
 pub(crate) type Room = [u16; INLINE];
 
 /// An empty room.
@@ -342,7 +347,8 @@ impl<'a> Splitting<'a> {
         if self.begin + len > MAX_NODES {
             return Err(LayoutError::TooLarge { limit: Limit::Nodes, value: self.begin + len });
         }
-        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the limit.
+        // A leaf that became a tuple is one deeper than it was; only a large profile comes near the
+        // limit.
         if len > MAX_DEPTH {
             let depth = ProfileRef(self.out.get(self.begin..).unwrap_or_default()).depth();
             if depth > MAX_DEPTH {
@@ -353,7 +359,8 @@ impl<'a> Splitting<'a> {
     }
 }
 
-/// Adds a node to a copy of `len` nodes, the first ones of which are `copied` for as long as there are no more.
+/// Adds a node to a copy of `len` nodes, the first ones of which are `copied` for as long as there
+/// are no more.
 #[cold]
 #[inline(never)]
 fn push_beyond(out: &mut Nodes, copied: &[u16], len: usize, node: u16) {
@@ -363,7 +370,8 @@ fn push_beyond(out: &mut Nodes, copied: &[u16], len: usize, node: u16) {
     out.push(node);
 }
 
-/// Adds `more` nodes to the tuples that are still open at the end of the list: what they have is not complete.
+/// Adds `more` nodes to the tuples that are still open at the end of the list: what they have is
+/// not complete.
 #[inline(always)]
 fn widen(nodes: &mut [u16], more: u16) {
     let end = nodes.len();

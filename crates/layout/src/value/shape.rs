@@ -1,14 +1,16 @@
 //! Numbers in nested tuples: products, sums, and which tuples refine which.
 //!
-//! Law: an operation on nested tuples is the one on numbers, taken leaf by leaf where the tuples nest alike; where one of them
-//! nests less deeply, its leaf stands for the product of the other's subtree. Two orders follow:
+//! Law: an operation on nested tuples is the one on numbers, taken leaf by leaf where the tuples
+//! nest alike; where one of them nests less deeply, its leaf stands for the product of the other's
+//! subtree. Two orders follow:
 //!
-//! * `P` is *weakly congruent* to `Q` when `Q` is `P` with leaves replaced by trees: a coordinate of nesting `P` fits a shape of
-//!   nesting `Q`.
-//! * `A` is *compatible* with `B` when each leaf of `A` is the product of what replaces it in `B`: a coordinate inside `A` is
-//!   one inside `B`, and `A` and `B` have the same size.
+//! * `P` is *weakly congruent* to `Q` when `Q` is `P` with leaves replaced by trees: a coordinate
+//!   of nesting `P` fits a shape of nesting `Q`.
+//! * `A` is *compatible* with `B` when each leaf of `A` is the product of what replaces it in `B`:
+//!   a coordinate inside `A` is one inside `B`, and `A` and `B` have the same size.
 //!
-//! Both are partial orders (CuTe `weakly_congruent`, `compatible`). Division of tuples is in [`crate::division`].
+//! Both are partial orders (CuTe `weakly_congruent`, `compatible`). Division of tuples is in
+//! [`crate::division`].
 
 use alloc::vec::Vec;
 
@@ -83,7 +85,8 @@ impl<N: Extent> Tree<N> {
         sum.ok_or_else(|| LayoutError::overflow("sum"))
     }
 
-    /// The product of each mode, in a flat tuple; a number becomes a tuple of one (CuTe `product_each`).
+    /// The product of each mode, in a flat tuple; a number becomes a tuple of one (CuTe
+    /// `product_each`).
     ///
     /// ```
     /// use tilewright_layout::Tree;
@@ -97,7 +100,8 @@ impl<N: Extent> Tree<N> {
         Tree::flat(products?)
     }
 
-    /// The product of what lies at each leaf of `guide`, in the nesting of `guide` (CuTe `product_like`).
+    /// The product of what lies at each leaf of `guide`, in the nesting of `guide` (CuTe
+    /// `product_like`).
     ///
     /// Errors: `guide` is not weakly congruent to the tree.
     ///
@@ -116,7 +120,8 @@ impl<N: Extent> Tree<N> {
         Tree::new(guide.duplicate(), products)
     }
 
-    /// The sum of `extent * step`, leaf by leaf: the value of a natural coordinate under strides (CuTe `inner_product`).
+    /// The sum of `extent * step`, leaf by leaf: the value of a natural coordinate under strides
+    /// (CuTe `inner_product`).
     ///
     /// Errors: the trees are not congruent; the sum is not representable.
     ///
@@ -159,8 +164,8 @@ impl<N: Extent> Tree<N> {
         Tree::new(self.profile().duplicate(), scaled)
     }
 
-    /// Whether each leaf is the product of what lies there in `other`: then every coordinate inside this shape is one inside
-    /// `other` (CuTe `compatible`).
+    /// Whether each leaf is the product of what lies there in `other`: then every coordinate inside
+    /// this shape is one inside `other` (CuTe `compatible`).
     ///
     /// A nesting that does not fit is refuted; so is a product that is not representable.
     ///
@@ -188,8 +193,8 @@ impl<N: Extent> Tree<N> {
         if fits.is_ok() { answer } else { Truth::Refuted }
     }
 
-    /// The sum, leaf by leaf; the tuple with fewer modes counts as having zeros there, and the number 0 as a tuple of zeros
-    /// (CuTe, `+` of arithmetic tuples).
+    /// The sum, leaf by leaf; the tuple with fewer modes counts as having zeros there, and the
+    /// number 0 as a tuple of zeros (CuTe, `+` of arithmetic tuples).
     ///
     /// Errors: a number other than 0 meets a tuple; a sum is not representable.
     ///
@@ -217,7 +222,8 @@ impl<N: Extent> Tree<N> {
         combine(self, other, &Sum { op: "tuple_sub", of: N::minus, absent: |right| N::zero().minus(right) })
     }
 
-    /// The shape with every mode of stride 0 reduced to the extent 1 (CuTe `filter_zeros(stride, shape)`).
+    /// The shape with every mode of stride 0 reduced to the extent 1 (CuTe
+    /// `filter_zeros(stride, shape)`).
     ///
     /// A stride that stands for a tuple of extents replaces the whole tuple by one 1.
     /// Errors: the strides are not weakly congruent to the shape.

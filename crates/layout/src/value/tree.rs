@@ -1,8 +1,8 @@
 //! Nested tuples.
 //!
-//! Law: a nested tuple is its flat list of leaves together with its [`Profile`]. Shapes, strides, coordinates and orders are
-//! trees of numbers; a layout is a tree of (extent, stride) pairs. So whatever only moves modes about is written here
-//! once, and is the same operation on all of them.
+//! Law: a nested tuple is its flat list of leaves together with its [`Profile`]. Shapes, strides,
+//! coordinates and orders are trees of numbers; a layout is a tree of (extent, stride) pairs. So
+//! whatever only moves modes about is written here once, and is the same operation on all of them.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -169,7 +169,8 @@ impl<T: Clone> Tree<T> {
         self.as_ref().modes().map(TreeRef::to_owned)
     }
 
-    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single leaf is its own mode 0.
+    /// What lies at `path`: mode `path[0]`, of it mode `path[1]`, and so on. A single leaf is its
+    /// own mode 0.
     pub fn at(&self, path: &[usize]) -> Option<Tree<T>> {
         let mut here = self.as_ref();
         for mode in path {
@@ -202,7 +203,8 @@ impl<T: Clone> Tree<T> {
         Tree::gather(self.as_ref().modes().skip(range.start).take(range.len()))
     }
 
-    /// The given modes in the given order, as a tuple; a mode may be named more than once (CuTe `select`).
+    /// The given modes in the given order, as a tuple; a mode may be named more than once (CuTe
+    /// `select`).
     ///
     /// Errors: a mode is not below the rank.
     pub fn select(&self, modes: &[usize]) -> Result<Tree<T>, LayoutError> {
@@ -214,7 +216,8 @@ impl<T: Clone> Tree<T> {
         Tree::gather(chosen?.into_iter())
     }
 
-    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe `group`).
+    /// Modes `range` grouped into one mode that stands where the first of them stood (CuTe
+    /// `group`).
     ///
     /// An empty range puts an empty tuple there.
     /// Errors: the range is not within `0..rank`.
@@ -253,7 +256,8 @@ impl<T: Clone> Tree<T> {
         Tree::gather(core::iter::once(mode.as_ref()).chain(self.as_ref().modes()))
     }
 
-    /// The tree with mode number `mode` replaced. Replacing mode 0 of a single leaf gives the replacement.
+    /// The tree with mode number `mode` replaced. Replacing mode 0 of a single leaf gives the
+    /// replacement.
     ///
     /// Errors: there is no such mode.
     pub fn replace(&self, mode: usize, by: &Tree<T>) -> Result<Tree<T>, LayoutError> {
@@ -288,7 +292,8 @@ impl<T: Clone> Tree<T> {
         Tree::tuple(modes.iter())
     }
 
-    /// Transposes a tuple of tuples: mode `j` of the result holds mode `j` of every mode (CuTe `zip`).
+    /// Transposes a tuple of tuples: mode `j` of the result holds mode `j` of every mode (CuTe
+    /// `zip`).
     ///
     /// Errors: the modes differ in rank.
     pub fn zip(&self) -> Result<Tree<T>, LayoutError> {

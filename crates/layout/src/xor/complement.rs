@@ -2,17 +2,24 @@
 //!
 //! # Laws
 //!
-//! The offsets of a layout whose extents are powers of two are the sums of vectors, a space `V`. The offsets fall into classes that differ by `V`, and each
-//! class has a least member: the one without the leading bits of `V`, when `V` is reduced. Let `2^J` be the least power of two above the vectors of `V`.
+//! The offsets of a layout whose extents are powers of two are the sums of vectors, a space `V`.
+//! The offsets fall into classes that differ by `V`, and each class has a least member: the one
+//! without the leading bits of `V`, when `V` is reduced. Let `2^J` be the least power of two above
+//! the vectors of `V`.
 //!
-//! * `weak_complement(L, M)` runs through the least members of the classes of the *span* of `L`, in increasing order, below `M` rounded up to a multiple of
-//!   `2^J`: a mode of 2 for each bit below `J` at which no vector leads, and a last mode of steps `2^J`; coalesced. Offsets of `L` at two
-//!   offsets of `C` differ by a vector that is not in the span, so that no offset of `(L, C)` comes up more often than in `L`. It always exists.
-//! * `complement(L, M)` is the same where it fills: `(L, C)`, with `L`'s stride-0 modes left out, is a bijection onto `[0, N)`, `N` the least number from `M` on
-//!   for which this can be. With powers of two, `[0, N)` must be closed under adding vectors of `V`, which holds exactly for multiples of `2^J`.
-//! * One mode may have another extent `s`. Then the offsets below `s * 2^J` can be filled, `2^J` the leading bit of its stride, when all else lies
-//!   below `2^J` and the mode, seen above bit `J`, runs through `0 .. s`; and nothing more can be: the least offset not filled would belong to a copy that
-//!   overlaps this one, as `0 .. s` moved by XOR to cover `s` meets itself.
+//! * `weak_complement(L, M)` runs through the least members of the classes of the *span* of `L`, in
+//!   increasing order, below `M` rounded up to a multiple of `2^J`: a mode of 2 for each bit below
+//!   `J` at which no vector leads, and a last mode of steps `2^J`; coalesced. Offsets of `L` at two
+//!   offsets of `C` differ by a vector that is not in the span, so that no offset of `(L, C)` comes
+//!   up more often than in `L`. It always exists.
+//! * `complement(L, M)` is the same where it fills: `(L, C)`, with `L`'s stride-0 modes left out,
+//!   is a bijection onto `[0, N)`, `N` the least number from `M` on for which this can be. With
+//!   powers of two, `[0, N)` must be closed under adding vectors of `V`, which holds exactly for
+//!   multiples of `2^J`.
+//! * One mode may have another extent `s`. Then the offsets below `s * 2^J` can be filled, `2^J`
+//!   the leading bit of its stride, when all else lies below `2^J` and the mode, seen above bit
+//!   `J`, runs through `0 .. s`; and nothing more can be: the least offset not filled would belong
+//!   to a copy that overlaps this one, as `0 .. s` moved by XOR to cover `s` meets itself.
 //!
 //! Without a target the last mode is open: extent 1, with the step at which the next copy lies.
 
@@ -104,11 +111,13 @@ impl Moving {
 }
 
 impl Layout<Xor> {
-    /// The layout that fills `[0, target)` together with this one, up to repetitions of stride 0: sorted and coalesced.
+    /// The layout that fills `[0, target)` together with this one, up to repetitions of stride 0:
+    /// sorted and coalesced.
     ///
     /// A target that the layout does not fill is rounded up.
-    /// Errors: the target is not positive; different indices have one offset ([`LayoutError::Collapse`]); an extent that is not a power of two, where
-    /// nothing is filled because of it ([`LayoutError::Argument`]).
+    /// Errors: the target is not positive; different indices have one offset
+    /// ([`LayoutError::Collapse`]); an extent that is not a power of two, where nothing is filled
+    /// because of it ([`LayoutError::Argument`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -122,15 +131,17 @@ impl Layout<Xor> {
         whole(self, Some(*target))
     }
 
-    /// The complement without a target: the last mode has extent 1 and the step at which the next copy would lie.
+    /// The complement without a target: the last mode has extent 1 and the step at which the next
+    /// copy would lie.
     ///
     /// Errors: as [`Layout::complement`]; no next copy can lie anywhere.
     pub fn complement_open(&self) -> Result<Layout<Xor>, LayoutError> {
         whole(self, None)
     }
 
-    /// The least offsets that this layout's offsets, and their sums, do not lead to one another, below `target` rounded up: disjoint copies, with holes where
-    /// an extent is not a power of two.
+    /// The least offsets that this layout's offsets, and their sums, do not lead to one another,
+    /// below `target` rounded up: disjoint copies, with holes where an extent is not a power of
+    /// two.
     ///
     /// Errors: the target is not positive; a vector is not representable.
     ///
@@ -146,7 +157,8 @@ impl Layout<Xor> {
         fill(OP, &Moving::of(OP, self)?.span(OP)?, 0, Some(*target))
     }
 
-    /// The weak complement without a target: the last mode has extent 1 and the step at which the next copy lies.
+    /// The weak complement without a target: the last mode has extent 1 and the step at which the
+    /// next copy lies.
     ///
     /// Errors: a vector is not representable.
     pub fn weak_complement_open(&self) -> Result<Layout<Xor>, LayoutError> {

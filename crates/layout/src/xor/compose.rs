@@ -2,27 +2,33 @@
 //!
 //! # Law
 //!
-//! `R = A o B` as in [`crate::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf of `B` replaced by one leaf or a flat tuple, coalesced.
-//! What a coordinate contributes is XORed, so a composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of `B`
+//! `R = A o B` as in [`crate::compose`]: `R(c) = A(B(c))` at every coordinate, each leaf of `B`
+//! replaced by one leaf or a flat tuple, coalesced. What a coordinate contributes is XORed, so a
+//! composite exists exactly when `c -> A(B(c))` is the XOR of what it does along each leaf of `B`
 //! alone, and each of these is the function of a layout ([`crate::xor::function`]).
 //!
 //! # By structure
 //!
-//! Coalesce `A` on all integers: levels of extents `M_k` and strides `D_k`, the last one endless. An index is its digits, and a digit its bits: `A` is
-//! linear in the bits of the digits. So where adding up the parts of an index makes no carry, neither between bits of a digit nor out of
-//! a digit, `A` of the sum is the XOR of the parts. For a run `t:e` of a mode of `B`, and `q` a digit of `e`, no carry is made by `x * e`, `x < t`,
-//! as long as `(t - 1) * q < M` and `t` is at most `2^g`, where `g` is the least distance between two bits of `q`; then
-//! `A(x * e) = x * A(e)`, a mode. Runs make no carry together when in each digit the bits that they reach are disjoint, and what they reach adds up
-//! to less than `M`. Where `D_k` is 0 bits do not matter, only what leaves the digit. A mode that is too long for one run is cut where it
-//! fills a digit, or else at a power of two.
+//! Coalesce `A` on all integers: levels of extents `M_k` and strides `D_k`, the last one endless.
+//! An index is its digits, and a digit its bits: `A` is linear in the bits of the digits. So where
+//! adding up the parts of an index makes no carry, neither between bits of a digit nor out of a
+//! digit, `A` of the sum is the XOR of the parts. For a run `t:e` of a mode of `B`, and `q` a digit
+//! of `e`, no carry is made by `x * e`, `x < t`, as long as `(t - 1) * q < M` and `t` is at most
+//! `2^g`, where `g` is the least distance between two bits of `q`; then `A(x * e) = x * A(e)`, a
+//! mode. Runs make no carry together when in each digit the bits that they reach are disjoint, and
+//! what they reach adds up to less than `M`. Where `D_k` is 0 bits do not matter, only what leaves
+//! the digit. A mode that is too long for one run is cut where it fills a digit, or else at a power
+//! of two.
 //!
-//! This decides all that is linear over bits: where the extents are powers of two and the strides of `B` never add up to a carry, the composite
-//! exists, and is found in as many steps as there are leaves times levels.
+//! This decides all that is linear over bits: where the extents are powers of two and the strides
+//! of `B` never add up to a carry, the composite exists, and is found in as many steps as there are
+//! leaves times levels.
 //!
 //! # By values
 //!
-//! Otherwise parts may still cancel, or an extent be too uneven to say. The values along each leaf, and then of all coordinates, decide, up to
-//! [`MAX_XOR_VALUES`] of them. Beyond, single leaves and pairs of leaves are searched for a refutation, and what is left is undecided.
+//! Otherwise parts may still cancel, or an extent be too uneven to say. The values along each leaf,
+//! and then of all coordinates, decide, up to [`MAX_XOR_VALUES`] of them. Beyond, single leaves and
+//! pairs of leaves are searched for a refutation, and what is left is undecided.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -70,7 +76,8 @@ impl Outer {
         Some(Outer { levels })
     }
 
-    /// Takes up a run of steps `step`: `A(step)`, and how many of them make no carry by themselves, at least two.
+    /// Takes up a run of steps `step`: `A(step)`, and how many of them make no carry by themselves,
+    /// at least two.
     #[inline]
     fn walk(&mut self, step: u64) -> Option<(u64, u64)> {
         let (mut value, mut rest, mut room) = (0, step, u64::MAX);
@@ -102,7 +109,8 @@ impl Outer {
         Some((value, room))
     }
 
-    /// Counts `count` steps of the run at hand among the runs so far; false when they make a carry together.
+    /// Counts `count` steps of the run at hand among the runs so far; false when they make a carry
+    /// together.
     #[inline]
     fn place(&mut self, count: u64) -> bool {
         let last = count - 1;
@@ -248,7 +256,8 @@ pub(crate) fn push_modes(leaves: &mut crate::value::tree::Leaves<Leaf<Xor>>, fou
     found.len()
 }
 
-/// The first coordinate within the ranges at which the value is not the XOR of those along each leaf.
+/// The first coordinate within the ranges at which the value is not the XOR of those along each
+/// leaf.
 fn first_misfit(
     a: &Layout<Xor>,
     b: &Layout,

@@ -4,13 +4,17 @@
 //!
 //! Each conversion keeps the function, and exists exactly when the other kind has it.
 //!
-//! * A layout with XOR strides whose extents are powers of two is a linear map from the bits of the index to the bits of the offset, and every
-//!   such map is the layout of the modes `2:^c`, `c` its columns, coalesced.
-//! * A layout of integers is composed with `1:^1`, which goes on for ever and reads an index as a vector.
-//! * A mode `s:^d` is a mode of integers exactly when no index below `s` makes a carry in its product with `d`: the first that does is
-//!   `2^g + 1`, where `g` is the least distance between two bits of `d`, and from it on no layout of integers has the values. For such a layout would
-//!   have this first extent, and the value at the next index would be that here plus `d`; but there, too, fewer carries or more are made. The
-//!   modes add up like integers exactly when no two reach a common bit.
+//! * A layout with XOR strides whose extents are powers of two is a linear map from the bits of the
+//!   index to the bits of the offset, and every such map is the layout of the modes `2:^c`, `c` its
+//!   columns, coalesced.
+//! * A layout of integers is composed with `1:^1`, which goes on for ever and reads an index as a
+//!   vector.
+//! * A mode `s:^d` is a mode of integers exactly when no index below `s` makes a carry in its
+//!   product with `d`: the first that does is `2^g + 1`, where `g` is the least distance between
+//!   two bits of `d`, and from it on no layout of integers has the values. For such a layout would
+//!   have this first extent, and the value at the next index would be that here plus `d`; but
+//!   there, too, fewer carries or more are made. The modes add up like integers exactly when no two
+//!   reach a common bit.
 
 use smallvec::SmallVec;
 
@@ -27,7 +31,8 @@ use crate::xor::{BITS, Xor, flat, length, product};
 impl Layout<Xor> {
     /// The layout as a linear map from the bits of its index to the bits of its offset.
     ///
-    /// It has as many inputs as the size has bits to count with, and as many outputs as the offsets need.
+    /// It has as many inputs as the size has bits to count with, and as many outputs as the offsets
+    /// need.
     /// Errors: an extent is not a power of two.
     ///
     /// ```
@@ -56,7 +61,8 @@ impl Layout<Xor> {
         Ok(columns)
     }
 
-    /// The layout that a linear map over bits is: flat and coalesced, of size 2 to the number of inputs.
+    /// The layout that a linear map over bits is: flat and coalesced, of size 2 to the number of
+    /// inputs.
     ///
     /// Errors: more than 62 inputs; a column with bit 63.
     ///
@@ -73,8 +79,8 @@ impl Layout<Xor> {
     /// The layout with XOR strides that is the same function as a layout of integers.
     ///
     /// Its shape refines that of the layout.
-    /// Errors: an offset is negative; sums of the layout carry, so that no XOR strides have its values ([`LayoutError::NotXor`]);
-    /// not decided ([`LayoutError::Undecided`]).
+    /// Errors: an offset is negative; sums of the layout carry, so that no XOR strides have its
+    /// values ([`LayoutError::NotXor`]); not decided ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -98,7 +104,8 @@ impl Layout<Xor> {
         })
     }
 
-    /// The layout of integers that is the same function: of the same shape, with the strides as numbers.
+    /// The layout of integers that is the same function: of the same shape, with the strides as
+    /// numbers.
     ///
     /// Errors: offsets do not add up like integers ([`LayoutError::NotXor`], with the place).
     ///

@@ -2,14 +2,17 @@
 //!
 //! # Law
 //!
-//! A function `h` on `0 .. n` is that of a layout with XOR strides exactly when [`modes`] finds it, and the modes found are coalesced, so there is
-//! only one such list (see [`crate::xor`]). Let `d = h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all.
-//! The first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is `t * d`, so that `t` is no power of two and the
-//! layout breaks at `t + a`, where `a` is the lowest bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these few, one at the
-//! most divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` throughout: that is what the proof of uniqueness shows. What is left is `h` at
-//! the multiples of `t`.
+//! A function `h` on `0 .. n` is that of a layout with XOR strides exactly when [`modes`] finds it,
+//! and the modes found are coalesced, so there is only one such list (see [`crate::xor`]). Let
+//! `d = h(1)` and let `p` be the first index with `h(p) != p * d`; if there is none, `n:^d` is all.
+//! The first extent `t` of a coalesced layout is at most `p`; and if it is less, the next stride is
+//! `t * d`, so that `t` is no power of two and the layout breaks at `t + a`, where `a` is the
+//! lowest bit of `t`. So `t` is `p`, or `p - 2^j` with that lowest bit. Of these few, one at the
+//! most divides `n` and has `h(i) = h(i mod t) + h(i - i mod t)` throughout: that is what the proof
+//! of uniqueness shows. What is left is `h` at the multiples of `t`.
 //!
-//! Every value is looked at, so functions of more than [`MAX_XOR_VALUES`] values are only refuted here, by the first of them.
+//! Every value is looked at, so functions of more than [`MAX_XOR_VALUES`] values are only refuted
+//! here, by the first of them.
 
 use alloc::vec::Vec;
 
@@ -25,7 +28,8 @@ pub(crate) type Modes = SmallVec<[(u64, u64); 8]>;
 pub(crate) enum Verdict {
     /// These coalesced modes have them.
     Modes(Modes),
-    /// No layout with XOR strides has them: at `index` the value is `value`, where a mode that begins as they do has `steps`.
+    /// No layout with XOR strides has them: at `index` the value is `value`, where a mode that
+    /// begins as they do has `steps`.
     Break { index: u64, value: u64, steps: u64 },
     /// There are too many, and the first of them do not decide.
     Open,
@@ -92,7 +96,8 @@ impl Part<'_> {
         core::iter::once(at).chain(shorter).find(|extent| self.count.is_multiple_of(*extent) && self.adds_up(*extent))
     }
 
-    /// Whether each value is that at the beginning of its block of `extent`, plus that at its place in the first block.
+    /// Whether each value is that at the beginning of its block of `extent`, plus that at its place
+    /// in the first block.
     fn adds_up(&self, extent: u64) -> bool {
         (extent..self.seen()).all(|index| {
             let place = index % extent;

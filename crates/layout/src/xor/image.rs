@@ -1,9 +1,12 @@
 //! The values of a layout with XOR strides.
 //!
-//! Law: each question is answered for the values at all indices, without a walk over them where extents are powers of two. Then the values are a space, whose
-//! reduced vectors tell them in increasing order. Another extent is a power of two times an odd number: the values are the space of all modes of
-//! extent 2, moved by each sum of the odd parts. Moved spaces are equal or disjoint; each is known by its least member, and has as its largest that with all
-//! leading bits. So only the sums of the odd parts are listed, up to [`MAX_XOR_VALUES`] of them. A layout that is one of integers, too, is asked as such.
+//! Law: each question is answered for the values at all indices, without a walk over them where
+//! extents are powers of two. Then the values are a space, whose reduced vectors tell them in
+//! increasing order. Another extent is a power of two times an odd number: the values are the space
+//! of all modes of extent 2, moved by each sum of the odd parts. Moved spaces are equal or
+//! disjoint; each is known by its least member, and has as its largest that with all leading bits.
+//! So only the sums of the odd parts are listed, up to [`MAX_XOR_VALUES`] of them. A layout that is
+//! one of integers, too, is asked as such.
 
 use alloc::vec::Vec;
 
@@ -19,7 +22,8 @@ struct Image {
     space: Vec<u64>,
     /// How many modes of extent 2 there are.
     twos: usize,
-    /// The least member of each moved space, one for each coordinate of the odd parts, in increasing order.
+    /// The least member of each moved space, one for each coordinate of the odd parts, in
+    /// increasing order.
     least: Vec<u64>,
 }
 
@@ -59,8 +63,8 @@ impl Image {
 impl Layout<Xor> {
     /// The largest offset plus one: how much memory, counted from offset 0, the layout needs.
     ///
-    /// Errors: a vector is not representable; extents that are no powers of two have more than [`MAX_XOR_VALUES`] sums
-    /// ([`LayoutError::Undecided`]).
+    /// Errors: a vector is not representable; extents that are no powers of two have more than
+    /// [`MAX_XOR_VALUES`] sums ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -79,7 +83,8 @@ impl Layout<Xor> {
         i64::try_from(largest).ok().and_then(|largest| largest.checked_add(1)).ok_or_else(|| LayoutError::overflow(OP))
     }
 
-    /// The least power of two above all offsets: the extent of the bits that they are made of, as sums of offsets stay below it.
+    /// The least power of two above all offsets: the extent of the bits that they are made of, as
+    /// sums of offsets stay below it.
     ///
     /// Errors: a vector, or the power of two, is not representable.
     pub fn coshape(&self) -> Result<i64, LayoutError> {
@@ -127,7 +132,8 @@ impl Layout<Xor> {
         Ok(count == u128::from(image.largest()) + 1)
     }
 
-    /// Whether the layout is a bijection onto `0..cosize`: every offset of its codomain exactly once.
+    /// Whether the layout is a bijection onto `0..cosize`: every offset of its codomain exactly
+    /// once.
     ///
     /// Errors: as [`Layout::cosize`].
     ///
@@ -141,7 +147,8 @@ impl Layout<Xor> {
         Ok(self.is_injective()? && self.is_surjective()?)
     }
 
-    /// The same as [`Layout::is_bijective`]: the memory that the layout needs has no hole and no sharing.
+    /// The same as [`Layout::is_bijective`]: the memory that the layout needs has no hole and no
+    /// sharing.
     ///
     /// Errors: as [`Layout::cosize`].
     pub fn is_compact(&self) -> Result<bool, LayoutError> {
@@ -150,7 +157,8 @@ impl Layout<Xor> {
 
     /// The values, each once, in increasing order.
     ///
-    /// Errors: the layout has more than [`MAX_IMAGE`] coordinates, modes of stride 0 not counted; a value is not representable.
+    /// Errors: the layout has more than [`MAX_IMAGE`] coordinates, modes of stride 0 not counted; a
+    /// value is not representable.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};

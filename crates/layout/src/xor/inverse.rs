@@ -2,24 +2,30 @@
 //!
 //! # Laws
 //!
-//! An inverse sends offsets back to indices. What is read is an offset as a number; what comes out is an index as a vector of bits: so an inverse is itself a
-//! layout with XOR strides. (Integers would not do: the inverse of `(8,8):(^9,^1)` has the value 8 ^ 9 at offset 9.)
+//! An inverse sends offsets back to indices. What is read is an offset as a number; what comes out
+//! is an index as a vector of bits: so an inverse is itself a layout with XOR strides. (Integers
+//! would not do: the inverse of `(8,8):(^9,^1)` has the value 8 ^ 9 at offset 9.)
 //!
-//! * Right: `L(R(k)) = k` for every `k` below the size of `R`, with `R(k)` an index of `L`; the largest such layout.
-//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says `R(L(k)) = k`.
+//! * Right: `L(R(k)) = k` for every `k` below the size of `R`, with `R(k)` an index of `L`; the
+//!   largest such layout.
+//! * Left: `L(R(L(k))) = L(k)` for every index `k` of `L`. On an injective layout this says
+//!   `R(L(k)) = k`.
 //!
 //! # Powers of two
 //!
-//! Then `L` is a linear map over bits. If `2^r` is the least power of two that is no offset, `R` has at most that size, and it has: its columns are indices of
-//! `1, 2, 4, .., 2^(r-1)`. A left inverse always exists, the pseudo-inverse of the matrix. Both are found by elimination.
+//! Then `L` is a linear map over bits. If `2^r` is the least power of two that is no offset, `R`
+//! has at most that size, and it has: its columns are indices of `1, 2, 4, .., 2^(r-1)`. A left
+//! inverse always exists, the pseudo-inverse of the matrix. Both are found by elimination.
 //!
 //! # Other extents
 //!
-//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps and for layouts of up to [`MAX_XOR_VALUES`] indices.
+//! The candidates are searched, mode by mode, within [`MAX_XOR_STEPS`] steps and for layouts of up
+//! to [`MAX_XOR_VALUES`] indices.
 //!
-//! * Right: with the modes so far covering `c` offsets, the next stride is an index of offset `c`, and its extent is at most the number of blocks of `c` offsets
-//!   that come out right.
-//! * Left: the extents are searched, and for given extents the bits of the strides are the unknowns of linear equations ([`left`]).
+//! * Right: with the modes so far covering `c` offsets, the next stride is an index of offset `c`,
+//!   and its extent is at most the number of blocks of `c` offsets that come out right.
+//! * Left: the extents are searched, and for given extents the bits of the strides are the unknowns
+//!   of linear equations ([`left`]).
 
 mod left;
 mod unknowns;
@@ -39,10 +45,11 @@ use crate::xor::{Xor, flat, product};
 use left::Refusal;
 
 impl Layout<Xor> {
-    /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are indices of this layout, as bits.
+    /// The largest layout `R` with `L(R(k)) = k` for every `k` below its size; its values are
+    /// indices of this layout, as bits.
     ///
-    /// Where an extent is no power of two the candidates are searched; the result is then the largest one found within
-    /// [`MAX_XOR_STEPS`].
+    /// Where an extent is no power of two the candidates are searched; the result is then the
+    /// largest one found within [`MAX_XOR_STEPS`].
     ///
     /// Errors: a vector is not representable.
     ///
@@ -72,10 +79,11 @@ impl Layout<Xor> {
         layout_of(OP, &search.best)
     }
 
-    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset back to an index that has it, as bits.
+    /// A layout `R` with `L(R(L(k))) = L(k)` for every index `k`: it sends an offset back to an
+    /// index that has it, as bits.
     ///
-    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); an extent is no power of two, and the search reached its limit
-    /// ([`LayoutError::Undecided`]).
+    /// Errors: no layout does this ([`LayoutError::NoLeftInverse`]); an extent is no power of two,
+    /// and the search reached its limit ([`LayoutError::Undecided`]).
     ///
     /// ```
     /// use tilewright_layout::{Layout, Xor};
@@ -117,7 +125,8 @@ fn layout_of(op: &'static str, modes: &Modes) -> Result<Layout<Xor>, LayoutError
     flat(op, leaves)
 }
 
-/// The first indices of a layout, as many as are linear in their bits: its modes up to the first whose extent is no power of two, and of that a part.
+/// The first indices of a layout, as many as are linear in their bits: its modes up to the first
+/// whose extent is no power of two, and of that a part.
 fn linear_part(layout: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
     let mut leaves = Leaves::new();
     for leaf in layout.leaves() {

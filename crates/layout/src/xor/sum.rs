@@ -2,12 +2,14 @@
 //!
 //! Law: `R(i) = A(i) ^ B(i)` at every index below the common size, `R` flat and coalesced.
 //!
-//! *By structure.* The sum changes step at most where `A` or `B` does, after every `p` indices for `p` in one of the two chains of running products. A
-//! mode `s:^d` may be cut after `m` of its indices, into `m:^d` and `s/m : m * d`, where `m` is a power of two or `d` is 0. If the union of both chains is
-//! a divisibility chain and each place where it cuts a mode is of this kind, then both layouts have the modes of the union, and their strides
-//! are added.
+//! *By structure.* The sum changes step at most where `A` or `B` does, after every `p` indices for
+//! `p` in one of the two chains of running products. A mode `s:^d` may be cut after `m` of its
+//! indices, into `m:^d` and `s/m : m * d`, where `m` is a power of two or `d` is 0. If the union of
+//! both chains is a divisibility chain and each place where it cuts a mode is of this kind, then
+//! both layouts have the modes of the union, and their strides are added.
 //!
-//! *By values.* Otherwise the values decide ([`crate::xor::function`]), up to [`MAX_XOR_VALUES`] of them.
+//! *By values.* Otherwise the values decide ([`crate::xor::function`]), up to [`MAX_XOR_VALUES`] of
+//! them.
 
 use smallvec::SmallVec;
 
@@ -60,7 +62,8 @@ struct Rest<'a> {
 }
 
 impl Rest<'_> {
-    /// How many indices the first mode still has, counted in steps of the cut; the modes cover the same size, so that both end together.
+    /// How many indices the first mode still has, counted in steps of the cut; the modes cover the
+    /// same size, so that both end together.
     fn left(&self) -> Option<i64> {
         let mode = self.modes.first()?;
         (mode.extent % self.done == 0).then_some(mode.extent / self.done)

@@ -1,8 +1,9 @@
 //! Composition against its definition.
 //!
-//! The oracle knows nothing of the criterion: it evaluates `A(B(c))` index by index and decides by brute force whether a
-//! layout over B's modes has that function. `exhaustive` walks every pair of two bounded sets; a tenth of it runs by default,
-//! the whole with `TILEWRIGHT_EXHAUSTIVE=1` (see CONTRIBUTING).
+//! The oracle knows nothing of the criterion: it evaluates `A(B(c))` index by index and decides by
+//! brute force whether a layout over B's modes has that function. `exhaustive` walks every pair of
+//! two bounded sets; a tenth of it runs by default, the whole with `TILEWRIGHT_EXHAUSTIVE=1` (see
+//! CONTRIBUTING).
 
 use crate::oracle::{Flat, composite_exists, value};
 use crate::random::Random;
@@ -59,8 +60,8 @@ fn flats(extents: std::ops::RangeInclusive<i64>, strides: &[i64]) -> Vec<Flat> {
     singles.chain(pairs).collect()
 }
 
-/// Every A of rank at most 2 with extents 1..6 and strides 0..8 and 12, after every B of rank at most 2 with extents 1..6 and
-/// strides 0..8: about eleven million pairs.
+/// Every A of rank at most 2 with extents 1..6 and strides 0..8 and 12, after every B of rank at
+/// most 2 with extents 1..6 and strides 0..8: about eleven million pairs.
 #[test]
 fn exhaustive() {
     let whole = std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some();
@@ -126,8 +127,8 @@ fn refusals_show_the_carry() {
     assert!(refusal("(6,5):(1,7)", "(6,3):(2,1)").contains("at coordinate (2,2) the sum carries"));
 }
 
-/// A of rank 3 with strides -8..8 and 12, after B of rank up to 3 with strides -8..8: ten million with
-/// `TILEWRIGHT_EXHAUSTIVE=1`, a tenth of them by default.
+/// A of rank 3 with strides -8..8 and 12, after B of rank up to 3 with strides -8..8: ten million
+/// with `TILEWRIGHT_EXHAUSTIVE=1`, a tenth of them by default.
 #[test]
 fn sampled_rank_three_and_negative() {
     let whole = std::env::var_os("TILEWRIGHT_EXHAUSTIVE").is_some();

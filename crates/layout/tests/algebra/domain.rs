@@ -10,7 +10,8 @@ fn tree(extents: &[i64]) -> Tree<i64> {
     Tree::flat(extents.iter().copied()).unwrap()
 }
 
-/// Every ordered factorisation of `n` into factors above 1: every flat shape of that size without extents of 1.
+/// Every ordered factorisation of `n` into factors above 1: every flat shape of that size without
+/// extents of 1.
 fn factorisations(n: i64) -> Vec<Vec<i64>> {
     if n == 1 {
         return vec![vec![]];
@@ -107,7 +108,8 @@ fn within_one_mode(shape: &[i64], g: i64, e: i64) -> bool {
     })
 }
 
-/// The value at an index of a layout of this shape whose strides no sum of digits can hide: powers of a large base.
+/// The value at an index of a layout of this shape whose strides no sum of digits can hide: powers
+/// of a large base.
 fn tagged(shape: &[i64], mut index: i64) -> i64 {
     let mut tag = 1;
     let mut sum = 0;

@@ -1,5 +1,6 @@
-//! Law: `layout.evaluator().eval(i) == layout.eval(&i)` for every index, and `eval` is the inner product of digits and strides:
-//! exact where it is representable and no partial sum leaves 64 bits, refused otherwise.
+//! Law: `layout.evaluator().eval(i) == layout.eval(&i)` for every index, and `eval` is the inner
+//! product of digits and strides: exact where it is representable and no partial sum leaves 64
+//! bits, refused otherwise.
 
 use tilewright_layout::{Layout, Leaf, Tree};
 
@@ -107,7 +108,8 @@ fn random_layouts_at_extreme_indices() {
 
 #[test]
 fn around_the_bound_of_the_reach() {
-    // The front reaches 2^62 and a little less or more, and the last leaf goes on from there in both directions.
+    // The front reaches 2^62 and a little less or more, and the last leaf goes on from there in
+    // both directions.
     for extent in [2, 3, 5, 7, 1000, 1 << 20, (1 << 31) - 1, 1 << 31] {
         for towards in [-1, 0, 1] {
             let stride = (1_i64 << 62) / (extent - 1) + towards;

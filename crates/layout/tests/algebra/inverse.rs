@@ -72,7 +72,8 @@ fn right_inverse_of_three_modes() {
         let most = if case % 2 == 0 { 9 } else { 4 };
         let mut leaf = || (1 + random(4), random(most) - i64::from(most == 9));
         let ((a, x), (b, y), (c, z)) = (leaf(), leaf(), leaf());
-        // Small strides, zero among them, make the overlaps in which the chain of strides falls short.
+        // Small strides, zero among them, make the overlaps in which the chain of strides falls
+        // short.
         let layout: Layout = format!("({a},{b},{c}):({x},{y},{z})").parse().unwrap();
         let inverse = layout.right_inverse().unwrap();
         for i in 0..inverse.size() {
@@ -82,7 +83,8 @@ fn right_inverse_of_three_modes() {
     }
 }
 
-/// Whether a layout takes one of the allowed values at every point: its first mode is tried at every extent and step.
+/// Whether a layout takes one of the allowed values at every point: its first mode is tried at
+/// every extent and step.
 fn layout_through(points: &[(i64, BTreeSet<i64>)], most: i64) -> bool {
     let Some((last, _)) = points.last() else { return true };
     for extent in 2..=last + 1 {
@@ -159,7 +161,8 @@ fn nullspace_is_null() {
     }
 }
 
-/// Whether sorted, coalesced layouts can tile `[0, target)` together with this one, by laying the first hole again and again.
+/// Whether sorted, coalesced layouts can tile `[0, target)` together with this one, by laying the
+/// first hole again and again.
 fn complement_by_hand(layout: &Layout, target: i64) -> Option<BTreeSet<i64>> {
     let tile: BTreeSet<i64> = values(layout).into_iter().collect();
     let mut covered = tile.clone();
@@ -196,7 +199,8 @@ fn complement_fills_exactly() {
                 }
                 Err(_) => {
                     refused += 1;
-                    // Nothing tiles a multiple of what the layout needs: so no complement was there to be found.
+                    // Nothing tiles a multiple of what the layout needs: so no complement was there
+                    // to be found.
                     let period = (1..=64).find(|n| complement_by_hand(&layout, target.max(1) * n).is_some());
                     let injective = image.len() as i64 == layout.filter_zeros().size();
                     assert!(period.is_none() || !injective, "{layout} in {target} refused; {period:?}");

@@ -1,9 +1,11 @@
 //! Answers that others get wrong.
 //!
-//! Each test is one case that a known implementation answers with a layout that is wrong at some index, with a layout of the wrong
-//! size, with a crash, or with a refusal of what exists. The answer asserted is the one that the definition gives, checked at every
-//! index; where there is none, it is the refusal. What is answered elsewhere stands in a comment: "C++" is CuTe's C++ library, with
-//! static integers unless run-time ("dynamic") ones are named; "pycute" is the Python reimplementation beside it.
+//! Each test is one case that a known implementation answers with a layout that is wrong at some
+//! index, with a layout of the wrong size, with a crash, or with a refusal of what exists. The
+//! answer asserted is the one that the definition gives, checked at every index; where there is
+//! none, it is the refusal. What is answered elsewhere stands in a comment: "C++" is CuTe's C++
+//! library, with static integers unless run-time ("dynamic") ones are named; "pycute" is the Python
+//! reimplementation beside it.
 
 use crate::oracle::{Flat, composite_exists, value};
 use tilewright_layout::{
@@ -48,11 +50,12 @@ fn has_no_composite(a: &str, b: &str, code: &str) -> LayoutError {
     error
 }
 
-// ---------------------------------------------------------------------------------------------------------- composition
+// ---- composition
 
 #[test]
 fn composition_that_carries_between_modes_is_refused() {
-    // Elsewhere: (3,2):(2,3), with R(5) = 7, in C++ and pycute. At coordinate (2,1), index 5, B is 7 and A(7) = 1 + 7.
+    // Elsewhere: (3,2):(2,3), with R(5) = 7, in C++ and pycute. At coordinate (2,1), index 5, B is
+    // 7 and A(7) = 1 + 7.
     let error = has_no_composite("(6,2):(1,7)", "(3,2):(2,3)", "E0107");
     let LayoutError::Carry(carry) = &error else { panic!("{error}") };
     assert_eq!(carry.coordinate(), [2, 1]);
@@ -74,8 +77,9 @@ fn composition_that_ends_within_a_mode_is_refused() {
 
 #[test]
 fn composition_that_never_reaches_the_next_mode_exists() {
-    // The step 3 does not divide the extent 4, but 0, 3, 6 meet only modes that go on alike: (4,2):(3,12) is 8:3.
-    // Elsewhere: dynamic C++ gives (2,1,1):(9,12,97), of size 2 instead of 3; pycute refuses.
+    // The step 3 does not divide the extent 4, but 0, 3, 6 meet only modes that go on alike:
+    // (4,2):(3,12) is 8:3. Elsewhere: dynamic C++ gives (2,1,1):(9,12,97), of size 2 instead of 3;
+    // pycute refuses.
     composes("(4,2,8):(3,12,97)", "3:3", "3:9");
 }
 
@@ -94,7 +98,8 @@ fn composition_with_a_stride_of_zero_is_constant() {
 
 #[test]
 fn composition_with_a_negative_stride_follows_the_definition() {
-    // Elsewhere: C++ gives (2,2):(-3,-10), which is 0,-3,-10,-13. The definition asks for 0,-3,-12,-21, and no layout is that.
+    // Elsewhere: C++ gives (2,2):(-3,-10), which is 0,-3,-10,-13. The definition asks for
+    // 0,-3,-12,-21, and no layout is that.
     let a = plain(&layout("(4,4):(1,10)"));
     assert_eq!((0..4).map(|i| value(&a, -3 * i)).collect::<Vec<_>>(), [0, -3, -12, -21]);
     has_no_composite("(4,4):(1,10)", "4:-3", "E0107");
@@ -112,20 +117,23 @@ fn composition_of_a_step_that_meets_a_mode_unevenly_is_refused() {
 
 #[test]
 fn composition_has_the_size_of_its_second_operand_or_is_refused() {
-    // Elsewhere: dynamic C++ gives (3,1):(24,1), of size 3 instead of 4, and (6,1):(1,10), of size 6 instead of 8.
+    // Elsewhere: dynamic C++ gives (3,1):(24,1), of size 3 instead of 4, and (6,1):(1,10), of size
+    // 6 instead of 8.
     has_no_composite("(8,8):(8,1)", "4:3", "E0108");
     has_no_composite("(6,4):(1,10)", "8:1", "E0108");
 }
 
 #[test]
 fn composition_through_several_modes_exists_where_the_strides_align() {
-    // 12 = 4 * 3 leaves 2 of the mode of 6. Elsewhere refused where only the divisibility of single strides is looked at.
+    // 12 = 4 * 3 leaves 2 of the mode of 6. Elsewhere refused where only the divisibility of single
+    // strides is looked at.
     composes("(4,6,8,10):(2,3,5,7)", "6:12", "(2,3):(9,5)");
 }
 
 #[test]
 fn composition_with_layouts_that_are_no_morphisms_exists() {
-    // The second operands overlap or leave gaps that do not divide. Elsewhere refused: they have no common refinement.
+    // The second operands overlap or leave gaps that do not divide. Elsewhere refused: they have no
+    // common refinement.
     composes("12:1", "(2,2):(1,3)", "(2,2):(1,3)");
     composes("(4,6):(1,8)", "(2,2):(8,12)", "(2,2):(16,24)");
     composes("8:1", "(2,2):(1,1)", "(2,2):(1,1)");
@@ -140,7 +148,7 @@ fn composition_of_empty_and_unit_layouts_is_defined() {
     composes("(1,1):(22,23)", "3:1", "3:23");
 }
 
-// ----------------------------------------------------------------------------------------------------------- complement
+// ---- complement
 
 /// Complement and layout together hit every offset below `size(L) * size(C)` exactly once.
 #[track_caller]
@@ -158,8 +166,9 @@ fn complements(l: &str, target: i64, expected: &str) {
 
 #[test]
 fn complement_of_an_injective_layout_without_one_is_refused() {
-    // 0, 2, 3, 5: a complement must hold 1, to reach offset 1, and then has 3 = 0 + 3 = 1 + 2 twice.
-    // Elsewhere: pycute gives (2,0,4):(1,4,6), with an extent of 0; others (2,4):(1,6); C++ calls the layout not injective.
+    // 0, 2, 3, 5: a complement must hold 1, to reach offset 1, and then has 3 = 0 + 3 = 1 + 2
+    // twice. Elsewhere: pycute gives (2,0,4):(1,4,6), with an extent of 0; others (2,4):(1,6); C++
+    // calls the layout not injective.
     let l = layout("(2,2):(2,3)");
     assert!(l.is_injective().unwrap());
     let offsets = values(&l);
@@ -203,7 +212,8 @@ fn complement_of_a_padded_layout_is_refused_and_the_weak_one_leaves_the_holes() 
 
 #[test]
 fn complement_whose_target_is_not_a_multiple_covers_it_whole() {
-    // Elsewhere: over-covering and under-filling depend on the implementation; here it is rounded up to whole copies.
+    // Elsewhere: over-covering and under-filling depend on the implementation; here it is rounded
+    // up to whole copies.
     complements("4:2", 19, "(2,3):(1,8)");
     complements("4:32", 256, "(32,2):(1,128)");
 }
@@ -214,7 +224,7 @@ fn complement_is_in_increasing_order() {
     complements("(2,2):(16,4)", 64, "(4,2,2):(1,8,32)");
 }
 
-// ------------------------------------------------------------------------------------------------------------- inverses
+// ---- inverses
 
 /// `L(R(L(k))) = L(k)` at every index.
 #[track_caller]
@@ -229,7 +239,8 @@ fn is_left_inverse(l: &Layout, r: &Layout) {
     }
 }
 
-/// `L(R(i)) = i` at every index. That none is longer is checked for all small layouts elsewhere (`inverse.rs`).
+/// `L(R(i)) = i` at every index. That none is longer is checked for all small layouts elsewhere
+/// (`inverse.rs`).
 #[track_caller]
 fn is_right_inverse(l: &str, expected: &str) {
     let l = layout(l);
@@ -286,7 +297,8 @@ fn left_inverse_of_overlapping_modes_satisfies_its_law() {
 
 #[test]
 fn left_inverse_of_negative_strides_satisfies_its_law() {
-    // Elsewhere: C++ gives (-1,4):(0,1) for 4:-1 and (-1,-2,4):(0,1,2) for (2,4):(-1,2), with negative extents.
+    // Elsewhere: C++ gives (-1,4):(0,1) for 4:-1 and (-1,-2,4):(0,1,2) for (2,4):(-1,2), with
+    // negative extents.
     for l in ["4:-1", "(2,4):(-1,2)", "(2,4):(-1,-2)", "(3,2):(-2,6)"] {
         let l = layout(l);
         is_left_inverse(&l, &l.left_inverse().unwrap());
@@ -296,10 +308,12 @@ fn left_inverse_of_negative_strides_satisfies_its_law() {
 
 #[test]
 fn right_inverse_sees_negative_strides() {
-    // Elsewhere: C++ ignores modes of negative stride and gives 1:0 for both; for the first that is right.
+    // Elsewhere: C++ ignores modes of negative stride and gives 1:0 for both; for the first that is
+    // right.
     is_right_inverse("4:-1", "1:0");
     assert!(!values(&layout("4:-1")).contains(&1));
-    // 0, 2, 4, 6 and, one back, -1, 1, 3, 5. Seven offsets from 0 on would need one mode of 7 steps of 3, which leaves.
+    // 0, 2, 4, 6 and, one back, -1, 1, 3, 5. Seven offsets from 0 on would need one mode of 7 steps
+    // of 3, which leaves.
     is_right_inverse("(2,4):(-1,2)", "(2,3):(3,2)");
 }
 
@@ -311,16 +325,18 @@ fn right_inverse_sees_run_time_strides() {
 
 #[test]
 fn right_inverse_goes_through_overlapping_modes() {
-    // 0..5 are in the image. Elsewhere: the chain of strides breaks at 2 < 4, and the inverse ends at 4:1.
+    // 0..5 are in the image. Elsewhere: the chain of strides breaks at 2 < 4, and the inverse ends
+    // at 4:1.
     is_right_inverse("(4,2):(1,2)", "(3,2):(1,5)");
     is_right_inverse("(4,8):(1,5)", "4:1");
 }
 
-// ----------------------------------------------------------------------------------------- coalescing, kernels, domains
+// ---- coalescing, kernels, domains
 
 #[test]
 fn coalesce_merges_every_adjacent_pair() {
-    // Elsewhere: C++ leaves (4,8):(1,4) and (8,4):(1,8) as they are when one of the two extents is dynamic.
+    // Elsewhere: C++ leaves (4,8):(1,4) and (8,4):(1,8) as they are when one of the two extents is
+    // dynamic.
     for (l, expected) in [("(4,8):(1,4)", "32:1"), ("(8,4):(1,8)", "32:1"), ("(2,1,6):(1,7,2)", "12:1")] {
         let r = layout(l).coalesce().unwrap();
         assert_eq!(r.to_string(), expected);
@@ -336,7 +352,8 @@ fn coalesce_keeps_a_last_mode_that_is_slower_than_the_first() {
 
 #[test]
 fn coalesce_past_the_end_keeps_what_the_extension_needs() {
-    // (4,1):(1,0) is 0 at index 4 and 1 at 5; without its last mode it would be 4 and 5. cutegen keeps it too.
+    // (4,1):(1,0) is 0 at index 4 and 1 at 5; without its last mode it would be 4 and 5. cutegen
+    // keeps it too.
     let l = layout("(4,1):(1,0)");
     let z = l.coalesce_z().unwrap();
     for i in -20..20 {
@@ -363,16 +380,18 @@ fn nullspace_is_made_of_every_mode_that_stands_still() {
 
 #[test]
 fn domain_distribute_of_coprime_sizes_gives_each_worker_one_share() {
-    // Elsewhere: C++ "gives up" with 1:0 here; no two workers can share 35 coordinates evenly six ways, so it is the answer.
+    // Elsewhere: C++ "gives up" with 1:0 here; no two workers can share 35 coordinates evenly six
+    // ways, so it is the answer.
     assert_eq!(domain_distribute(&tree("(5,7)"), &tree("6")).unwrap().to_string(), "1:0");
     assert_eq!(domain_distribute(&tree("(15,14)"), &tree("6")).unwrap().to_string(), "(3,2):(1,15)");
 }
 
-// ---------------------------------------------------------------------------------------------------------- coordinates
+// ---- coordinates
 
 #[test]
 fn a_coordinate_past_the_end_keeps_its_index() {
-    // The last mode is not reduced, so that nothing is lost: index 7 of (2,3) is (1,3). Elsewhere documented as 7 mod 6.
+    // The last mode is not reduced, so that nothing is lost: index 7 of (2,3) is (1,3). Elsewhere
+    // documented as 7 mod 6.
     let crd = idx2crd(&tree("7"), &tree("(2,3)")).unwrap();
     assert_eq!(crd.to_string(), "(1,3)");
     assert_eq!(crd2idx(&crd, &tree("(2,3)")).unwrap(), 7);
@@ -387,7 +406,8 @@ fn a_coordinate_changes_shape_only_between_equal_sizes() {
 
 #[test]
 fn a_coordinate_is_read_with_the_shape_whatever_the_strides() {
-    // Elsewhere: index to coordinate by strides is wrong for padded ones and divides by a stride of 0.
+    // Elsewhere: index to coordinate by strides is wrong for padded ones and divides by a stride of
+    // 0.
     let l = layout("(4,3,2):(1,0,7)");
     for i in 0..l.size() {
         let crd = idx2crd(&Tree::from(i), &l.shape()).unwrap();
@@ -398,7 +418,8 @@ fn a_coordinate_is_read_with_the_shape_whatever_the_strides() {
 
 #[test]
 fn shape_div_that_leaves_a_remainder_is_refused() {
-    // Elsewhere: not checked for dynamic extents; the disabled assertion tests a % b twice instead of a % b and b % a.
+    // Elsewhere: not checked for dynamic extents; the disabled assertion tests a % b twice instead
+    // of a % b and b % a.
     assert_eq!(tree("6").shape_div(&tree("4")).unwrap_err().code(), "E0115");
     assert_eq!(tree("12").shape_div(&tree("4")).unwrap().to_string(), "3");
     assert_eq!(tree("4").shape_div(&tree("12")).unwrap().to_string(), "1");
@@ -421,7 +442,7 @@ fn the_empty_tuple_has_a_depth_and_a_size() {
     assert_eq!(tree("()").product().unwrap(), 1);
 }
 
-// ------------------------------------------------------------------------------------------------------------ recasting
+// ---- recasting
 
 /// Every wide element of `wide` covers `n` narrow ones, and together those of `narrow`, each once.
 #[track_caller]
@@ -435,8 +456,8 @@ fn covers_the_same_elements(wide: &Layout, n: i64, narrow: &Layout) {
 
 #[test]
 fn widening_rounds_only_where_it_says_so() {
-    // Elsewhere: upcast<4>(6:1) is 2:1 and the two elements that do not exist go unmentioned. Here upcast is documented to cover,
-    // and recast refuses.
+    // Elsewhere: upcast<4>(6:1) is 2:1 and the two elements that do not exist go unmentioned. Here
+    // upcast is documented to cover, and recast refuses.
     let l = layout("6:1");
     assert_eq!(l.upcast(4).unwrap().to_string(), "2:1");
     assert_eq!(l.recast(32, 8).unwrap_err().code(), "E0115");
@@ -450,7 +471,8 @@ fn widening_rounds_only_where_it_says_so() {
 
 #[test]
 fn widening_across_a_stride_that_does_not_divide_is_refused() {
-    // Elsewhere: dynamic strides are truncated; another implementation gives upcast(4, 4:6) = 4:2, which is wrong memory.
+    // Elsewhere: dynamic strides are truncated; another implementation gives upcast(4, 4:6) = 4:2,
+    // which is wrong memory.
     assert_eq!(layout("4:6").recast(32, 8).unwrap_err().code(), "E0115");
     assert_eq!(layout("(4,6):(1,6)").recast(32, 8).unwrap_err().code(), "E0115");
     assert_eq!(layout("4:6").upcast(4).unwrap().to_string(), "4:2");
@@ -458,8 +480,8 @@ fn widening_across_a_stride_that_does_not_divide_is_refused() {
 
 #[test]
 fn narrowing_a_reversed_mode_is_exact_in_recast() {
-    // Elsewhere: stride -1 is refused. The parts of each element run forward, so downcast, leaf by leaf, cannot say it;
-    // recast can, with a mode for the parts.
+    // Elsewhere: stride -1 is refused. The parts of each element run forward, so downcast, leaf by
+    // leaf, cannot say it; recast can, with a mode for the parts.
     let l = layout("4:-1");
     assert_eq!(l.downcast(2).unwrap_err().code(), "E0113");
     let narrow = l.recast(8, 16).unwrap();
@@ -468,7 +490,8 @@ fn narrowing_a_reversed_mode_is_exact_in_recast() {
 
 #[test]
 fn narrowing_expands_one_mode_only() {
-    // Elsewhere: every mode of stride 1 is expanded: (4,4):(1,1), which has 16 parts for 4 elements of 2.
+    // Elsewhere: every mode of stride 1 is expanded: (4,4):(1,1), which has 16 parts for 4 elements
+    // of 2.
     let l = layout("(2,2):(1,1)");
     let narrow = l.recast(8, 16).unwrap();
     assert_eq!(narrow.size(), 2 * l.size());
@@ -485,7 +508,7 @@ fn narrowing_a_strided_mode_keeps_every_part() {
     assert_eq!(l.downcast(2).unwrap().to_string(), "4:4");
 }
 
-// --------------------------------------------------------------------------------------------- divides, products, orders
+// ---- divides, products, orders
 
 #[test]
 fn a_divide_that_does_not_come_out_even_covers() {
@@ -523,7 +546,8 @@ fn a_layout_like_one_with_tied_strides_does_not_alias() {
 
 #[test]
 fn a_degenerate_layout_is_tractable() {
-    // Elsewhere: (1,1):(22,23) and (1,2):(3,4) are not, because modes of one position are looked at.
+    // Elsewhere: (1,1):(22,23) and (1,2):(3,4) are not, because modes of one position are looked
+    // at.
     assert!(layout("(1,1):(22,23)").is_tractable());
     assert!(layout("(1,2):(3,4)").is_tractable());
 }

@@ -1,8 +1,9 @@
 //! The laws on large layouts: up to twelve modes, extents up to 2^20, sizes up to 2^50.
 //!
-//! Nothing can be checked at every index here, so laws are checked at the corners, around carries and at sampled coordinates, with
-//! values computed in 128 bits; and refusals by the witness that they show. The cases come from `proptest` with a fixed seed.
-//! A good part of the operands is made so that the result exists, and the shares are asserted.
+//! Nothing can be checked at every index here, so laws are checked at the corners, around carries
+//! and at sampled coordinates, with values computed in 128 bits; and refusals by the witness that
+//! they show. The cases come from `proptest` with a fixed seed. A good part of the operands is made
+//! so that the result exists, and the shares are asserted.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -146,7 +147,8 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A layout of indices of `a`, made of parts of its modes; three times in four so that `a` composes with it.
+/// A layout of indices of `a`, made of parts of its modes; three times in four so that `a` composes
+/// with it.
 fn indices_of(c: &Choices, a: &Layout) -> Layout {
     let mut leaves: Vec<(i64, i64)> = Vec::new();
     let mut step = 1;
@@ -215,7 +217,8 @@ fn samples(c: &Choices, leaves: &[Leaf]) -> Vec<Vec<i64>> {
     all
 }
 
-/// The coordinates just before and at which `b` passes a boundary of a mode of `a`, one mode of `b` at a time.
+/// The coordinates just before and at which `b` passes a boundary of a mode of `a`, one mode of `b`
+/// at a time.
 fn around_carries(a: &Layout, b: &Layout) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
     let mut end = 1;
@@ -260,7 +263,8 @@ fn check_refusal(a: &Layout, b: &Layout, error: &LayoutError, counts: &Counts) {
             );
             assert_eq!(carry.value.to_string(), exact(a.leaves(), at).to_string(), "{a} o {b}: {error}");
             assert_ne!(carry.value, carry.sum, "{a} o {b}: {error}");
-            // Where the modes of B, each as a whole, do not add up, that alone shows that there is no composite.
+            // Where the modes of B, each as a whole, do not add up, that alone shows that there is
+            // no composite.
             let steps = b.leaves().iter().zip(carry.coordinate());
             let apart: i128 =
                 steps.map(|(leaf, at)| exact(a.leaves(), i128::from(leaf.stride) * i128::from(*at))).sum();
@@ -470,7 +474,8 @@ fn divisions_and_products_are_what_they_are_made_of() {
             let (least, greatest) = a.range().unwrap();
             let block = r.mode(1).unwrap();
             assert_eq!(block.size(), copies.size());
-            // Copies are disjoint: a chain of the modes of both, each beyond the reach of those before.
+            // Copies are disjoint: a chain of the modes of both, each beyond the reach of those
+            // before.
             let mut modes = sorted(a.leaves());
             modes.extend(sorted(block.leaves()));
             modes.iter_mut().for_each(|(_, stride)| *stride = stride.abs());

@@ -1,4 +1,5 @@
-//! Limits are stated and hold: what reaches one exactly works, what is one beyond it is the stated error, and nothing panics.
+//! Limits are stated and hold: what reaches one exactly works, what is one beyond it is the stated
+//! error, and nothing panics.
 //!
 //! Tests run with overflow checks, so a sum that would wrap ends one of these tests.
 
@@ -164,7 +165,8 @@ fn searches_end() {
     }
 }
 
-/// Layouts at the edge of what is representable: extents and strides next to 2^63, sizes that just fit, sums that do not.
+/// Layouts at the edge of what is representable: extents and strides next to 2^63, sizes that just
+/// fit, sums that do not.
 fn nasty() -> Vec<Layout> {
     const MAX: i64 = i64::MAX;
     const MIN: i64 = i64::MIN;
@@ -451,7 +453,8 @@ fn many_modes_work_everywhere() {
     }
 }
 
-/// Modes of which very many run through the same offsets: every candidate of a search costs a search of its own, and all share one limit.
+/// Modes of which very many run through the same offsets: every candidate of a search costs a
+/// search of its own, and all share one limit.
 #[test]
 fn searches_within_searches_share_a_limit() {
     let wide = layout("(5,1000,64,65537,2,2,3,2,3):(213,1,0,1000,0,72,-13107396,-13107399,52429598)");

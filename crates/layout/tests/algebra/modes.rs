@@ -202,7 +202,8 @@ fn at_follows_a_path() {
 #[test]
 fn leaves_are_cut_where_they_stand() {
     for layout in samples() {
-        // Every leaf into its smallest prime factor and the rest: the same function, the same nesting above.
+        // Every leaf into its smallest prime factor and the rest: the same function, the same
+        // nesting above.
         let cut = layout.cut_leaves(|leaf, pieces| {
             let prime = (2..=leaf.extent).find(|prime| leaf.extent % prime == 0).unwrap_or(1);
             pieces.push(prime, leaf.stride)?;

@@ -1,4 +1,5 @@
-//! Compact layouts in an order: each is a bijection onto `0..size`, and the keys say which mode is faster.
+//! Compact layouts in an order: each is a bijection onto `0..size`, and the keys say which mode is
+//! faster.
 
 use tilewright_layout::{Layout, LayoutError, Tree, compact_order};
 

@@ -131,7 +131,8 @@ fn limits_are_errors() {
     assert!(!layout("(2,2):(-9223372036854775808,-9223372036854775808)").is_injective().unwrap());
 }
 
-/// Twenty modes of two with strides of forty bits: too many differences to search, few enough values to list.
+/// Twenty modes of two with strides of forty bits: too many differences to search, few enough
+/// values to list.
 #[test]
 fn listing_decides_what_the_search_does_not() {
     let mut random = Random(3);

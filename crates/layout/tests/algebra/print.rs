@@ -1,5 +1,5 @@
-//! Law: the text of a layout is the text of its shape, a colon, and the text of its strides; it reads back as the layout; and
-//! `write_to` appends exactly what `Display` gives.
+//! Law: the text of a layout is the text of its shape, a colon, and the text of its strides; it
+//! reads back as the layout; and `write_to` appends exactly what `Display` gives.
 
 use tilewright_layout::{Layout, Leaf, Profile, Tree};
 
@@ -60,7 +60,8 @@ fn every_small_profile() {
             check(&layout(&profile, |leaf| (1, (-11_i64).pow(leaf as u32))));
         }
     }
-    // The large Schroeder numbers, for one to nine nodes: 2 + 2 + 6 + 22 + 90 + 394 + 1806 + 8558 + 41586.
+    // The large Schroeder numbers, for one to nine nodes: 2 + 2 + 6 + 22 + 90 + 394 + 1806 + 8558 +
+    // 41586.
     assert_eq!(count, 52_466);
 }
 
@@ -89,7 +90,8 @@ fn every_length_of_number() {
 
 #[test]
 fn around_the_limits_of_the_short_way() {
-    // Numbers of leaves around eight, tuples around six, nodes around sixteen, and text around the room for it.
+    // Numbers of leaves around eight, tuples around six, nodes around sixteen, and text around the
+    // room for it.
     for leaves in 1..24 {
         for tuples in 0..20 {
             for stride in [0, 9, 99, 999, 9999, 99_999, 999_999, 9_999_999, i64::MIN] {

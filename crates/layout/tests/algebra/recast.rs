@@ -1,7 +1,9 @@
-//! Recasting against its laws, with elements as sets of bits (here: of elements of the narrow width).
+//! Recasting against its laws, with elements as sets of bits (here: of elements of the narrow
+//! width).
 //!
-//! The oracle decides by search: it tries every way to divide the extents, looks at every box of elements, and asks whether each is one
-//! aligned wide element and whether their numbers add up over the modes.
+//! The oracle decides by search: it tries every way to divide the extents, looks at every box of
+//! elements, and asks whether each is one aligned wide element and whether their numbers add up
+//! over the modes.
 
 use tilewright_layout::{Layout, LayoutError};
 
@@ -181,7 +183,8 @@ fn narrowing_is_exact_always() {
     }
 }
 
-/// Ratios that are not whole: from `old` to `new` parts. Exists when the parts pack, whichever leaf takes them.
+/// Ratios that are not whole: from `old` to `new` parts. Exists when the parts pack, whichever leaf
+/// takes them.
 #[test]
 fn ratios_go_through_the_common_divisor() {
     let mut done = 0;
@@ -259,7 +262,8 @@ fn upcast_rounds_up_and_downcast_scales() {
                 assert_eq!(leaf.extent, extent);
                 assert_eq!(leaf.stride, if *s == 1 && *d != 1 { 0 } else { stride });
             }
-            // Where one leaf of stride 1 has an extent above 1 it is the narrowing; no extent 1 of stride 1 may join in.
+            // Where one leaf of stride 1 has an extent above 1 it is the narrowing; no extent 1 of
+            // stride 1 may join in.
             if n > 1 && flat.iter().filter(|(_, d)| *d == 1).count() == 1 && flat.iter().any(|(s, d)| *s > 1 && *d == 1)
             {
                 assert_eq!(down, l.recast(1, n).unwrap());

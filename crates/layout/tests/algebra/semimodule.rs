@@ -1,8 +1,10 @@
-//! The algebra is generic: on strides that are pairs of integers it is what it is on each component, together.
+//! The algebra is generic: on strides that are pairs of integers it is what it is on each
+//! component, together.
 //!
-//! `Vector` is a second kind of stride, defined here through the public trait alone. Every operation that takes any stride is compared
-//! with the two integer layouts of its components, at every index, on all layouts of a bounded set; and whether a composite or a sum
-//! exists, with the integer layout in which a pair `(x, y)` is the number `x + K*y`, for a `K` beyond every `x`.
+//! `Vector` is a second kind of stride, defined here through the public trait alone. Every
+//! operation that takes any stride is compared with the two integer layouts of its components, at
+//! every index, on all layouts of a bounded set; and whether a composite or a sum exists, with the
+//! integer layout in which a pair `(x, y)` is the number `x + K*y`, for a `K` beyond every `x`.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -203,7 +203,8 @@ fn the_two_orders_are_partial_orders() {
     }
 }
 
-/// Compatible means that coordinates inside the one are coordinates inside the other, with the same index.
+/// Compatible means that coordinates inside the one are coordinates inside the other, with the same
+/// index.
 #[test]
 fn compatible_shapes_share_coordinates() {
     let all = trees(&[1, 2, 3], 3);
@@ -265,7 +266,8 @@ fn filter_zeros_reduces_modes() {
     assert!(tree("(4,2)").filter_zeros(&tree("(1,2,3)")).is_err());
 }
 
-/// On coordinates of a shape, colexicographic order is the order of indices, lexicographic the order of row-major indices.
+/// On coordinates of a shape, colexicographic order is the order of indices, lexicographic the
+/// order of row-major indices.
 #[test]
 fn orders_of_coordinates() {
     for text in ["(3,4)", "((2,3),2)", "(2,(2,2),3)"] {

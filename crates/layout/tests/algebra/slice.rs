@@ -1,4 +1,5 @@
-//! Slices against their law: a slice, started at its offset, is the layout with the open places free.
+//! Slices against their law: a slice, started at its offset, is the layout with the open places
+//! free.
 
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree, coordinates};
 
@@ -39,7 +40,8 @@ fn all_coords(shape: &Tree<i64>) -> Vec<Coord> {
     all
 }
 
-/// The natural coordinate of the layout, one index a leaf, with the open places filled from `free` in order.
+/// The natural coordinate of the layout, one index a leaf, with the open places filled from `free`
+/// in order.
 fn filled(shape: &Tree<i64>, coord: &Coord, free: &mut impl Iterator<Item = i64>, out: &mut Vec<i64>) {
     if !coord.is_leaf() {
         for (mode, coord) in shape.modes().zip(coord.modes()) {

@@ -1,5 +1,6 @@
-//! Law: a space before a text changes nothing but the positions in errors. Texts that begin with a space are read by the
-//! general reader alone, so this compares it with the short way for layouts as they are printed.
+//! Law: a space before a text changes nothing but the positions in errors. Texts that begin with a
+//! space are read by the general reader alone, so this compares it with the short way for layouts
+//! as they are printed.
 
 use tilewright_layout::{Layout, LayoutError};
 

@@ -8,7 +8,8 @@ fn layout(text: &str) -> Layout {
     text.parse().unwrap()
 }
 
-/// The value of mode `i` of a layout at an index of that mode, 0 past the rank; and the sizes of the modes.
+/// The value of mode `i` of a layout at an index of that mode, 0 past the rank; and the sizes of
+/// the modes.
 fn mode_sizes(layout: &Layout, rank: usize) -> Vec<i64> {
     (0..rank).map(|i| if i < layout.rank() { layout.mode(i).unwrap().size() } else { 1 }).collect()
 }

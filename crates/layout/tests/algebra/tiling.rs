@@ -1,8 +1,9 @@
 //! Division, product and their forms against their definitions.
 //!
-//! The oracles know neither the complement's formula nor the composition's criterion: a complement is found by laying copies of
-//! the tile's image on the number line, one at the first free place after another, and a composite exists when `A(B(c))`, evaluated at
-//! every coordinate, is the sum of layout functions.
+//! The oracles know neither the complement's formula nor the composition's criterion: a complement
+//! is found by laying copies of the tile's image on the number line, one at the first free place
+//! after another, and a composite exists when `A(B(c))`, evaluated at every coordinate, is the sum
+//! of layout functions.
 
 use std::collections::HashSet;
 
@@ -47,8 +48,8 @@ fn leaves_of(h: &[i64]) -> Option<Flat> {
     Some(leaves)
 }
 
-/// The offsets of the strict complement of a tile in `[0, target)`: copies of the image, each at the first place that is free,
-/// until what they cover is `0..n` with `n >= target`.
+/// The offsets of the strict complement of a tile in `[0, target)`: copies of the image, each at
+/// the first place that is free, until what they cover is `0..n` with `n >= target`.
 fn complement_offsets(tile: &[(i64, i64)], target: i64) -> Option<Vec<i64>> {
     let moving: Flat = tile.iter().copied().filter(|leaf| leaf.0 > 1 && leaf.1 != 0).collect();
     let image: Vec<i64> = (0..size(&moving)).map(|i| if moving.is_empty() { 0 } else { value(&moving, i) }).collect();
@@ -89,7 +90,8 @@ fn part(layout: &Layout, path: &[usize]) -> Layout {
     Layout::from_tree(layout.tree().at(path).unwrap()).unwrap()
 }
 
-/// `logical_divide(A, T)` is `A o (T, complement)` at every index, and is refused exactly when that does not exist.
+/// `logical_divide(A, T)` is `A o (T, complement)` at every index, and is refused exactly when that
+/// does not exist.
 #[test]
 fn division_by_definition() {
     let (mut exist, mut refused) = (0, 0);
@@ -130,7 +132,8 @@ fn division_by_definition() {
     assert!(exist > 10_000 && refused > 10_000, "{exist} {refused}");
 }
 
-/// A tile that divides loses and repeats no element: the offsets of the division are those of the layout.
+/// A tile that divides loses and repeats no element: the offsets of the division are those of the
+/// layout.
 #[test]
 fn division_keeps_every_element() {
     let mut divided_whole = 0;
@@ -187,7 +190,8 @@ fn forms_are_regroupings() {
     assert!(checked > 1_000, "{checked}");
 }
 
-/// `logical_product(A, B)` is `(A, A* o B)`: copies of the block, distinct ones disjoint, and refused exactly when that is no layout.
+/// `logical_product(A, B)` is `(A, A* o B)`: copies of the block, distinct ones disjoint, and
+/// refused exactly when that is no layout.
 #[test]
 fn product_by_definition() {
     let (mut exist, mut refused, mut overlapping) = (0, 0, 0);
@@ -268,7 +272,8 @@ fn blocked_and_raked_pair_the_modes() {
     assert!(checked > 5_000, "{checked}");
 }
 
-/// `tile_to_shape` covers the target, rounded up, with copies of the block that fill memory in the given order.
+/// `tile_to_shape` covers the target, rounded up, with copies of the block that fill memory in the
+/// given order.
 #[test]
 fn tile_to_shape_covers() {
     let orders = ["(0,1,2)", "(0,2,1)", "(1,0,2)", "(1,2,0)", "(2,0,1)", "(2,1,0)", "(-7,40,3)"];
@@ -448,7 +453,8 @@ fn worked_examples() {
     assert_eq!(tiles.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
     let padded = layout("3:32").logical_product(&tiler("(8,8):(8,1)")).unwrap();
     assert_eq!(padded.to_string(), "(3,((4,2),8)):(32,((8,96),1))");
-    // A step of the arrangement that does not fit the gaps has no layout; a rounded one would let copies overlap.
+    // A step of the arrangement that does not fit the gaps has no layout; a rounded one would let
+    // copies overlap.
     assert_eq!(layout("3:3").logical_product(&tiler("(2,4):(1,2)")).unwrap_err().code(), "E0107");
     let raked = layout("128:1").raked_product(&layout("(4,4):(1,4)")).unwrap();
     assert_eq!(raked.to_string(), "((4,128),4):((128,1),512)");

@@ -21,8 +21,9 @@ fn table(flat: &[(i64, i64)]) -> Vec<i64> {
     (0..size).map(value).collect()
 }
 
-/// The size of the largest layout of indices at which both tables count 0, 1, 2, ..: a common layout is continued by one mode, whose
-/// first step leads to an index of the next value, for as long as the sums of its steps stay right.
+/// The size of the largest layout of indices at which both tables count 0, 1, 2, ..: a common
+/// layout is continued by one mode, whose first step leads to an index of the next value, for as
+/// long as the sums of its steps stay right.
 fn largest(a: &[i64], b: &[i64], indices: &mut Vec<i64>) -> usize {
     let size = indices.len();
     let counts = |index: i64, value: usize| {
@@ -52,7 +53,8 @@ fn injective(table: &[i64]) -> bool {
     values.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Checks the law, and that nothing larger exists; gives the size and whether one of the two is injective.
+/// Checks the law, and that nothing larger exists; gives the size and whether one of the two is
+/// injective.
 fn check(a: &[(i64, i64)], b: &[(i64, i64)]) -> (i64, usize, bool) {
     let (ta, tb) = (table(a), table(b));
     let (la, lb): (Layout, Layout) = (text(a).parse().unwrap(), text(b).parse().unwrap());
@@ -97,7 +99,8 @@ fn the_law_holds_and_nothing_larger_exists() {
             short += u64::from((found as usize) < largest);
         }
     }
-    // Where neither is injective the largest is not promised, but it is missed only where modes overlap out of step.
+    // Where neither is injective the largest is not promised, but it is missed only where modes
+    // overlap out of step.
     assert!(vectors > 3_000 && open > 40_000 && short < open / 500, "{vectors} {open} {short}");
 }
 

@@ -1,4 +1,5 @@
-//! Layouts of any kind: every operation is that of the layout itself, kinds join as a lattice does, and results have the least kind.
+//! Layouts of any kind: every operation is that of the layout itself, kinds join as a lattice does,
+//! and results have the least kind.
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
@@ -139,7 +140,8 @@ fn what_is_printed_reads_back() {
     }
 }
 
-/// Asserts that operations without arguments give on a layout of any kind what they give on the layout itself.
+/// Asserts that operations without arguments give on a layout of any kind what they give on the
+/// layout itself.
 macro_rules! same {
     ($layout:expr, $($name:ident),+) => {{
         let layout = $layout;
@@ -216,7 +218,8 @@ fn composites_have_the_values_of_the_definition() {
         let Some(shape) = b.known_shape() else { continue };
         for index in 0..shape.product().unwrap() {
             let (Ok(value), Ok(result)) = (b.eval(index), composite.eval(index)) else { continue };
-            // A coordinate past the modes of A is a place of its extension, which `eval_at` does not name.
+            // A coordinate past the modes of A is a place of its extension, which `eval_at` does
+            // not name.
             let Some(wanted) = through(&a, &value) else { continue };
             found += 1;
             assert_eq!(sum(&result), sum(&wanted), "{a} o {b} = {composite} at {index}");

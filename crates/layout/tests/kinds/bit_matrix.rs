@@ -1,4 +1,5 @@
-//! Linear maps over bits against lists of their values: on all small matrices, and on random large ones.
+//! Linear maps over bits against lists of their values: on all small matrices, and on random large
+//! ones.
 
 use tilewright_layout::{BitMatrix, LayoutError};
 

@@ -1,4 +1,5 @@
-//! Composed layouts: the law `R(c) = A(offset + B(c))` through every operation that keeps the outer map.
+//! Composed layouts: the law `R(c) = A(offset + B(c))` through every operation that keeps the outer
+//! map.
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tiler, Tree};
 
@@ -224,7 +225,8 @@ fn cosize_is_the_largest_value_plus_one() {
     assert!(count > 5_000, "{count}");
 }
 
-/// A swizzle of numbers of both signs may give any number, and a swizzle of more than any is not bounded at all.
+/// A swizzle of numbers of both signs may give any number, and a swizzle of more than any is not
+/// bounded at all.
 #[test]
 fn cosize_of_chains_across_zero() {
     for outer in [

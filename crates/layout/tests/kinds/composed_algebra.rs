@@ -1,4 +1,5 @@
-//! Composed layouts beyond powers of two: complements, recasting, vectors, inverses and what others get wrong, each against a walk over the indices.
+//! Composed layouts beyond powers of two: complements, recasting, vectors, inverses and what others
+//! get wrong, each against a walk over the indices.
 
 use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Swizzle, Tree, max_common_vector};
 
@@ -73,7 +74,8 @@ fn complements_fill_what_the_values_leave() {
                 );
                 assert!(complement.is_ordered());
             }
-            // A swizzle that flips nothing changes nothing: the layout alone decides, and its modes may overlap.
+            // A swizzle that flips nothing changes nothing: the layout alone decides, and its modes
+            // may overlap.
             Err(error) if r.outer().is_identity() && *r.offset() == 0 => {
                 assert_eq!(r.inner().complement(&target), Err(error), "{r}");
             }
@@ -147,7 +149,8 @@ fn is_layout_function(h: &[i64]) -> bool {
         })
 }
 
-/// The size of the largest layout with an offset that gives back `0, 1, ..`: every choice of indices is tried.
+/// The size of the largest layout with an offset that gives back `0, 1, ..`: every choice of
+/// indices is tried.
 fn largest_right_inverse(values: &[i64]) -> Option<usize> {
     let at = |value: usize| (0..values.len()).filter(move |index| values[*index] == value as i64);
     let most = (0..).find(|value| at(*value).next().is_none()).unwrap();
@@ -258,7 +261,8 @@ fn vectors_move_whole_wherever_they_begin() {
 
 #[test]
 fn common_bits_are_all_that_there_are() {
-    // Swizzled rows: the largest power of two by which every aligned run of elements stays a run in both.
+    // Swizzled rows: the largest power of two by which every aligned run of elements stays a run in
+    // both.
     let mut random = Random(25);
     let mut found = 0;
     for _ in 0..500 {

@@ -1,11 +1,13 @@
-//! Composed layouts of power-of-two extents: nothing about them is refused, and everything agrees with a walk over the indices.
+//! Composed layouts of power-of-two extents: nothing about them is refused, and everything agrees
+//! with a walk over the indices.
 
 use tilewright_layout::{BitMatrix, Composed, Layout, LayoutError, OuterMap, Swizzle, Tree};
 
 use crate::composed_values::{assert_sends_back, composed, image, reached, values};
 use crate::random::Random;
 
-/// A layout whose offsets are sums without carries: every bit of the index goes to a bit of its own, some nowhere.
+/// A layout whose offsets are sums without carries: every bit of the index goes to a bit of its
+/// own, some nowhere.
 fn bit_layout(random: &mut Random, bits: usize, outputs: usize) -> Layout {
     let mut free: Vec<i64> = (0..outputs as i64).collect();
     let mut leaves = Vec::new();
@@ -128,7 +130,8 @@ fn matrices_and_back() {
 
 #[test]
 fn a_swizzle_is_found_whenever_one_does_the_same() {
-    // Every swizzle over every bit layout of four bits has a form with a swizzle again; a matrix that has none is one for which no swizzle does.
+    // Every swizzle over every bit layout of four bits has a form with a swizzle again; a matrix
+    // that has none is one for which no swizzle does.
     let mut random = Random(13);
     let all: Vec<Swizzle> = (0..=3)
         .flat_map(|b| (0..=5).flat_map(move |m| (-6_i64..=6).filter_map(move |s| Swizzle::new(b, m, s).ok())))

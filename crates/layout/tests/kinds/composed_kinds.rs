@@ -27,7 +27,8 @@ fn a_window_of_coordinates() {
         let outer: Layout = text.split_once(" o ").unwrap().0.parse().unwrap();
         let offset: Tree<i64> = text.split(" o ").nth(1).unwrap().parse().unwrap();
         for (index, coord) in coordinates(&map.shape()).unwrap().enumerate() {
-            // Where the steps lead, one number for each term of the sum, by hand: through the nesting of the offset.
+            // Where the steps lead, one number for each term of the sum, by hand: through the
+            // nesting of the offset.
             let value = map.inner().eval_at(&coord).unwrap();
             let within = value.in_profile(offset.profile()).unwrap();
             let leaves = within.leaves().iter().zip(offset.leaves()).map(|(a, b)| a + b);

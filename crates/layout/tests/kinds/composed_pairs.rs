@@ -1,4 +1,5 @@
-//! Composed layouts side by side, division and product by them, coordinates as indices, and questions about all values: each against a walk over the indices.
+//! Composed layouts side by side, division and product by them, coordinates as indices, and
+//! questions about all values: each against a walk over the indices.
 
 use std::collections::BTreeSet;
 
@@ -157,7 +158,8 @@ fn products_by_composed_arrangements_are_disjoint_copies() {
         };
         done += 1;
         let copies = inner.weak_complement_open().unwrap();
-        // By definition: the block's inner layout, moved to where each copy lies, through its outer map.
+        // By definition: the block's inner layout, moved to where each copy lies, through its outer
+        // map.
         let mut expected = Vec::new();
         for place in values(&by) {
             let begin = copies.eval(&place).unwrap();

@@ -1,4 +1,5 @@
-//! Composed layouts by their definition: the walk over the indices that their operations are compared with.
+//! Composed layouts by their definition: the walk over the indices that their operations are
+//! compared with.
 
 use tilewright_layout::Composed;
 

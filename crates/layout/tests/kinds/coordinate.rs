@@ -1,7 +1,7 @@
 //! The algebra of layouts of coordinates, against its definitions at every index.
 //!
-//! A coordinate is a map from paths to numbers here, and a layout a list of leaves; what exists is found out by trying all values, with
-//! no code of the library.
+//! A coordinate is a map from paths to numbers here, and a layout a list of leaves; what exists is
+//! found out by trying all values, with no code of the library.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +102,9 @@ fn values_are_sums_over_the_leaves() {
     assert!(seen > 20_000, "{seen}");
 }
 
-/// Whether the values of a function of the coordinates of a box are those of a layout that refines it: they add up over the modes, and
-/// along each mode they are a layout of integers, or of several.
+/// Whether the values of a function of the coordinates of a box are those of a layout that refines
+/// it: they add up over the modes, and along each mode they are a layout of integers, or of
+/// several.
 fn is_layout(extents: &[i64], f: &dyn Fn(&[i64]) -> Vec<i64>) -> bool {
     let zero = vec![0; extents.len()];
     let along = |mode: usize, index: i64| {
@@ -155,7 +156,8 @@ fn plain(leaves: &[(i64, i64)], index: i64) -> i64 {
     total
 }
 
-/// A layout of integers with modes, each a list of leaves, at a coordinate of the codomain with paths of one mode.
+/// A layout of integers with modes, each a list of leaves, at a coordinate of the codomain with
+/// paths of one mode.
 fn outer_value(modes: &[Vec<(i64, i64)>], place: &Value) -> Option<i64> {
     place.iter().try_fold(0, |total, (path, index)| match path.as_slice() {
         [mode] => Some(total + plain(modes.get(*mode)?, *index)),
@@ -361,7 +363,8 @@ fn inverses_obey_their_laws() {
             assert_eq!(layout.eval(&index).unwrap(), Coordinate::of_tree(&c).unwrap(), "{layout}: {r} at {c}");
             right += 1;
         }
-        // No larger one: along some mode the next coordinate would have to be in the image, and no stride is negative or overlaps.
+        // No larger one: along some mode the next coordinate would have to be in the image, and no
+        // stride is negative or overlaps.
         let values: Vec<Value> = (0..layout.size()).map(|i| value(&layout.eval(&i).unwrap())).collect();
         for (mode, extent) in extents.leaves().iter().enumerate() {
             let path = if codomain.is_leaf() { vec![] } else { vec![mode] };

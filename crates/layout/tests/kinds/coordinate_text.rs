@@ -1,4 +1,5 @@
-//! Coordinates as values and as text: sums of steps along modes form a free module, and what is printed reads back.
+//! Coordinates as values and as text: sums of steps along modes form a free module, and what is
+//! printed reads back.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Coordinates against an odometer: the laws at every index of small shapes, and a little past the end and below zero.
+//! Coordinates against an odometer: the laws at every index of small shapes, and a little past the
+//! end and below zero.
 
 use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree, coordinates, crd2crd, crd2idx, idx2crd, increment};
 

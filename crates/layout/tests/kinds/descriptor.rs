@@ -1,4 +1,5 @@
-//! Descriptors: what they stand for, that their text reads back, and that what is malformed is refused where it stands.
+//! Descriptors: what they stand for, that their text reads back, and that what is malformed is
+//! refused where it stands.
 
 use tilewright_layout::{Coordinate, Descriptor, Layout, LayoutError, ModePath, Tree};
 

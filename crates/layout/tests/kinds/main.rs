@@ -1,4 +1,5 @@
-//! Layouts of other kinds than integers: coordinates, XOR, bits, swizzles, composed ones and those of compile time.
+//! Layouts of other kinds than integers: coordinates, XOR, bits, swizzles, composed ones and those
+//! of compile time.
 
 mod any;
 mod bit_matrix;

@@ -1,5 +1,6 @@
-//! Law: a static layout has the value of the run-time layout with the same shape and strides, at every index and coordinate,
-//! inside the domain and outside, and none exactly where that layout refuses. Both are compared with the definition in 128 bits.
+//! Law: a static layout has the value of the run-time layout with the same shape and strides, at
+//! every index and coordinate, inside the domain and outside, and none exactly where that layout
+//! refuses. Both are compared with the definition in 128 bits.
 
 use crate::random::Random;
 use tilewright_layout::{Composed, Layout, Leaf, StaticComposed, StaticLayout, StaticTiler, Swizzle, Tiler, Tree};
@@ -163,7 +164,8 @@ fn what_is_not_representable_has_no_value() {
     assert_eq!(fixed.eval_at([i64::MAX, 3]), None);
 }
 
-/// `S<b,m,s>` by definition, in 128 bits: the bits from `m` or, below zero, from `m - s` on are flipped, each by the one `s` above.
+/// `S<b,m,s>` by definition, in 128 bits: the bits from `m` or, below zero, from `m - s` on are
+/// flipped, each by the one `s` above.
 fn swizzled(bits: i64, base: i64, shift: i64, offset: i64) -> i64 {
     let (value, mut out) = (i128::from(offset), i128::from(offset));
     for bit in 0..bits {
@@ -222,7 +224,8 @@ fn construction_refuses_what_has_no_meaning() {
     assert!(with(1, i64::MIN).is_some());
     let huge = Leaf { extent: 1 << 32, stride: 0 };
     assert!(StaticLayout::new(vec![huge; 2].leak(), &[0, 1], &[3, 0, 0]).is_none(), "the size");
-    // Every list of up to four nodes and up to three modes: accepted exactly where it is a profile's.
+    // Every list of up to four nodes and up to three modes: accepted exactly where it is a
+    // profile's.
     let trees = ["*", "()", "(*)", "((*))", "(())", "(*,*)", "((),*)", "(*,())", "((*),*)", "(((*)))", "((()))"];
     let more = ["((),())", "(*,(*))", "((*,*))", "(*,*,*)", "((),*,*)", "(*,(),*)", "(*,*,())", "((),(),*)"];
     let known: Vec<(Vec<u16>, Vec<u16>)> = (trees.iter().chain(&more))

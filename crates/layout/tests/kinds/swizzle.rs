@@ -2,7 +2,8 @@
 
 use tilewright_layout::{LayoutError, Swizzle};
 
-/// Bit `i` of the image is bit `i` of the offset, flipped, where bit `i` is one of those flipped, by the bit read for it.
+/// Bit `i` of the image is bit `i` of the offset, flipped, where bit `i` is one of those flipped,
+/// by the bit read for it.
 fn defined(bits: i64, base: i64, shift: i64, x: i64) -> i64 {
     let bit = |i: i64| x >> i & 1;
     (0..63).fold(if x < 0 { i64::MIN } else { 0 }, |image, i| {

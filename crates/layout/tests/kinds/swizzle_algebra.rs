@@ -1,4 +1,5 @@
-//! Swizzles and bit maps as an algebra: products of any two, recasting, XOR maps of fields that overlap. Checked at every offset of a block.
+//! Swizzles and bit maps as an algebra: products of any two, recasting, XOR maps of fields that
+//! overlap. Checked at every offset of a block.
 
 use tilewright_layout::{BitXor, LayoutError, OuterMap, Swizzle};
 

@@ -1,7 +1,7 @@
 //! XOR strides, against the definition.
 //!
-//! What is compared shares no code with the library: values are computed bit by bit, and whether a function is that of a layout is decided by trying
-//! every first extent that divides its size.
+//! What is compared shares no code with the library: values are computed bit by bit, and whether a
+//! function is that of a layout is decided by trying every first extent that divides its size.
 
 use std::collections::HashMap;
 

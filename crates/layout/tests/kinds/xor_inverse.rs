@@ -1,4 +1,5 @@
-//! Inverses, complements, conversions and predicates of layouts with XOR strides, against the definition, at every index.
+//! Inverses, complements, conversions and predicates of layouts with XOR strides, against the
+//! definition, at every index.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -45,7 +46,8 @@ fn is_layout_function(h: &[u64]) -> bool {
         })
 }
 
-/// The size of the largest right inverse: every choice of indices for the offsets below each size is tried.
+/// The size of the largest right inverse: every choice of indices for the offsets below each size
+/// is tried.
 fn largest_right_inverse(h: &[u64]) -> usize {
     let mut at: HashMap<u64, Vec<u64>> = HashMap::new();
     for (index, offset) in h.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Layouts with XOR strides too large to list: powers of two are never refused, and what no search can decide is an error, not work without end.
+//! Layouts with XOR strides too large to list: powers of two are never refused, and what no search
+//! can decide is an error, not work without end.
 
 use crate::random::Random;
 use tilewright_layout::{Layout, Leaf, Tiler, Tree, Xor};
@@ -24,7 +25,8 @@ fn outer(random: &mut Random) -> Vec<(u32, u64)> {
     (0..1 + random.below(5)).map(|_| (random.below(7) as u32, random.below(1 << 16) as u64)).collect()
 }
 
-/// A layout of indices none of whose sums carries: each leaf has runs of bits of its own, up to two for one leaf.
+/// A layout of indices none of whose sums carries: each leaf has runs of bits of its own, up to two
+/// for one leaf.
 fn inner(random: &mut Random) -> Layout {
     let mut leaves: Vec<Leaf> = Vec::new();
     let mut bit = random.below(3);

@@ -1,4 +1,5 @@
-//! XOR layouts among maps of numbers: as composed layouts, after them and before them, against the values at every index.
+//! XOR layouts among maps of numbers: as composed layouts, after them and before them, against the
+//! values at every index.
 
 use crate::random::Random;
 use tilewright_layout::{Composed, Layout, LayoutError, OuterMap, Xor};

@@ -1,7 +1,8 @@
 //! What is said of a layout known at launch, at many admissible values.
 //!
-//! Predicates, recasts, common vectors and common domains are asked of layouts of expressions, and of the layouts that many values give. An answer
-//! agrees with all of them. Where the question is refused, a fact that is named settles it; and how often one is refused that has the same answer
+//! Predicates, recasts, common vectors and common domains are asked of layouts of expressions, and
+//! of the layouts that many values give. An answer agrees with all of them. Where the question is
+//! refused, a fact that is named settles it; and how often one is refused that has the same answer
 //! for all tried values is counted and limited.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
-//! Expressions are what they stand for: arithmetic, division, text and answers, compared with numbers at every tried value.
+//! Expressions are what they stand for: arithmetic, division, text and answers, compared with
+//! numbers at every tried value.
 //!
-//! Random expressions are built twice, as expressions and as functions of the parameters on plain numbers, and compared at
-//! admissible values.
+//! Random expressions are built twice, as expressions and as functions of the parameters on plain
+//! numbers, and compared at admissible values.
 
 use crate::random::Random;
 use tilewright_layout::symbolic::{Declarations, Expr, Facts, Parameter, Symbolic, Values};

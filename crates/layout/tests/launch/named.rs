@@ -1,4 +1,5 @@
-//! Named cases of layouts that are known at launch: what other libraries get wrong or refuse, and what must not be answered.
+//! Named cases of layouts that are known at launch: what other libraries get wrong or refuse, and
+//! what must not be answered.
 
 use crate::oracle::{Flat, composite_exists, value};
 use tilewright_layout::symbolic::{Declarations, Expr, Symbolic, Values};

@@ -1,8 +1,10 @@
 //! Programs on layouts whose extents and strides are known at launch.
 //!
-//! A program is run on expressions, and for many admissible values of its parameters on numbers. Where the expressions give a layout, it has the
-//! function of the layout that the numbers give, at every index, and that satisfies the definition of the last operation. Where they
-//! refuse although the numbers give a layout for all tried values, the program is counted; the share is printed and limited.
+//! A program is run on expressions, and for many admissible values of its parameters on numbers.
+//! Where the expressions give a layout, it has the function of the layout that the numbers give, at
+//! every index, and that satisfies the definition of the last operation. Where they refuse although
+//! the numbers give a layout for all tried values, the program is counted; the share is printed and
+//! limited.
 
 mod generator;
 mod program;
@@ -152,7 +154,8 @@ fn holds(program: &Program, parameters: &[(Parameter, Vec<i64>)], random: &mut R
 /// How many refused programs are printed.
 const SHOWN: usize = 40;
 
-/// Whether a program makes no sense, or leaves what can be represented, rather than that it has no layout.
+/// Whether a program makes no sense, or leaves what can be represented, rather than that it has no
+/// layout.
 fn misfit(error: &LayoutError) -> bool {
     matches!(
         error,
@@ -165,10 +168,11 @@ fn misfit(error: &LayoutError) -> bool {
     )
 }
 
-/// Asserts that the layout of a program is, for some values, what the last operation gives on numbers.
+/// Asserts that the layout of a program is, for some values, what the last operation gives on
+/// numbers.
 ///
-/// The operation on numbers takes the operands as they are here: a program of several operations on numbers may have others on the way, where an
-/// extent is 1 and its stride cannot be observed.
+/// The operation on numbers takes the operands as they are here: a program of several operations on
+/// numbers may have others on the way, where an extent is 1 and its stride cannot be observed.
 fn agrees(program: &Program, layout: &Layout<Expr>, values: &Values, random: &mut Random) {
     let operands = program.operands().into_iter().map(|operand| operand.run(&AsIs).unwrap().numbers(values).unwrap());
     let operands: Vec<Layout> = operands.collect();

@@ -1,4 +1,5 @@
-//! Swizzled layouts of numbers known at launch: what is answered holds for every value, against the values themselves.
+//! Swizzled layouts of numbers known at launch: what is answered holds for every value, against the
+//! values themselves.
 
 use tilewright_layout::Composed;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};

@@ -1,7 +1,9 @@
-//! Layouts as plain numbers, evaluated and composed by definition: what the library is compared with.
+//! Layouts as plain numbers, evaluated and composed by definition: what the library is compared
+//! with.
 //!
-//! Nothing here knows a criterion of the library: a value is computed digit by digit, and whether a composite exists is decided by
-//! writing down the function `A(B(c))` at every coordinate and asking whether a layout over B's modes has it.
+//! Nothing here knows a criterion of the library: a value is computed digit by digit, and whether a
+//! composite exists is decided by writing down the function `A(B(c))` at every coordinate and
+//! asking whether a layout over B's modes has it.
 
 /// A flat layout as plain numbers: extents and strides.
 pub type Flat = Vec<(i64, i64)>;
@@ -33,7 +35,8 @@ fn is_layout_function(h: &[i64]) -> bool {
         && is_layout_function(&h.iter().copied().step_by(p).collect::<Vec<_>>())
 }
 
-/// Whether `A o B` exists: the function adds up over the modes of B, and each part is that of a layout.
+/// Whether `A o B` exists: the function adds up over the modes of B, and each part is that of a
+/// layout.
 pub fn composite_exists(a: &[(i64, i64)], b: &[(i64, i64)]) -> bool {
     let parts: Vec<Vec<i64>> = b.iter().map(|(s, d)| (0..*s).map(|x| value(a, x * d)).collect()).collect();
     let size: i64 = b.iter().map(|(s, _)| s).product();

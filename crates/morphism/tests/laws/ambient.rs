@@ -1,12 +1,14 @@
-//! The ambient category: maps of places under which products divide. Tuple and the refinements are subcategories of it, told apart by
-//! conditions on the map, and the square by which spans compose commutes in it.
+//! The ambient category: maps of places under which products divide. Tuple and the refinements are
+//! subcategories of it, told apart by conditions on the map, and the square by which spans compose
+//! commutes in it.
 
 use crate::random::Random;
 use tilewright_morphism::{AmbientMorphism, Backward, Fact, Span, TupleMorphism};
 
 const CASES: u64 = 20_000;
 
-/// A morphism into a tuple, with several entries sent to one place: entries are picked among the divisors of what is left there.
+/// A morphism into a tuple, with several entries sent to one place: entries are picked among the
+/// divisors of what is left there.
 fn into(random: &mut Random, codomain: &[i64]) -> AmbientMorphism {
     let mut left = codomain.to_vec();
     let (mut domain, mut images) = (Vec::new(), Vec::new());
@@ -86,7 +88,8 @@ fn maps_are_admitted_by_their_products() {
     assert!(admitted > 1_000 && refused > 1_000, "{admitted} and {refused}");
 }
 
-/// The inclusion of Tuple: a functor, one to one, onto the maps that hit no place twice and send entries to equal ones.
+/// The inclusion of Tuple: a functor, one to one, onto the maps that hit no place twice and send
+/// entries to equal ones.
 #[test]
 fn tuple_is_a_subcategory() {
     let mut random = Random(43);
@@ -110,7 +113,8 @@ fn tuple_is_a_subcategory() {
     assert!(inside > 1_000 && outside > 1_000, "{inside} and {outside}");
 }
 
-/// The inclusion of the refinements: a functor, one to one, onto the maps that are active, onto, monotone and exact.
+/// The inclusion of the refinements: a functor, one to one, onto the maps that are active, onto,
+/// monotone and exact.
 #[test]
 fn refinements_are_a_subcategory() {
     let mut random = Random(44);
@@ -137,7 +141,8 @@ fn refinements_are_a_subcategory() {
     assert!(inside > 100 && outside > 1_000, "{inside} and {outside}");
 }
 
-/// Spans compose by a square: refine then move is move then refine, on the entries that the morphism does not forget.
+/// Spans compose by a square: refine then move is move then refine, on the entries that the
+/// morphism does not forget.
 #[test]
 fn the_squares_of_spans_commute() {
     let mut random = Random(45);

@@ -1,4 +1,5 @@
-//! Tuple and Nest are categories with sums, inverses and concatenation; squeezing is a functor. Each law on a hundred thousand random morphisms.
+//! Tuple and Nest are categories with sums, inverses and concatenation; squeezing is a functor.
+//! Each law on a hundred thousand random morphisms.
 
 use crate::random::{Random, same};
 use tilewright_layout::Layout;

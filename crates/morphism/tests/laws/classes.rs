@@ -1,4 +1,5 @@
-//! Which compositions the algebra allows that mutual refinement does not: each class, counted on a bounded set. The chapter of the book has the table.
+//! Which compositions the algebra allows that mutual refinement does not: each class, counted on a
+//! bounded set. The chapter of the book has the table.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Composition by mutual refinement: it gives the composite, of the same form as the algebra; the written-out steps and the direct way agree.
+//! Composition by mutual refinement: it gives the composite, of the same form as the algebra; the
+//! written-out steps and the direct way agree.
 
 use crate::random::{Random, same, value};
 use tilewright_layout::{Layout, Leaf, Tree};

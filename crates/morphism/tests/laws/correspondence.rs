@@ -1,5 +1,5 @@
-//! Theorem A: non-degenerate tractable layouts and non-degenerate standard morphisms correspond one to one. On every layout and every morphism
-//! of a bounded set, and on random nested ones.
+//! Theorem A: non-degenerate tractable layouts and non-degenerate standard morphisms correspond one
+//! to one. On every layout and every morphism of a bounded set, and on random nested ones.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use crate::random::{Random, observable, same, value};
 use tilewright_layout::{Layout, Leaf, Tree};
 use tilewright_morphism::{NestMorphism, TupleMorphism, is_tractable, standard_representation};
 
-/// Whether a layout is tractable, by the closed form: among the moving modes each pair, smaller stride first, divides. No code of the library.
+/// Whether a layout is tractable, by the closed form: among the moving modes each pair, smaller
+/// stride first, divides. No code of the library.
 fn tractable(layout: &Layout) -> bool {
     let modes: Vec<Leaf> = layout.leaves().iter().copied().filter(|leaf| leaf.extent > 1 && leaf.stride != 0).collect();
     modes.iter().enumerate().all(|(at, a)| {
@@ -60,7 +61,8 @@ fn every_tractable_layout_of_a_bounded_set_is_encoded_by_its_standard_representa
     assert_eq!(seen, 5_299);
 }
 
-/// Every standard non-degenerate morphism from `domain` whose codomain has a size of at most `most`.
+/// Every standard non-degenerate morphism from `domain` whose codomain has a size of at most
+/// `most`.
 fn morphisms(domain: &[i64], most: i64, gaps: &[i64]) -> Vec<TupleMorphism> {
     // Choose the order in which entries are hit, and a gap, or none, before each.
     fn extend(

@@ -1,4 +1,5 @@
-//! The categories of tuples: their laws, their correspondence with layouts, and the composites that refinement finds.
+//! The categories of tuples: their laws, their correspondence with layouts, and the composites that
+//! refinement finds.
 
 mod ambient;
 mod categories;

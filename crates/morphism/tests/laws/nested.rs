@@ -1,5 +1,5 @@
-//! Restriction, factorisation, squeezing and sorting of nested morphisms: what they do to values, at every index, and to the nesting. Each on a hundred
-//! thousand random morphisms.
+//! Restriction, factorisation, squeezing and sorting of nested morphisms: what they do to values,
+//! at every index, and to the nesting. Each on a hundred thousand random morphisms.
 
 use crate::random::{Random, encoded, value};
 use tilewright_layout::{Profile, Tree};
@@ -17,7 +17,8 @@ fn shared(profile: &Profile, a: usize, b: usize) -> usize {
     profile.path(a).iter().zip(profile.path(b)).take_while(|(a, b)| *a == b).count()
 }
 
-/// Whether the leaves of `part` lie in it as the leaves `kept` do in `whole`: each as deep, neighbours together as far as before.
+/// Whether the leaves of `part` lie in it as the leaves `kept` do in `whole`: each as deep,
+/// neighbours together as far as before.
 fn nests_alike(part: &Profile, whole: &Profile, kept: &[usize]) -> bool {
     part.leaves() == kept.len()
         && kept.iter().enumerate().all(|(leaf, old)| part.path(leaf).len() == whole.path(*old).len())
@@ -27,7 +28,8 @@ fn nests_alike(part: &Profile, whole: &Profile, kept: &[usize]) -> bool {
             .all(|(leaf, pair)| shared(part, leaf, leaf + 1) == shared(whole, pair[0], pair[1]))
 }
 
-/// The index at which the chosen entries have the digits of an index of their own, and the others are 0.
+/// The index at which the chosen entries have the digits of an index of their own, and the others
+/// are 0.
 fn embedded(entries: &[i64], chosen: &[usize], index: i64) -> i64 {
     let mut digits = vec![0; entries.len()];
     let mut rest = index;

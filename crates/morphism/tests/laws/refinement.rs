@@ -14,8 +14,8 @@ fn refines_by_definition(fine: &Tree<i64>, coarse: &Tree<i64>) -> bool {
         && fine.modes().zip(coarse.modes()).all(|(fine, coarse)| refines_by_definition(&fine, &coarse))
 }
 
-/// The closed form: the prefix products of `t`, with those of `u` up to the size of `t` and the first above, divide each other in turn, and `u` is
-/// at least as large.
+/// The closed form: the prefix products of `t`, with those of `u` up to the size of `t` and the
+/// first above, divide each other in turn, and `u` is at least as large.
 fn has_mutual_refinement(t: &[i64], u: &[i64]) -> bool {
     let prefixes = |tuple: &[i64]| -> Vec<i64> {
         tuple
@@ -38,7 +38,8 @@ fn has_mutual_refinement(t: &[i64], u: &[i64]) -> bool {
 fn a_mutual_refinement_exists_exactly_in_the_closed_form() {
     let (mut random, mut found) = (Random(3), 0);
     for round in 0..300_000 {
-        // Entries 1 in every second round; entries with few primes, so that both answers are common.
+        // Entries 1 in every second round; entries with few primes, so that both answers are
+        // common.
         let least = if round % 2 == 0 { 2 } else { 1 };
         let entries = [1, 2, 3, 4, 6, 8, 12];
         let mut tuple = |most: usize| -> Vec<i64> {

@@ -1,5 +1,6 @@
-//! The theorems that relate an operation on morphisms to one on layouts, each on a hundred thousand random morphisms: the layouts agree with those of
-//! the algebra, and with the definition at every index.
+//! The theorems that relate an operation on morphisms to one on layouts, each on a hundred thousand
+//! random morphisms: the layouts agree with those of the algebra, and with the definition at every
+//! index.
 
 use crate::random::{Random, canonical, encoded, observable, same, value};
 use tilewright_morphism::TupleMorphism;

@@ -1,4 +1,5 @@
-//! Theorems E and F: logical division and logical product of morphisms are those of layouts, each on a hundred thousand random morphisms.
+//! Theorems E and F: logical division and logical product of morphisms are those of layouts, each
+//! on a hundred thousand random morphisms.
 
 use crate::random::{Random, canonical, encoded, observable, value};
 use tilewright_layout::Tiler;

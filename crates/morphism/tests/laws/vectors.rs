@@ -1,4 +1,5 @@
-//! Known facts: the worked examples of the paper and of its authors' notes, and what goes wrong elsewhere.
+//! Known facts: the worked examples of the paper and of its authors' notes, and what goes wrong
+//! elsewhere.
 
 use tilewright_layout::{Layout, Tree};
 use tilewright_morphism::{

@@ -1,4 +1,5 @@
-//! What is written as it is: numbers and their arithmetic, steps, layouts, tilers, maps over bits and morphisms.
+//! What is written as it is: numbers and their arithmetic, steps, layouts, tilers, maps over bits
+//! and morphisms.
 //!
 //! Each takes the values of its operands, which are evaluated before it.
 
@@ -83,7 +84,8 @@ impl Evaluator<'_> {
         Ok(Value::from(Step::step(scale, along)))
     }
 
-    /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is that number.
+    /// `a+b` and the like, of numbers and, for sums, of coordinate steps. A tuple of one number is
+    /// that number.
     pub(super) fn arithmetic(
         &self,
         id: NodeId,
@@ -129,7 +131,8 @@ impl Evaluator<'_> {
                     }
                     _ => divided(toward_zero)?,
                 },
-                // What is left has the sign of the dividend, so that the sign of the divisor does not count.
+                // What is left has the sign of the dividend, so that the sign of the divisor does
+                // not count.
                 Operator::Modulo => match b.less(&Expr::zero()).proved() {
                     true => Expr::zero().minus(&b).and_then(|b| a.divide(&b)).map(|(_, rest)| rest),
                     false => divided(|a, b| a.divide(b).map(|(_, rest)| rest))?,

@@ -71,7 +71,8 @@ fn numbers(a: &Arguments<'_>, argument: usize) -> Result<Layout<Expr>, Fault> {
     }
 }
 
-/// The composed layout of several maps, with an offset after each, and a layout: `A o 2 o S<1,0,1> o 0 o B`.
+/// The composed layout of several maps, with an offset after each, and a layout:
+/// `A o 2 o S<1,0,1> o 0 o B`.
 pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     let offset = |argument: usize| match a.get(argument).and_then(single) {
         Some(offset) => Ok(offset),
@@ -85,7 +86,8 @@ pub(crate) fn chained(a: Arguments<'_>) -> Result<Value, Fault> {
     Ok(Composed::new(map, offset(last.saturating_sub(1))?, numbers(&a, last)?)?.into())
 }
 
-/// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is applied later.
+/// A map over bits or a composed layout, of known numbers, as a map of a composed layout that is
+/// applied later.
 fn known_outer(a: &Arguments<'_>, argument: usize) -> Option<Result<OuterMap, LayoutError>> {
     let chained = |map: &Composed| map.outer().after(map.offset(), &OuterMap::from(map.inner().clone()));
     match a.get(argument)? {

@@ -1,4 +1,5 @@
-//! Linear maps over bits: matrices over the field of two elements, swizzles, and the layouts that are such maps.
+//! Linear maps over bits: matrices over the field of two elements, swizzles, and the layouts that
+//! are such maps.
 
 use tilewright_layout::{AnyLayout, BitMatrix, BitXor, Layout, LayoutError, OuterMap, Xor};
 
@@ -196,7 +197,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The composition of two maps on offsets, or of one with a composed layout; none where neither is one.
+/// The composition of two maps on offsets, or of one with a composed layout; none where neither is
+/// one.
 pub(super) fn compose(a: &Arguments<'_>) -> Option<Result<Value, Fault>> {
     let (left, right) = (outer(a.get(0)?), outer(a.get(1)?));
     match (left, right) {
@@ -214,7 +216,8 @@ fn maps(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
     }
 }
 
-/// The matrix of one map over bits after another, where one of them has not as many outputs as inputs.
+/// The matrix of one map over bits after another, where one of them has not as many outputs as
+/// inputs.
 fn product(left: &OuterMap, right: &OuterMap) -> Result<Value, Fault> {
     let square = |matrix: &BitMatrix| matrix.inputs() == matrix.outputs();
     let (Some(last), Some(first)) = (left.matrix(0), right.matrix(0)) else {

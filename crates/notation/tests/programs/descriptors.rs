@@ -1,4 +1,5 @@
-//! Descriptors, the strides of a layout as a list of basis steps: the language and the library read the same texts as the same strides.
+//! Descriptors, the strides of a layout as a list of basis steps: the language and the library read
+//! the same texts as the same strides.
 
 use tilewright_layout::Descriptor;
 use tilewright_notation::{Environment, evaluate};

@@ -1,7 +1,7 @@
 //! The pages about error codes: every line of their examples yields what it says.
 //!
-//! In a `text` block each line is a program and, after the last `#`, the code that it is refused with or the text of its
-//! value.
+//! In a `text` block each line is a program and, after the last `#`, the code that it is refused
+//! with or the text of its value.
 
 use tilewright_notation::{Environment, evaluate};
 

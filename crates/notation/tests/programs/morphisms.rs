@@ -9,7 +9,8 @@ fn value(source: &str) -> String {
     }
 }
 
-/// The steps of a composition by refinement, as the post on the categories prints them: the refined morphisms compose as they are.
+/// The steps of a composition by refinement, as the post on the categories prints them: the refined
+/// morphisms compose as they are.
 #[test]
 fn refined_morphisms_compose() {
     let f = "(6,6) -> (6,6) : (1,2)";

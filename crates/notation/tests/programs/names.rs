@@ -13,7 +13,8 @@ fn value(source: &str) -> String {
     text(source, &mut Environment::new())
 }
 
-/// A name that nothing is bound to is a number known at launch, so that every answer is a program with that answer.
+/// A name that nothing is bound to is a number known at launch, so that every answer is a program
+/// with that answer.
 #[test]
 fn answers_about_unknown_numbers_read_back() {
     for (source, answer) in [
@@ -114,7 +115,8 @@ fn a_tuple_between_two_circles_is_an_offset() {
     }
 }
 
-/// `mod` has the sign of the divisor, `rem` and `%` that of the dividend; a quotient by a negative number is that of the opposites.
+/// `mod` has the sign of the divisor, `rem` and `%` that of the dividend; a quotient by a negative
+/// number is that of the opposites.
 #[test]
 fn division_by_negative_numbers() {
     let number = |source: &str| value(source).parse::<i64>().unwrap();
@@ -158,7 +160,8 @@ fn whole_tiles() {
     assert_eq!(evaluate("floor_div(4, -2)", &mut Environment::new()).unwrap_err().code, "E0116");
 }
 
-/// The modes that are listed become one, in the order of the list, where the first of the list stood.
+/// The modes that are listed become one, in the order of the list, where the first of the list
+/// stood.
 #[test]
 fn modes_grouped_by_a_list() {
     for (source, result) in [

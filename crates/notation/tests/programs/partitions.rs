@@ -1,4 +1,5 @@
-//! Tiles of blocks and parts of threads in the language, against the library's partitions and against the definition.
+//! Tiles of blocks and parts of threads in the language, against the library's partitions and
+//! against the definition.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Layout, Tiler};
@@ -34,7 +35,8 @@ fn a_local_tile_is_the_elements_of_the_block() {
             (0..8).flat_map(|k| (0..32).map(move |m| (32 * row + m) * 64 + 8 * column + k)).collect();
         assert_eq!(tile, expected);
     }
-    // A mode that the coordinate leaves open comes last; a projection picks modes of the tiler and of the coordinate.
+    // A mode that the coordinate leaves open comes last; a projection picks modes of the tiler and
+    // of the coordinate.
     let open = "local_tile((128,64):(64,1), (32,8), (2,_))";
     let picked = "local_tile((128,64):(64,1), (32,16,8), (2,5,_), proj=(1,None,1))";
     assert_eq!(evaluated(open), evaluated(picked));
@@ -99,7 +101,8 @@ fn parts_of_copies_are_those_of_the_library() {
     }
 }
 
-/// The threads of a product own every element of the sum once, in a swizzled tile as in a plain one.
+/// The threads of a product own every element of the sum once, in a swizzled tile as in a plain
+/// one.
 #[test]
 fn threads_share_a_swizzled_tile() {
     let tile = "S<2,3,3> o 0 o (32,16):(16,1)";

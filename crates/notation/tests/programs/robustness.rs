@@ -7,7 +7,8 @@ use tilewright_notation::{Diagnostic, Environment, evaluate, is_incomplete, run_
 
 use crate::explanations::explanation;
 
-/// The error of a text, after checking that it is well formed and that the answer took bounded time.
+/// The error of a text, after checking that it is well formed and that the answer took bounded
+/// time.
 fn refused(text: &str, what: &str) -> Diagnostic {
     let start = Instant::now();
     let error = match evaluate(text, &mut Environment::new()) {

@@ -132,7 +132,8 @@ fn steps() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A layout whose extents and strides are written in all the ways there are, or a function of one or two.
+/// A layout whose extents and strides are written in all the ways there are, or a function of one
+/// or two.
 fn written() -> BoxedStrategy<String> {
     let extent = prop_oneof![3 => (1..9_i64).prop_map(|n| n.to_string()), 1 => arithmetic()];
     let tuple = |items: Vec<String>| format!("({})", items.join(","));

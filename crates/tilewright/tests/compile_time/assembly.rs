@@ -63,8 +63,8 @@ impl Function {
         self.count(&["mul", "imul", "umul", "smul", "madd", "msub"])
     }
 
-    /// Jumps to a label further up from which control may come back. Where it may not, a block stands there that several paths
-    /// end in.
+    /// Jumps to a label further up from which control may come back. Where it may not, a block
+    /// stands there that several paths end in.
     pub fn loops(&self) -> usize {
         let labels = self.labels();
         let jumps = self.operations().filter(|(_, operation, _)| is_jump(operation));
@@ -115,7 +115,8 @@ fn parts(line: &str) -> (&str, &str) {
     (line.split_whitespace().next().unwrap_or(""), line.split([' ', '\t', ',']).next_back().unwrap_or(""))
 }
 
-/// Whether control may go to the last operand: `jmp`, `jo`, ..; `b`, `b.lt`, `br`, `cbz`, `tbnz`, ..
+/// Whether control may go to the last operand: `jmp`, `jo`, ..; `b`, `b.lt`, `br`, `cbz`, `tbnz`,
+/// ..
 fn is_jump(operation: &str) -> bool {
     if cfg!(target_arch = "x86_64") {
         return operation.starts_with('j');

@@ -1,4 +1,5 @@
-//! A crate without `std` that depends on `tilewright-layout` and `tilewright-macros` alone. The test reads its assembly.
+//! A crate without `std` that depends on `tilewright-layout` and `tilewright-macros` alone. The
+//! test reads its assembly.
 
 #![no_std]
 #![deny(warnings)]

@@ -326,7 +326,8 @@ pub(super) fn runs(program: &Program) -> Vec<Result<Run, Vec<Finding>>> {
     Schedule::ALL.into_iter().map(|schedule| interpreter.run(schedule)).collect()
 }
 
-/// Under every schedule there is a finding of this kind, at a line of the program, and none of another.
+/// Under every schedule there is a finding of this kind, at a line of the program, and none of
+/// another.
 #[track_caller]
 pub(super) fn finds(program: &Program, code: &str) {
     for (schedule, run) in Schedule::ALL.iter().zip(runs(program)) {

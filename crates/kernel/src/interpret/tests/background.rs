@@ -1,4 +1,5 @@
-//! Asynchronous copies: when they may be read, what may be touched meanwhile, and how a kernel may end.
+//! Asynchronous copies: when they may be read, what may be touched meanwhile, and how a kernel may
+//! end.
 
 use super::assembler::{Assembler, finds, is_right};
 use crate::element::Element;
@@ -14,7 +15,8 @@ fn copy_async(k: &mut Assembler, to: (BufferId, Register), from: (BufferId, Regi
     k.emit(operation, &inputs, &[]);
 }
 
-/// Each thread copies 16 bytes, waits as it is told, and loads the bytes that the thread `apart` further copied.
+/// Each thread copies 16 bytes, waits as it is told, and loads the bytes that the thread `apart`
+/// further copied.
 fn exchange(apart: i64, between: &[Operation]) -> Assembler {
     let mut k = Assembler::new(2, 64);
     let source = k.global(Role::Input, Element::U32, 256);
@@ -47,7 +49,8 @@ fn copies_are_read_after_waiting() {
     }
     is_right(&exchange(0, &[CommitAsync, WAIT]).program());
     is_right(&exchange(1, &[CommitAsync, WAIT, WarpBarrier]).program());
-    // Waited for, but nobody was told; told before it was waited for; not committed, so not waited for.
+    // Waited for, but nobody was told; told before it was waited for; not committed, so not waited
+    // for.
     finds(&exchange(1, &[CommitAsync, WAIT]).program(), "E1018");
     finds(&exchange(33, &[CommitAsync, Barrier, WAIT]).program(), "E1018");
 }
@@ -67,7 +70,8 @@ fn copies_that_are_not_waited_for_are_found() {
     }
 }
 
-/// Stages of a ring of `stages`: each turn waits for the oldest, reads it, and copies anew into the one read before.
+/// Stages of a ring of `stages`: each turn waits for the oldest, reads it, and copies anew into the
+/// one read before.
 fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
     let turns = 6;
     let mut k = Assembler::new(1, 64);

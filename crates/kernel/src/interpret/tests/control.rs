@@ -1,4 +1,5 @@
-//! Loops, conditions, barriers that not all reach, instructions of whole warps, and runs that do not end well.
+//! Loops, conditions, barriers that not all reach, instructions of whole warps, and runs that do
+//! not end well.
 
 use super::assembler::{Assembler, finds, is_right, runs};
 use crate::element::Element;

@@ -25,7 +25,8 @@ fn loads_and_stores_past_the_end_are_found() {
     is_right(&copy(64, 64, 0, 0).program());
     finds(&copy(64, 63, 0, 0).program(), "E1010");
     finds(&copy(64, 64, -1, 0).program(), "E1010");
-    // Of the store the first element is left out as well, but what is found first ends a run's check of its outputs.
+    // Of the store the first element is left out as well, but what is found first ends a run's
+    // check of its outputs.
     finds(&copy(64, 64, 0, 1).program(), "E1010");
 }
 
@@ -226,7 +227,8 @@ fn outputs_that_are_not_written_are_found() {
 
 #[test]
 fn roles_are_kept() {
-    // A store to an input, an atomic addition to it, and the same to an output; a read of an output that was written.
+    // A store to an input, an atomic addition to it, and the same to an output; a read of an output
+    // that was written.
     let program = |role: Role, atomic: bool| {
         let mut k = Assembler::new(1, 32);
         let target = k.global(role, Element::U32, 32);

@@ -1,5 +1,5 @@
-//! Operations, each compared with an oracle that goes another way: integers of 128 bits, searches among all numbers of a
-//! format, and plain loops over whole matrices.
+//! Operations, each compared with an oracle that goes another way: integers of 128 bits, searches
+//! among all numbers of a format, and plain loops over whole matrices.
 
 use super::assembler::{Assembler, is_right};
 use crate::element::Element;
@@ -567,7 +567,8 @@ fn matrices_are_loaded_and_stored_by_rows() {
     }
 }
 
-/// Where the published tables put the elements of A, B and C: lane and place, `(row, column)` of each.
+/// Where the published tables put the elements of A, B and C: lane and place, `(row, column)` of
+/// each.
 type Fragment = fn(usize, usize) -> (usize, usize);
 
 #[test]

@@ -266,7 +266,8 @@ fn atomic_operations_do_not_race_with_each_other() {
 
 #[test]
 fn blocks_are_not_ordered() {
-    // Each block reads what the one before wrote; adds to one element, atomically or not; reads what nobody writes.
+    // Each block reads what the one before wrote; adds to one element, atomically or not; reads
+    // what nobody writes.
     let program = |read: i64, write: i64| {
         let mut k = Assembler::new(4, 32);
         let memory = k.global(Role::Both, Element::U32, 512);
@@ -339,7 +340,8 @@ fn threads_of_a_block_race_in_global_memory() {
 
 #[test]
 fn rows_of_matrices_race_with_stores() {
-    // A warp stores a matrix, a lane a row, and loads it by `ldmatrix`, as it is or with rows of another lane.
+    // A warp stores a matrix, a lane a row, and loads it by `ldmatrix`, as it is or with rows of
+    // another lane.
     let program = |barrier: bool| {
         let mut k = Assembler::new(1, 32);
         let shared = k.shared(Element::U16, 256);

@@ -1,8 +1,10 @@
 //! The outer layout of a composition, and carries out of its modes.
 //!
-//! Law: with the modes, ends `P_k` and steps of [`crate::compose`], `A(i)` adds up `digit * D_k` over the digits of `i`, and goes on in steps of the
-//! last mode. The part of a step `e` at level `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs `t_l : e_l` of one
-//! sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`; so each level keeps that sum while the runs come one after another.
+//! Law: with the modes, ends `P_k` and steps of [`crate::compose`], `A(i)` adds up `digit * D_k`
+//! over the digits of `i`, and goes on in steps of the last mode. The part of a step `e` at level
+//! `k` is `a_k = e mod P_k`, the value of its digits below the end of mode `k`. Runs `t_l : e_l` of
+//! one sign carry nowhere exactly when `sum (t_l - 1) * a_lk < P_k` for every `k`; so each level
+//! keeps that sum while the runs come one after another.
 
 use core::mem::replace;
 
@@ -16,8 +18,8 @@ use crate::refusal::interrupt::Work;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 
-/// The outer layout of a composition, as a function on all integers: `A(i)` adds up `digit * stride` over the levels and, for what is
-/// left of `i`, the step of the last mode.
+/// The outer layout of a composition, as a function on all integers: `A(i)` adds up
+/// `digit * stride` over the levels and, for what is left of `i`, the step of the last mode.
 pub(crate) struct Outer<D: Stride> {
     /// The coalesced modes but the last.
     pub(crate) levels: ArrayVec<Level<D>, MAX_LEVELS>,
@@ -37,13 +39,15 @@ pub(crate) struct Level<D: Stride> {
     pub(crate) end: D::Extent,
     /// `a_k` of the run at hand: its step modulo `P_k`.
     pub(crate) part: D::Extent,
-    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no carry has set in.
+    /// The sum of `(t_l - 1) * a_lk` over the runs so far, the one at hand included, as long as no
+    /// carry has set in.
     sum: D::Extent,
     /// The same without the run at hand.
     before: D::Extent,
 }
 
-/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two cover every size below 2^63.
+/// The most modes that the outer layout of a composition may have once it is coalesced. Sixty-two
+/// cover every size below 2^63.
 pub(crate) const MAX_LEVELS: usize = 64;
 
 impl<D: Stride> Outer<D> {
@@ -83,10 +87,12 @@ impl<D: Stride> Outer<D> {
         }
     }
 
-    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)` and whether no level carries with it. If
-    /// so, its mode does not split here either: its own part of a sum is no larger than the sum.
+    /// Takes up a run of `extent` steps of `step`, the last one number `last`, and gives `A(step)`
+    /// and whether no level carries with it. If so, its mode does not split here either: its own
+    /// part of a sum is no larger than the sum.
     ///
-    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be taken for granted that there are more.
+    /// A run of one step is at 0 and its parts add nothing, whatever `A(step)` is; so it may be
+    /// taken for granted that there are more.
     #[inline(always)]
     pub(super) fn walk(&mut self, step: &D::Extent, last: &D::Extent, extent: &D::Extent) -> Option<(D, bool)> {
         let (mut value, mut rest) = (D::zero(), step.clone());
@@ -104,7 +110,8 @@ impl<D: Stride> Outer<D> {
         Some((value, fits))
     }
 
-    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the last one number `last`.
+    /// The first level that carries, or may carry, if the run at hand makes `extent` steps, the
+    /// last one number `last`.
     #[inline]
     pub(super) fn carrying(&mut self, last: &D::Extent, extent: &D::Extent) -> Option<usize> {
         self.levels.iter_mut().position(|level| !level.fits(last, extent))
@@ -145,8 +152,8 @@ impl<D: Stride> Outer<D> {
 }
 
 impl<D: Stride> Level<D> {
-    /// Takes up the run at hand, whose part is known, with steps up to number `last`: whether they, together with the runs so far, surely stay
-    /// below the end.
+    /// Takes up the run at hand, whose part is known, with steps up to number `last`: whether they,
+    /// together with the runs so far, surely stay below the end.
     #[inline(always)]
     fn takes(&mut self, last: &D::Extent, extent: &D::Extent) -> bool {
         match last.times(&self.part).and_then(|reach| self.sum.plus(&reach)) {
@@ -161,7 +168,8 @@ impl<D: Stride> Level<D> {
         }
     }
 
-    /// The first step of the run that has been taken up, below `extent` and whatever the other runs do, with which this level carries.
+    /// The first step of the run that has been taken up, below `extent` and whatever the other runs
+    /// do, with which this level carries.
     #[inline(always)]
     pub(super) fn carries(
         &self,

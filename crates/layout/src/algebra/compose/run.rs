@@ -1,8 +1,9 @@
 //! Runs: the pieces of a mode of B on which A is linear.
 //!
-//! Law: any layout with the function of one mode `s:d` of B after A has as first extent, coalesced, the first `p` with `A(p*d) != p * A(d)`, or
-//! `s` when there is none; so `p` divides `s`, or no composite exists, and the mode goes on as `s/p : p*d`. Nothing can happen before the first
-//! carry ([`crate::compose`], (1)), which breaks the run there unless several carries cancel.
+//! Law: any layout with the function of one mode `s:d` of B after A has as first extent, coalesced,
+//! the first `p` with `A(p*d) != p * A(d)`, or `s` when there is none; so `p` divides `s`, or no
+//! composite exists, and the mode goes on as `s/p : p*d`. Nothing can happen before the first carry
+//! ([`crate::compose`], (1)), which breaks the run there unless several carries cancel.
 
 use alloc::boxed::Box;
 
@@ -23,8 +24,8 @@ pub(crate) struct Run<N> {
     pub(crate) negative: bool,
 }
 
-/// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B and has been walked; then the
-/// extent of what remains, which is 1 when nothing does.
+/// The extent of the first run of `extent:step`, which is what is left of mode number `number` of B
+/// and has been walked; then the extent of what remains, which is 1 when nothing does.
 #[inline(always)]
 pub(super) fn first_run<D: Stride>(
     outer: &Outer<D>,
@@ -49,8 +50,9 @@ pub(super) fn first_run<D: Stride>(
     Ok((run, quotient))
 }
 
-/// Where it is not known whether a step stays below the end of a mode of A: the run up to that end, what remains, and the value of a step, as far as the
-/// step divides the end. If the step is the end, the run has one position, and its value is not seen.
+/// Where it is not known whether a step stays below the end of a mode of A: the run up to that end,
+/// what remains, and the value of a step, as far as the step divides the end. If the step is the
+/// end, the run has one position, and its value is not seen.
 #[cold]
 pub(super) fn run_to_end<D: Stride>(
     outer: &mut Outer<D>,

@@ -1,17 +1,23 @@
-//! Composition with steps in several modes at once, where carries in one mode may make up for those in another.
+//! Composition with steps in several modes at once, where carries in one mode may make up for those
+//! in another.
 //!
 //! # Law
 //!
-//! As in [`super`]: `R(c)` is the sum over the paths `p` of `A_p(x_p)`, `x_p` the sum of the steps at `p`. It is a layout or not as a whole.
+//! As in [`super`]: `R(c)` is the sum over the paths `p` of `A_p(x_p)`, `x_p` the sum of the steps
+//! at `p`. It is a layout or not as a whole.
 //!
 //! # Criterion
 //!
-//! *Where the steps at each path have one sign*, every `x_p` is a digit: its magnitude stays below some `N_p`, to which the last mode of `A_p` is drawn out. Concatenate the modes of
-//! all `A_p`, with the sign of the path before their strides as layouts mirror below zero, and give each leaf of `B` the step that moves all its digits, `sum of |d_p| * (product of the N_q before p)`.
-//! No digit ever carries into the next, so the composite of these layouts of integers is that of `A` and `B`, and exists exactly when it does.
+//! *Where the steps at each path have one sign*, every `x_p` is a digit: its magnitude stays below
+//! some `N_p`, to which the last mode of `A_p` is drawn out. Concatenate the modes of all `A_p`,
+//! with the sign of the path before their strides as layouts mirror below zero, and give each leaf
+//! of `B` the step that moves all its digits, `sum of |d_p| * (product of the N_q before p)`. No
+//! digit ever carries into the next, so the composite of these layouts of integers is that of `A`
+//! and `B`, and exists exactly when it does.
 //!
-//! *Otherwise* the values decide, up to [`MAX_CASES`] of them: along each leaf the first extent is the first index at which the value is not so many steps, and then the sum is
-//! compared everywhere.
+//! *Otherwise* the values decide, up to [`MAX_CASES`] of them: along each leaf the first extent is
+//! the first index at which the value is not so many steps, and then the sum is compared
+//! everywhere.
 
 use alloc::vec::Vec;
 
@@ -68,7 +74,8 @@ struct Concatenated<D: Stride> {
     inner: Leaves<Leaf<D::Extent>>,
 }
 
-/// The modes of all paths one after another, and `B` with steps in all of them; none where a path has steps of both signs, or a number does not fit.
+/// The modes of all paths one after another, and `B` with steps in all of them; none where a path
+/// has steps of both signs, or a number does not fit.
 fn as_integers<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,
@@ -111,7 +118,8 @@ fn as_integers<D: Stride>(
     Some(Concatenated { outer, inner })
 }
 
-/// What each leaf of `B` becomes, or why there is nothing; none where there are too many values, or numbers that are not known.
+/// What each leaf of `B` becomes, or why there is nothing; none where there are too many values, or
+/// numbers that are not known.
 fn by_values<D: Stride>(
     a: TreeRef<'_, Leaf<D>>,
     b: TreeRef<'_, Leaf<Coordinate<D::Extent>>>,

@@ -1,10 +1,13 @@
 //! Left inverses of layouts with XOR strides whose extents are no powers of two.
 //!
-//! Law: modes `t_l:^f_l` are found exactly when for some extents and strides the value at every offset `y` of the layout is an index of `y`; unless the steps run out.
+//! Law: modes `t_l:^f_l` are found exactly when for some extents and strides the value at every
+//! offset `y` of the layout is an index of `y`; unless the steps run out.
 //!
-//! The digits of `y` depend on the extents alone, and for given digits the value is linear in the bits of the strides. So the extents are searched, innermost first, the longest
-//! before the others, and each offset in turn adds one equation, whose right side is its index. Where an offset has several indices that contradict nothing, each is tried. A mode that
-//! contradicts an offset does so for every length that includes it, so it ends before.
+//! The digits of `y` depend on the extents alone, and for given digits the value is linear in the
+//! bits of the strides. So the extents are searched, innermost first, the longest before the
+//! others, and each offset in turn adds one equation, whose right side is its index. Where an
+//! offset has several indices that contradict nothing, each is tried. A mode that contradicts an
+//! offset does so for every length that includes it, so it ends before.
 
 use smallvec::SmallVec;
 
@@ -21,7 +24,8 @@ const MAX_CHOICES: usize = 256;
 pub(super) enum Refusal {
     /// The search was cut off.
     Halted,
-    /// There is none. No candidate has a right value at all offsets up to this one, which has this index.
+    /// There is none. No candidate has a right value at all offsets up to this one, which has this
+    /// index.
     None { offset: u64, index: u64 },
 }
 
@@ -64,14 +68,16 @@ impl Search<'_> {
         self.steps == 0 || is_requested()
     }
 
-    /// Adds a mode after `extents`, which cover `covered`; the offsets before place `next` are right.
+    /// Adds a mode after `extents`, which cover `covered`; the offsets before place `next` are
+    /// right.
     fn extend(&mut self, extents: &mut SmallVec<[u64; 8]>, known: &Unknowns, covered: u64, next: usize) -> bool {
         let mut known = known.clone();
         known.push();
         self.place(extents, known, covered, next)
     }
 
-    /// Makes the offsets from place `next` on right with a last mode that goes on; and where that goes wrong, ends this mode before.
+    /// Makes the offsets from place `next` on right with a last mode that goes on; and where that
+    /// goes wrong, ends this mode before.
     fn place(&mut self, extents: &mut SmallVec<[u64; 8]>, known: Unknowns, covered: u64, next: usize) -> bool {
         let first = next;
         let (mut next, mut known) = (next, known);
@@ -133,7 +139,8 @@ impl Search<'_> {
         self.end_earlier(extents, &marks, covered, first..next)
     }
 
-    /// Ends the last mode after each number of offsets that it has placed, the most first, and goes on with another.
+    /// Ends the last mode after each number of offsets that it has placed, the most first, and goes
+    /// on with another.
     fn end_earlier(
         &mut self,
         extents: &mut SmallVec<[u64; 8]>,

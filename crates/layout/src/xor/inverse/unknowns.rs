@@ -1,8 +1,10 @@
 //! Strides of which some bits are not known yet, as the solutions of linear equations.
 //!
-//! Law: with the strides `f_l` of the modes, an [`equation`](Unknowns::equate) says that the sum of `digit_l * f_l`, by carry-less products, is a given vector. Each of its bits is
-//! the XOR of bits of the strides. The rows are kept in reduced form, each with a bit of its own: so a stride is known exactly when each of
-//! its bits has a row with no other bit, and an equation contradicts the rows exactly when it reduces to `0 = 1`.
+//! Law: with the strides `f_l` of the modes, an [`equation`](Unknowns::equate) says that the sum of
+//! `digit_l * f_l`, by carry-less products, is a given vector. Each of its bits is the XOR of bits
+//! of the strides. The rows are kept in reduced form, each with a bit of its own: so a stride is
+//! known exactly when each of its bits has a row with no other bit, and an equation contradicts the
+//! rows exactly when it reduces to `0 = 1`.
 
 use alloc::vec::Vec;
 
@@ -38,7 +40,8 @@ impl Unknowns {
         self.strides.push(None);
     }
 
-    /// The sum over the modes whose strides are known; none where it has too many bits. And whether there are no others with a digit.
+    /// The sum over the modes whose strides are known; none where it has too many bits. And whether
+    /// there are no others with a digit.
     pub(super) fn sum(&self, digits: &[u64]) -> (Option<u64>, bool) {
         let (mut sum, mut all) = (Some(0), true);
         for (digit, stride) in digits.iter().zip(&self.strides) {
@@ -50,7 +53,8 @@ impl Unknowns {
         (sum, all)
     }
 
-    /// Adds the equation that the sum over all modes is `value`; whether it contradicts nothing, and how many rows it was compared with.
+    /// Adds the equation that the sum over all modes is `value`; whether it contradicts nothing,
+    /// and how many rows it was compared with.
     pub(super) fn equate(&mut self, digits: &[u64], value: u64, steps: &mut usize) -> bool {
         let (Some(known), _) = self.sum(digits) else { return false };
         let rest = known ^ value;
@@ -72,7 +76,8 @@ impl Unknowns {
         // The longest product of a digit with 63 bits.
         let longest = open.iter().map(|digit| length(*digit)).max().unwrap_or(0);
         for bit in 0..(BITS + longest).max(length(rest)) {
-            // Bit `bit` of `digit * f` is the XOR of the bits `bit - i` of `f` over the bits `i` of the digit.
+            // Bit `bit` of `digit * f` is the XOR of the bits `bit - i` of `f` over the bits `i` of
+            // the digit.
             let mut bits = Word::from_elem(0, self.strides.len());
             for (word, digit) in bits.iter_mut().zip(&open) {
                 for place in (0..length(*digit)).filter(|place| digit >> place & 1 == 1) {
@@ -90,7 +95,8 @@ impl Unknowns {
         true
     }
 
-    /// Says of a mode that its steps up to number `last` are representable: its stride has no bit that they would shift too far.
+    /// Says of a mode that its steps up to number `last` are representable: its stride has no bit
+    /// that they would shift too far.
     pub(super) fn bound(&mut self, mode: usize, last: u64, steps: &mut usize) -> bool {
         let Some(stride) = self.strides.get(mode) else { return true };
         if let Some(stride) = stride {

@@ -128,8 +128,8 @@ impl Generator {
         if self.wild { self.any(depth) } else { self.tiling(depth) }
     }
 
-    /// What kernels are written with: tensors are tiled, and tiles again; tiles are composed with layouts of threads; blocks are repeated;
-    /// compact layouts are inverted.
+    /// What kernels are written with: tensors are tiled, and tiles again; tiles are composed with
+    /// layouts of threads; blocks are repeated; compact layouts are inverted.
     fn tiling(&mut self, depth: u32) -> Box<Program> {
         let divide = |this: &mut Generator, inner| {
             let name = this.pick(&["logical_divide", "zipped_divide", "tiled_divide", "flat_divide"]);

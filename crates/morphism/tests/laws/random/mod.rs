@@ -42,7 +42,8 @@ impl Random {
         order
     }
 
-    /// A morphism into `codomain`; entries 1 of the domain are sent nowhere, `extra` entries more are sent nowhere.
+    /// A morphism into `codomain`; entries 1 of the domain are sent nowhere, `extra` entries more
+    /// are sent nowhere.
     pub fn morphism(&mut self, codomain: &[i64], extra: usize, injective: bool) -> TupleMorphism {
         let order = self.order(codomain.len());
         let hit = self.below(codomain.len() + 1);

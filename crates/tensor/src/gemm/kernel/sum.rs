@@ -1,7 +1,7 @@
 //! The loop over K, written once over a [`MicroKernel`].
 //!
-//! **Law.** That of [`super`]: `M` vectors by `N` columns of sums stay in registers from the first step to
-//! the last.
+//! **Law.** That of [`super`]: `M` vectors by `N` columns of sums stay in registers from the first
+//! step to the last.
 //!
 //! Reason for unsafe code: vector instructions on memory that Rust knows only by its address.
 #![allow(unsafe_code)]

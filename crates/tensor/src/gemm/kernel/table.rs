@@ -1,5 +1,5 @@
-//! Tables of micro-kernels: each register tile of a [`MicroKernel`](super::MicroKernel), as a function that enables its
-//! instructions.
+//! Tables of micro-kernels: each register tile of a [`MicroKernel`](super::MicroKernel), as a
+//! function that enables its instructions.
 //!
 //! **Law.** Entry `[m - 1][n - 1]` of a table is the kernel of `m` vectors by `n` columns.
 
