@@ -65,20 +65,10 @@ mod refusal;
 #[cfg(feature = "serde")]
 pub mod serialise;
 pub mod symbolic;
+mod text;
 mod tile;
 mod value;
 mod xor;
-
-mod text {
-    //! Text of values, both ways.
-    //!
-    //! Law: what is printed reads back as the same value.
-    //!
-    //! `reading` imports from `xor` above it, whose steps it reads beside those of the other kinds.
-
-    pub(crate) mod print;
-    pub(crate) mod reading;
-}
 
 pub use algebra::domain::{common_coarsening, common_refinement, domain_distribute, greatest_common_domain};
 pub use algebra::inner::Inner;
