@@ -218,12 +218,12 @@ impl Build {
         Ok(View { build: self, buffer, element, map, offset, layout, place, whole })
     }
 
-    /// The coordinate of this block: a tuple of `x`, `y`, `z`, and `_` for modes that are left:
-    /// `k.block("(x,_)")?`.
+    /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes
+    /// that are left: `k.block("(x,_)")?`.
     ///
     /// The tensor that is cut at it says how many blocks there are.
     ///
-    /// Errors: another letter stands in it.
+    /// Errors: something else stands in it.
     #[track_caller]
     pub fn block(&self, axes: &str) -> Result<Coord<Expr>, KernelError> {
         let location = Location::caller();
@@ -240,12 +240,18 @@ impl Build {
                         slots.push(Slot::All);
                         continue;
                     }
-                    other => {
-                        return Err(Reason::Instruction {
-                            name: other.to_string(),
-                            because: "a block has the coordinates x, y and z".to_string(),
-                        });
-                    }
+                    other => match other.parse::<i64>() {
+                        Ok(index) => {
+                            slots.push(Slot::At(Expr::from(index)));
+                            continue;
+                        }
+                        Err(_) => {
+                            return Err(Reason::Instruction {
+                                name: other.to_string(),
+                                because: "a block has the coordinates x, y and z".to_string(),
+                            });
+                        }
+                    },
                 };
                 slots.push(Slot::At(self.core().block(axis)));
             }

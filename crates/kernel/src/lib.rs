@@ -1,4 +1,43 @@
 //! Kernels: programs for many threads, written with layouts.
+//!
+//! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, cuts them
+//! with layouts, and says what is copied, computed and waited for. What it says becomes a
+//! [`Program`] for one thread, and everything else reads that program: [`interpret`] executes it on
+//! any machine and checks every access, [`ptx`] prints it for a GPU. So what is checked is what runs.
+//!
+//! | what | statements |
+//! |---|---|
+//! | tensors | [`Build::input`], [`Build::output`], [`Build::tensor`], [`Build::shared`], [`Build::register`] |
+//! | cutting | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
+//! | moving | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`Build::commit_async`], [`Build::wait_async`] |
+//! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
+//! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
+//!
+//! Sizes known at launch are names in the layouts of tensors, with facts in braces: `(M{div=64},N)`.
+//! That an access stays inside its tensor, for every size that the facts admit, is shown while the
+//! kernel is written, or the statement is refused with its line; predicated statements leave out
+//! what may not exist instead. That every element of an output is written, and written once, and
+//! that no two threads meet in memory without a barrier between, is checked by the interpreter at
+//! stated sizes.
+//!
+//! ```
+//! use tilewright_kernel::{Kernel, interpret, ptx};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // y = 2 x, four elements a thread, for any number of elements.
+//! let twice = Kernel::build("twice", |k| {
+//!     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+//!     k.threads(128)?;
+//!     // A block has 128 rows of four; thread t has row t of them.
+//!     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+//!     let doubled = rows.map(|x| Ok(x * 2.0))?;
+//!     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+//! })?;
+//! interpret::check(twice.program(), &[("N", 1000)])?;
+//! assert!(ptx::write(twice.program(), ptx::Target::Sm80)?.contains("ld.global.v4.b32"));
+//! # Ok(())
+//! # }
+//! ```
 
 mod build;
 mod element;
