@@ -271,13 +271,15 @@ It is put in its place when it is complete.")]
         options: crate::relayout::Options,
     },
 
-    /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine.
+    /// Kernels for GPUs: list them, show their plans, write them as PTX, check them on any machine,
+    /// time them on a GPU.
     #[command(after_help = "\
 Examples:
   tilewright kernel list
   tilewright kernel show transpose M=4096 N=4096 --type bf16
   tilewright kernel emit product --arch sm_90a -o product.ptx
   tilewright kernel check transpose M=300 N=200
+  tilewright kernel bench transpose --type bf16
 
 A check runs the whole grid on an interpreter, under several orders of the warps: every access of
 every thread stays inside its tensor, reads what was written, and meets no other thread's access

@@ -1,4 +1,6 @@
-//! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX and checked.
+//! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX, checked and timed.
+
+mod bench;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -41,6 +43,12 @@ pub enum Action {
         #[command(flatten)]
         kernel: Choice,
     },
+    /// Runs a kernel on the first GPU, compares its output with the definition, and times it beside
+    /// the driver's copy of as many bytes.
+    Bench {
+        #[command(flatten)]
+        kernel: Choice,
+    },
 }
 
 /// A kernel at sizes.
@@ -70,7 +78,8 @@ fn size(text: &str) -> Result<(String, i64), String> {
 }
 
 impl Choice {
-    fn planned(&self) -> Result<(&'static Entry, Planned), Failure> {
+    /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a measurement.
+    fn planned(&self, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = kernels::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let element = self.element.as_deref().map(|name| {
@@ -80,7 +89,9 @@ impl Choice {
                 known: entry.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
             })
         });
-        Ok((entry, entry.plan(&sizes, element.transpose()?)?))
+        let element = element.transpose()?;
+        let planned = if large { entry.plan_large(&sizes, element)? } else { entry.plan(&sizes, element)? };
+        Ok((entry, planned))
     }
 }
 
@@ -90,6 +101,10 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
         Action::Show { kernel } => show(kernel, terminal),
         Action::Emit { kernel, arch, output } => emit(kernel, *arch, output.as_ref(), terminal),
         Action::Check { kernel } => check(kernel, terminal),
+        Action::Bench { kernel } => {
+            let (entry, planned) = kernel.planned(true)?;
+            bench::run(entry, &planned, terminal)
+        }
     }
 }
 
@@ -122,7 +137,7 @@ fn launch(program: &Program) -> Json {
 }
 
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned()?;
+    let (entry, planned) = kernel.planned(false)?;
     let program = planned.kernel().program();
     if terminal.json {
         let mut object = json!({ "name": entry.name, "plan": planned.plan() });
@@ -145,7 +160,7 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn emit(kernel: &Choice, arch: Target, output: Option<&PathBuf>, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned()?;
+    let (entry, planned) = kernel.planned(false)?;
     let text = ptx::write(planned.kernel().program(), arch)?;
     if let Some(file) = output {
         return write_file(file, text.as_bytes(), terminal);
@@ -157,7 +172,7 @@ fn emit(kernel: &Choice, arch: Target, output: Option<&PathBuf>, terminal: &mut 
 }
 
 fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
-    let (entry, planned) = kernel.planned()?;
+    let (entry, planned) = kernel.planned(false)?;
     match planned.check() {
         Ok(report) => passed(entry, &planned, &report, terminal),
         Err(Unchecked::Interpreter(CheckError::Findings(findings))) => {

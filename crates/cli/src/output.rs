@@ -172,6 +172,7 @@ refusals!(
     tilewright::atoms::AtomError,
     tilewright::draw::DrawError,
     tilewright::emit::EmitError,
+    tilewright::gpu::GpuError,
     tilewright::kernel::ptx::PtxError,
     tilewright::kernels::PlanError,
     tilewright::morphism::MorphismError,

@@ -27,7 +27,7 @@ mod matrix;
 mod message;
 mod rounding;
 mod schedule;
-mod setup;
+pub(crate) mod setup;
 mod shadow;
 #[cfg(test)]
 mod tests;

@@ -44,12 +44,14 @@ mod element;
 mod error;
 mod explanation;
 pub mod interpret;
+mod launch;
 pub mod program;
 pub mod ptx;
 
 pub use build::{Build, Flag, Fragment, Kernel, Num, Tensor, View};
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};
+pub use launch::Launch;
 pub use program::Program;
 pub use program::scalar::reciprocal;
 

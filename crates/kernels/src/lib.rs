@@ -18,7 +18,7 @@ pub use axes::Axis;
 pub use error::PlanError;
 pub use explanation::explanation;
 pub use library::{Entry, library, named};
-pub use meaning::{Report, Unchecked};
+pub use meaning::{Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use planned::Planned;
 pub use product::product;
 pub use relayout::relayout;

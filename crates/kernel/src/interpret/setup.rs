@@ -148,7 +148,7 @@ impl Setup {
 }
 
 /// The values of the sizes of a program.
-fn values_of(program: &Program, sizes: &[(&str, i64)]) -> Result<Values, SetupError> {
+pub(crate) fn values_of(program: &Program, sizes: &[(&str, i64)]) -> Result<Values, SetupError> {
     let mut values = Values::new();
     let names: BTreeSet<&str> = program.sizes.iter().filter_map(|size| size.name()).collect();
     let mut seen = BTreeSet::new();
@@ -225,7 +225,7 @@ fn maps_of(
     Ok(maps)
 }
 
-fn scalars_of(
+pub(crate) fn scalars_of(
     program: &Program,
     number: &impl Fn(&Expr, &str) -> Result<i64, SetupError>,
 ) -> Result<Vec<Option<u64>>, SetupError> {

@@ -1,0 +1,245 @@
+//! `tilewright kernel bench`: a kernel of the library on a GPU, checked, and timed beside the
+//! driver's own copy of as many bytes.
+//!
+//! Law: what is printed was measured in this run. The output is poisoned before the kernel runs, and
+//! compared with the definition; how many elements were compared is said. Kernel and copy take
+//! turns, and the figure of each is the median over the turns.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tilewright::gpu::{Argument, Device, ElementType, GpuError, Launch, Memory, ModuleOptions, Parameter, Stream};
+use tilewright::kernel::program::memory::Role;
+use tilewright::kernel::ptx::{self, Target};
+use tilewright::kernel::{Element, Program};
+use tilewright::kernels::{Entry, Planned, Unchecked, any_numbers, bits_at};
+
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// How often kernel and copy take turns.
+const TURNS: usize = 9;
+/// How long a turn takes about, in seconds.
+const TURN: f64 = 0.02;
+/// How many elements are compared with the definition at most.
+const COMPARED: usize = 1 << 20;
+/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+const PERIOD: usize = 1_048_573;
+
+/// What a run on a device gave.
+struct Measured {
+    device: String,
+    target: Target,
+    seconds: f64,
+    copy_seconds: f64,
+    compared: usize,
+    worst: f64,
+}
+
+pub fn run(entry: &Entry, planned: &Planned, terminal: &mut Terminal) -> Result<(), Failure> {
+    let measured = measured(planned)?;
+    let rate = |seconds: f64| planned.bytes() as f64 / seconds / 1e12;
+    let (kernel, copy) = (rate(measured.seconds), rate(measured.copy_seconds));
+    let sizes: Vec<String> = planned.sizes().iter().map(|(name, size)| format!("{name}={size}")).collect();
+    if terminal.json {
+        let mut object = json!({
+            "name": entry.name,
+            "plan": planned.plan(),
+            "device": measured.device,
+            "arch": measured.target.name(),
+            "bytes": planned.bytes(),
+            "median_us": measured.seconds * 1e6,
+            "tb_per_s": kernel,
+            "copy_tb_per_s": copy,
+            "checked": true,
+            "compared": measured.compared,
+            "of": planned.defined(),
+            "worst": measured.worst,
+        });
+        if planned.operations() > 0 {
+            object["tflop_per_s"] = json!(planned.operations() as f64 / measured.seconds / 1e12);
+        }
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    let _ = writeln!(text, "{} {}", entry.name, sizes.join(" "));
+    for line in planned.plan() {
+        let _ = writeln!(text, "  {line}");
+    }
+    let _ = writeln!(text, "  {}, {}", measured.device, measured.target.name());
+    let _ = writeln!(text, "  {:.1} us, the median of {TURNS} turns", measured.seconds * 1e6);
+    let _ = writeln!(
+        text,
+        "  {kernel:.2} TB/s of {} bytes; the driver's copy of as many {copy:.2} TB/s: {:.3}",
+        planned.bytes(),
+        kernel / copy
+    );
+    if planned.operations() > 0 {
+        let _ = writeln!(text, "  {:.1} TFLOP/s", planned.operations() as f64 / measured.seconds / 1e12);
+    }
+    let how = if measured.worst == 0.0 {
+        "all equal".to_owned()
+    } else {
+        format!("the farthest at {:.3} of the bound that rounding gives", measured.worst)
+    };
+    let _ =
+        writeln!(text, "  {} of {} elements compared with the definition; {how}", measured.compared, planned.defined());
+    Ok(terminal.text(&text)?)
+}
+
+/// A type as the driver's interface names it; 8-bit floats are bytes there.
+fn element_type(element: Element) -> ElementType {
+    match element {
+        Element::U8 | Element::E4M3 | Element::E5M2 => ElementType::U8,
+        Element::I8 => ElementType::S8,
+        Element::U16 => ElementType::U16,
+        Element::I16 => ElementType::S16,
+        Element::U32 => ElementType::U32,
+        Element::I32 => ElementType::S32,
+        Element::U64 => ElementType::U64,
+        Element::I64 => ElementType::S64,
+        Element::F16 => ElementType::F16,
+        Element::Bf16 => ElementType::BF16,
+        Element::F32 => ElementType::F32,
+        Element::F64 => ElementType::F64,
+    }
+}
+
+/// The parameters of a program: its tensors, then its numbers.
+fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
+    let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
+        let element = element_type(buffer.element);
+        let parameter = match buffer.role {
+            Role::Input => Parameter::read(&buffer.name, element),
+            Role::Output | Role::Both => Parameter::write(&buffer.name, element),
+        };
+        parameter.aligned(buffer.alignment.into()).at_least(*bytes)
+    });
+    let scalars = program.scalars.iter().enumerate().map(|(number, scalar)| {
+        let element = match scalar.bits() {
+            64 => ElementType::U64,
+            32 => ElementType::U32,
+            _ => ElementType::U16,
+        };
+        Parameter::scalar(&format!("scalar{number}"), element)
+    });
+    tensors.chain(scalars).collect()
+}
+
+/// The arguments of a launch: inputs, the output, and numbers in as many bits as they are passed in.
+fn arguments<'a>(
+    program: &Program,
+    inputs: &'a [Memory],
+    output: &'a mut Memory,
+    scalars: &[u64],
+) -> Vec<Argument<'a>> {
+    let mut arguments: Vec<Argument<'a>> = inputs.iter().map(Argument::from).collect();
+    arguments.push(output.into());
+    arguments.extend(program.scalars.iter().zip(scalars).map(|(scalar, value)| match scalar.bits() {
+        64 => Argument::from(*value),
+        32 => Argument::from(*value as u32),
+        _ => Argument::from(*value as u16),
+    }));
+    arguments
+}
+
+/// The seconds of the middle of several turns.
+fn median(mut turns: Vec<f64>) -> f64 {
+    turns.sort_by(f64::total_cmp);
+    turns.get(turns.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// How long so many repetitions of some work take on a stream, each.
+fn timed(
+    device: &Device,
+    stream: &Stream,
+    count: usize,
+    mut work: impl FnMut() -> Result<(), GpuError>,
+) -> Result<f64, GpuError> {
+    let (first, last) = (device.event()?, device.event()?);
+    stream.record(&first)?;
+    for _ in 0..count {
+        work()?;
+    }
+    stream.record(&last)?;
+    last.synchronize()?;
+    Ok(last.seconds_since(&first)? / count as f64)
+}
+
+fn measured(planned: &Planned) -> Result<Measured, Failure> {
+    let device = Device::open(0)?;
+    let stream = device.stream()?;
+    let target = if device.capability() == (9, 0) { Target::Sm90a } else { Target::Sm80 };
+    let program = planned.kernel().program();
+    let sizes = program.launch(planned.sizes()).map_err(|error| Failure::refused(&error))?;
+    let module = device.load(ptx::write(program, target)?.as_bytes(), &ModuleOptions::default())?;
+    let kernel = module.function(&program.name, &parameters(program, &sizes.bytes))?;
+
+    // Inputs repeat a block of numbers; the output is poisoned.
+    let types = planned.inputs();
+    let mut blocks = Vec::new();
+    let mut inputs = Vec::new();
+    for (index, element) in types.iter().enumerate() {
+        let block = any_numbers(*element, PERIOD, index as u64 + 1);
+        let bytes = sizes.bytes[index];
+        let mut memory = device.allocate(bytes)?;
+        for from in (0..bytes).step_by(block.len()) {
+            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
+            memory.write(&stream, from, &block[..end])?;
+        }
+        blocks.push(block);
+        inputs.push(memory);
+    }
+    let mut output = device.allocate(sizes.bytes[types.len()])?;
+    output.fill_bytes(&stream, 0xa5)?;
+    let launch = Launch::new(sizes.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes);
+    kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))?;
+    stream.synchronize()?;
+    let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
+
+    // A copy reads and writes: half of the bytes each.
+    let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
+    let from = device.allocate(half)?;
+    let mut to = device.allocate(half)?;
+    let once = timed(&device, &stream, 3, || {
+        kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))
+    })?;
+    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let (mut kernels, mut copies) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        kernels.push(timed(&device, &stream, count, || {
+            kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))
+        })?);
+        copies.push(timed(&device, &stream, count, || to.copy_from(&stream, &from))?);
+    }
+    Ok(Measured {
+        device: device.name().to_owned(),
+        target,
+        seconds: median(kernels),
+        copy_seconds: median(copies),
+        compared,
+        worst,
+    })
+}
+
+/// Compares elements of the output, spread over all of it, with the definition.
+fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memory) -> Result<(usize, f64), Failure> {
+    let types = planned.inputs();
+    let input = |tensor: usize, at: usize| bits_at(&blocks[tensor], types[tensor].bytes() as usize, at % PERIOD);
+    let mut left = vec![0; usize::try_from(output.bytes()).unwrap_or(0)];
+    output.read(stream, 0, &mut left)?;
+    let defined = planned.defined();
+    // A product asks for many terms of each element.
+    let most = if planned.operations() > 0 { COMPARED >> 8 } else { COMPARED };
+    let count = defined.min(most);
+    let mut worst = 0.0_f64;
+    for number in 0..count {
+        // The first, the last, and steps of equal length between; all, where they are few.
+        let index = if count == defined || count < 2 { number } else { number * ((defined - 1) / (count - 1)) };
+        let index = if number + 1 == count { defined - 1 } else { index };
+        let wanted = planned.wanted(index, &input)?;
+        let found = bits_at(&left, wanted.element.bytes() as usize, wanted.at);
+        worst = worst.max(wanted.distance(found).map_err(|wrong: Unchecked| Failure::Value(wrong.to_string()))?);
+    }
+    Ok((count, worst))
+}

@@ -1,0 +1,72 @@
+//! What a launch passes: numbers in place of sizes.
+//!
+//! Law: grid and numbers have the values of their expressions at the sizes, and each size is one that
+//! its facts admit. So what was shown for every admissible size holds for the launch.
+
+use tilewright_layout::symbolic::{Expr, Symbolic};
+
+use crate::interpret::SetupError;
+use crate::interpret::setup::{scalars_of, values_of};
+use crate::program::Program;
+
+/// A launch of a program at sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// How many blocks there are along each axis.
+    pub grid: [u32; 3],
+    /// What is passed after the tensors, in the order of [`Program::scalars`]: the low bits count.
+    pub scalars: Vec<u64>,
+    /// How many bytes each tensor has, in the order in which they are passed.
+    pub bytes: Vec<u64>,
+}
+
+impl Program {
+    /// What a launch passes at these sizes.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("cleared", |k| {
+    ///     let y = k.output::<f32>("y", "(M{div=8},4):(4,1)")?;
+    ///     k.threads(8)?;
+    ///     let rows = y.local_tile("(8,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let zeros = rows.fragment()?;
+    ///     zeros.clear();
+    ///     rows.store(&zeros)
+    /// })?;
+    /// let launch = kernel.program().launch(&[("M", 80)])?;
+    /// assert_eq!((launch.grid, launch.bytes), ([10, 1, 1], vec![80 * 4 * 4]));
+    /// assert!(kernel.program().launch(&[("M", 81)]).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
+    /// program takes numbers that are no sizes.
+    pub fn launch(&self, sizes: &[(&str, i64)]) -> Result<Launch, SetupError> {
+        let values = values_of(self, sizes)?;
+        let refuse = |what: String| SetupError::Size { what };
+        let number = |expr: &Expr, what: &str| {
+            expr.numbers(&values).map_err(|error| refuse(format!("{what} has no value for these sizes: {error}")))
+        };
+        let mut grid = [0; 3];
+        for (axis, count) in grid.iter_mut().enumerate() {
+            let blocks = number(&self.grid[axis], "the grid")?;
+            *count = u32::try_from(blocks)
+                .map_err(|_| refuse(format!("the grid has {blocks} blocks along axis {axis} for these sizes")))?;
+        }
+        let mut bytes = Vec::new();
+        for buffer in self.tensors() {
+            let elements = number(&buffer.elements, "the size of a tensor")?;
+            let size = u64::try_from(elements).ok().and_then(|count| count.checked_mul(buffer.element.bytes().into()));
+            bytes.push(size.ok_or_else(|| refuse(format!("`{}` has {elements} elements", buffer.name)))?);
+        }
+        let given = |scalar: Option<u64>| {
+            scalar
+                .ok_or_else(|| SetupError::Argument { what: "the program takes a number that is no size".to_string() })
+        };
+        let scalars = scalars_of(self, &number)?.into_iter().map(given).collect::<Result<_, _>>()?;
+        Ok(Launch { grid, scalars, bytes })
+    }
+}
