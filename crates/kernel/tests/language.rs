@@ -44,7 +44,7 @@ fn loops_carry_fragments() {
     .unwrap();
     for (m, columns) in [(32, 4), (64, 20), (96, 8)] {
         let x = floats(m * columns);
-        let y: Vec<f32> = run(&kernel, &[("M", m.into()), ("K", columns.into())], &[x.clone()]);
+        let y: Vec<f32> = run(&kernel, &[("M", m.into()), ("K", columns.into())], std::slice::from_ref(&x));
         let rows = x.chunks(columns as usize).map(|row| row.iter().sum::<f32>());
         assert_eq!(y, rows.collect::<Vec<_>>(), "{m} x {columns}");
     }
@@ -69,7 +69,7 @@ fn conditions_choose_fragments() {
     })
     .unwrap();
     let x = floats(192);
-    let y: Vec<f32> = run(&kernel, &[("N", 192)], &[x.clone()]);
+    let y: Vec<f32> = run(&kernel, &[("N", 192)], std::slice::from_ref(&x));
     let wanted = x.iter().map(|x| {
         if *x < -10.0 {
             -1.0
@@ -98,7 +98,7 @@ fn lanes_exchange_numbers_of_every_width() {
             y.slice(coord!(thread)?)?.store(&result)
         })
         .unwrap();
-        let y: Vec<T> = run(&kernel, &[], &[x.clone()]);
+        let y: Vec<T> = run(&kernel, &[], std::slice::from_ref(&x));
         let mut sums = x;
         for mask in [16, 8, 4, 2, 1] {
             sums = (0..32).map(|lane| add(sums[lane], sums[lane ^ mask])).collect();
@@ -123,7 +123,7 @@ fn conversions_round_as_the_types_do() {
     })
     .unwrap();
     let x: Vec<f32> = (0..256).map(|at| 1.0 + at as f32 / 777.0).collect();
-    let y: Vec<half::bf16> = run(&kernel, &[], &[x.clone()]);
+    let y: Vec<half::bf16> = run(&kernel, &[], std::slice::from_ref(&x));
     let wanted = x.iter().map(|x| half::bf16::from_f32(half::f16::from_f32(*x).to_f32()));
     assert_eq!(y, wanted.collect::<Vec<_>>());
 }
