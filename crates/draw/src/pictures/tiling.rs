@@ -1,4 +1,4 @@
-//! DivideForm and product: what goes in, and what comes out, with matching colours.
+//! Division and product: what goes in, and what comes out, with matching colours.
 //!
 //! Law of division: index `i` of the input belongs to tile `r` when `D(t, r) = i` for some `t`,
 //! where `D` divides the compact layout of the input's shape. A cell of the result with index `c`
@@ -96,8 +96,8 @@ fn mark(part: Option<i64>, of: i64, style: Style) -> Mark {
 /// Errors: the division is refused; there are more than [`crate::MAX_INDICES`] indices.
 ///
 /// ```
-/// use tilewright_draw::{DivideForm, Style, Theme, divide};
-/// use tilewright_layout::{Layout, Tiler};
+/// use tilewright_draw::{Style, Theme, divide};
+/// use tilewright_layout::{DivideForm, Layout, Tiler};
 ///
 /// let matrix: Layout = "(4,6):(6,1)".parse().unwrap();
 /// let tiler: Tiler = "[2:1;3:1]".parse().unwrap();
