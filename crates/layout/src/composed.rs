@@ -150,7 +150,7 @@ impl<D: Place> Composed<D> {
 impl<N: Extent> Composed<N> {
     /// The map of an index, read on all integers as the inner layout is: `x -> A(offset + B(x))`.
     ///
-    /// Errors: it is a chain of more than [`MAX_CHAIN`] maps.
+    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps.
     pub fn map(&self) -> Result<OuterMap<N>, LayoutError> {
         self.outer.after(&self.offset, &OuterMap::Layout(self.inner.clone()))
     }
@@ -159,7 +159,7 @@ impl<N: Extent> Composed<N> {
     /// of a layout, a swizzle or, by way of [`Composed::map`], a composed layout with this one. It
     /// always exists.
     ///
-    /// Errors: it is a chain of more than [`MAX_CHAIN`] maps.
+    /// Errors: it is a chain of more than [`MAX_CHAIN`](crate::limits::MAX_CHAIN) maps.
     ///
     /// ```
     /// use tilewright_layout::{Composed, Layout, Swizzle};
