@@ -15,9 +15,13 @@ mod core;
 mod finish;
 mod fragment;
 mod index;
+mod load_store;
 mod matrix;
+mod matrix_rows;
 mod number;
 mod tensor;
+mod wait;
+mod warp;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;

@@ -7,8 +7,11 @@
 //! them. Constants are operands where an instruction takes them. The version is the least that has
 //! every instruction, so that older drivers load it.
 
+mod arithmetic;
+mod asynchronous;
 mod convert;
 mod instruction;
+mod memory;
 mod writer;
 
 use std::error::Error;

@@ -125,18 +125,12 @@ impl Build {
     ) -> Result<(), KernelError> {
         let location = std::panic::Location::caller();
         self.core().begin(Source { statement: "mma", location });
-        self.multiplied(mma, d, a, b, c).map_err(|refusal| refusal.at("mma", location))
+        self.multiplied(mma, [d, a, b, c]).map_err(|refusal| refusal.at("mma", location))
     }
 
-    fn multiplied<'k>(
-        &'k self,
-        mma: &TiledMma,
-        d: &Fragment<'k>,
-        a: &Fragment<'k>,
-        b: &Fragment<'k>,
-        c: &Fragment<'k>,
-    ) -> Result<(), Reason> {
-        let mode = |fragment: &Fragment<'k>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
+    fn multiplied(&self, mma: &TiledMma, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
+        let [d, a, b, c] = operands;
+        let mode = |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size());
         let [m, n, k] = [mode(a, 1), mode(b, 1), mode(a, 2)];
         for (what, fragment, shape) in [("B", b, [n, k]), ("C", c, [m, n]), ("D", d, [m, n])] {
             if [mode(fragment, 1), mode(fragment, 2)] != shape {
@@ -150,7 +144,7 @@ impl Build {
         }
         let atom = mma.atom();
         let Some(matrix) = matrix_of(atom) else {
-            return self.multiplied_by_threads(atom, d, a, b, c, [m, n, k]);
+            return self.multiplied_by_threads(atom, operands, [m, n, k]);
         };
         let registers = matrix.registers();
         let [m, n, k] = [m as usize, n as usize, k as usize];
@@ -180,13 +174,10 @@ impl Build {
     }
 
     /// One multiplication and addition for each term, for atoms of one thread.
-    fn multiplied_by_threads<'k>(
-        &'k self,
+    fn multiplied_by_threads(
+        &self,
         atom: &MmaAtom,
-        d: &Fragment<'k>,
-        a: &Fragment<'k>,
-        b: &Fragment<'k>,
-        c: &Fragment<'k>,
+        [d, a, b, c]: [&Fragment<'_>; 4],
         [m, n, k]: [i64; 3],
     ) -> Result<(), Reason> {
         let because =

@@ -471,10 +471,10 @@ pub enum Operation {
     Trap,
 }
 
-impl Operation {
-    /// The accesses to memory, the one that is written first.
-    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
-        let pair = match self {
+/// The accesses of an operation, the one that is written first, of a reference of either kind.
+macro_rules! accesses {
+    ($operation:expr) => {{
+        let pair = match $operation {
             Operation::Load(access)
             | Operation::Store(access)
             | Operation::Atomic(_, _, access)
@@ -490,26 +490,18 @@ impl Operation {
             _ => [None, None],
         };
         pair.into_iter().flatten()
+    }};
+}
+
+impl Operation {
+    /// The accesses to memory, the one that is written first.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
+        accesses!(self)
     }
 
     /// Gives the buffers that it names other numbers.
     pub(crate) fn rename(&mut self, numbers: &HashMap<BufferId, BufferId>) {
-        let pair = match self {
-            Operation::Load(access)
-            | Operation::Store(access)
-            | Operation::Atomic(_, _, access)
-            | Operation::Reduce(_, _, access)
-            | Operation::LoadMatrix { access, .. }
-            | Operation::StoreMatrix { access, .. }
-            | Operation::BarrierInit { access, .. }
-            | Operation::BarrierArrive { access, .. }
-            | Operation::BarrierWait { access }
-            | Operation::BulkStore { from: access, .. } => [Some(access), None],
-            Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
-            Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
-            _ => [None, None],
-        };
-        for access in pair.into_iter().flatten() {
+        for access in accesses!(self) {
             access.buffer = numbers.get(&access.buffer).copied().unwrap_or(access.buffer);
         }
     }

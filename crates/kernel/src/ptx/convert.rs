@@ -1,7 +1,7 @@
 //! Conversions.
 
 use super::writer::Writer;
-use super::{PtxError, Target};
+use super::{PtxError, Target, arithmetic};
 use crate::program::Instruction;
 use crate::program::operation::{Format, Number, Rounding};
 use crate::program::register::Width;
@@ -11,19 +11,8 @@ fn kind(format: Format) -> Option<&'static str> {
     Some(match format {
         Format::I8 => "s8",
         Format::U8 => "u8",
-        Format::Number(number) => match number {
-            Number::I16 => "s16",
-            Number::U16 => "u16",
-            Number::I32 => "s32",
-            Number::U32 => "u32",
-            Number::I64 => "s64",
-            Number::U64 => "u64",
-            Number::F16 => "f16",
-            Number::F32 => "f32",
-            Number::F64 => "f64",
-            Number::Bf16 => "bf16",
-            Number::F16x2 | Number::Bf16x2 => return None,
-        },
+        Format::Number(Number::F16x2 | Number::Bf16x2) => return None,
+        Format::Number(number) => arithmetic::kind(number),
         Format::E4M3 | Format::E5M2 => return None,
     })
 }

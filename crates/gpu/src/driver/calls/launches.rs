@@ -1,0 +1,166 @@
+//! Launches, and what is known of a kernel.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+use smallvec::SmallVec;
+
+use super::{Driver, Entry, Refused};
+use crate::driver::table::{LaunchAttribute, LaunchConfig, StreamHandle, TensorMapBytes};
+
+/// An argument of a launch.
+#[derive(Clone, Copy)]
+pub(crate) enum Value<'a> {
+    /// The first so many bytes.
+    Bytes([u8; 8], usize),
+    Map(&'a TensorMapBytes),
+}
+
+/// How many threads a launch has, and how they are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaunchSizes {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) shared_bytes: u32,
+    /// May begin before the kernel before it has ended.
+    pub(crate) overlaps: bool,
+    /// All blocks are resident at once.
+    pub(crate) cooperative: bool,
+}
+
+/// The parameters of `cuTensorMapEncodeTiled`; see [`crate::tensor_map`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TiledMap {
+    pub(crate) element: c_int,
+    pub(crate) address: u64,
+    pub(crate) extents: SmallVec<[u64; 5]>,
+    /// Of all dimensions but the first.
+    pub(crate) strides: SmallVec<[u64; 5]>,
+    pub(crate) boxed: SmallVec<[c_uint; 5]>,
+    pub(crate) swizzle: c_int,
+    pub(crate) promotion: c_int,
+    pub(crate) fill: c_int,
+}
+
+/// Numbers of `CUlaunchAttributeID`.
+mod attribute {
+    pub(super) const COOPERATIVE: u32 = 2;
+    pub(super) const CLUSTER: u32 = 4;
+    pub(super) const OVERLAPS: u32 = 6;
+}
+
+impl Driver {
+    pub(crate) fn function_attribute(&self, entry: &Entry, attribute: i32) -> Result<i32, Refused> {
+        let mut value = 0;
+        call!(self, function_attribute(&raw mut value, attribute, entry.handle))?;
+        Ok(value)
+    }
+
+    pub(crate) fn set_function_attribute(&self, entry: &Entry, attribute: i32, value: i32) -> Result<(), Refused> {
+        call!(self, set_function_attribute(entry.handle, attribute, value))
+    }
+
+    /// Launches a kernel. None where the values are not as many and as large as its parameters.
+    pub(crate) fn launch(
+        &self,
+        entry: &Entry,
+        sizes: &LaunchSizes,
+        stream: StreamHandle,
+        values: &[Value<'_>],
+    ) -> Option<Result<(), Refused>> {
+        let fits = |(value, size): (&Value<'_>, &usize)| match value {
+            Value::Bytes(bytes, count) => count == size && *count <= bytes.len(),
+            Value::Map(map) => size_of_val(*map) == *size,
+        };
+        if values.len() != entry.sizes.len() || !values.iter().zip(&entry.sizes).all(fits) {
+            return None;
+        }
+        let mut pointers: SmallVec<[*mut c_void; 32]> = SmallVec::with_capacity(values.len());
+        // The driver copies the values before the call returns, and does not write to them.
+        pointers.extend(values.iter().map(|value| match value {
+            Value::Bytes(bytes, _) => bytes.as_ptr().cast_mut().cast::<c_void>(),
+            Value::Map(map) => (&raw const **map).cast_mut().cast::<c_void>(),
+        }));
+        let (attributes, count) = attributes(sizes);
+        let config = config(sizes, stream, &attributes, count);
+        Some(call!(self, launch(&raw const config, entry.handle, pointers.as_mut_ptr(), null_mut())))
+    }
+
+    pub(crate) fn resident_blocks(&self, entry: &Entry, threads: i32, shared_bytes: usize) -> Result<i32, Refused> {
+        let mut blocks = 0;
+        call!(self, resident_blocks(&raw mut blocks, entry.handle, threads, shared_bytes))?;
+        Ok(blocks)
+    }
+
+    pub(crate) fn resident_clusters(&self, entry: &Entry, sizes: &LaunchSizes) -> Result<i32, Refused> {
+        let mut clusters = 0;
+        let (attributes, count) = attributes(sizes);
+        let config = config(sizes, StreamHandle(0), &attributes, count);
+        call!(self, resident_clusters(&raw mut clusters, entry.handle, &raw const config))?;
+        Ok(clusters)
+    }
+
+    /// A tensor map. None where the lists differ in length: one entry a dimension, one stride
+    /// fewer.
+    pub(crate) fn encode_tiled(&self, map: &TiledMap) -> Option<Result<TensorMapBytes, Refused>> {
+        let rank = map.extents.len();
+        if rank == 0 || map.boxed.len() != rank || map.strides.len() + 1 != rank {
+            return None;
+        }
+        let mut bytes = TensorMapBytes([0; 16]);
+        // Every element of the box.
+        let steps: SmallVec<[c_uint; 5]> = SmallVec::from_elem(1, rank);
+        let encoded = call!(
+            self,
+            encode_tiled(
+                &raw mut bytes,
+                map.element,
+                rank as c_uint,
+                map.address,
+                map.extents.as_ptr(),
+                map.strides.as_ptr(),
+                map.boxed.as_ptr(),
+                steps.as_ptr(),
+                0,
+                map.swizzle,
+                map.promotion,
+                map.fill,
+            )
+        );
+        Some(encoded.map(|()| bytes))
+    }
+}
+
+/// The attributes of a launch, and how many of them count.
+fn attributes(sizes: &LaunchSizes) -> ([LaunchAttribute; 3], u32) {
+    let mut list = [LaunchAttribute { id: 0, padding: 0, value: [0; 16] }; 3];
+    let mut count = 0;
+    let mut set = |id: u32, values: &[u32]| {
+        let Some(place) = list.get_mut(count) else { return };
+        place.id = id;
+        place.value.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+        count += 1;
+    };
+    if let Some(cluster) = sizes.cluster {
+        set(attribute::CLUSTER, &cluster);
+    }
+    if sizes.overlaps {
+        set(attribute::OVERLAPS, &[1]);
+    }
+    if sizes.cooperative {
+        set(attribute::COOPERATIVE, &[1]);
+    }
+    (list, count as u32)
+}
+
+fn config(sizes: &LaunchSizes, stream: StreamHandle, attributes: &[LaunchAttribute; 3], count: u32) -> LaunchConfig {
+    LaunchConfig {
+        grid: sizes.grid,
+        block: sizes.block,
+        shared_bytes: sizes.shared_bytes,
+        stream,
+        attributes: attributes.as_ptr(),
+        attribute_count: count,
+    }
+}

@@ -1,0 +1,128 @@
+//! Modules, and what compiles them.
+
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+use super::{Driver, Entry, Refused};
+use crate::driver::table::{FunctionHandle, LinkHandle, ModuleHandle};
+use crate::machine_code::MachineCode;
+
+/// What compiling gave: the machine code, and the log.
+pub(crate) struct Compiled<T> {
+    pub(crate) result: Result<T, Refused>,
+    pub(crate) info: String,
+    pub(crate) errors: String,
+}
+
+/// Numbers of `CUjit_option`.
+mod jit {
+    pub(super) const INFO_LOG: i32 = 3;
+    pub(super) const INFO_LOG_BYTES: i32 = 4;
+    pub(super) const ERROR_LOG: i32 = 5;
+    pub(super) const ERROR_LOG_BYTES: i32 = 6;
+    pub(super) const VERBOSE: i32 = 12;
+    /// `CU_JIT_INPUT_PTX`.
+    pub(super) const INPUT_PTX: i32 = 1;
+}
+
+/// The bytes of each log of the compiler.
+const LOG_BYTES: usize = 16 << 10;
+
+/// The logs of the compiler, and the options that ask for them.
+struct Logs {
+    info: Vec<u8>,
+    errors: Vec<u8>,
+    options: [c_int; 5],
+    values: [*mut c_void; 5],
+}
+
+impl Logs {
+    fn new() -> Logs {
+        let (mut info, mut errors) = (vec![0_u8; LOG_BYTES], vec![0_u8; LOG_BYTES]);
+        // The last byte stays zero.
+        let bytes = std::ptr::without_provenance_mut(LOG_BYTES - 1);
+        let options = [jit::INFO_LOG, jit::INFO_LOG_BYTES, jit::ERROR_LOG, jit::ERROR_LOG_BYTES, jit::VERBOSE];
+        let values =
+            [info.as_mut_ptr().cast(), bytes, errors.as_mut_ptr().cast(), bytes, std::ptr::without_provenance_mut(1)];
+        Logs { info, errors, options, values }
+    }
+
+    fn read<T>(self, result: Result<T, Refused>) -> Compiled<T> {
+        let text = |log: &[u8]| {
+            let text = CStr::from_bytes_until_nul(log).map(CStr::to_string_lossy).unwrap_or_default();
+            text.trim().to_owned()
+        };
+        Compiled { result, info: text(&self.info), errors: text(&self.errors) }
+    }
+}
+
+impl Driver {
+    /// Loads PTX text.
+    pub(crate) fn load_text(&self, text: &CStr) -> Compiled<ModuleHandle> {
+        self.load_image(text.as_ptr().cast())
+    }
+
+    /// Loads machine code, all of whose parts lie in the bytes given.
+    pub(crate) fn load_machine_code(&self, code: &MachineCode) -> Compiled<ModuleHandle> {
+        self.load_image(code.bytes().as_ptr().cast())
+    }
+
+    fn load_image(&self, image: *const c_void) -> Compiled<ModuleHandle> {
+        let mut logs = Logs::new();
+        let mut module = ModuleHandle(0);
+        let count = logs.options.len() as c_uint;
+        let (options, values) = (logs.options.as_mut_ptr(), logs.values.as_mut_ptr());
+        let loaded = call!(self, load_module(&raw mut module, image, count, options, values));
+        logs.read(loaded.map(|()| module))
+    }
+
+    pub(crate) fn unload_module(&self, module: ModuleHandle) -> Result<(), Refused> {
+        call!(self, unload_module(module))
+    }
+
+    /// Compiles PTX text to machine code.
+    pub(crate) fn compile(&self, text: &CStr) -> Compiled<Vec<u8>> {
+        let mut logs = Logs::new();
+        let result = self.link(text, &mut logs);
+        logs.read(result)
+    }
+
+    fn link(&self, text: &CStr, logs: &mut Logs) -> Result<Vec<u8>, Refused> {
+        let mut link = LinkHandle(0);
+        let count = logs.options.len() as c_uint;
+        let (options, values) = (logs.options.as_mut_ptr(), logs.values.as_mut_ptr());
+        call!(self, create_link(count, options, values, &raw mut link))?;
+        let complete = || {
+            // The driver reads the text and its zero, and writes neither.
+            let (data, bytes) = (text.as_ptr().cast_mut().cast::<c_void>(), text.to_bytes_with_nul().len());
+            let name = c"kernel".as_ptr();
+            call!(self, add_to_link(link, jit::INPUT_PTX, data, bytes, name, 0, null_mut(), null_mut()))?;
+            let (mut image, mut bytes) = (null_mut::<c_void>(), 0);
+            call!(self, complete_link(link, &raw mut image, &raw mut bytes))?;
+            if image.is_null() {
+                return Ok(Vec::new());
+            }
+            // SAFETY: the driver keeps so many bytes there until the link is destroyed.
+            Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())
+        };
+        let compiled = complete();
+        let destroyed = call!(self, destroy_link(link));
+        compiled.and_then(|image| destroyed.map(|()| image))
+    }
+
+    /// A kernel of a module and the sizes of its parameters.
+    pub(crate) fn entry(&self, module: ModuleHandle, name: &CString) -> Result<Entry, Refused> {
+        let mut handle = FunctionHandle(0);
+        call!(self, module_function(&raw mut handle, module, name.as_ptr()))?;
+        let mut sizes = Vec::new();
+        // A number past the last is refused: the only way to learn how many there are.
+        loop {
+            let (mut offset, mut size) = (0, 0);
+            match call!(self, parameter_info(handle, sizes.len(), &raw mut offset, &raw mut size)) {
+                Ok(()) => sizes.push(size),
+                Err(Refused { code: 1, .. }) => return Ok(Entry { handle, sizes: sizes.into() }),
+                Err(refused) => return Err(refused),
+            }
+        }
+    }
+}

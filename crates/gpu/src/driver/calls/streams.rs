@@ -1,0 +1,104 @@
+//! Streams, events and graphs.
+
+use std::ffi::{c_int, c_uint};
+
+use super::{Driver, Refused};
+use crate::driver::status::code;
+use crate::driver::table::{EventHandle, GraphHandle, ReplayHandle, StreamHandle};
+
+/// What was captured: a graph, unless the capture was broken off.
+pub(crate) type Captured = Option<GraphHandle>;
+
+impl Driver {
+    pub(crate) fn create_stream(&self) -> Result<StreamHandle, Refused> {
+        /// It does not wait for the null stream, which others may use.
+        const NON_BLOCKING: c_uint = 1;
+        let mut stream = StreamHandle(0);
+        call!(self, create_stream(&raw mut stream, NON_BLOCKING))?;
+        Ok(stream)
+    }
+
+    pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Result<(), Refused> {
+        call!(self, destroy_stream(stream))
+    }
+
+    pub(crate) fn synchronize_stream(&self, stream: StreamHandle) -> Result<(), Refused> {
+        call!(self, synchronize_stream(stream))
+    }
+
+    pub(crate) fn query_stream(&self, stream: StreamHandle) -> Result<bool, Refused> {
+        ready(call!(self, query_stream(stream)))
+    }
+
+    pub(crate) fn wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<(), Refused> {
+        call!(self, wait_event(stream, event, 0))
+    }
+
+    pub(crate) fn begin_capture(&self, stream: StreamHandle) -> Result<(), Refused> {
+        /// What other threads do meanwhile is their own affair.
+        const THREAD_LOCAL: c_int = 1;
+        call!(self, begin_capture(stream, THREAD_LOCAL))
+    }
+
+    pub(crate) fn end_capture(&self, stream: StreamHandle) -> Result<Captured, Refused> {
+        let mut graph = GraphHandle(0);
+        call!(self, end_capture(stream, &raw mut graph))?;
+        Ok((graph != GraphHandle(0)).then_some(graph))
+    }
+
+    pub(crate) fn create_event(&self) -> Result<EventHandle, Refused> {
+        let mut event = EventHandle(0);
+        call!(self, create_event(&raw mut event, 0))?;
+        Ok(event)
+    }
+
+    pub(crate) fn destroy_event(&self, event: EventHandle) -> Result<(), Refused> {
+        call!(self, destroy_event(event))
+    }
+
+    pub(crate) fn record_event(&self, event: EventHandle, stream: StreamHandle) -> Result<(), Refused> {
+        call!(self, record_event(event, stream))
+    }
+
+    pub(crate) fn synchronize_event(&self, event: EventHandle) -> Result<(), Refused> {
+        call!(self, synchronize_event(event))
+    }
+
+    pub(crate) fn query_event(&self, event: EventHandle) -> Result<bool, Refused> {
+        ready(call!(self, query_event(event)))
+    }
+
+    /// Milliseconds between two events.
+    pub(crate) fn elapsed(&self, first: EventHandle, last: EventHandle) -> Result<f32, Refused> {
+        let mut milliseconds = 0.0;
+        call!(self, elapsed(&raw mut milliseconds, first, last))?;
+        Ok(milliseconds)
+    }
+
+    pub(crate) fn instantiate_graph(&self, graph: GraphHandle) -> Result<ReplayHandle, Refused> {
+        let mut replay = ReplayHandle(0);
+        call!(self, instantiate_graph(&raw mut replay, graph, 0))?;
+        Ok(replay)
+    }
+
+    pub(crate) fn launch_graph(&self, replay: ReplayHandle, stream: StreamHandle) -> Result<(), Refused> {
+        call!(self, launch_graph(replay, stream))
+    }
+
+    pub(crate) fn destroy_replay(&self, replay: ReplayHandle) -> Result<(), Refused> {
+        call!(self, destroy_replay(replay))
+    }
+
+    pub(crate) fn destroy_graph(&self, graph: GraphHandle) -> Result<(), Refused> {
+        call!(self, destroy_graph(graph))
+    }
+}
+
+/// A refusal that only says that something is not done yet.
+fn ready(answer: Result<(), Refused>) -> Result<bool, Refused> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(Refused { code: code::NOT_READY, .. }) => Ok(false),
+        Err(refused) => Err(refused),
+    }
+}

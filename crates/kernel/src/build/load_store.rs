@@ -1,0 +1,250 @@
+//! Loads and stores of fragments.
+//!
+//! Law: element `i` of a fragment becomes element `i` of a view in memory, or the other way. An
+//! access takes as many elements as lie side by side, aligned, for every admissible size, and no
+//! more than the instruction takes.
+
+use std::panic::Location;
+
+use tilewright_layout::symbolic::Expr;
+
+use super::access::Piece;
+use super::core::{Core, Slot};
+use super::fragment::Fragment;
+use super::tensor::View;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::memory::{Access, Role};
+use crate::program::operation::{Binary, Number, Operation};
+use crate::program::register::{Register, Width};
+
+/// What a copy does where an element may not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// It must exist.
+    Proved,
+    /// A read gives 0, and a write does nothing.
+    Predicated,
+}
+
+impl Core {
+    /// A predicate that is true where an access exists; none where it always does.
+    fn guard(
+        &mut self,
+        view: &View<'_>,
+        conditions: &[(usize, Expr, Expr)],
+        edge: Edge,
+    ) -> Result<Option<Register>, Reason> {
+        let mut guard = None;
+        for (mode, at, extent) in conditions {
+            if edge == Edge::Proved {
+                return Err(Reason::Outside {
+                    tensor: self.buffers[view.buffer.index()].name.clone(),
+                    coordinate: at.to_string(),
+                    mode: *mode,
+                    extent: extent.to_string(),
+                });
+            }
+            let inside = self.less(at, extent)?;
+            guard = Some(match guard {
+                None => inside,
+                Some(both) => self.pure(Operation::Binary(Binary::And, Number::U16), [both, inside], Width::Predicate),
+            });
+        }
+        Ok(guard)
+    }
+
+    /// The pieces of registers that an access of so many elements has: bits and count.
+    fn pieces_of(bits: u32, elements: u32) -> (u32, u32) {
+        let total = bits * elements;
+        let piece = if bits == 64 { 64 } else { total.min(32) };
+        (piece, total / piece)
+    }
+
+    /// Reads an access into elements of a cell.
+    fn load(
+        &mut self,
+        access: Access,
+        address: Option<Register>,
+        guard: Option<Register>,
+        cell: usize,
+        slots: &[usize],
+    ) {
+        let bits = self.cells[cell].bits;
+        let width = Width::of_bits(access.bits.max(16)).unwrap_or(Width::Bits64);
+        let outputs = vec![width; access.count as usize];
+        let registers = self.effect(Operation::Load(access), address, &outputs, guard);
+        if bits >= access.bits {
+            for (slot, register) in slots.iter().zip(registers) {
+                self.cells[cell].slots[*slot] = Slot::Whole(register);
+            }
+            return;
+        }
+        let each = (access.bits / bits) as usize;
+        for (part, register) in slots.chunks(each).zip(registers) {
+            if access.bits == 32 {
+                self.set_word(cell, part, register);
+                continue;
+            }
+            // Two bytes in 16 bits: a word of which they are the low half.
+            let word = self.packed(&[register], 16);
+            self.set_word(cell, part, word);
+        }
+    }
+
+    /// Writes elements of a cell by an access.
+    fn store(
+        &mut self,
+        access: Access,
+        address: Option<Register>,
+        guard: Option<Register>,
+        cell: usize,
+        slots: &[usize],
+    ) -> Result<(), Reason> {
+        let bits = self.cells[cell].bits;
+        let mut inputs: Vec<Register> = address.into_iter().collect();
+        if bits >= access.bits {
+            for slot in slots {
+                inputs.push(self.element_register(cell, *slot)?);
+            }
+        } else {
+            for part in slots.chunks((access.bits / bits) as usize) {
+                let word = self.word_of(cell, part)?;
+                inputs.push(match access.bits {
+                    32 => word,
+                    _ => self.pure_many(Operation::Unpack, [word], &[Width::Bits16, Width::Bits16])[0],
+                });
+            }
+        }
+        self.effect(Operation::Store(access), inputs, &[], guard);
+        Ok(())
+    }
+}
+
+impl<'k> View<'k> {
+    pub(super) fn readable(&self) -> Result<(), Reason> {
+        let core = self.build.core();
+        let buffer = &core.buffers[self.buffer.index()];
+        match buffer.role {
+            Role::Output => Err(Reason::Role { tensor: buffer.name.clone(), tried: "read: it is an output" }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn writable(&self) -> Result<(), Reason> {
+        let core = self.build.core();
+        let buffer = &core.buffers[self.buffer.index()];
+        match buffer.role {
+            Role::Input => Err(Reason::Role { tensor: buffer.name.clone(), tried: "written: it is an input" }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the view into a new fragment of its shape, in the widest accesses that its layout
+    /// allows (`tensor.load()` of the DSL).
+    ///
+    /// Errors: an extent is not known when the kernel is built; an element may not exist.
+    #[track_caller]
+    pub fn load(&self) -> Result<Fragment<'k>, KernelError> {
+        self.loaded(Edge::Proved, "load", Location::caller())
+    }
+
+    /// As [`View::load`]; elements past the edges of the tensor are 0.
+    ///
+    /// Errors: an extent is not known when the kernel is built.
+    #[track_caller]
+    pub fn load_predicated(&self) -> Result<Fragment<'k>, KernelError> {
+        self.loaded(Edge::Predicated, "load_predicated", Location::caller())
+    }
+
+    fn loaded(
+        &self,
+        edge: Edge,
+        statement: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Fragment<'k>, KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let load = || {
+            let fragment = self.fragment_like(self.element)?;
+            self.read_into(&fragment, 128, edge)?;
+            Ok(fragment)
+        };
+        load().map_err(|refusal: Reason| refusal.at(statement, location))
+    }
+
+    /// Writes a fragment of the same shape to the view, in the widest accesses that its layout
+    /// allows.
+    ///
+    /// Errors: sizes or types differ; an element may not exist, or has no value.
+    #[track_caller]
+    pub fn store(&self, fragment: &Fragment<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "store", location });
+        self.write_from(fragment, 128, Edge::Proved).map_err(|refusal| refusal.at("store", location))
+    }
+
+    /// As [`View::store`]; elements past the edges of the tensor are left out.
+    ///
+    /// Errors: sizes or types differ; an element has no value.
+    #[track_caller]
+    pub fn store_predicated(&self, fragment: &Fragment<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "store_predicated", location });
+        self.write_from(fragment, 128, Edge::Predicated).map_err(|refusal| refusal.at("store_predicated", location))
+    }
+
+    fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
+        if fragment.element != self.element {
+            return Err(Reason::Elements { wanted: self.element, given: fragment.element });
+        }
+        let count = self.count()?;
+        if count != fragment.size() {
+            return Err(Reason::Sizes {
+                left: self.text(),
+                left_size: count.to_string(),
+                right: fragment.layout.to_string(),
+                right_size: fragment.size().to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+        self.same_size(fragment)?;
+        self.readable()?;
+        let slots = fragment.slots()?;
+        for piece in self.pieces((bits / self.element.bits()).max(1))? {
+            let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
+            let (access, address, guard) = self.one(&piece, edge)?;
+            self.build.core().load(access, address, guard, fragment.cell, &slots);
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_from(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+        self.same_size(fragment)?;
+        self.writable()?;
+        let slots = fragment.slots()?;
+        for piece in self.pieces((bits / self.element.bits()).max(1))? {
+            let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
+            let (access, address, guard) = self.one(&piece, edge)?;
+            self.build.core().store(access, address, guard, fragment.cell, &slots)?;
+        }
+        Ok(())
+    }
+
+    /// The access of a piece, its address, and the predicate under which it exists.
+    pub(super) fn one(
+        &self,
+        piece: &Piece,
+        edge: Edge,
+    ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
+        let conditions = self.conditions(piece)?;
+        let mut core = self.build.core();
+        let guard = core.guard(self, &conditions, edge)?;
+        let (address, offset) = self.address(&mut core, &piece.offset)?;
+        let (bits, count) = Core::pieces_of(self.element.bits(), piece.elements.len() as u32);
+        drop(core);
+        Ok((self.access(address, offset, bits, count), address, guard))
+    }
+}

@@ -1,0 +1,38 @@
+//! Waiting: for copies under way, and for other threads.
+//!
+//! Law: what a thread reads after a wait was written before it, by the copies or the threads that
+//! it waited for. The interpreter checks that nothing is read without.
+
+use std::panic::Location;
+
+use super::Build;
+use crate::program::Source;
+use crate::program::operation::Operation;
+
+impl Build {
+    /// The asynchronous copies of this thread since the last call are a group
+    /// (`cp.async.commit_group`).
+    #[track_caller]
+    pub fn commit_async(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "commit_async", location: Location::caller() });
+        core.effect(Operation::CommitAsync, [], &[], None);
+    }
+
+    /// Waits until at most so many groups of this thread are under way (`cp.async.wait_group`).
+    /// What they wrote is seen by this thread; by others after a barrier.
+    #[track_caller]
+    pub fn wait_async(&self, groups: u32) {
+        let mut core = self.core();
+        core.begin(Source { statement: "wait_async", location: Location::caller() });
+        core.effect(Operation::WaitAsync(groups), [], &[], None);
+    }
+
+    /// All threads of the block wait for each other (`__syncthreads`).
+    #[track_caller]
+    pub fn barrier(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "barrier", location: Location::caller() });
+        core.effect(Operation::Barrier, [], &[], None);
+    }
+}

@@ -1,0 +1,109 @@
+//! Copies behind a thread's back, and the barriers in shared memory that they arrive at.
+
+use super::writer::Writer;
+use super::{PtxError, Target};
+use crate::program::Instruction;
+use crate::program::memory::{Access, Cache, MapId};
+use crate::program::operation::Number;
+use crate::program::register::{Register, Width};
+
+impl Writer<'_> {
+    pub(super) fn copy_async(&mut self, instruction: &Instruction, to: &Access, from: &Access, or_zeros: bool) {
+        let mut inputs = instruction.inputs.iter().copied();
+        let (write, read) = (self.place(to, &mut inputs), self.place(from, &mut inputs));
+        let bytes = to.bytes();
+        let level = if bytes == 16 && from.cache == Cache::NoAllocate { "cg" } else { "ca" };
+        let size = match (or_zeros, inputs.next()) {
+            (true, Some(predicate)) => {
+                let (size, predicate) = (self.temporary(Width::Bits32), self.register(predicate));
+                self.line(&format!("selp.b32 {size}, {bytes}, 0, {predicate};"));
+                format!(", {size}")
+            }
+            _ => String::new(),
+        };
+        let text = format!("cp.async.{level}.shared.global {write}, {read}, {bytes}{size};");
+        self.guarded(instruction.guard, &text);
+    }
+
+    pub(super) fn barrier_init(&mut self, instruction: &Instruction, access: &Access, count: u32) {
+        let at = self.place(access, &mut instruction.inputs.iter().copied());
+        self.guarded(instruction.guard, &format!("mbarrier.init.shared.b64 {at}, {count};"));
+    }
+
+    pub(super) fn barrier_arrive(
+        &mut self,
+        instruction: &Instruction,
+        access: &Access,
+        expect: u32,
+    ) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "an arrival without a state", instruction.source)?;
+        let at = self.place(access, &mut instruction.inputs.iter().copied());
+        let text = match expect {
+            0 => format!("mbarrier.arrive.shared::cta.b64 _, {at};"),
+            bytes => format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {at}, {bytes};"),
+        };
+        self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    pub(super) fn barrier_wait(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a wait that may sleep", instruction.source)?;
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let parity = match inputs.next() {
+            Some(parity) => self.register(parity),
+            None => "0".to_string(),
+        };
+        let done = self.temporary(Width::Predicate);
+        self.line("{");
+        self.body.push_str("WAIT:\n");
+        self.line(&format!("mbarrier.try_wait.parity.shared::cta.b64 {done}, {at}, {parity};"));
+        self.line(&format!("@!{done} bra WAIT;"));
+        self.line("}");
+        Ok(())
+    }
+
+    pub(super) fn bulk_load(
+        &mut self,
+        instruction: &Instruction,
+        map: MapId,
+        to: &Access,
+        barrier: &Access,
+    ) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+        let mut inputs = instruction.inputs.iter().copied();
+        let (write, wait) = (self.place(to, &mut inputs), self.place(barrier, &mut inputs));
+        let (rank, place) = self.box_of(map, inputs);
+        let text = format!(
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes {write}, {place}, {wait};"
+        );
+        self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    pub(super) fn bulk_store(&mut self, instruction: &Instruction, map: MapId, from: &Access) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+        let mut inputs = instruction.inputs.iter().copied();
+        let read = self.place(from, &mut inputs);
+        let (rank, place) = self.box_of(map, inputs);
+        let text = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group {place}, {read};");
+        self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    /// How many coordinates a box has, and the map with them, in brackets.
+    fn box_of(&mut self, map: MapId, inputs: impl Iterator<Item = Register>) -> (usize, String) {
+        let coordinates: Vec<String> = inputs.map(|input| self.operand(input, Number::I32)).collect();
+        let at = self.map_address(map.index());
+        (coordinates.len(), format!("[{at}, {{{}}}]", coordinates.join(", ")))
+    }
+
+    /// The generic address of a tensor map, which is a parameter.
+    fn map_address(&mut self, number: usize) -> String {
+        self.needs(7, 7);
+        let at = self.temporary(Width::Bits64);
+        self.line(&format!("mov.b64 {at}, map{number};"));
+        self.line(&format!("cvta.param.u64 {at}, {at};"));
+        at
+    }
+}

@@ -1,0 +1,161 @@
+//! Accesses to memory: loads, stores, atomic operations and matrices.
+
+use super::arithmetic::{is_half, kind};
+use super::writer::Writer;
+use super::{PtxError, Target};
+use crate::program::Instruction;
+use crate::program::memory::{Access, Cache, Space};
+use crate::program::operation::{AtomicOperation, Number};
+use crate::program::register::Register;
+
+impl Writer<'_> {
+    /// The address of an access, in brackets: its register is the next input, where it has one.
+    pub(super) fn place(&mut self, access: &Access, inputs: &mut impl Iterator<Item = Register>) -> String {
+        let register = access.addressed.then(|| inputs.next()).flatten();
+        self.address(access, register)
+    }
+
+    /// Registers by name.
+    pub(super) fn names(&mut self, registers: impl Iterator<Item = Register>) -> Vec<String> {
+        registers.map(|register| self.register(register)).collect()
+    }
+
+    fn space(&self, access: &Access) -> &'static str {
+        match self.program.buffer(access.buffer).space {
+            Space::Global => "global",
+            Space::Shared => "shared",
+        }
+    }
+
+    /// The qualifiers of a load or a store, and its registers in braces.
+    fn shape(access: &Access, registers: &[String]) -> (String, String) {
+        match registers {
+            [one] => (format!("b{}", access.bits), one.clone()),
+            several => (format!("v{}.b{}", several.len(), access.bits), format!("{{{}}}", several.join(", "))),
+        }
+    }
+
+    pub(super) fn load(&mut self, instruction: &Instruction, access: &Access) {
+        let at = self.place(access, &mut instruction.inputs.iter().copied());
+        let outputs = self.names(instruction.outputs.iter().copied());
+        if instruction.guard.is_some() {
+            for (output, register) in outputs.iter().zip(&instruction.outputs) {
+                let bits = self.program.width(*register).bits();
+                self.line(&format!("mov.b{bits} {output}, 0;"));
+            }
+        }
+        let (shape, registers) = Self::shape(access, &outputs);
+        let space = self.space(access);
+        let cache = match (access.cache, space) {
+            (_, "shared") | (Cache::Default, _) => "",
+            (Cache::ReadOnly, _) => ".nc",
+            (Cache::NoAllocate, _) => ".L1::no_allocate",
+            (Cache::Streaming, _) => ".cs",
+        };
+        self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
+    }
+
+    pub(super) fn store(&mut self, instruction: &Instruction, access: &Access) {
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let values = self.names(inputs);
+        let (shape, registers) = Self::shape(access, &values);
+        let space = self.space(access);
+        let cache = match (access.cache, space) {
+            (Cache::Streaming, "global") => ".cs",
+            _ => "",
+        };
+        self.guarded(instruction.guard, &format!("st.{space}{cache}.{shape} {at}, {registers};"));
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        instruction: &Instruction,
+        operation: AtomicOperation,
+        number: Number,
+        access: &Access,
+    ) {
+        let (name, bits) = atomic(operation, number);
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let values = self.names(inputs).join(", ");
+        let result = self.result(instruction);
+        if instruction.guard.is_some() {
+            let width = self.program.width(instruction.outputs[0]).bits();
+            self.line(&format!("mov.b{width} {result}, 0;"));
+        }
+        let space = self.space(access);
+        self.guarded(instruction.guard, &format!("atom.{space}.{name}.{bits} {result}, {at}, {values};"));
+    }
+
+    pub(super) fn reduce(
+        &mut self,
+        instruction: &Instruction,
+        operation: AtomicOperation,
+        number: Number,
+        access: &Access,
+    ) -> Result<(), PtxError> {
+        let (name, bits) = atomic(operation, number);
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let values = self.names(inputs);
+        let space = self.space(access);
+        let (count, values) = (values.len(), values.join(", "));
+        let text = if count > 1 {
+            self.least(Target::Sm90a, "a vector of atomic additions", instruction.source)?;
+            self.needs(8, 1);
+            format!("red.{space}.{name}.v{count}.{bits} {at}, {{{values}}};")
+        } else {
+            format!("red.{space}.{name}.{bits} {at}, {values};")
+        };
+        self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    pub(super) fn load_matrix(&mut self, instruction: &Instruction, access: &Access, transposed: bool) {
+        let at = self.place(access, &mut instruction.inputs.iter().copied());
+        let turned = if transposed { ".trans" } else { "" };
+        let outputs = self.names(instruction.outputs.iter().copied());
+        let (count, outputs) = (outputs.len(), outputs.join(", "));
+        self.line(&format!("ldmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16 {{{outputs}}}, {at};"));
+    }
+
+    pub(super) fn store_matrix(
+        &mut self,
+        instruction: &Instruction,
+        access: &Access,
+        transposed: bool,
+    ) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "stmatrix", instruction.source)?;
+        self.needs(7, 8);
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.place(access, &mut inputs);
+        let turned = if transposed { ".trans" } else { "" };
+        let values = self.names(inputs);
+        let (count, values) = (values.len(), values.join(", "));
+        self.line(&format!("stmatrix.sync.aligned.m8n8.x{count}{turned}.shared.b16 {at}, {{{values}}};"));
+        Ok(())
+    }
+}
+
+/// Name and type of an atomic operation.
+fn atomic(operation: AtomicOperation, number: Number) -> (&'static str, String) {
+    let bits = format!("b{}", number.bits());
+    let unsigned = |number: Number| match number {
+        // Sums of signed and unsigned integers are the same bits; 64-bit ones have the unsigned
+        // name alone.
+        Number::I64 => "u64".to_string(),
+        number => kind(number).to_string(),
+    };
+    match operation {
+        AtomicOperation::Add if is_half(number) => ("add.noftz", kind(number).to_string()),
+        AtomicOperation::Add => ("add", unsigned(number)),
+        AtomicOperation::Minimum => ("min", kind(number).to_string()),
+        AtomicOperation::Maximum => ("max", kind(number).to_string()),
+        AtomicOperation::And => ("and", bits),
+        AtomicOperation::Or => ("or", bits),
+        AtomicOperation::Xor => ("xor", bits),
+        AtomicOperation::Exchange => ("exch", bits),
+        AtomicOperation::CompareExchange => ("cas", bits),
+    }
+}
