@@ -176,7 +176,7 @@ fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     match planned.check() {
         Ok(report) => passed(entry, &planned, &report, terminal),
         Err(Unchecked::Interpreter(CheckError::Findings(findings))) => {
-            for finding in &findings {
+            for finding in findings.iter() {
                 if terminal.json {
                     terminal.object(&json!({ "finding": finding.code(), "message": finding.to_string() }))?;
                 } else {

@@ -29,20 +29,22 @@ mod rounding;
 mod schedule;
 pub(crate) mod setup;
 mod shadow;
+mod tensor_name;
 #[cfg(test)]
 mod tests;
 mod warp;
 
 pub use counts::{AccessCount, Class, Counts};
 pub use explanation::explanation;
-pub use finding::{Defect, Finding, Party, Place, SetupError, Thread, Waiting};
+pub use finding::{Defect, Finding, Findings, Party, Place, SetupError, Thread, Waiting};
 pub use machine::MAX_FINDINGS;
 pub use schedule::{Completion, Order, Schedule};
 pub use setup::MAX_MEMORY;
+pub use tensor_name::TensorName;
 
 use crate::element::{Element, ElementType};
 use crate::program::Program;
-use crate::program::memory::{Buffer, BufferId, Role, Space};
+use crate::program::memory::{Buffer, BufferId, Role};
 use crate::program::operation::{AtomicOperation, Number, Operation};
 use crate::program::scalar::Scalar;
 use code::Code;
@@ -72,15 +74,15 @@ pub const MAX_STEPS: u64 = 1 << 30;
 ///
 /// let mut interpreter = Interpreter::new(double.program(), &[("M", 512)])?;
 /// let x: Vec<f32> = (0..512).map(|at| at as f32).collect();
-/// interpreter.tensor(0, &x)?;
-/// let run = interpreter.run(Schedule::ALL[0]).map_err(|findings| findings[0].clone())?;
-/// assert_eq!(run.tensor::<f32>(1)?[..4], [0.0, 2.0, 4.0, 6.0]);
+/// interpreter.tensor("x", &x)?;
+/// let run = interpreter.run(Schedule::ALL[0])?;
+/// assert_eq!(run.tensor::<f32>("y")?[..4], [0.0, 2.0, 4.0, 6.0]);
 /// // Two blocks of two warps; a warp loads 512 bytes at once: 16 sectors.
 /// assert_eq!(run.counts.executed(Class::Load), 4);
 /// assert_eq!(run.counts.accesses[0].sectors, 64);
 ///
 /// // Every schedule, and what they leave compared.
-/// interpreter.check().map_err(|findings| findings[0].clone())?;
+/// interpreter.check()?;
 /// # Ok(())
 /// # }
 /// ```
@@ -98,7 +100,8 @@ pub struct Interpreter<'p> {
 /// What a run left, and what it executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    elements: Vec<Element>,
+    /// The name and the type of each tensor.
+    tensors: Vec<(String, Element)>,
     contents: Vec<Vec<u8>>,
     /// What was executed.
     pub counts: Counts,
@@ -137,21 +140,23 @@ impl<'p> Interpreter<'p> {
         Ok(Interpreter { program, code, setup, contents, scalars, limit: MAX_STEPS })
     }
 
-    fn buffer(&self, index: usize) -> Result<(&'p Buffer, u64), SetupError> {
-        let buffer = self.program.buffers.get(index).filter(|buffer| buffer.space == Space::Global);
-        let buffer = buffer.ok_or_else(|| {
-            argument(format!("there is no tensor {index}; the kernel has {} tensors", self.contents.len()))
-        })?;
-        Ok((buffer, self.setup.extents[index].bytes))
+    /// A tensor, its number and its bytes.
+    fn buffer(&self, tensor: TensorName<'_>) -> Result<(&'p Buffer, usize, u64), SetupError> {
+        let index = tensor.index(self.program.tensors().map(|buffer| buffer.name.as_str()))?;
+        Ok((&self.program.buffers[index], index, self.setup.extents[index].bytes))
     }
 
     /// Gives a tensor its contents: the elements from the first to the last that its layout
-    /// reaches. Tensors are numbered in the order in which a launch passes them.
+    /// reaches.
     ///
     /// Errors: there is no such tensor; its elements are of another type, or there is another
     /// number of them.
-    pub fn tensor<T: ElementType>(&mut self, index: usize, elements: &[T]) -> Result<&mut Self, SetupError> {
-        let (buffer, bytes) = self.buffer(index)?;
+    pub fn tensor<'n, T: ElementType>(
+        &mut self,
+        tensor: impl Into<TensorName<'n>>,
+        elements: &[T],
+    ) -> Result<&mut Self, SetupError> {
+        let (buffer, index, bytes) = self.buffer(tensor.into())?;
         if buffer.element != T::ELEMENT {
             let name = &buffer.name;
             return Err(argument(format!("`{name}` has elements of {}, and {} are given", buffer.element, T::ELEMENT)));
@@ -171,16 +176,16 @@ impl<'p> Interpreter<'p> {
     /// How many bytes a tensor has, from the first to the last element that its layout reaches.
     ///
     /// Errors: there is no such tensor.
-    pub fn bytes_of(&self, index: usize) -> Result<usize, SetupError> {
-        let (_, bytes) = self.buffer(index)?;
-        usize::try_from(bytes).map_err(|_| argument(format!("tensor {index} has {bytes} bytes")))
+    pub fn bytes_of<'n>(&self, tensor: impl Into<TensorName<'n>>) -> Result<usize, SetupError> {
+        let (buffer, _, bytes) = self.buffer(tensor.into())?;
+        usize::try_from(bytes).map_err(|_| argument(format!("`{}` has {bytes} bytes", buffer.name)))
     }
 
     /// Gives a tensor its contents as bytes, little-endian.
     ///
     /// Errors: there is no such tensor, or it has another number of bytes.
-    pub fn bytes(&mut self, index: usize, bytes: &[u8]) -> Result<&mut Self, SetupError> {
-        let (buffer, wanted) = self.buffer(index)?;
+    pub fn bytes<'n>(&mut self, tensor: impl Into<TensorName<'n>>, bytes: &[u8]) -> Result<&mut Self, SetupError> {
+        let (buffer, index, wanted) = self.buffer(tensor.into())?;
         if wanted != bytes.len() as u64 {
             return Err(argument(format!("`{}` has {wanted} bytes, and {} are given", buffer.name, bytes.len())));
         }
@@ -253,13 +258,13 @@ impl<'p> Interpreter<'p> {
     /// Runs the grid. Tensors without contents are zeros, as are numbers.
     ///
     /// Errors: what was found, at most [`MAX_FINDINGS`].
-    pub fn run(&self, schedule: Schedule) -> Result<Run, Vec<Finding>> {
+    pub fn run(&self, schedule: Schedule) -> Result<Run, Findings> {
         let scalars = self.scalars.iter().map(|scalar| scalar.unwrap_or(0)).collect();
         let machine =
             Machine::new(self.program, &self.code, &self.setup, scalars, &self.contents, schedule, self.limit);
         let (contents, counts) = machine.run()?;
-        let elements = self.program.tensors().map(|buffer| buffer.element).collect();
-        Ok(Run { elements, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
+        let tensors = self.program.tensors().map(|buffer| (buffer.name.clone(), buffer.element)).collect();
+        Ok(Run { tensors, contents: contents.into_iter().take(self.contents.len()).collect(), counts })
     }
 
     /// Runs the grid under every schedule of [`Schedule::ALL`], and compares what they leave, bit
@@ -267,7 +272,7 @@ impl<'p> Interpreter<'p> {
     ///
     /// Errors: what was found under the first schedule that finds something; a tensor that depends
     /// on the schedule.
-    pub fn check(&self) -> Result<Checked, Vec<Finding>> {
+    pub fn check(&self) -> Result<Checked, Findings> {
         let [first, others @ ..] = Schedule::ALL;
         let run = self.run(first)?;
         let uncompared = self.added_atomically();
@@ -288,7 +293,7 @@ impl<'p> Interpreter<'p> {
                     bytes: size as u64,
                 };
                 let defect = Defect::OrderDependent { place, other: first };
-                return Err(vec![Finding { defect, source: None, thread: None, schedule }]);
+                return Err(Findings(vec![Finding { defect, source: None, thread: None, schedule }]));
             }
         }
         let name = |index: &usize| self.program.buffer(BufferId(*index as u32)).name.clone();
@@ -317,14 +322,11 @@ impl Run {
     /// The contents of a tensor after the run.
     ///
     /// Errors: there is no such tensor, or its elements are of another type.
-    pub fn tensor<T: ElementType>(&self, index: usize) -> Result<Vec<T>, SetupError> {
-        let bytes = self.bytes(index)?;
-        let element = self.elements[index];
-        if element != T::ELEMENT {
-            return Err(argument(format!(
-                "tensor {index} has elements of {element}, and {} are asked for",
-                T::ELEMENT
-            )));
+    pub fn tensor<'n, T: ElementType>(&self, tensor: impl Into<TensorName<'n>>) -> Result<Vec<T>, SetupError> {
+        let index = self.index(tensor.into())?;
+        let (bytes, (name, element)) = (&self.contents[index], &self.tensors[index]);
+        if *element != T::ELEMENT {
+            return Err(argument(format!("`{name}` has elements of {element}, and {} are asked for", T::ELEMENT)));
         }
         let bits = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
         Ok(bytes.chunks_exact(element.bytes() as usize).map(|bytes| T::from_bits(bits(bytes))).collect())
@@ -333,10 +335,12 @@ impl Run {
     /// The same as bytes, little-endian.
     ///
     /// Errors: there is no such tensor.
-    pub fn bytes(&self, index: usize) -> Result<&[u8], SetupError> {
-        let missing =
-            || argument(format!("there is no tensor {index}; the kernel has {} tensors", self.contents.len()));
-        self.contents.get(index).map(Vec::as_slice).ok_or_else(missing)
+    pub fn bytes<'n>(&self, tensor: impl Into<TensorName<'n>>) -> Result<&[u8], SetupError> {
+        Ok(&self.contents[self.index(tensor.into())?])
+    }
+
+    fn index(&self, tensor: TensorName<'_>) -> Result<usize, SetupError> {
+        tensor.index(self.tensors.iter().map(|(name, _)| name.as_str()))
     }
 }
 
@@ -373,19 +377,14 @@ pub enum CheckError {
     /// It could not begin.
     Setup(SetupError),
     /// The kernel has defects.
-    Findings(Vec<Finding>),
+    Findings(Findings),
 }
 
 impl std::fmt::Display for CheckError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CheckError::Setup(error) => write!(f, "{error}"),
-            CheckError::Findings(findings) => {
-                for (at, finding) in findings.iter().enumerate() {
-                    write!(f, "{}{finding}", if at == 0 { "" } else { "\n" })?;
-                }
-                Ok(())
-            }
+            CheckError::Findings(findings) => write!(f, "{findings}"),
         }
     }
 }

@@ -56,6 +56,13 @@ pub enum PlanError {
         /// What there is.
         known: String,
     },
+    /// E0937: a size that is not positive.
+    Size {
+        /// Its name.
+        name: String,
+        /// What was given.
+        given: i64,
+    },
     /// The algebra refused.
     Layout(LayoutError),
     /// An instruction or a tiling was refused.
@@ -95,6 +102,7 @@ impl PlanError {
             PlanError::Shapes { .. } => "E0934",
             PlanError::TooLarge { .. } => "E0935",
             PlanError::Unknown { .. } => "E0936",
+            PlanError::Size { .. } => "E0937",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -109,6 +117,9 @@ impl PlanError {
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
             PlanError::Shapes { .. } => "write both with one shape".to_string(),
             PlanError::Unknown { known, .. } => format!("there are {known}"),
+            PlanError::Size { .. } => {
+                "give a size of at least 1; a tensor without elements needs no kernel".to_string()
+            }
             PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
@@ -132,6 +143,9 @@ impl fmt::Display for PlanError {
             }
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
             PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
+            PlanError::Size { name, given } => {
+                write!(f, "the size {name} is {given}, and a kernel has at least one element")
+            }
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),

@@ -148,11 +148,7 @@ impl Entry {
                 known: self.sizes.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
             })?;
             if *size < 1 {
-                return Err(PlanError::Unknown {
-                    what: "size",
-                    given: format!("{name}={size}"),
-                    known: "sizes from 1 on".to_string(),
-                });
+                return Err(PlanError::Size { name: (*name).to_string(), given: *size });
             }
             values[at] = *size;
         }

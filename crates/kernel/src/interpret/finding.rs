@@ -265,6 +265,35 @@ pub struct Finding {
     pub schedule: Schedule,
 }
 
+/// What a run found: at least one finding, the first that was met first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings(pub(crate) Vec<Finding>);
+
+impl std::ops::Deref for Findings {
+    type Target = [Finding];
+
+    fn deref(&self) -> &[Finding] {
+        &self.0
+    }
+}
+
+impl From<Vec<Finding>> for Findings {
+    fn from(findings: Vec<Finding>) -> Findings {
+        Findings(findings)
+    }
+}
+
+impl std::fmt::Display for Findings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, finding) in self.iter().enumerate() {
+            write!(f, "{}{finding}", if at == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Findings {}
+
 impl Finding {
     /// The stable code of this kind of finding.
     pub fn code(&self) -> &'static str {

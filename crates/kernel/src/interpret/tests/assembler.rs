@@ -6,7 +6,7 @@ use tilewright_atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
-use crate::interpret::{Finding, Interpreter, Run, Schedule};
+use crate::interpret::{Findings, Interpreter, Run, Schedule};
 use crate::program::memory::{Access, Buffer, BufferId, Cache, Dimension, Map, MapId, Role, Space};
 use crate::program::operation::{Axis, Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -320,7 +320,7 @@ impl Assembler {
 }
 
 /// The runs of a program under every schedule, with inputs by chance.
-pub(super) fn runs(program: &Program) -> Vec<Result<Run, Vec<Finding>>> {
+pub(super) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
     let mut interpreter = Interpreter::new(program, &[]).unwrap_or_else(|error| panic!("{error}"));
     interpreter.fill(3);
     Schedule::ALL.into_iter().map(|schedule| interpreter.run(schedule)).collect()
@@ -334,7 +334,7 @@ pub(super) fn finds(program: &Program, code: &str) {
         match run {
             Ok(_) => panic!("nothing found under {schedule}, and {code} expected"),
             Err(findings) => {
-                for finding in &findings {
+                for finding in findings.iter() {
                     assert_eq!(finding.code(), code, "{finding}");
                     assert!(finding.to_string().starts_with(code), "{finding}");
                 }
