@@ -87,11 +87,10 @@ const LIBRARY: &[Entry] = &[
         types: &[Element::Bf16, Element::F16],
         plan: |sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            let bytes = 2_i64.saturating_mul(m.saturating_mul(k).saturating_add(n.saturating_mul(k)));
-            let bytes = bytes.saturating_add(4_i64.saturating_mul(m.saturating_mul(n)));
+            let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
+            let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
             let operations = 2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k);
-            let planned = product(element, Element::F32)?.moving(bytes).computing(operations);
-            Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
+            Ok(product(element, element, [m, n, k])?.moving(bytes).computing(operations))
         },
     },
 ];

@@ -4,13 +4,18 @@
 //! K.
 //!
 //! A block computes a tile of C. Tiles of A and B come by asynchronous copies into a ring of stages
-//! of shared memory, some steps along K ahead of the multiplication; rows of 64 bytes lie there
-//! with their chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank.
-//! Past the edges of A and B zeros are written, which change no sum.
+//! of shared memory, some steps along K ahead of the multiplication; their rows lie there with
+//! chunks of 16 bytes permuted, so that neither copies nor matrix loads meet in a bank. Past the
+//! edges of A and B zeros are written, which change no sum. A thread loads the fragments of 16 steps
+//! along K while it multiplies those before, so that multiplications do not wait for shared memory.
+//!
+//! Blocks are numbered so that those that run at once share rows of A and columns of B: `group`
+//! tiles along M first, then along N, then the next group.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Element, Kernel, KernelError};
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Element, Fragment, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Stride, Tiler, Tree};
 
@@ -18,65 +23,117 @@ use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
-/// Rows and columns of C of a block.
-const TILE: [i64; 2] = [128, 128];
-/// Steps along K of a stage.
-const DEPTH: i64 = 32;
-/// Stages in shared memory.
-const STAGES: i64 = 4;
-/// Warps along M, N and K.
-const WARPS: &str = "(2,2,1)";
-/// What the warps hold together of M, N and K: two instructions of 8 columns a warp, so that one
-/// load of matrices serves both.
-const ORDER: &str = "[32:1;32:1;16:1]";
-/// Threads that fetch: rows, and chunks of 16 bytes of a row.
-const FETCHERS: &str = "(32,4):(4,1)";
+/// Steps along K of one matrix instruction.
+const STEP: i64 = 16;
+
+/// Blocks that a device is taken to run at once: what a large grid fills.
+const MANY_BLOCKS: i64 = 132;
+
+/// How a product is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tiles {
+    /// Rows and columns of C of a block.
+    tile: [i64; 2],
+    /// Steps along K of a stage: 32 or 64.
+    depth: i64,
+    /// Stages in shared memory.
+    stages: i64,
+    /// Warps along M and N.
+    warps: [i64; 2],
+}
+
+/// Where there are many tiles: one block of a processor has most of its shared memory, and eight
+/// warps take turns.
+const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
+/// Where there are few: two blocks of a processor.
+const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
+
+/// The number of tiles along M that are taken one after the other: up to eight, so that as few as
+/// possible of the last group lie outside.
+fn group_of(tiles: i64) -> i64 {
+    let outside = |group: &i64| (tiles + group - 1) / group * group - tiles;
+    (1..=tiles.clamp(1, 8)).rev().filter(|group| 2 * group >= tiles.min(8)).min_by_key(outside).unwrap_or(1)
+}
 
 /// A kernel that multiplies A, `(M,K):(K,1)`, and B, `(N,K):(K,1)`, into C, `(M,N):(N,1)`, for
 /// factors of f16 or bf16 and C of the same type or f32.
 ///
-/// K is a multiple of 8, so that rows begin at multiples of 16 bytes; M, N and K are any numbers
-/// besides.
+/// The sizes `[M, N, K]` decide how C is cut, and of what the kernel takes M, N and K to be
+/// multiples: it says so as facts of its sizes, and other sizes with these facts may be launched.
+/// K is a multiple of 8, so that rows begin at multiples of 16 bytes.
 ///
 /// ```
 /// use tilewright_kernel::Element;
 /// use tilewright_kernels::product;
 ///
-/// let plan = product(Element::Bf16, Element::F32).unwrap();
-/// assert_eq!(plan.kernel().program().grid[0].to_string(), "ceil(M/128)");
+/// let plan = product(Element::Bf16, Element::F32, [4096, 4096, 4096]).unwrap();
+/// let grid: Vec<String> = plan.kernel().program().grid.iter().map(ToString::to_string).collect();
+/// assert_eq!(grid, ["8", "N/256", "M/1024"]);
 /// ```
 ///
-/// Errors: there is no matrix instruction for these types.
-pub fn product(factors: Element, result: Element) -> Result<Planned, PlanError> {
+/// Errors: there is no matrix instruction for these types; K is no multiple of 8.
+pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result<Planned, PlanError> {
+    let blocks = |tiles: &Tiles| ((m - 1) / tiles.tile[0] + 1).saturating_mul((n - 1) / tiles.tile[1] + 1);
+    let tiles = if blocks(&LARGE) >= MANY_BLOCKS { LARGE } else { SMALL };
+    let group = group_of((m - 1) / tiles.tile[0] + 1);
+    // What a size is a multiple of, where that spares a predicate or widens an access.
+    let fact = |size: i64, by: &[i64]| {
+        by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
+    };
+    let along_k = if k % tiles.depth == 0 { tiles.depth } else { 8 };
+    let facts = [fact(m, &[tiles.tile[0] * group]), fact(n, &[tiles.tile[1], 8]), format!("{{div={along_k}}}")];
+    let planned = product_of(factors, result, &tiles, group, facts)?;
+    Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
+}
+
+fn product_of(
+    factors: Element,
+    result: Element,
+    tiles: &Tiles,
+    group: i64,
+    facts: [String; 3],
+) -> Result<Planned, PlanError> {
+    let Tiles { tile: [rows, columns], depth, stages, warps } = *tiles;
     let atom = match factors {
         Element::F16 => "SM80_16x8x16_F32F16F16F32_TN",
         _ => "SM80_16x8x16_F32BF16BF16F32_TN",
     };
-    let warps: Layout = WARPS.parse()?;
-    let order: Tiler = ORDER.parse()?;
-    let mma = TiledMma::new(MmaAtom::named(atom)?, &warps, &order)?;
-    let copy = TiledCopy::new(
-        CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
-        16,
-        &FETCHERS.parse()?,
-        &"(1,8)".parse()?,
-    )?;
+    let arranged: Layout = format!("({},{},1)", warps[0], warps[1]).parse()?;
+    // Two instructions of 8 columns a warp, so that one load of matrices serves both.
+    let order: Tiler = format!("[{}:1;{}:1;{STEP}:1]", 16 * warps[0], 16 * warps[1]).parse()?;
+    let mma = TiledMma::new(MmaAtom::named(atom)?, &arranged, &order)?;
+    // Threads that move chunks of 16 bytes: rows, and chunks of a row.
+    let movers = |chunks: i64| format!("({},{chunks}):({chunks},1)", mma.threads() / chunks).parse::<Layout>();
+    let eight: Layout = "(1,8)".parse()?;
+    let copy = CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?;
+    let copy = TiledCopy::new(copy, 16, &movers(depth / 8)?, &eight)?;
+    let write = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &movers(16)?, &eight)?;
     let matrices = CopyAtom::named("SM75_U32x4_LDSM_N")?;
     let load_a = TiledCopy::of_operand(matrices.clone(), &mma, Operand::A)?;
     let load_b = TiledCopy::of_operand(matrices, &mma, Operand::B)?;
+    // Elements of 16 bits go through shared memory, so that whole lines of C are written.
+    let staged = result.bits() == 16;
     let plan = vec![
-        format!("tiles of {} x {} of C, {DEPTH} steps along K at a time, {STAGES} stages", TILE[0], TILE[1]),
+        format!("tiles of {rows} x {columns} of C, {depth} steps along K at a time, {stages} stages"),
+        format!("{group} tiles along M one after the other, then along N"),
         format!("{atom}, {} threads", mma.threads()),
+        (if staged { "C through shared memory" } else { "C from registers" }).to_string(),
     ];
-    let (rows, columns) = (format!("({},{DEPTH})", TILE[0]), format!("({},{DEPTH})", TILE[1]));
-    let stage = |rows: i64| format!("S<2,3,3> o 0 o ({rows},{DEPTH},{STAGES}):({DEPTH},1,{})", rows * DEPTH);
+    let swizzle = if depth == 64 { "S<3,3,3>" } else { "S<2,3,3>" };
+    let ring = |rows: i64| format!("{swizzle} o 0 o ({rows},{depth},{stages}):({depth},1,{})", rows * depth);
     let kernel = Kernel::build("product", |k| {
-        let a = k.tensor_of(factors, "a", "(M,K{div=8}):(K,1)", Role::Input)?;
-        let b = k.tensor_of(factors, "b", "(N,K):(K,1)", Role::Input)?;
+        let a = k.tensor_of(factors, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
+        let b = k.tensor_of(factors, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
         let c = k.tensor_of(result, "c", "(M,N):(N,1)", Role::Output)?;
-        let (tiles_a, tiles_b) = (a.local_tile(&rows, k.block("(x,_)")?)?, b.local_tile(&columns, k.block("(y,_)")?)?);
-        let tile_c = c.local_tile(&format!("({},{})", TILE[0], TILE[1]), k.block("(x,y)")?)?;
-        let (ring_a, ring_b) = (k.shared_of(factors, &stage(TILE[0]))?, k.shared_of(factors, &stage(TILE[1]))?);
+        k.grid(Axis::X, &group.to_string())?;
+        k.grid(Axis::Y, &format!("ceil(N/{columns})"))?;
+        k.grid(Axis::Z, &format!("ceil(M/{})", rows * group))?;
+        let [x, y, z] = Axis::ALL.map(|axis| k.block_number(axis));
+        let row = Stride::times(&z, &Expr::from(group)).and_then(|z| Stride::plus(&z, &x)).unwrap_or(x);
+        let tiles_a = a.local_tile(&format!("({rows},{depth})"), tile_at(&row, None)?)?;
+        let tiles_b = b.local_tile(&format!("({columns},{depth})"), tile_at(&y, None)?)?;
+        let tile_c = c.local_tile(&format!("({rows},{columns})"), tile_at(&row, Some(&y))?)?;
+        let (ring_a, ring_b) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
 
         let part_c = tile_c.partition_mma(&mma, Operand::C)?;
         let sums = part_c.fragment_of(Element::F32)?;
@@ -88,33 +145,76 @@ pub fn product(factors: Element, result: Element) -> Result<Planned, PlanError> 
             k.commit_async();
             Ok(())
         };
-        for step in 0..STAGES - 1 {
+        // Two sets of fragments: one is loaded while the other is multiplied.
+        let (factors_a, factors_b) = (fragments(&ring_a, &mma, Operand::A)?, fragments(&ring_b, &mma, Operand::B)?);
+        let load = |stage: &Expr, step: i64| -> Result<(), KernelError> {
+            let (here_a, here_b) = (part(&ring_a, stage, step)?, part(&ring_b, stage, step)?);
+            let set = (step % 2) as usize;
+            k.copy(&load_a, &here_a, &factors_a[set].retile(&load_a, CopyEnd::Destination)?)?;
+            k.copy(&load_b, &here_b, &factors_b[set].retile(&load_b, CopyEnd::Destination)?)
+        };
+        for step in 0..stages {
             fetch(&Expr::from(step), &Expr::from(step))?;
         }
-        k.range(k.size(&format!("ceil(K/{DEPTH})"))?, |step| {
-            // The stage of this step is there for all threads, and all are done with the one before
-            // it.
-            k.wait_async(STAGES as u32 - 2);
-            k.barrier();
-            let ahead = Stride::plus(&step, &Expr::from(STAGES - 1)).unwrap_or(step.clone());
-            fetch(&ahead, &k.remainder(&ahead, STAGES)?)?;
-            let stage = k.remainder(&step, STAGES)?;
-            let (here_a, here_b) = (ring_a.slice(at(&stage)?)?, ring_b.slice(at(&stage)?)?);
-            let factor_a = here_a.partition_mma(&mma, Operand::A)?.fragment()?;
-            let factor_b = here_b.partition_mma(&mma, Operand::B)?.fragment()?;
-            k.copy(&load_a, &here_a, &factor_a.retile(&load_a, CopyEnd::Destination)?)?;
-            k.copy(&load_b, &here_b, &factor_b.retile(&load_b, CopyEnd::Destination)?)?;
-            k.mma(&mma, &sums, &factor_a, &factor_b, &sums)
+        k.wait_async(stages as u32 - 1);
+        k.barrier();
+        load(&Expr::from(0), 0)?;
+        k.range(k.size(&format!("ceil(K/{depth})"))?, |turn| {
+            let ahead = |by: i64| Stride::plus(&turn, &Expr::from(by)).unwrap_or(turn.clone());
+            let stage = k.remainder(&turn, stages)?;
+            for step in 0..depth / STEP {
+                if step + 1 < depth / STEP {
+                    load(&stage, step + 1)?;
+                } else {
+                    // The next stage is there for all threads, and all have loaded what they
+                    // multiply of this one: it takes the step that comes when all others are done.
+                    k.wait_async(stages as u32 - 2);
+                    k.barrier();
+                    load(&k.remainder(&ahead(1), stages)?, 0)?;
+                    fetch(&ahead(stages), &stage)?;
+                }
+                let set = (step % 2) as usize;
+                k.mma(&mma, &sums, &factors_a[set], &factors_b[set], &sums)?;
+            }
+            Ok(())
         })?;
         // Copies that nobody reads are under way still.
         k.wait_async(0);
         let sums = if result == Element::F32 { sums } else { sums.map(|sum| Ok(sum.to(result)))? };
-        part_c.store_predicated(&sums)
+        if !staged {
+            return part_c.store_predicated(&sums);
+        }
+        // Chunks of 16 bytes change places by the row, so that the eight rows of an instruction are
+        // in banks of their own.
+        let by = columns.ilog2() - 3;
+        let tile = k.shared_of(result, &format!("S<3,3,{by}> o 0 o ({rows},{columns}):({columns},1)"))?;
+        tile.partition_mma(&mma, Operand::C)?.store(&sums)?;
+        k.barrier();
+        k.copy_predicated(&write, &tile, &tile_c)
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Product))
+}
+
+/// The step of a stage: all rows, and as much of K as an instruction takes.
+fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
+    let stage = ring.slice(at(stage)?)?;
+    let rows = stage.shape().mode(0).and_then(|mode| mode.leaves().first().cloned()).unwrap_or(Expr::from(1));
+    stage.local_tile(&format!("({rows},{STEP})"), tile_at(&Expr::from(0), Some(&Expr::from(step)))?)
+}
+
+/// Two sets of fragments for the steps of a stage.
+fn fragments<'k>(ring: &View<'k>, mma: &TiledMma, operand: Operand) -> Result<[Fragment<'k>; 2], KernelError> {
+    let part = part(ring, &Expr::from(0), 0)?.partition_mma(mma, operand)?;
+    Ok([part.fragment()?, part.fragment()?])
 }
 
 /// `(_,_,index)`.
 fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
+}
+
+/// `(row,column)`, and `_` where there is none.
+fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
+    let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
+    Ok(Tree::flat([Slot::At(row.clone()), column])?)
 }

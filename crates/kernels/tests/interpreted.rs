@@ -15,41 +15,73 @@ fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interp
     interpreter.check().unwrap_or_else(|findings| panic!("{}: {}", kernel.name(), findings[0]))
 }
 
-fn multiplied(planned: &Planned, [m, n, k]: [usize; 3]) -> Checked {
+/// Runs a product at sizes with the facts of its plan, and compares it with the definition.
+fn multiplied(planned: &Planned, result: Element, [m, n, k]: [usize; 3]) -> Checked {
     let sizes = [("M", m as i64), ("N", n as i64), ("K", k as i64)];
     let checked = checked(planned.kernel(), &sizes, |_| {});
     let wide =
         |tensor| -> Vec<f64> { checked.run.tensor::<bf16>(tensor).unwrap().into_iter().map(f64::from).collect() };
-    let (a, b, c) = (wide(0), wide(1), checked.run.tensor::<f32>(2).unwrap());
+    let (a, b) = (wide(0), wide(1));
+    let c: Vec<f64> = match result {
+        Element::F32 => checked.run.tensor::<f32>(2).unwrap().into_iter().map(f64::from).collect(),
+        _ => wide(2),
+    };
     for row in 0..m {
         for column in 0..n {
             let products = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
-            let error = (f64::from(c[row * n + column]) - sum).abs();
-            // Each of the additions in f32 is off by half a unit in the last place of a partial
-            // sum.
-            assert!(error <= size * k as f64 * 2_f64.powi(-24), "({row},{column}): {error}");
+            let error = (c[row * n + column] - sum).abs();
+            // Each of the additions in f32 is off by half a unit in the last place of a partial sum,
+            // and the sum is rounded to its type at last.
+            let last = if result == Element::F32 { 0.0 } else { sum.abs() * 2_f64.powi(-8) };
+            assert!(error <= size * (k as f64 + 2.0) * 2_f64.powi(-24) + last, "({row},{column}): {error}");
         }
     }
     checked
 }
 
-#[test]
-fn a_product_of_512_is_right() {
-    let planned = product(Element::Bf16, Element::F32).unwrap();
-    let checked = multiplied(&planned, [512, 512, 512]);
-    assert_eq!(checked.run.counts.executed(Class::Matrix), 512 * 512 * 512 / (16 * 8 * 16));
+/// Every access of shared memory takes as few wavefronts as its bytes allow.
+fn without_conflicts(checked: &Checked) {
     for access in &checked.run.counts.accesses {
         assert_eq!(access.wavefronts, access.least_wavefronts, "{access:?}");
     }
 }
 
 #[test]
+fn a_product_of_512_is_right() {
+    let planned = product(Element::Bf16, Element::F32, [512; 3]).unwrap();
+    let checked = multiplied(&planned, Element::F32, [512; 3]);
+    assert_eq!(checked.run.counts.executed(Class::Matrix), 512 * 512 * 512 / (16 * 8 * 16));
+    without_conflicts(&checked);
+}
+
+#[test]
 fn products_with_edges_are_right() {
-    let planned = product(Element::Bf16, Element::F32).unwrap();
-    for sizes in [[1, 1, 8], [128, 128, 32], [129, 130, 40], [200, 50, 104], [5, 300, 64]] {
-        multiplied(&planned, sizes);
+    for sizes in [[1, 1, 8], [128, 128, 32], [129, 130, 40], [200, 50, 104], [5, 304, 64], [33, 64, 200]] {
+        for result in [Element::F32, Element::Bf16] {
+            let planned = product(Element::Bf16, result, sizes.map(|size| size as i64)).unwrap();
+            multiplied(&planned, result, sizes);
+        }
     }
+}
+
+/// The tiles of large products, at the smallest sizes that their facts admit.
+#[test]
+fn large_tiles_are_right() {
+    let planned = product(Element::Bf16, Element::Bf16, [4096; 3]).unwrap();
+    assert_eq!(planned.kernel().program().threads, 256);
+    without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 128]));
+    // No facts but that of K: every edge is predicated.
+    let planned = product(Element::Bf16, Element::Bf16, [4001, 4003, 4008]).unwrap();
+    multiplied(&planned, Element::Bf16, [130, 257, 72]);
+}
+
+/// K that is no multiple of 8 begins rows where no chunk of 16 bytes begins.
+#[test]
+fn a_product_asks_for_rows_of_whole_chunks() {
+    let planned = product(Element::Bf16, Element::Bf16, [64, 64, 36]).unwrap();
+    let error = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap_err();
+    assert!(error.to_string().contains("multiple of 8"), "{error}");
 }
 
 #[test]
