@@ -45,6 +45,9 @@ struct Tiles {
 /// Where there are many tiles: one block of a processor has most of its shared memory, and eight
 /// warps take turns.
 const LARGE: Tiles = Tiles { tile: [128, 256], depth: 64, stages: 3, warps: [2, 4] };
+/// The same where rows or columns may lie outside: with fewer copies of a stage to predicate, all
+/// fits into registers.
+const RAGGED: Tiles = Tiles { tile: [128, 256], depth: 32, stages: 4, warps: [2, 4] };
 /// Where there are few: two blocks of a processor.
 const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 2] };
 
@@ -74,8 +77,15 @@ fn group_of(tiles: i64) -> i64 {
 /// Errors: there is no matrix instruction for these types; K is no multiple of 8.
 pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result<Planned, PlanError> {
     let blocks = |tiles: &Tiles| ((m - 1) / tiles.tile[0] + 1).saturating_mul((n - 1) / tiles.tile[1] + 1);
-    let tiles = if blocks(&LARGE) >= MANY_BLOCKS { LARGE } else { SMALL };
-    let group = group_of((m - 1) / tiles.tile[0] + 1);
+    let many = blocks(&LARGE) >= MANY_BLOCKS;
+    let tile = if many { LARGE.tile } else { SMALL.tile };
+    let group = group_of((m - 1) / tile[0] + 1);
+    let whole = m % (tile[0] * group) == 0 && n % tile[1] == 0;
+    let tiles = match (many, whole) {
+        (true, true) => LARGE,
+        (true, false) => RAGGED,
+        (false, _) => SMALL,
+    };
     // What a size is a multiple of, where that spares a predicate or widens an access.
     let fact = |size: i64, by: &[i64]| {
         by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
