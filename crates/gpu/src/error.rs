@@ -6,6 +6,8 @@
 use std::fmt;
 
 use tilewright_atoms::AtomError;
+use tilewright_kernel::interpret::SetupError;
+use tilewright_kernel::ptx::PtxError;
 use tilewright_layout::{LayoutError, Refusal};
 use tilewright_tensor::TensorError;
 
@@ -161,6 +163,10 @@ pub enum GpuError {
         /// What it said.
         status: Status,
     },
+    /// A kernel has no text for the device.
+    Ptx(PtxError),
+    /// A kernel refused its sizes.
+    Sizes(SetupError),
     /// An operation of tensors refused.
     Tensor(TensorError),
     /// An operation of hardware layouts refused.
@@ -237,6 +243,8 @@ impl GpuError {
             GpuError::TensorMap { .. } => "E0817",
             GpuError::Layouts { .. } => "E0818",
             GpuError::Driver { .. } => "E0819",
+            GpuError::Ptx(error) => error.code(),
+            GpuError::Sizes(error) => error.code(),
             GpuError::Tensor(error) => error.code(),
             GpuError::Atom(error) => error.code(),
         }
@@ -277,6 +285,8 @@ impl GpuError {
             GpuError::Layouts { .. } => {
                 "make the tensor on the host with the layout of the one on the device, and copy to it"
             }
+            GpuError::Ptx(error) => return Some(error.help()),
+            GpuError::Sizes(error) => return Refusal::help(error),
             GpuError::Tensor(error) => return error.help(),
             GpuError::Atom(error) => return error.help(),
             _ => return None,
@@ -292,6 +302,18 @@ impl Refusal for GpuError {
 
     fn help(&self) -> Option<String> {
         GpuError::help(self)
+    }
+}
+
+impl From<PtxError> for GpuError {
+    fn from(error: PtxError) -> GpuError {
+        GpuError::Ptx(error)
+    }
+}
+
+impl From<SetupError> for GpuError {
+    fn from(error: SetupError) -> GpuError {
+        GpuError::Sizes(error)
     }
 }
 
@@ -395,6 +417,8 @@ impl fmt::Display for GpuError {
                 write!(f, "the tensor on the device has the layout {device}, that on the host {host}")
             }
             GpuError::Driver { call, status } => write!(f, "{call} was refused: the driver said {status}"),
+            GpuError::Ptx(error) => error.fmt(f),
+            GpuError::Sizes(error) => error.fmt(f),
             GpuError::Tensor(error) => error.fmt(f),
             GpuError::Atom(error) => error.fmt(f),
         }

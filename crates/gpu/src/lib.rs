@@ -60,6 +60,8 @@
 //! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
 //!   it takes.
 //! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout.
+//! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
+//!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
 //!   take; [`Cache`]: what was compiled before.
 //! * [`Launch`], [`Argument`], [`EncodedTensorMap`]: how many threads, and with what.
@@ -71,6 +73,7 @@ mod attributes;
 mod cache;
 mod context;
 mod device;
+mod device_kernel;
 mod device_tensor;
 mod driver;
 mod element;
@@ -94,6 +97,7 @@ mod tests;
 pub use attributes::Attributes;
 pub use cache::{Cache, DEFAULT_LIMIT};
 pub use device::Device;
+pub use device_kernel::{DeviceKernel, SizedKernel};
 pub use device_tensor::DeviceTensor;
 pub use driver::{MINIMUM_VERSION, Status};
 pub use element::{Element, ElementType};

@@ -3,6 +3,7 @@
 mod allocations;
 mod failures;
 mod fake;
+mod kernels;
 mod launches;
 mod loading;
 mod memory;

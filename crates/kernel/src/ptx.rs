@@ -67,7 +67,7 @@ impl Target {
 }
 
 /// Why a program has no text for a target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtxError {
     /// E0921: an instruction that the target does not have.

@@ -8,10 +8,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Device, ElementType, GpuError, Launch, Memory, ModuleOptions, Parameter, Stream};
-use tilewright::kernel::program::memory::Role;
-use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernel::{Element, Program};
+use tilewright::gpu::{Argument, Device, GpuError, Memory, ModuleOptions, Stream};
+use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Entry, Planned, Unchecked, any_numbers, bits_at};
 
 use crate::output::Failure;
@@ -87,60 +85,9 @@ pub fn run(entry: &Entry, planned: &Planned, terminal: &mut Terminal) -> Result<
     Ok(terminal.text(&text)?)
 }
 
-/// A type as the driver's interface names it; 8-bit floats are bytes there.
-fn element_type(element: Element) -> ElementType {
-    match element {
-        Element::U8 | Element::E4M3 | Element::E5M2 => ElementType::U8,
-        Element::I8 => ElementType::S8,
-        Element::U16 => ElementType::U16,
-        Element::I16 => ElementType::S16,
-        Element::U32 => ElementType::U32,
-        Element::I32 => ElementType::S32,
-        Element::U64 => ElementType::U64,
-        Element::I64 => ElementType::S64,
-        Element::F16 => ElementType::F16,
-        Element::Bf16 => ElementType::BF16,
-        Element::F32 => ElementType::F32,
-        Element::F64 => ElementType::F64,
-    }
-}
-
-/// The parameters of a program: its tensors, then its numbers.
-fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
-    let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
-        let element = element_type(buffer.element);
-        let parameter = match buffer.role {
-            Role::Input => Parameter::read(&buffer.name, element),
-            Role::Output | Role::Both => Parameter::write(&buffer.name, element),
-        };
-        parameter.aligned(buffer.alignment.into()).at_least(*bytes)
-    });
-    let scalars = program.scalars.iter().enumerate().map(|(number, scalar)| {
-        let element = match scalar.bits() {
-            64 => ElementType::U64,
-            32 => ElementType::U32,
-            _ => ElementType::U16,
-        };
-        Parameter::scalar(&format!("scalar{number}"), element)
-    });
-    tensors.chain(scalars).collect()
-}
-
-/// The arguments of a launch: inputs, the output, and numbers in as many bits as they are passed in.
-fn arguments<'a>(
-    program: &Program,
-    inputs: &'a [Memory],
-    output: &'a mut Memory,
-    scalars: &[u64],
-) -> Vec<Argument<'a>> {
-    let mut arguments: Vec<Argument<'a>> = inputs.iter().map(Argument::from).collect();
-    arguments.push(output.into());
-    arguments.extend(program.scalars.iter().zip(scalars).map(|(scalar, value)| match scalar.bits() {
-        64 => Argument::from(*value),
-        32 => Argument::from(*value as u32),
-        _ => Argument::from(*value as u16),
-    }));
-    arguments
+/// The arguments of a launch: inputs, then the output.
+fn arguments<'a>(inputs: &'a [Memory], output: &'a mut Memory) -> Vec<Argument<'a>> {
+    inputs.iter().map(Argument::from).chain([output.into()]).collect()
 }
 
 /// The seconds of the middle of several turns.
@@ -169,11 +116,9 @@ fn timed(
 fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let device = Device::open(0)?;
     let stream = device.stream()?;
-    let target = if device.capability() == (9, 0) { Target::Sm90a } else { Target::Sm80 };
-    let program = planned.kernel().program();
-    let sizes = program.launch(planned.sizes()).map_err(|error| Failure::refused(&error))?;
-    let module = device.load(ptx::write(program, target)?.as_bytes(), &ModuleOptions::default())?;
-    let kernel = module.function(&program.name, &parameters(program, &sizes.bytes))?;
+    let compiled = device.compile(planned.kernel(), &ModuleOptions::default())?;
+    let kernel = compiled.at(planned.sizes())?;
+    let bytes = compiled.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?.bytes;
 
     // Inputs repeat a block of numbers; the output is poisoned.
     let types = planned.inputs();
@@ -181,7 +126,7 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let mut inputs = Vec::new();
     for (index, element) in types.iter().enumerate() {
         let block = any_numbers(*element, PERIOD, index as u64 + 1);
-        let bytes = sizes.bytes[index];
+        let bytes = bytes[index];
         let mut memory = device.allocate(bytes)?;
         for from in (0..bytes).step_by(block.len()) {
             let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
@@ -190,10 +135,9 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
         blocks.push(block);
         inputs.push(memory);
     }
-    let mut output = device.allocate(sizes.bytes[types.len()])?;
+    let mut output = device.allocate(bytes[types.len()])?;
     output.fill_bytes(&stream, 0xa5)?;
-    let launch = Launch::new(sizes.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes);
-    kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))?;
+    kernel.launch(&stream, &arguments(&inputs, &mut output))?;
     stream.synchronize()?;
     let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
 
@@ -201,20 +145,16 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
     let from = device.allocate(half)?;
     let mut to = device.allocate(half)?;
-    let once = timed(&device, &stream, 3, || {
-        kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))
-    })?;
+    let once = timed(&device, &stream, 3, || kernel.launch(&stream, &arguments(&inputs, &mut output)))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
-        kernels.push(timed(&device, &stream, count, || {
-            kernel.launch(&stream, &launch, &arguments(program, &inputs, &mut output, &sizes.scalars))
-        })?);
+        kernels.push(timed(&device, &stream, count, || kernel.launch(&stream, &arguments(&inputs, &mut output)))?);
         copies.push(timed(&device, &stream, count, || to.copy_from(&stream, &from))?);
     }
     Ok(Measured {
         device: device.name().to_owned(),
-        target,
+        target: compiled.target(),
         seconds: median(kernels),
         copy_seconds: median(copies),
         compared,

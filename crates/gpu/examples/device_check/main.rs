@@ -18,6 +18,7 @@ use tilewright_gpu::{
     Access, Cache, Device, DeviceTensor, Element, ElementType, EncodedTensorMap, Function, GpuError, Graph, Launch,
     ModuleOptions, Origin, Outside, Parameter, Promotion, Stream,
 };
+use tilewright_kernel::Kernel;
 use tilewright_layout::{Composed, Layout};
 use tilewright_tensor::Tensor;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ("compiled, cached and loaded alone, kernels are the same", true, loading),
         ("a kernel scales every element", true, scaling),
         ("numbers of every size arrive", true, numbers),
+        ("a kernel written with layouts transposes", major >= 8, transposing),
         ("shared memory up to the limit", true, shared_memory),
         ("wrong lists, texts and sizes are refused", true, refusals),
         ("memory runs out", true, out_of_memory),
@@ -222,6 +224,50 @@ fn numbers(device: &Device) -> Outcome {
         [0xab, 0xabcd, 0xabcd_ef01, 0x0123_4567_89ab_cdef, u64::from(1.25_f32.to_bits()), (-2.5_f64).to_bits()];
     ensure(found.as_slice() == wanted, || format!("{found:?} instead of {wanted:x?}"))?;
     Ok("8 to 64 bits".into())
+}
+
+/// Transposes a matrix through shared memory, in tiles of 32 x 32.
+fn transposed() -> Result<Kernel, Box<dyn Error>> {
+    let kernel = Kernel::build("transposed", |k| {
+        let from = k.input::<f32>("from", "(M{div=32},N{div=32}):(N,1)")?;
+        let to = k.output::<f32>("to", "(N,M):(M,1)")?;
+        let tile = k.shared::<f32>("(32,32):(33,1)")?;
+        let held = "(256,4):(1,256)".parse()?;
+        let from = from.local_tile("(32,32)", k.block("(x,y)")?)?.select(&[1, 0])?;
+        let to = to.local_tile("(32,32)", k.block("(y,x)")?)?.select(&[1, 0])?;
+        k.threads(256)?;
+        let rows = from.compose_layout(&held)?.thread_part()?.load()?;
+        tile.select(&[1, 0])?.compose_layout(&held)?.thread_part()?.store(&rows)?;
+        k.barrier();
+        let columns = tile.compose_layout(&held)?.thread_part()?.load()?;
+        to.compose_layout(&held)?.thread_part()?.store(&columns)
+    })?;
+    Ok(kernel)
+}
+
+/// A kernel that was written with layouts.
+fn transposing(device: &Device) -> Outcome {
+    let kernel = transposed()?;
+    let stream = device.stream()?;
+    let compiled = device.compile(&kernel, &uncached())?;
+    let mut found = 0;
+    for [m, n] in [[32, 32], [1024, 96], [64, 2048]] {
+        let (rows, columns): (Layout, Layout) =
+            (format!("({m},{n}):({n},1)").parse()?, format!("({n},{m}):({m},1)").parse()?);
+        let numbers = Tensor::from_vec((0..m * n).map(|at| at as f32).collect(), rows)?;
+        let from = DeviceTensor::from_tensor(&stream, &numbers)?;
+        let mut to = DeviceTensor::filled(&stream, columns, f32::NAN)?;
+        compiled.at(&[("M", m), ("N", n)])?.launch(&stream, &[(&from).into(), (&mut to).into()])?;
+        let to = to.read(&stream)?;
+        for row in 0..m {
+            for column in 0..n {
+                let (wanted, got) = (numbers.get([row, column])?, to.get([column, row])?);
+                ensure(wanted == got, || format!("({column},{row}) of {n} x {m} is {got}, and should be {wanted}"))?;
+                found += 1;
+            }
+        }
+    }
+    Ok(format!("{found} elements, {} registers", compiled.at(&[("M", 32), ("N", 32)])?.resources().registers))
 }
 
 fn shared_memory(device: &Device) -> Outcome {
@@ -455,4 +501,13 @@ fn scale_once(device: &Device) -> Result<(), GpuError> {
     let arguments = [(&mut x).into(), 1.0_f32.into(), 4_u32.into()];
     scale.launch(&stream, &Launch::new([1, 1, 1], [32, 1, 1]), &arguments)?;
     stream.synchronize()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_transpose_is_in_order() {
+        let kernel = super::transposed().unwrap();
+        tilewright_kernel::interpret::check(kernel.program(), &[("M", 64), ("N", 96)]).unwrap();
+    }
 }

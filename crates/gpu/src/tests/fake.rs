@@ -265,6 +265,8 @@ unsafe fn write_log(which: c_int, count: c_uint, options: *mut c_int, values: *m
 /// The sizes of the parameters of an entry.
 fn parameters(text: &str, entry: &str) -> Option<Vec<usize>> {
     let (_, list) = text.split_once(&format!(".entry {entry}("))?;
+    // Without comments, in which layouts may stand.
+    let list: String = list.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
     let (list, _) = list.split_once(')')?;
     let size = |parameter: &str| match parameter
         .split_whitespace()

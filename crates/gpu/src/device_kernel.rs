@@ -1,0 +1,233 @@
+//! Kernels on a device.
+//!
+//! Law: what runs is the program that was written and checked. Its text is written for the device.
+//! A launch passes sizes that the facts of the kernel admit, and memory of the types and of as many
+//! bytes as the tensors of the kernel have at these sizes. So what was shown when the kernel was
+//! written holds on the device.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::scalar::Scalar;
+use tilewright_kernel::ptx::{self, Target};
+use tilewright_kernel::{Element, Kernel, Program};
+
+use crate::device::Device;
+use crate::element::ElementType;
+use crate::error::GpuError;
+use crate::function::{Function, Resources};
+use crate::launch::Launch;
+use crate::module::{Module, ModuleOptions};
+use crate::parameter::{Argument, Parameter};
+use crate::stream::Stream;
+
+/// A kernel that was compiled for a device.
+///
+/// ```
+/// use tilewright_gpu::{Device, DeviceTensor, GpuError, ModuleOptions};
+/// use tilewright_kernel::Kernel;
+/// use tilewright_layout::Layout;
+/// use tilewright_tensor::Tensor;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // y = 2 x for rows of four, one a thread.
+/// let twice = Kernel::build("twice", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+///     k.threads(128)?;
+///     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+///     let doubled = rows.map(|x| Ok(x * 2.0))?;
+///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+/// })?;
+///
+/// let doubled = || -> Result<Tensor<f32>, GpuError> {
+///     let device = Device::open(0)?;
+///     let stream = device.stream()?;
+///     let twice = device.compile(&twice, &ModuleOptions::default())?;
+///
+///     let rows: Layout = "(1000,4):(4,1)".parse()?;
+///     let x = DeviceTensor::filled(&stream, rows.clone(), 1.5_f32)?;
+///     let mut y = DeviceTensor::filled(&stream, rows, 0.0_f32)?;
+///     twice.at(&[("N", 1000)])?.launch(&stream, &[(&x).into(), (&mut y).into()])?;
+///     y.read(&stream)
+/// };
+/// match doubled() {
+///     Ok(y) => assert!(y.as_slice().iter().all(|y| *y == 3.0)),
+///     // On a machine without a device.
+///     Err(error) => assert!(["E0801", "E0802", "E0803"].contains(&error.code()), "{error}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct DeviceKernel {
+    module: Module,
+    program: Program,
+    target: Target,
+}
+
+impl Device {
+    /// Writes a kernel as PTX for this device, and compiles it.
+    ///
+    /// Errors: the device is older than any target (E0804); the kernel has an instruction that the
+    /// device has not (E0921); as [`Device::load`].
+    pub fn compile(&self, kernel: &Kernel, options: &ModuleOptions) -> Result<DeviceKernel, GpuError> {
+        let program = kernel.program().clone();
+        let target = self.target()?;
+        let text = ptx::write(&program, target)?;
+        Ok(DeviceKernel { module: self.load(text.as_bytes(), options)?, program, target })
+    }
+
+    /// The target for which kernels are written: the latest that runs on this device.
+    ///
+    /// Errors: the device is older than any (E0804).
+    pub fn target(&self) -> Result<Target, GpuError> {
+        let own = self.capability();
+        // A target that ends in `a` runs on its own capability alone.
+        let runs = |target: &Target| match target {
+            Target::Sm90a => own == target.capability(),
+            _ => own >= target.capability(),
+        };
+        let latest = Target::ALL.into_iter().filter(runs).max_by_key(|target| target.capability());
+        latest.ok_or_else(|| GpuError::Architecture {
+            target: Some(Target::Sm80.name().into()),
+            device: self.name().into(),
+            capability: own,
+        })
+    }
+}
+
+impl DeviceKernel {
+    /// The kernel at sizes, each by its name: ready to be launched many times.
+    ///
+    /// Errors: a size is missing, unknown or not admitted by the facts of the kernel (E1002); a
+    /// tensor has more bytes than 64 bits count.
+    pub fn at(&self, sizes: &[(&str, i64)]) -> Result<SizedKernel, GpuError> {
+        let program = &self.program;
+        let launch = program.launch(sizes)?;
+        let function = self.module.function(&program.name, &parameters(program, &launch.bytes))?;
+        let scalars = program.scalars.iter().zip(&launch.scalars).map(|(scalar, value)| number(scalar, *value));
+        Ok(SizedKernel {
+            function,
+            launch: Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes),
+            scalars: scalars.collect(),
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// For which target the text was written.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The module: where its machine code came from, and what the compiler noted.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+}
+
+impl fmt::Debug for DeviceKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceKernel({}, {:?})", self.program.name, self.module)
+    }
+}
+
+/// A kernel on a device at sizes.
+pub struct SizedKernel {
+    function: Function,
+    launch: Launch,
+    scalars: SmallVec<[Argument<'static>; 8]>,
+}
+
+impl SizedKernel {
+    /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
+    /// it. The arguments are the tensors of the kernel, in the order in which it declares them.
+    ///
+    /// Errors: as [`Function::launch`]: tensors of another number or type (E0812), with too few
+    /// bytes or misaligned (E0813), of another device (E0814), or shared by an output and another
+    /// (E0815); sizes that cannot be (E0816); the driver refused (E0807).
+    pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
+        let numbers = self.scalars.iter().copied();
+        let arguments: SmallVec<[Argument<'_>; 16]> = tensors.iter().copied().chain(numbers).collect();
+        self.function.launch(stream, &self.launch, &arguments)
+    }
+
+    /// How many blocks of how many threads are launched, and with how much shared memory.
+    pub fn sizes(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// What the kernel takes, by the compiler's count.
+    pub fn resources(&self) -> &Resources {
+        self.function.resources()
+    }
+
+    /// How many blocks a multiprocessor holds at once.
+    ///
+    /// Errors: sizes that cannot be (E0816).
+    pub fn resident_blocks(&self) -> Result<u32, GpuError> {
+        self.function.resident_blocks(&self.launch)
+    }
+}
+
+impl fmt::Debug for SizedKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SizedKernel({}, {:?})", self.function.name(), self.launch)
+    }
+}
+
+/// Floating-point numbers of 8 bits are bytes to the driver.
+impl From<Element> for ElementType {
+    fn from(element: Element) -> ElementType {
+        match element {
+            Element::U8 | Element::E4M3 | Element::E5M2 => ElementType::U8,
+            Element::I8 => ElementType::S8,
+            Element::U16 => ElementType::U16,
+            Element::I16 => ElementType::S16,
+            Element::U32 => ElementType::U32,
+            Element::I32 => ElementType::S32,
+            Element::U64 => ElementType::U64,
+            Element::I64 => ElementType::S64,
+            Element::F16 => ElementType::F16,
+            Element::Bf16 => ElementType::BF16,
+            Element::F32 => ElementType::F32,
+            Element::F64 => ElementType::F64,
+        }
+    }
+}
+
+/// The type in which a number is passed.
+fn passed(scalar: &Scalar) -> ElementType {
+    match scalar.bits() {
+        64 => ElementType::U64,
+        32 => ElementType::U32,
+        _ => ElementType::U16,
+    }
+}
+
+/// A number as an argument; its low bits count.
+fn number(scalar: &Scalar, value: u64) -> Argument<'static> {
+    match passed(scalar) {
+        ElementType::U64 => value.into(),
+        ElementType::U32 => (value as u32).into(),
+        _ => (value as u16).into(),
+    }
+}
+
+/// The parameters of the text of a program: its tensors of so many bytes, then its numbers.
+fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
+    let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
+        let element = buffer.element.into();
+        let parameter = match buffer.role {
+            Role::Input => Parameter::read(&buffer.name, element),
+            Role::Output | Role::Both => Parameter::write(&buffer.name, element),
+        };
+        parameter.aligned(buffer.alignment.into()).at_least(*bytes)
+    });
+    let numbers = program.scalars.iter().enumerate();
+    let numbers = numbers.map(|(at, scalar)| Parameter::scalar(&format!("scalar{at}"), passed(scalar)));
+    tensors.chain(numbers).collect()
+}

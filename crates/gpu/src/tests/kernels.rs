@@ -1,0 +1,98 @@
+//! Kernels that were written with layouts: what is launched, and what is refused before.
+
+use tilewright_kernel::Kernel;
+use tilewright_layout::Layout;
+
+use super::fake::{books, driver_with};
+use super::launches::opened;
+use crate::cache::Cache;
+use crate::device::Device;
+use crate::device_kernel::DeviceKernel;
+use crate::device_tensor::DeviceTensor;
+use crate::error::GpuError;
+use crate::module::ModuleOptions;
+use crate::stream::Stream;
+
+/// y = 2 x, a row of four a thread, for an even number of rows.
+fn twice() -> Kernel {
+    let written = Kernel::build("twice", |k| {
+        let (x, y) = (k.input::<f32>("x", "(N{div=2},4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+        k.threads(128)?;
+        let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+        let doubled = rows.map(|x| Ok(x * 2.0))?;
+        y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+    });
+    written.unwrap()
+}
+
+fn compiled(device: &Device) -> DeviceKernel {
+    device.compile(&twice(), &ModuleOptions::default().cache(Cache::none())).unwrap()
+}
+
+fn rows(stream: &Stream, count: i64) -> DeviceTensor<f32> {
+    let layout: Layout = format!("({count},4):(4,1)").parse().unwrap();
+    DeviceTensor::filled(stream, layout, 1.0).unwrap()
+}
+
+#[test]
+fn a_launch_has_the_grid_and_the_numbers_of_the_program() {
+    let (device, stream) = opened();
+    let kernel = compiled(&device);
+    assert_eq!(kernel.target().name(), "sm_90a");
+    let (x, mut y) = (rows(&stream, 1000), rows(&stream, 1000));
+    let sized = kernel.at(&[("N", 1000)]).unwrap();
+    for _ in 0..2 {
+        sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
+    }
+    let launched = books(|books| books.last.clone()).unwrap();
+    assert_eq!((launched.entry.as_str(), launched.grid, launched.block), ("twice", [8, 1, 1], [128, 1, 1]));
+    assert_eq!(launched.arguments[..2], [x.address(), y.address()].map(|address| address.to_ne_bytes().to_vec()));
+    // Every size that the text takes is a number of the launch.
+    let numbers = kernel.program().launch(&[("N", 1000)]).unwrap().scalars;
+    assert_eq!(launched.arguments.len(), 2 + numbers.len());
+    for (bytes, number) in launched.arguments[2..].iter().zip(numbers) {
+        assert_eq!(bytes[..], number.to_le_bytes()[..bytes.len()]);
+    }
+    drop((x, y, sized, kernel, stream, device));
+    books(|books| assert!(books.live.is_empty(), "{:?}", books.live));
+}
+
+#[test]
+fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
+    let (device, stream) = opened();
+    let kernel = compiled(&device);
+    let code = |result: Result<(), GpuError>| result.unwrap_err().code();
+    let sizes = |sizes: &[(&str, i64)]| code(kernel.at(sizes).map(drop));
+    // Missing, unknown, not admitted by the facts, and no size at all.
+    for refused in [&[][..], &[("M", 4)], &[("N", 3)], &[("N", 0)], &[("N", -2)], &[("N", i64::MAX - 1)]] {
+        assert_eq!(sizes(refused), "E1002", "{refused:?}");
+    }
+    let sized = kernel.at(&[("N", 128)]).unwrap();
+    let (x, mut y) = (rows(&stream, 128), rows(&stream, 128));
+    let mut short = rows(&stream, 126);
+    let mut wide = DeviceTensor::filled(&stream, "(128,4):(4,1)".parse::<Layout>().unwrap(), 0.0_f64).unwrap();
+    assert_eq!(code(sized.launch(&stream, &[(&x).into()])), "E0812");
+    assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&mut wide).into()])), "E0812");
+    assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&y).into()])), "E0812");
+    assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&mut short).into()])), "E0813");
+    let same = (&mut y).into();
+    assert_eq!(code(sized.launch(&stream, &[same, same])), "E0815");
+    assert_eq!(books(|books| books.launches), 0);
+    sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
+    assert_eq!(books(|books| books.launches), 1);
+}
+
+#[test]
+fn the_text_is_for_the_device() {
+    let on = |major, minor| {
+        let driver = driver_with(|books| books.attributes.extend([(75, major), (76, minor)])).unwrap();
+        let device = Device::of(driver, 0).unwrap();
+        device.target().map(|target| target.name())
+    };
+    assert_eq!(on(8, 0).unwrap(), "sm_80");
+    assert_eq!(on(8, 6).unwrap(), "sm_80");
+    assert_eq!(on(8, 9).unwrap(), "sm_89");
+    assert_eq!(on(9, 0).unwrap(), "sm_90a");
+    assert_eq!(on(10, 0).unwrap(), "sm_89");
+    assert_eq!(on(7, 5).unwrap_err().code(), "E0804");
+}
