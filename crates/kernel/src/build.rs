@@ -10,15 +10,21 @@
 
 mod access;
 mod control;
+mod conversion;
 mod copy;
 mod core;
+mod distributed;
 mod finish;
 mod fragment;
 mod index;
+mod lanes;
 mod load_store;
 mod matrix;
 mod matrix_rows;
 mod number;
+mod reduction;
+mod scan;
+mod scratch;
 mod tensor;
 mod wait;
 mod warp;
@@ -31,8 +37,10 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
 pub use copy::Tensor;
+pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
+pub use reduction::Reduction;
 pub use tensor::View;
 
 use self::core::Core;
@@ -356,6 +364,7 @@ impl Build {
                 });
             }
         }
+        core.place_scratch()?;
         let mut body = std::mem::take(&mut core.scopes[0].steps);
         finish::replace(&mut body, &core.aliases);
         finish::sweep(&mut body, core.widths.len());

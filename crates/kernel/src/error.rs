@@ -112,6 +112,13 @@ pub enum Reason {
         /// Which element.
         element: usize,
     },
+    /// E0919: a layout that is no distribution of a tile, or not one that the statement takes.
+    Distribution {
+        /// The layout.
+        layout: String,
+        /// What does not hold.
+        because: String,
+    },
     /// E0914: an operation that numbers of this type do not have.
     Arithmetic {
         /// The operation.
@@ -191,6 +198,7 @@ impl KernelError {
             Reason::Role { .. } => "E0912",
             Reason::Unwritten { .. } => "E0913",
             Reason::Arithmetic { .. } => "E0914",
+            Reason::Distribution { .. } => "E0919",
         }
     }
 
@@ -217,6 +225,9 @@ impl KernelError {
             Reason::Role { .. } => "declare it as an input, an output, or with `tensor` as both".to_string(),
             Reason::Unwritten { .. } => "fill the fragment, or load it, first".to_string(),
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
+            Reason::Distribution { .. } => {
+                "give each element of the tile to one thread and value, and copies by modes of stride 0".to_string()
+            }
         })
     }
 }
@@ -246,6 +257,7 @@ impl fmt::Display for Reason {
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
+            Reason::Distribution { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
         }
     }

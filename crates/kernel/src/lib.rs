@@ -11,6 +11,7 @@
 //! | cutting | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
 //! | moving | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`Build::commit_async`], [`Build::wait_async`] |
 //! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
+//! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
 //!
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces: `(M{div=64},N)`.
@@ -40,6 +41,7 @@
 //! ```
 
 mod build;
+mod distribution;
 mod element;
 mod error;
 mod explanation;
@@ -48,7 +50,8 @@ mod launch;
 pub mod program;
 pub mod ptx;
 
-pub use build::{Build, Flag, Fragment, Kernel, Num, Tensor, View};
+pub use build::{Build, Distributed, Flag, Fragment, Kernel, Num, Reduction, Tensor, View};
+pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};
 pub use launch::Launch;

@@ -190,7 +190,7 @@ impl Build {
         self.branch("choose", condition, then, otherwise, Location::caller())
     }
 
-    fn branch<'k>(
+    pub(crate) fn branch<'k>(
         &'k self,
         statement: &'static str,
         condition: Flag<'k>,

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
+use super::scratch::Scratch;
 use crate::program::memory::Buffer;
 use crate::program::operation::{Axis, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     /// Registers that stand for others.
     pub(crate) aliases: HashMap<Register, Register>,
     pub(crate) shared_bytes: u32,
+    pub(crate) scratch: Scratch,
     pub(crate) sources: Vec<Source>,
     pub(crate) source: SourceId,
 }
@@ -94,6 +96,7 @@ impl Core {
             digits: HashMap::new(),
             aliases: HashMap::new(),
             shared_bytes: 0,
+            scratch: Scratch::default(),
             sources: vec![source],
             source: SourceId(0),
         }
@@ -138,6 +141,9 @@ impl Core {
         guard: Option<Register>,
     ) -> Registers {
         let depth = self.depth();
+        if operation == Operation::Barrier && depth == 0 {
+            self.scratch.settle();
+        }
         let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
         let inputs = inputs.into_iter().collect();
         let source = self.source;

@@ -185,16 +185,22 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet.
     #[track_caller]
     pub fn numbers(&self) -> Result<Vec<Num<'k>>, KernelError> {
-        let location = std::panic::Location::caller();
-        self.build.core().begin(Source { statement: "numbers", location });
-        let read = || {
-            let mut core = self.build.core();
-            self.slots()?
-                .into_iter()
-                .map(|slot| Ok(Num::new(self.build, core.element_register(self.cell, slot)?, self.element)))
-                .collect::<Result<Vec<_>, Reason>>()
-        };
-        read().map_err(|refusal| refusal.at("numbers", location))
+        self.numbers_at("numbers", std::panic::Location::caller())
+    }
+
+    pub(crate) fn numbers_at(
+        &self,
+        statement: &'static str,
+        location: &'static std::panic::Location<'static>,
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        self.build.core().begin(Source { statement, location });
+        self.all().map_err(|refusal| refusal.at(statement, location))
+    }
+
+    pub(crate) fn all(&self) -> Result<Vec<Num<'k>>, Reason> {
+        let mut core = self.build.core();
+        let number = |slot| Ok(Num::new(self.build, core.element_register(self.cell, slot)?, self.element));
+        self.slots()?.into_iter().map(number).collect()
     }
 
     /// Writes the same number to each element.

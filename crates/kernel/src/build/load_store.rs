@@ -209,7 +209,7 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    pub(super) fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+    pub(crate) fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.readable()?;
         let slots = fragment.slots()?;
@@ -221,14 +221,32 @@ impl<'k> View<'k> {
         Ok(())
     }
 
-    pub(super) fn write_from(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+    pub(crate) fn write_from(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+        self.write_where(None, fragment, bits, edge)
+    }
+
+    /// Writes in the threads in which a predicate is true, if there is one.
+    pub(crate) fn write_where(
+        &self,
+        only: Option<Register>,
+        fragment: &Fragment<'k>,
+        bits: u32,
+        edge: Edge,
+    ) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.writable()?;
         let slots = fragment.slots()?;
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
             let (access, address, guard) = self.one(&piece, edge)?;
-            self.build.core().store(access, address, guard, fragment.cell, &slots)?;
+            let mut core = self.build.core();
+            let guard = match (only, guard) {
+                (Some(a), Some(b)) => {
+                    Some(core.pure(Operation::Binary(Binary::And, Number::U16), [a, b], Width::Predicate))
+                }
+                (a, b) => a.or(b),
+            };
+            core.store(access, address, guard, fragment.cell, &slots)?;
         }
         Ok(())
     }

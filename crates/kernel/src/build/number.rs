@@ -328,6 +328,21 @@ impl<'k> Flag<'k> {
         let register = self.build.core().pure(operation, [self.register, other.register], Width::Predicate);
         Flag { register, ..self }
     }
+
+    /// Whether one is true, or both.
+    pub fn or(self, other: Flag<'k>) -> Flag<'k> {
+        let operation = Operation::Binary(Binary::Or, Number::U16);
+        let register = self.build.core().pure(operation, [self.register, other.register], Width::Predicate);
+        Flag { register, ..self }
+    }
+
+    /// Whether it is false.
+    #[allow(clippy::should_implement_trait)]
+    pub fn not(self) -> Flag<'k> {
+        let register =
+            self.build.core().pure(Operation::Unary(Unary::Not, Number::U16), [self.register], Width::Predicate);
+        Flag { register, ..self }
+    }
 }
 
 macro_rules! operators {

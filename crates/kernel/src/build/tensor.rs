@@ -230,7 +230,7 @@ impl<'k> View<'k> {
 
     /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
     /// has indices.
-    fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
+    pub(crate) fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
         let mut counts = Vec::new();
         indices(&self.layout.shape(), at, &mut counts)?;
         for (index, count) in counts {
@@ -290,7 +290,11 @@ impl<'k> View<'k> {
     pub fn compose_layout(&self, by: &Layout) -> Result<View<'k>, KernelError> {
         let location = std::panic::Location::caller();
         self.statement("compose_layout", location);
-        self.cut(&ByLayout(&Layout::from(by))).map_err(|refusal| refusal.at("compose_layout", location))
+        self.composed(by).map_err(|refusal| refusal.at("compose_layout", location))
+    }
+
+    pub(crate) fn composed(&self, by: &Layout) -> Result<View<'k>, Reason> {
+        self.cut(&ByLayout(&Layout::from(by)))
     }
 
     /// These modes, in this order: `select(&[1, 0])` is the transposed matrix.
@@ -363,20 +367,21 @@ impl<'k> View<'k> {
     pub fn thread_part(&self) -> Result<View<'k>, KernelError> {
         let location = std::panic::Location::caller();
         self.statement("thread_part", location);
-        let cut = || {
-            let threads = self.layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
-            let threads = known_shape(&threads, || self.text())?;
-            let at = {
-                let mut core = self.build.core();
-                core.say_threads(threads.product()?)?;
-                let thread = core.thread()?;
-                core.digits_of(&thread, &threads)?
-            };
-            let at = at.map(|index| Slot::At(index.clone()));
-            let open: Vec<Coord<Expr>> = (1..self.layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
-            self.cut(&BySlice(&Tree::tuple(std::iter::once(&at).chain(&open))?))
+        self.of_thread().map_err(|refusal| refusal.at("thread_part", location))
+    }
+
+    pub(crate) fn of_thread(&self) -> Result<View<'k>, Reason> {
+        let threads = self.layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+        let threads = known_shape(&threads, || self.text())?;
+        let at = {
+            let mut core = self.build.core();
+            core.say_threads(threads.product()?)?;
+            let thread = core.thread()?;
+            core.digits_of(&thread, &threads)?
         };
-        cut().map_err(|refusal: Reason| refusal.at("thread_part", location))
+        let at = at.map(|index| Slot::At(index.clone()));
+        let open: Vec<Coord<Expr>> = (1..self.layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
+        self.cut(&BySlice(&Tree::tuple(std::iter::once(&at).chain(&open))?))
     }
 }
 

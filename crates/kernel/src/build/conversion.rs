@@ -1,0 +1,162 @@
+//! A distributed tile given to other threads.
+//!
+//! Law: the tile stays what it is, element by element; who holds each element is as asked. Of the
+//! moves that do this the cheapest are taken:
+//!
+//! * **registers**, where every thread has what it needs already;
+//! * **lanes**, where every warp has it, and needs it in the same pattern: rounds of one shuffle,
+//!   before which each lane chooses the register that it offers, and after which each lane keeps
+//!   what it needs ([`lanes_plan`]);
+//! * **shared memory**, in the arrangement of the tile, and with the swizzle, with which storing
+//!   and loading take the fewest wavefronts ([`storage`]); one barrier lies between.
+//!
+//! Elements of 8 and 16 bits that stay together go together.
+
+mod plan;
+mod storage;
+
+use std::panic::Location;
+
+use tilewright_layout::Layout;
+
+use self::plan::{Plan, Round};
+use super::core::{Core, Slot};
+use super::distributed::Distributed;
+use super::fragment::Fragment;
+use super::load_store::Edge;
+use crate::distribution::Distribution;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::Operation;
+use crate::program::register::{Register, Width};
+
+impl<'k> Distributed<'k> {
+    /// The same tile, held as another distribution says.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A row of four in each of 32 threads becomes a column of four.
+    /// let rows = Distribution::new("(32,4)", "(32,4):(1,32)")?;
+    /// let columns = Distribution::new("(32,4)", "((8,4),4):((4,32),1)")?;
+    /// let kernel = Kernel::build("turned", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,4):(4,1)")?, k.output::<f32>("y", "(32,4):(1,32)")?);
+    ///     y.store_distributed(&x.load_distributed(&rows)?.convert(&columns)?)
+    /// })?;
+    /// interpret::check(kernel.program(), &[])?;
+    /// assert_eq!(kernel.program().shared_bytes, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the other distribution is one of another tile or of another number of threads; an
+    /// element has no value yet; there is not enough shared memory.
+    #[track_caller]
+    pub fn convert(&self, to: &Distribution) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        self.fragment.build.core().begin(Source { statement: "convert", location });
+        self.moved_to(to).map_err(|refusal| refusal.at("convert", location))
+    }
+
+    pub(crate) fn moved_to(&self, to: &Distribution) -> Result<Distributed<'k>, Reason> {
+        if self.held == *to {
+            return Ok(self.clone());
+        }
+        if self.held.tile() != to.tile() || self.held.threads() != to.threads() {
+            let because = format!("the tile is distributed as {}", self.held);
+            return Err(Reason::Distribution { layout: to.to_string(), because });
+        }
+        let bits = self.element().bits();
+        let (from, wanted) = (self.held.table(), to.table());
+        let together = plan::together(&from, &wanted, (32 / bits).max(1) as usize);
+        let first = |table: Vec<Vec<i64>>| -> Vec<Vec<i64>> {
+            table.into_iter().map(|row| row.into_iter().step_by(together).collect()).collect()
+        };
+        let words = if bits == 64 { 2 } else { 1 };
+        let fragment = match plan::cheapest(&first(from), &first(wanted), words) {
+            Plan::Registers(values) => {
+                let each = values.into_iter().flat_map(|value| (0..together).map(move |part| value * together + part));
+                self.fragment.chosen(&each.collect::<Vec<_>>())?
+            }
+            Plan::Lanes(rounds) => self.by_lanes(&rounds, together, to.values() as usize)?,
+            Plan::Shared => self.by_shared(to)?,
+        };
+        Ok(Distributed { fragment, held: to.clone() })
+    }
+
+    fn by_lanes(&self, rounds: &[Round], together: usize, values: usize) -> Result<Fragment<'k>, Reason> {
+        let build = self.fragment.build;
+        let slots = self.fragment.slots()?;
+        let mut core = build.core();
+        // What each value of the result is made of: in which lanes, which register.
+        let mut parts: Vec<Vec<(u32, Register)>> = vec![Vec::new(); values / together];
+        for round in rounds {
+            let mut offered: Option<Register> = None;
+            for (value, lanes) in &round.offers {
+                let own: Vec<usize> = (0..together).map(|part| slots[value * together + part]).collect();
+                let register = match own.as_slice() {
+                    [one] => core.element_register(self.fragment.cell, *one)?,
+                    several => core.word_of(self.fragment.cell, several)?,
+                };
+                offered = Some(core.either(offered, *lanes, register));
+            }
+            let Some(offered) = offered else { continue };
+            let received = core.fetched(offered, &round.sources);
+            for (value, lanes) in &round.keeps {
+                parts[*value].push((*lanes, received));
+            }
+        }
+        let cell = core.new_cell(self.element().bits(), values);
+        for (value, parts) in parts.into_iter().enumerate() {
+            let mut chosen: Option<Register> = None;
+            for (lanes, register) in parts {
+                chosen = Some(core.either(chosen, lanes, register));
+            }
+            let Some(register) = chosen else { continue };
+            if together == 1 {
+                core.cells[cell].slots[value] = Slot::Whole(register);
+            } else {
+                let own: Vec<usize> = (value * together..(value + 1) * together).collect();
+                core.set_word(cell, &own, register);
+            }
+        }
+        let layout = Layout::mode_of(values as i64, i64::from(values > 1))?;
+        Ok(Fragment { build, cell, element: self.element(), start: 0, layout })
+    }
+
+    fn by_shared(&self, to: &Distribution) -> Result<Fragment<'k>, Reason> {
+        let build = self.fragment.build;
+        let text = storage::storage(&self.held, to, self.element().bits())?;
+        let array = build.take_scratch(self.element(), &text)?;
+        let (first, layout) = self.held.first_copies()?;
+        let only = build.core().all_zero(&self.held.copy_digits())?;
+        array.composed(&layout)?.of_thread()?.write_where(only, &self.fragment.chosen(&first)?, 128, Edge::Proved)?;
+        build.core().effect(Operation::Barrier, [], &[], None);
+        let (first, layout) = to.first_copies()?;
+        let part = array.composed(&layout)?.of_thread()?;
+        let fragment = part.fragment_like(self.element())?;
+        part.read_into(&fragment, 128, Edge::Proved)?;
+        build.return_scratch(&array);
+        if first.len() as i64 == to.values() {
+            return fragment.chosen(&(0..first.len()).collect::<Vec<_>>());
+        }
+        fragment.chosen(&to.firsts())
+    }
+}
+
+impl Core {
+    /// A register in some lanes, what was chosen before in the others.
+    fn either(&mut self, before: Option<Register>, lanes: u32, register: Register) -> Register {
+        match before {
+            None => register,
+            Some(before) if before == register => register,
+            Some(before) => {
+                let here = self.in_lanes(lanes);
+                let width = self.width(register);
+                debug_assert_ne!(width, Width::Predicate);
+                self.pure(Operation::Select, [here, register, before], width)
+            }
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Tiles in the registers of the threads of a block.
+//!
+//! Law: a distributed tile is a function from the coordinates of a tile to numbers, and beside it
+//! who holds each of them ([`Distribution`]). What is done to it is said about the tile; which
+//! registers, lanes and warps it concerns follows.
+
+use std::panic::Location;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Layout, Stride};
+
+use super::Build;
+use super::core::Core;
+use super::fragment::Fragment;
+use super::load_store::Edge;
+use super::number::Num;
+use super::tensor::View;
+use crate::distribution::Distribution;
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::{Binary, Comparison, Number, Operation};
+use crate::program::register::{Register, Width};
+
+/// A tile whose elements the threads of a block hold in registers.
+///
+/// ```
+/// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Rows of 256 numbers less the greatest of the row; a warp has a row.
+/// let rows = Distribution::new("(4,256)", "((32,4),(4,2)):((16,1),(4,512))")?;
+/// let kernel = Kernel::build("below_maximum", |k| {
+///     let (x, y) = (k.input::<f32>("x", "(M{div=4},256):(256,1)")?, k.output::<f32>("y", "(M,256):(256,1)")?);
+///     let x = x.local_tile("(4,256)", k.block("(x,0)")?)?.load_distributed(&rows)?;
+///     let greatest = x.reduce(&[1], Reduction::Maximum)?;
+///     let below = x.zip(&greatest, |x, greatest| Ok(x - greatest))?;
+///     y.local_tile("(4,256)", k.block("(x,0)")?)?.store_distributed(&below)
+/// })?;
+/// interpret::check(kernel.program(), &[("M", 12)])?;
+/// assert_eq!(kernel.program().shared_bytes, 0); // shuffles suffice
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Distributed<'k> {
+    pub(crate) fragment: Fragment<'k>,
+    pub(crate) held: Distribution,
+}
+
+impl Core {
+    /// A predicate that is true in the threads whose digits are all 0; none where there are none.
+    pub(crate) fn all_zero(&mut self, digits: &[(i64, i64)]) -> Result<Option<Register>, Reason> {
+        let thread = self.thread()?;
+        let mut all = None;
+        for (below, extent) in digits {
+            let digit = self.digit(&thread, *below, *extent)?;
+            let digit = self.lower(&digit, Width::Bits32)?;
+            let zero = self.constant(0, Width::Bits32);
+            let own = self.pure(Operation::Compare(Comparison::Equal, Number::U32), [digit, zero], Width::Predicate);
+            all = Some(match all {
+                None => own,
+                Some(all) => self.pure(Operation::Binary(Binary::And, Number::U16), [all, own], Width::Predicate),
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl<'k> Fragment<'k> {
+    /// The fragment as a tile that all threads hold together: value `i` of each thread is element
+    /// `i` of its fragment.
+    ///
+    /// Errors: the fragment has another number of elements than a thread has values; the block has
+    /// another number of threads.
+    #[track_caller]
+    pub fn distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "distributed", location });
+        self.as_tile(held).map_err(|refusal| refusal.at("distributed", location))
+    }
+
+    fn as_tile(&self, held: &Distribution) -> Result<Distributed<'k>, Reason> {
+        self.build.core().say_threads(held.threads())?;
+        if self.size() as i64 != held.values() {
+            return Err(Reason::Sizes {
+                left: format!("the fragment {}", self.layout),
+                left_size: self.size().to_string(),
+                right: format!("a thread of {held}"),
+                right_size: held.values().to_string(),
+            });
+        }
+        Ok(Distributed { fragment: self.clone(), held: held.clone() })
+    }
+
+    /// A fragment of these elements of this one, in this order: the same registers.
+    pub(crate) fn chosen(&self, elements: &[usize]) -> Result<Fragment<'k>, Reason> {
+        let slots = self.slots()?;
+        let mut core = self.build.core();
+        let cell = core.new_cell(self.element.bits(), elements.len());
+        for (to, from) in elements.iter().enumerate() {
+            core.cells[cell].slots[to] = core.cells[self.cell].slots[slots[*from]];
+        }
+        let layout = Layout::mode_of(elements.len().max(1) as i64, i64::from(elements.len() > 1))?;
+        Ok(Fragment { build: self.build, cell, element: self.element, start: 0, layout })
+    }
+}
+
+impl<'k> View<'k> {
+    /// Reads a tile: each thread what the distribution gives it, in the widest accesses that its
+    /// layout allows.
+    ///
+    /// Errors: the view has not the shape of the tile; an element may not exist.
+    #[track_caller]
+    pub fn load_distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
+        self.tile_loaded(held, Edge::Proved, "load_distributed", Location::caller())
+    }
+
+    /// As [`View::load_distributed`]; elements past the edges of the tensor are 0.
+    ///
+    /// Errors: the view has not the shape of the tile.
+    #[track_caller]
+    pub fn load_distributed_predicated(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
+        self.tile_loaded(held, Edge::Predicated, "load_distributed_predicated", Location::caller())
+    }
+
+    fn tile_loaded(
+        &self,
+        held: &Distribution,
+        edge: Edge,
+        statement: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let load = || {
+            // Copies among the values of a thread are read once.
+            let (first, layout) = held.first_copies()?;
+            let part = self.part_by(held, &layout)?;
+            let fragment = part.fragment_like(self.element)?;
+            part.read_into(&fragment, 128, edge)?;
+            if first.len() as i64 == held.values() {
+                return fragment.as_tile(held);
+            }
+            fragment.chosen(&held.firsts())?.as_tile(held)
+        };
+        load().map_err(|refusal: Reason| refusal.at(statement, location))
+    }
+
+    /// Writes a tile, each element by one of the threads that hold it.
+    ///
+    /// Errors: the view has not the shape of the tile; types differ; an element may not exist.
+    #[track_caller]
+    pub fn store_distributed(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
+        self.tile_stored(tile, Edge::Proved, "store_distributed", Location::caller())
+    }
+
+    /// As [`View::store_distributed`]; elements past the edges of the tensor are left out.
+    ///
+    /// Errors: the view has not the shape of the tile; types differ.
+    #[track_caller]
+    pub fn store_distributed_predicated(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
+        self.tile_stored(tile, Edge::Predicated, "store_distributed_predicated", Location::caller())
+    }
+
+    fn tile_stored(
+        &self,
+        tile: &Distributed<'k>,
+        edge: Edge,
+        statement: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<(), KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let store = || {
+            let (first, layout) = tile.held.first_copies()?;
+            let part = self.part_by(&tile.held, &layout)?;
+            let only = self.build.core().all_zero(&tile.held.copy_digits())?;
+            part.write_where(only, &tile.fragment.chosen(&first)?, 128, edge)
+        };
+        store().map_err(|refusal: Reason| refusal.at(statement, location))
+    }
+
+    /// What this thread has by a layout of the tile of a distribution.
+    pub(crate) fn part_by(&self, held: &Distribution, layout: &Layout) -> Result<View<'k>, Reason> {
+        let (mine, wanted) = (self.layout.shape(), held.tile());
+        let size = |tree: &tilewright_layout::Tree<Expr>| tree.product().ok().and_then(|size| known(&size));
+        let same = mine.rank() == wanted.rank()
+            && mine.modes().zip(wanted.modes()).all(|(mine, wanted)| size(&mine) == wanted.product().ok());
+        if !same {
+            return Err(Reason::Sizes {
+                left: self.text(),
+                left_size: mine.to_string(),
+                right: "the tile".to_string(),
+                right_size: wanted.to_string(),
+            });
+        }
+        self.build.core().say_threads(held.threads())?;
+        self.composed(layout)?.of_thread()
+    }
+}
+
+fn known(expr: &Expr) -> Option<i64> {
+    use tilewright_layout::Extent;
+    expr.known()
+}
+
+impl Distribution {
+    /// The values of a thread without copies among them, and the layout of threads and these.
+    pub(crate) fn first_copies(&self) -> Result<(Vec<usize>, Layout), Reason> {
+        let digits = self.value_digits();
+        let first: Vec<usize> = (0..self.values())
+            .filter(|value| digits.iter().filter(|digit| digit.copies()).all(|digit| digit.of(*value) == 0))
+            .map(|value| value as usize)
+            .collect();
+        let threads = self.layout().mode(0).unwrap_or(Layout::unit());
+        let values = self.layout().mode(1).unwrap_or(Layout::unit());
+        let kept = values.leaves().iter().filter(|leaf| leaf.stride != 0);
+        let kept: Vec<Layout> = kept.map(|leaf| Layout::mode_of(leaf.extent, leaf.stride)).collect::<Result<_, _>>()?;
+        let values = if kept.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&kept)? };
+        Ok((first, Layout::tuple([&threads, &values])?))
+    }
+
+    /// For each value of a thread, which of those without copies it is.
+    pub(crate) fn firsts(&self) -> Vec<usize> {
+        let digits: Vec<_> = self.value_digits().into_iter().filter(|digit| !digit.copies()).collect();
+        let place = |value: i64| {
+            let mut below = 1;
+            digits.iter().fold(0, |sum, digit| {
+                let at = digit.of(value) * below;
+                below *= digit.extent;
+                sum + at
+            })
+        };
+        (0..self.values()).map(|value| place(value) as usize).collect()
+    }
+
+    /// The digits of a thread's number that count copies: how many numbers lie below each, and how
+    /// many values it has.
+    pub(crate) fn copy_digits(&self) -> Vec<(i64, i64)> {
+        self.thread_digits().iter().filter(|digit| digit.copies()).map(|digit| (digit.below, digit.extent)).collect()
+    }
+}
+
+impl<'k> Distributed<'k> {
+    /// What this thread holds.
+    pub fn fragment(&self) -> &Fragment<'k> {
+        &self.fragment
+    }
+
+    /// Who holds what.
+    pub fn distribution(&self) -> &Distribution {
+        &self.held
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> Element {
+        self.fragment.element
+    }
+
+    pub(crate) fn made(&self, values: &[Num<'k>]) -> Result<Distributed<'k>, Reason> {
+        let build = self.fragment.build;
+        let element = values.first().map_or(self.element(), |value| value.element());
+        let fragment = build.fragment_of(element, &tilewright_layout::Tree::leaf(values.len().max(1) as i64))?;
+        fragment.put(values)?;
+        Ok(Distributed { fragment, held: self.held.clone() })
+    }
+
+    /// A tile of the same shape, each element a function of this one's.
+    ///
+    /// Errors: an element has no value yet; the function refuses.
+    #[track_caller]
+    pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        let values = self.fragment.numbers_at("map", location)?;
+        let values = values.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
+        self.fragment.build.core().begin(Source { statement: "map", location });
+        self.made(&values).map_err(|refusal| refusal.at("map", location))
+    }
+
+    /// The elements in another type.
+    ///
+    /// Errors: an element has no value yet.
+    #[track_caller]
+    pub fn to(&self, element: Element) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        let values = self.fragment.numbers_at("to", location)?;
+        let build = self.fragment.build;
+        build.core().begin(Source { statement: "to", location });
+        let to = |value: Num<'k>| {
+            Num::new(build, build.core().converted(value.register(), value.element(), element), element)
+        };
+        let values: Vec<Num<'k>> = values.into_iter().map(to).collect();
+        self.made(&values).map_err(|refusal| refusal.at("to", location))
+    }
+
+    /// A tile each element of which is a function of this one's and another's of the same
+    /// coordinate. Where the other has one element along a mode, it stands for all
+    /// (broadcasting); what a thread needs of it and does not hold is fetched, as
+    /// [`Distributed::convert`] does.
+    ///
+    /// Errors: the other has other extents than this one or 1; an element has no value yet; the
+    /// function refuses.
+    #[track_caller]
+    pub fn zip(
+        &self,
+        other: &Distributed<'k>,
+        each: impl Fn(Num<'k>, Num<'k>) -> Result<Num<'k>, KernelError>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        let refuse = |refusal: Reason| refusal.at("zip", location);
+        self.fragment.build.core().begin(Source { statement: "zip", location });
+        let (other, values) = self.beside(other).map_err(refuse)?;
+        let numbers = |tile: &Distributed<'k>| tile.fragment.numbers_at("zip", location);
+        let (mine, others) = (numbers(self)?, numbers(&other)?);
+        let pairs = mine.into_iter().zip(values);
+        let values = pairs.map(|(a, at)| each(a, others[at])).collect::<Result<Vec<_>, _>>()?;
+        self.fragment.build.core().begin(Source { statement: "zip", location });
+        self.made(&values).map_err(refuse)
+    }
+
+    /// Another tile so that each thread has what goes with its own elements, and which value of it
+    /// goes with each.
+    fn beside(&self, other: &Distributed<'k>) -> Result<(Distributed<'k>, Vec<usize>), Reason> {
+        let extents = |tile: &tilewright_layout::Tree<i64>| -> Result<Vec<i64>, Reason> {
+            if tile.is_leaf() {
+                return Ok(vec![tile.product()?]);
+            }
+            Ok(tile.modes().map(|mode| mode.product()).collect::<Result<_, _>>()?)
+        };
+        let (mine, others) = (extents(self.held.tile())?, extents(other.held.tile())?);
+        let fits = mine.len() == others.len() && mine.iter().zip(&others).all(|(a, b)| a == b || *b == 1);
+        if !fits {
+            return Err(Reason::Sizes {
+                left: "the first tile".to_string(),
+                left_size: self.held.tile().to_string(),
+                right: "the second".to_string(),
+                right_size: other.held.tile().to_string(),
+            });
+        }
+        let modes: Vec<usize> = (0..mine.len()).filter(|mode| mine[*mode] != others[*mode]).collect();
+        let wanted = if modes.is_empty() { self.held.clone() } else { self.held.along_others(&modes)? };
+        let moved = other.moved_to(&wanted)?;
+        let values =
+            if modes.is_empty() { (0..self.held.values() as usize).collect() } else { self.held.values_onto(&modes) };
+        Ok((moved, values))
+    }
+
+    /// The coordinate along a mode of the tile, of type i32.
+    ///
+    /// Errors: there is no such mode.
+    #[track_caller]
+    pub fn index(&self, mode: usize) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        self.fragment.build.core().begin(Source { statement: "index", location });
+        let index = self.fragment.build.indices(&self.held, &[mode]);
+        index.map_err(|refusal| refusal.at("index", location))
+    }
+}
+
+impl Distribution {
+    /// Which value of [`Distribution::along_others`] goes with each value of this one.
+    pub(crate) fn values_onto(&self, modes: &[usize]) -> Vec<usize> {
+        let digits = self.value_digits();
+        let kept = |digit: &&crate::distribution::Digit| {
+            !digit.copies() && digit.steps.iter().all(|(mode, _)| !modes.contains(mode))
+        };
+        let onto = |value: i64| {
+            let mut below = 1;
+            digits.iter().filter(kept).fold(0, |sum, digit| {
+                let at = digit.of(value) * below;
+                below *= digit.extent;
+                sum + at
+            })
+        };
+        (0..self.values()).map(|value| onto(value) as usize).collect()
+    }
+}
+
+impl Build {
+    /// The number of each element among those along some modes of the tile, the first mode fastest,
+    /// of type i32.
+    pub(crate) fn indices(&self, held: &Distribution, modes: &[usize]) -> Result<Distributed<'_>, Reason> {
+        let rank = if held.tile().is_leaf() { 1 } else { held.tile().rank() };
+        if let Some(mode) = modes.iter().find(|mode| **mode >= rank) {
+            return Err(tilewright_layout::LayoutError::NoSuchMode { op: "index", mode: *mode, rank }.into());
+        }
+        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "index" });
+        let mut below = Vec::new();
+        let mut size = 1;
+        for mode in 0..rank {
+            let counted = modes.contains(&mode);
+            below.push(if counted { size } else { 0 });
+            if counted {
+                let extent = if held.tile().is_leaf() { Some(held.tile().clone()) } else { held.tile().mode(mode) };
+                size *= extent.map_or(Ok(1), |extent| extent.product())?;
+            }
+        }
+        let step = |steps: &[(usize, i64)]| steps.iter().map(|(mode, scale)| below[*mode] * scale).sum::<i64>();
+        let mut core = self.core();
+        core.say_threads(held.threads())?;
+        let thread = core.thread()?;
+        let mut start = Expr::from(0);
+        for digit in held.thread_digits() {
+            let by = step(&digit.steps);
+            if by != 0 {
+                let digit = core.digit(&thread, digit.below, digit.extent)?;
+                let part = Stride::times(&digit, &Expr::from(by)).ok_or_else(overflow)?;
+                start = Stride::plus(&start, &part).ok_or_else(overflow)?;
+            }
+        }
+        let digits = held.value_digits();
+        let mut values = Vec::new();
+        for value in 0..held.values() {
+            let offset: i64 = digits.iter().map(|digit| digit.of(value) * step(&digit.steps)).sum();
+            let at = Stride::plus(&start, &Expr::from(offset)).ok_or_else(overflow)?;
+            values.push(core.lower(&at, Width::Bits32)?);
+        }
+        drop(core);
+        let values: Vec<Num<'_>> = values.into_iter().map(|at| Num::new(self, at, Element::I32)).collect();
+        let fragment = self.fragment_of(Element::I32, &tilewright_layout::Tree::leaf(held.values()))?;
+        fragment.put(&values)?;
+        Ok(Distributed { fragment, held: held.clone() })
+    }
+}

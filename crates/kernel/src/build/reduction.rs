@@ -1,0 +1,374 @@
+//! Sums, greatest numbers and the like along modes of a distributed tile.
+//!
+//! Law: each element of the result is made of all elements of the tile that fall together where
+//! the reduced modes have become one, each of them once however many threads hold it. In which
+//! order is open; every thread that holds an element of the result has the same bits, as long as
+//! the combination of two does not depend on which comes first.
+//!
+//! Which moves that takes follows from the digits of the distribution: those of values that go
+//! along a reduced mode are combined in registers; those of threads within a warp by shuffles with
+//! the lane whose bit differs; those between warps through shared memory, where one thread of each
+//! set leaves what the set has, and after one barrier every thread takes what it needs. Digits that
+//! count copies are left alone.
+
+use std::panic::Location;
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Stride, Tree};
+
+use super::Build;
+use super::distributed::Distributed;
+use super::fragment::Fragment;
+use super::lanes::LANES;
+use super::load_store::Edge;
+use super::number::Num;
+use crate::distribution::{Digit, Distribution};
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::{Operation, Shuffle};
+
+/// What two numbers become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// `a + b`.
+    Sum,
+    /// `a * b`.
+    Product,
+    /// The lesser; the other one if one is NaN.
+    Minimum,
+    /// The greater; the other one if one is NaN.
+    Maximum,
+}
+
+impl Reduction {
+    #[track_caller]
+    pub(crate) fn of<'k>(self, a: Num<'k>, b: Num<'k>) -> Num<'k> {
+        match self {
+            Reduction::Sum => a + b,
+            Reduction::Product => a * b,
+            Reduction::Minimum => a.min(b),
+            Reduction::Maximum => a.max(b),
+        }
+    }
+}
+
+/// What two sets of numbers become.
+type Combination<'a, 'k> = dyn Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError> + 'a;
+
+/// Digits of a thread's number along which something is combined.
+struct Digits {
+    /// Bits of the lane.
+    masks: Vec<u32>,
+    /// What lies between warps, or in no power of two within one.
+    across: Vec<Digit>,
+}
+
+impl Digits {
+    /// The digits of a distribution that go along reduced modes.
+    fn of(held: &Distribution, modes: &[usize]) -> Digits {
+        let lanes = LANES as i64;
+        let mut digits = Digits { masks: Vec::new(), across: Vec::new() };
+        for digit in held.thread_digits() {
+            if digit.copies() || !digit.steps.iter().all(|(mode, _)| modes.contains(mode)) {
+                continue;
+            }
+            // The part of it that counts lanes.
+            let within = if held.threads() % lanes == 0 && digit.below < lanes && lanes % digit.below == 0 {
+                digit.extent.min(lanes / digit.below)
+            } else {
+                1
+            };
+            if !(within as u64).is_power_of_two() || digit.extent % within != 0 {
+                digits.across.push(digit);
+                continue;
+            }
+            digits.masks.extend((0..within.trailing_zeros()).map(|bit| (digit.below << bit) as u32));
+            if digit.extent > within {
+                let (below, extent) = (digit.below * within, digit.extent / within);
+                digits.across.push(Digit { below, extent, steps: digit.steps });
+            }
+        }
+        digits
+    }
+}
+
+impl<'k> Distributed<'k> {
+    /// The tile reduced along some modes, which keep one element each. Every thread that held an
+    /// element of a row holds its result.
+    ///
+    /// Errors: there is no such mode; numbers of this type are only stored; the distribution cannot
+    /// be taken apart along the modes.
+    #[track_caller]
+    pub fn reduce(&self, modes: &[usize], reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
+        let combine = |a: &[Num<'k>], b: &[Num<'k>]| Ok(vec![reduction.of(a[0], b[0])]);
+        let mut reduced = reduce_tiles(&[self], modes, &combine, "reduce", Location::caller())?;
+        Ok(reduced.remove(0))
+    }
+
+    /// The greatest elements along some modes, and the number of each among those along these
+    /// modes, first mode fastest, as i32; of equal ones the first. NaN is never the greatest, unless
+    /// there is nothing else.
+    ///
+    /// Errors: as [`Distributed::reduce`].
+    #[track_caller]
+    pub fn argmax(&self, modes: &[usize]) -> Result<(Distributed<'k>, Distributed<'k>), KernelError> {
+        let location = Location::caller();
+        let build = self.fragment.build;
+        build.core().begin(Source { statement: "argmax", location });
+        let index = build.indices(&self.held, modes).map_err(|refusal| refusal.at("argmax", location))?;
+        let combine = |a: &[Num<'k>], b: &[Num<'k>]| {
+            // NaN compares as false with everything: whatever is a number beats it.
+            let (is_number, other_is) = (a[0].eq(a[0]), b[0].eq(b[0]));
+            let greater = b[0].gt(a[0]).or(other_is.and(is_number.not()));
+            let less = a[0].gt(b[0]).or(is_number.and(other_is.not()));
+            let second = greater.or(less.not().and(b[1].lt(a[1])));
+            Ok(vec![second.select(b[0], a[0]), second.select(b[1], a[1])])
+        };
+        let mut reduced = reduce_tiles(&[self, &index], modes, &combine, "argmax", location)?;
+        let index = reduced.remove(1);
+        Ok((reduced.remove(0), index))
+    }
+}
+
+impl Build {
+    /// Several tiles of one distribution reduced together: `combine` makes one set of numbers, one
+    /// of each tile, of two. It should be associative and commutative: in which order elements come
+    /// is open.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Element, Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Sum and sum of squares of rows of 512, with one barrier.
+    /// let rows = Distribution::new("(1,512)", "(128,4):(4,1)")?;
+    /// let kernel = Kernel::build("moments", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(M,512):(512,1)")?, k.output::<f32>("y", "(M,2):(2,1)")?);
+    ///     let x = x.local_tile("(1,512)", k.block("(x,0)")?)?.load_distributed(&rows)?;
+    ///     let squares = x.map(|x| Ok(x * x))?;
+    ///     let both = k.reduce_together(&[&x, &squares], &[1], |a, b| Ok(vec![a[0] + b[0], a[1] + b[1]]))?;
+    ///     for (at, moment) in both.iter().enumerate() {
+    ///         let block = k.block(&format!("(x,{at})"))?;
+    ///         y.local_tile("(1,1)", block)?.store_distributed(moment)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// interpret::check(kernel.program(), &[("M", 3)])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Distributed::reduce`]; the tiles have different distributions; the combination
+    /// gives other numbers than it was given.
+    #[track_caller]
+    pub fn reduce_together<'k>(
+        &'k self,
+        tiles: &[&Distributed<'k>],
+        modes: &[usize],
+        combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError>,
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        reduce_tiles(tiles, modes, &combine, "reduce_together", Location::caller())
+    }
+}
+
+/// Numbers of each tile, for each value that a thread holds.
+type Values<'k> = Vec<Vec<Num<'k>>>;
+
+fn reduce_tiles<'k>(
+    tiles: &[&Distributed<'k>],
+    modes: &[usize],
+    combine: &Combination<'_, 'k>,
+    statement: &'static str,
+    location: &'static Location<'static>,
+) -> Result<Vec<Distributed<'k>>, KernelError> {
+    let refuse = |refusal: Reason| refusal.at(statement, location);
+    let Some(first) = tiles.first() else { return Ok(Vec::new()) };
+    let (build, held) = (first.fragment.build, &first.held);
+    build.core().begin(Source { statement, location });
+    if let Some(other) = tiles.iter().find(|other| other.held != *held) {
+        let because = format!("the other tile is distributed as {}", other.held);
+        return Err(refuse(Reason::Distribution { layout: held.to_string(), because }));
+    }
+    let target = held.along_others(modes).map_err(refuse)?;
+    let checked = |a: &[Num<'k>], b: &[Num<'k>]| {
+        let found = combine(a, b)?;
+        let alike = found.len() == a.len() && found.iter().zip(a).all(|(new, old)| new.element() == old.element());
+        if alike {
+            return Ok(found);
+        }
+        let sizes = |numbers: &[Num<'k>]| {
+            numbers.iter().map(|number| number.element().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        Err(refuse(Reason::Sizes {
+            left: "what is combined".to_string(),
+            left_size: sizes(a),
+            right: "the combination".to_string(),
+            right_size: sizes(&found),
+        }))
+    };
+    // In registers: neighbours first, then their results.
+    let numbers: Vec<Vec<Num<'k>>> =
+        tiles.iter().map(|tile| tile.fragment.numbers_at(statement, location)).collect::<Result<_, _>>()?;
+    let (onto, digits) = (held.values_onto(modes), held.value_digits());
+    let counted =
+        |value: &usize| digits.iter().filter(|digit| digit.copies()).all(|digit| digit.of(*value as i64) == 0);
+    let mut groups: Vec<Vec<Vec<Num<'k>>>> = vec![Vec::new(); target.values() as usize];
+    for value in (0..held.values() as usize).filter(counted) {
+        groups[onto[value]].push(numbers.iter().map(|tile| tile[value]).collect());
+    }
+    let mut values: Values<'k> = Vec::new();
+    for mut group in groups {
+        while group.len() > 1 {
+            let pairs = group.chunks(2).map(|pair| match pair {
+                [a, b] => checked(a, b),
+                _ => Ok(pair[0].clone()),
+            });
+            group = pairs.collect::<Result<_, _>>()?;
+        }
+        values.extend(group);
+    }
+    // In lanes.
+    let moves = Digits::of(held, modes);
+    for mask in &moves.masks {
+        let others = |build: &'k Build, numbers: &[Num<'k>]| -> Vec<Num<'k>> {
+            build.core().begin(Source { statement, location });
+            let shuffle = Shuffle::Butterfly(*mask);
+            let other = |number: &Num<'k>| {
+                let register = build.core().shuffled(number.register(), &shuffle, None);
+                Num::new(build, register, number.element())
+            };
+            numbers.iter().map(other).collect()
+        };
+        let fetched: Values<'k> = values.iter().map(|numbers| others(build, numbers)).collect();
+        let both = values.iter().zip(&fetched);
+        values = both.map(|(mine, other)| checked(mine, other)).collect::<Result<_, _>>()?;
+    }
+    if !moves.across.is_empty() {
+        build.core().begin(Source { statement, location });
+        let sets = build.exchange(&values, held, &target, &moves).map_err(refuse)?;
+        values = Vec::new();
+        for mut set in sets {
+            let mut sum = set.remove(0);
+            for next in set {
+                sum = checked(&sum, &next)?;
+            }
+            values.push(sum);
+        }
+    }
+    build.core().begin(Source { statement, location });
+    let made = |tile: usize| -> Result<Distributed<'k>, Reason> {
+        let numbers: Vec<Num<'k>> = values.iter().map(|numbers| numbers[tile]).collect();
+        let fragment = build.fragment_of(numbers[0].element(), &Tree::leaf(target.values()))?;
+        fragment.put(&numbers)?;
+        Ok(Distributed { fragment, held: target.clone() })
+    };
+    (0..tiles.len()).map(|tile| made(tile).map_err(refuse)).collect()
+}
+
+/// An array in shared memory through which sets of threads exchange numbers: `count` numbers of
+/// each of `sets` sets, for each of `values` values.
+pub(crate) struct Exchange {
+    /// The number of this thread among those whose numbers come together.
+    pub(crate) member: Expr,
+    /// How many of them there are.
+    pub(crate) members: i64,
+    /// The number of the set of this thread.
+    pub(crate) set: Expr,
+    /// How many sets there are.
+    pub(crate) sets: i64,
+}
+
+impl Exchange {
+    /// The numbers of a thread among digits, the first fastest, and in how many.
+    pub(crate) fn number<'d>(
+        build: &Build,
+        digits: impl IntoIterator<Item = &'d Digit>,
+    ) -> Result<(Expr, i64), Reason> {
+        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "thread" });
+        let mut core = build.core();
+        let thread = core.thread()?;
+        let (mut number, mut count) = (Expr::from(0), 1);
+        for digit in digits {
+            let at = core.digit(&thread, digit.below, digit.extent)?;
+            let part = Stride::times(&at, &Expr::from(count)).ok_or_else(overflow)?;
+            number = Stride::plus(&number, &part).ok_or_else(overflow)?;
+            count *= digit.extent;
+        }
+        Ok((number, count))
+    }
+}
+
+impl Build {
+    /// What all members of a set have of each value, for each thread: numbers of the tiles by
+    /// member, by value.
+    fn exchange<'k>(
+        &'k self,
+        values: &Values<'k>,
+        held: &Distribution,
+        target: &Distribution,
+        moves: &Digits,
+    ) -> Result<Vec<Values<'k>>, Reason> {
+        let (member, members) = Exchange::number(self, &moves.across)?;
+        let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
+        let (set, sets) = Exchange::number(self, &kept)?;
+        let exchange = Exchange { member, members, set, sets };
+        // One thread of those that have the same leaves it.
+        let mut same = held.copy_digits();
+        same.extend(moves.masks.iter().map(|mask| (i64::from(*mask), 2)));
+        let elements: Vec<Element> = values[0].iter().map(|number| number.element()).collect();
+        let columns = elements
+            .iter()
+            .enumerate()
+            .map(|(tile, element)| (*element, values.iter().map(|numbers| numbers[tile]).collect::<Vec<_>>()));
+        let found = self.exchanged(&exchange, &same, &columns.collect::<Vec<_>>())?;
+        // By tile, value, member; wanted is value, member, tile.
+        let at = |value: usize, member: usize| found.iter().map(|tile| tile[value][member]).collect();
+        let members = exchange.members as usize;
+        Ok((0..values.len()).map(|value| (0..members).map(|member| at(value, member)).collect()).collect())
+    }
+
+    /// For each list of numbers, all members' numbers of each.
+    pub(crate) fn exchanged<'k>(
+        &'k self,
+        exchange: &Exchange,
+        same: &[(i64, i64)],
+        lists: &[(Element, Vec<Num<'k>>)],
+    ) -> Result<Vec<Values<'k>>, Reason> {
+        let mut arrays = Vec::new();
+        for (element, numbers) in lists {
+            let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
+            // Many sets are written side by side by the lanes of a warp; few are read member by
+            // member, several at once.
+            let layout = if sets >= LANES as i64 / 4 {
+                format!("({members},{sets},{values}):({},1,{sets})", sets * values)
+            } else {
+                format!("({members},{sets},{values}):(1,{members},{})", sets * members)
+            };
+            arrays.push(self.take_scratch(*element, &layout)?);
+        }
+        let at = |member: Slot<Expr>, values: Slot<Expr>| -> Result<Coord<Expr>, Reason> {
+            Ok(Tree::flat([member, Slot::At(exchange.set.clone()), values])?)
+        };
+        let only = self.core().all_zero(same)?;
+        for (array, (element, numbers)) in arrays.iter().zip(lists) {
+            let part = array.sliced(&at(Slot::At(exchange.member.clone()), Slot::All)?)?;
+            let fragment = self.fragment_of(*element, &Tree::leaf(numbers.len() as i64))?;
+            fragment.put(numbers)?;
+            part.write_where(only, &fragment, 128, Edge::Proved)?;
+        }
+        self.core().effect(Operation::Barrier, [], &[], None);
+        let mut found = Vec::new();
+        for (array, (element, numbers)) in arrays.iter().zip(lists) {
+            let mut values: Values<'k> = Vec::new();
+            for value in 0..numbers.len() {
+                let part = array.sliced(&at(Slot::All, Slot::At(Expr::from(value as i64)))?)?;
+                let fragment: Fragment<'k> = part.fragment_like(*element)?;
+                part.read_into(&fragment, 128, Edge::Proved)?;
+                values.push(fragment.all()?);
+            }
+            found.push(values);
+            self.return_scratch(array);
+        }
+        Ok(found)
+    }
+}

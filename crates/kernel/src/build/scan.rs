@@ -1,0 +1,183 @@
+//! Running sums and the like along a mode of a distributed tile.
+//!
+//! Law: element `i` along the mode becomes the combination of elements 0 to `i`, in this order,
+//! each once. The combination must be associative; in which pairs is open.
+//!
+//! The mode is counted by digits, the fastest first, some of them in a value's number, the others
+//! in a thread's. Digit by digit, what is below it has been scanned already: its parts have totals,
+//! and each part takes the totals of the parts before it. Within a thread that is a walk through
+//! registers, within a warp shuffles in doubling steps, between warps a look at the totals that
+//! all of them left in shared memory.
+
+use std::panic::Location;
+
+use super::Build;
+use super::distributed::Distributed;
+use super::lanes::{LANES, Sources};
+use super::number::{Flag, Num};
+use super::reduction::{Exchange, Reduction};
+use crate::distribution::Digit;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::{Comparison, Number, Operation};
+use crate::program::register::Width;
+
+/// A digit of a value's number, or of a thread's.
+enum Part {
+    Value(Digit),
+    Thread(Digit),
+}
+
+impl<'k> Distributed<'k> {
+    /// The tile whose elements are combined with those before them along a mode.
+    ///
+    /// Errors: there is no such mode; numbers of this type are only stored; a mode of the
+    /// distribution goes along this mode and another at once.
+    #[track_caller]
+    pub fn scan(&self, mode: usize, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        let refuse = |refusal: Reason| refusal.at("scan", location);
+        let build = self.fragment.build;
+        build.core().begin(Source { statement: "scan", location });
+        // The parts of the distribution go along this mode alone, or not at all.
+        self.held.along_others(&[mode]).map_err(refuse)?;
+        let along = |digit: &Digit| digit.steps.iter().find(|(own, _)| *own == mode).map(|(_, step)| *step);
+        let values = self.held.value_digits().into_iter().map(Part::Value);
+        let mut parts: Vec<(i64, Part)> = self
+            .held
+            .thread_digits()
+            .into_iter()
+            .map(Part::Thread)
+            .chain(values)
+            .filter_map(|part| {
+                let (Part::Value(digit) | Part::Thread(digit)) = &part;
+                Some((along(digit)?, part))
+            })
+            .collect();
+        parts.sort_by_key(|(step, _)| *step);
+        let mut scanned = self.fragment.numbers_at("scan", location)?;
+        let mut totals = scanned.clone();
+        for (_, part) in parts {
+            match part {
+                Part::Value(digit) => in_registers(&digit, &mut scanned, &mut totals, reduction),
+                Part::Thread(digit) => {
+                    build.in_threads(self, &digit, &mut scanned, &mut totals, reduction).map_err(refuse)?
+                }
+            }
+        }
+        build.core().begin(Source { statement: "scan", location });
+        self.made(&scanned).map_err(refuse)
+    }
+}
+
+/// The values that differ in a digit alone, in its order.
+fn in_registers<'k>(digit: &Digit, scanned: &mut [Num<'k>], totals: &mut [Num<'k>], reduction: Reduction) {
+    for first in (0..scanned.len()).filter(|value| digit.of(*value as i64) == 0) {
+        let at = |number: i64| first + (number * digit.below) as usize;
+        let mut before = totals[at(0)];
+        for number in 1..digit.extent {
+            scanned[at(number)] = reduction.of(before, scanned[at(number)]);
+            before = reduction.of(before, totals[at(number)]);
+        }
+        for number in 0..digit.extent {
+            totals[at(number)] = before;
+        }
+    }
+}
+
+impl Build {
+    fn in_threads<'k>(
+        &'k self,
+        tile: &Distributed<'k>,
+        digit: &Digit,
+        scanned: &mut [Num<'k>],
+        totals: &mut [Num<'k>],
+        reduction: Reduction,
+    ) -> Result<(), Reason> {
+        let lanes = LANES as i64;
+        let within = digit.below * digit.extent;
+        if tile.held.threads() % lanes == 0 && within <= lanes && lanes % within == 0 {
+            self.in_warp(digit, scanned, totals, reduction)
+        } else {
+            self.across(tile, digit, scanned, totals, reduction)
+        }
+    }
+
+    /// True where a digit of the thread's number is at least this.
+    fn at_least(&self, digit: &Digit, least: i64) -> Result<Flag<'_>, Reason> {
+        let mut core = self.core();
+        let thread = core.thread()?;
+        let own = core.digit(&thread, digit.below, digit.extent)?;
+        let own = core.lower(&own, Width::Bits32)?;
+        let least = core.constant(least as u64, Width::Bits32);
+        let compare = Operation::Compare(Comparison::GreaterEqual, Number::U32);
+        let register = core.pure(compare, [own, least], Width::Predicate);
+        drop(core);
+        Ok(Flag { build: self, register })
+    }
+
+    fn in_warp<'k>(
+        &'k self,
+        digit: &Digit,
+        scanned: &mut [Num<'k>],
+        totals: &mut [Num<'k>],
+        reduction: Reduction,
+    ) -> Result<(), Reason> {
+        // The lane in which the digit has another value.
+        let lane_with = |value: &dyn Fn(i64) -> i64| {
+            Sources(std::array::from_fn(|lane| {
+                let own = digit.of(lane as i64);
+                (lane as i64 + (value(own) - own) * digit.below) as u8
+            }))
+        };
+        let fetch = |number: Num<'k>, sources: &Sources| {
+            let register = self.core().fetched(number.register(), sources);
+            Num::new(self, register, number.element())
+        };
+        for value in 0..scanned.len() {
+            // Totals of all parts up to this one, doubling how many.
+            let mut sum = totals[value];
+            let mut step = 1;
+            while step < digit.extent {
+                let before = fetch(sum, &lane_with(&|own| (own - step).max(0)));
+                sum = self.at_least(digit, step)?.select(reduction.of(before, sum), sum);
+                step *= 2;
+            }
+            let before = fetch(sum, &lane_with(&|own| (own - 1).max(0)));
+            scanned[value] = self.at_least(digit, 1)?.select(reduction.of(before, scanned[value]), scanned[value]);
+            totals[value] = fetch(sum, &lane_with(&|_| digit.extent - 1));
+        }
+        Ok(())
+    }
+
+    fn across<'k>(
+        &'k self,
+        tile: &Distributed<'k>,
+        digit: &Digit,
+        scanned: &mut [Num<'k>],
+        totals: &mut [Num<'k>],
+        reduction: Reduction,
+    ) -> Result<(), Reason> {
+        let (member, members) = Exchange::number(self, [digit])?;
+        let others: Vec<Digit> =
+            tile.held.thread_digits().into_iter().filter(|own| own != digit && !own.copies()).collect();
+        let (set, sets) = Exchange::number(self, &others)?;
+        let exchange = Exchange { member, members, set, sets };
+        let lists = [(tile.element(), totals.to_vec())];
+        let found = self.exchanged(&exchange, &tile.held.copy_digits(), &lists)?;
+        for (value, parts) in found.into_iter().flatten().enumerate() {
+            let mut sum = parts[0];
+            for (number, part) in parts.into_iter().enumerate().skip(1) {
+                // Here the sum has all parts before this one.
+                let own = self.at_least(digit, number as i64)?;
+                let beyond = self.at_least(digit, number as i64 + 1)?;
+                let with = reduction.of(sum, scanned[value]);
+                let only = own.and(beyond.not());
+                scanned[value] = only.select(with, scanned[value]);
+                sum = reduction.of(sum, part);
+            }
+            totals[value] = sum;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Shared memory that statements take for themselves and give back.
+//!
+//! Law: what one statement wrote is read before another writes to the same place, and a barrier
+//! lies between. At the outermost level that is known: an area is free again once a barrier has
+//! followed its return. In the bodies of loops the next turn comes back to the same place, so there
+//! a barrier stands before each use.
+//!
+//! These areas begin behind the arrays of the kernel's author, wherever those end at last.
+
+use super::Build;
+use super::core::Core;
+use super::tensor::View;
+use crate::element::Element;
+use crate::error::Reason;
+use crate::program::memory::{BufferId, Role, Space};
+use crate::program::operation::Operation;
+
+/// Areas that statements have taken.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Those that are in use, or were since the last barrier: where they begin, where they end, and
+    /// whether they were given back.
+    busy: Vec<(BufferId, u32, u32, bool)>,
+    /// Where each array begins among all of them.
+    placed: Vec<(BufferId, u32)>,
+    /// How many bytes all of them together span.
+    bytes: u32,
+}
+
+/// Arrays begin at multiples of as many bytes.
+const ALIGNMENT: u32 = 128;
+
+impl Scratch {
+    /// A barrier of the block: what was given back before it is free.
+    pub(crate) fn settle(&mut self) {
+        self.busy.retain(|(.., returned)| !returned);
+    }
+
+    fn take(&mut self, buffer: BufferId, bytes: u32) {
+        // The first gap between what is busy.
+        let mut begin = 0;
+        let mut busy: Vec<(u32, u32)> = self.busy.iter().map(|(_, begin, end, _)| (*begin, *end)).collect();
+        busy.sort_unstable();
+        for (from, to) in busy {
+            if begin + bytes <= from {
+                break;
+            }
+            begin = begin.max(to.next_multiple_of(ALIGNMENT));
+        }
+        self.busy.push((buffer, begin, begin + bytes, false));
+        self.placed.push((buffer, begin));
+        self.bytes = self.bytes.max(begin + bytes);
+    }
+}
+
+impl Build {
+    /// An array in shared memory until it is given back. Every thread of the block comes here.
+    pub(crate) fn take_scratch(&self, element: Element, layout: &str) -> Result<View<'_>, Reason> {
+        let (name, before) = {
+            let mut core = self.core();
+            if core.depth() > 0 {
+                core.effect(Operation::Barrier, [], &[], None);
+            }
+            (format!("scratch{}", core.buffers.len()), core.shared_bytes)
+        };
+        let view = self.declare(element, &name, layout, Space::Shared, Role::Both)?;
+        let mut core = self.core();
+        let bytes = core.shared_bytes - core.buffers[view.buffer.index()].start;
+        core.shared_bytes = before;
+        core.scratch.take(view.buffer, bytes);
+        drop(core);
+        Ok(view)
+    }
+
+    /// Gives an array back.
+    pub(crate) fn return_scratch(&self, view: &View<'_>) {
+        for (buffer, _, _, returned) in &mut self.core().scratch.busy {
+            *returned |= *buffer == view.buffer;
+        }
+    }
+}
+
+impl Core {
+    /// Gives the arrays their places behind those of the kernel's author.
+    pub(crate) fn place_scratch(&mut self) -> Result<(), Reason> {
+        if self.scratch.placed.is_empty() {
+            return Ok(());
+        }
+        let base = self.shared_bytes.next_multiple_of(ALIGNMENT);
+        let end = base + self.scratch.bytes;
+        if u64::from(end) > super::MAX_SHARED {
+            let (asked, limit) = (end.into(), super::MAX_SHARED);
+            return Err(Reason::TooMuch { what: "bytes of shared memory", asked, limit });
+        }
+        for (buffer, begin) in &self.scratch.placed {
+            self.buffers[buffer.index()].start = base + begin;
+        }
+        self.shared_bytes = end;
+        Ok(())
+    }
+}
