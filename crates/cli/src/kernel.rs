@@ -1,6 +1,7 @@
 //! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX, checked and timed.
 
 mod bench;
+mod cost;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -42,6 +43,16 @@ pub enum Action {
     Check {
         #[command(flatten)]
         kernel: Choice,
+    },
+    /// What a kernel costs, before it runs: registers, shared memory, resident blocks, wavefronts and
+    /// sectors of its accesses, and the times that bound it from below.
+    Cost {
+        #[command(flatten)]
+        kernel: Choice,
+        /// The machine: H200, H100 or A100, or `device` for the first GPU, as its driver describes
+        /// it.
+        #[arg(long, value_name = "MACHINE", default_value = "H200")]
+        target: String,
     },
     /// Runs a kernel on the first GPU, compares its output with the definition, and times it beside
     /// the driver's copy of as many bytes.
@@ -101,6 +112,10 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
         Action::Show { kernel } => show(kernel, terminal),
         Action::Emit { kernel, arch, output } => emit(kernel, *arch, output.as_ref(), terminal),
         Action::Check { kernel } => check(kernel, terminal),
+        Action::Cost { kernel, target } => {
+            let (entry, planned) = kernel.planned(true)?;
+            cost::run(entry, &planned, target, terminal)
+        }
         Action::Bench { kernel } => {
             let (entry, planned) = kernel.planned(true)?;
             bench::run(entry, &planned, terminal)
@@ -190,28 +205,6 @@ fn check(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     }
 }
 
-/// What the accesses of each statement took of each memory, all together.
-fn by_statement(accesses: &[AccessCount]) -> Vec<AccessCount> {
-    let mut sums: Vec<AccessCount> = Vec::new();
-    for access in accesses {
-        let same = |sum: &&mut AccessCount| {
-            (sum.source, sum.class, &sum.buffer) == (access.source, access.class, &access.buffer)
-        };
-        match sums.iter_mut().find(same) {
-            Some(sum) => {
-                sum.requests += access.requests;
-                sum.bytes += access.bytes;
-                sum.wavefronts += access.wavefronts;
-                sum.least_wavefronts += access.least_wavefronts;
-                sum.sectors += access.sectors;
-                sum.lines += access.lines;
-            }
-            None => sums.push(access.clone()),
-        }
-    }
-    sums
-}
-
 fn object_of(access: &AccessCount) -> Json {
     json!({
         "statement": access.source.statement,
@@ -221,13 +214,14 @@ fn object_of(access: &AccessCount) -> Json {
         "wavefronts": access.wavefronts,
         "least_wavefronts": access.least_wavefronts,
         "sectors": access.sectors,
+        "at_most": access.at_most,
     })
 }
 
 fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Terminal) -> Result<(), Failure> {
     let counts = &report.checked.run.counts;
     let schedules = report.checked.schedules.len();
-    let accesses = by_statement(&counts.accesses);
+    let accesses = AccessCount::by_statement(&counts.accesses);
     if terminal.json {
         let executed: serde_json::Map<String, Json> = Class::ALL
             .iter()

@@ -15,13 +15,14 @@ mod arithmetic;
 mod background;
 mod barriers;
 mod clock;
-mod code;
+pub(crate) mod code;
+pub(crate) mod compute;
 mod convert;
-mod counts;
+pub(crate) mod counts;
 mod execute;
 mod explanation;
 mod finding;
-mod lanes;
+pub(crate) mod lanes;
 mod machine;
 mod matrix;
 mod message;
@@ -31,7 +32,7 @@ pub(crate) mod setup;
 mod shadow;
 mod tensor_name;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod warp;
 
 pub use counts::{AccessCount, Class, Counts};

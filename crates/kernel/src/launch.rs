@@ -45,6 +45,17 @@ impl Program {
     /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
     /// program takes numbers that are no sizes.
     pub fn launch(&self, sizes: &[(&str, i64)]) -> Result<Launch, SetupError> {
+        let LaunchNumbers { grid, scalars, bytes } = self.launch_numbers(sizes)?;
+        let given = |scalar: Option<u64>| {
+            scalar
+                .ok_or_else(|| SetupError::Argument { what: "the program takes a number that is no size".to_string() })
+        };
+        let scalars = scalars.into_iter().map(given).collect::<Result<_, _>>()?;
+        Ok(Launch { grid, scalars, bytes })
+    }
+
+    /// What sizes decide of a launch.
+    pub(crate) fn launch_numbers(&self, sizes: &[(&str, i64)]) -> Result<LaunchNumbers, SetupError> {
         let values = values_of(self, sizes)?;
         let refuse = |what: String| SetupError::Size { what };
         let number = |expr: &Expr, what: &str| {
@@ -62,11 +73,14 @@ impl Program {
             let size = u64::try_from(elements).ok().and_then(|count| count.checked_mul(buffer.element.bytes().into()));
             bytes.push(size.ok_or_else(|| refuse(format!("`{}` has {elements} elements", buffer.name)))?);
         }
-        let given = |scalar: Option<u64>| {
-            scalar
-                .ok_or_else(|| SetupError::Argument { what: "the program takes a number that is no size".to_string() })
-        };
-        let scalars = scalars_of(self, &number)?.into_iter().map(given).collect::<Result<_, _>>()?;
-        Ok(Launch { grid, scalars, bytes })
+        let scalars = scalars_of(self, &number)?;
+        Ok(LaunchNumbers { grid, scalars, bytes })
     }
+}
+
+/// As [`Launch`], without the numbers that the caller gives.
+pub(crate) struct LaunchNumbers {
+    pub(crate) grid: [u32; 3],
+    pub(crate) scalars: Vec<Option<u64>>,
+    pub(crate) bytes: Vec<u64>,
 }

@@ -41,6 +41,7 @@
 //! ```
 
 mod build;
+pub mod cost;
 mod distribution;
 mod element;
 mod error;

@@ -6,7 +6,7 @@ use crate::program::{Branch, Instruction, Loop, Program, SourceId, Step};
 
 /// One node of the list.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Node<'p> {
+pub(crate) enum Node<'p> {
     /// An instruction.
     Instruction(&'p Instruction),
     /// Before the first turn of a loop, by its number.
@@ -23,40 +23,40 @@ pub(super) enum Node<'p> {
 
 /// A loop, and where it begins and ends.
 #[derive(Debug)]
-pub(super) struct Turns<'p> {
-    pub(super) step: &'p Loop,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Turns<'p> {
+    pub(crate) step: &'p Loop,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// A condition, and where it begins, changes over and ends.
 #[derive(Debug)]
-pub(super) struct Choice<'p> {
-    pub(super) step: &'p Branch,
-    pub(super) start: usize,
-    pub(super) middle: usize,
-    pub(super) end: usize,
+pub(crate) struct Choice<'p> {
+    pub(crate) step: &'p Branch,
+    pub(crate) start: usize,
+    pub(crate) middle: usize,
+    pub(crate) end: usize,
 }
 
 /// The list.
 #[derive(Debug, Default)]
-pub(super) struct Code<'p> {
-    pub(super) nodes: Vec<Node<'p>>,
+pub(crate) struct Code<'p> {
+    pub(crate) nodes: Vec<Node<'p>>,
     /// The statement of each node.
-    pub(super) sources: Vec<SourceId>,
-    pub(super) loops: Vec<Turns<'p>>,
-    pub(super) choices: Vec<Choice<'p>>,
+    pub(crate) sources: Vec<SourceId>,
+    pub(crate) loops: Vec<Turns<'p>>,
+    pub(crate) choices: Vec<Choice<'p>>,
 }
 
 impl<'p> Code<'p> {
-    pub(super) fn new(program: &'p Program) -> Code<'p> {
+    pub(crate) fn new(program: &'p Program) -> Code<'p> {
         let mut code = Code::default();
         code.append(&program.body);
         code
     }
 
     /// The instructions, in order.
-    pub(super) fn instructions(&self) -> impl Iterator<Item = &'p Instruction> {
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = &'p Instruction> {
         self.nodes.iter().filter_map(|node| match node {
             Node::Instruction(instruction) => Some(*instruction),
             _ => None,

@@ -114,6 +114,41 @@ pub struct AccessCount {
     pub sectors: u64,
     /// Lines of 128 bytes of global memory.
     pub lines: u64,
+    /// Whether these are the most that they can be, because an address or a predicate was not
+    /// known; never of a run.
+    pub at_most: bool,
+}
+
+impl AccessCount {
+    /// The accesses of each statement to each memory, all together, in their order.
+    pub fn by_statement(accesses: &[AccessCount]) -> Vec<AccessCount> {
+        let mut sums: Vec<AccessCount> = Vec::new();
+        for access in accesses {
+            let same = |sum: &&mut AccessCount| {
+                (sum.source, sum.class, &sum.buffer) == (access.source, access.class, &access.buffer)
+            };
+            match sums.iter_mut().find(same) {
+                Some(sum) => sum.add(access),
+                None => sums.push(access.clone()),
+            }
+        }
+        sums
+    }
+
+    fn add(&mut self, other: &AccessCount) {
+        self.at_most |= other.at_most;
+        let AccessCount { requests, bytes, wavefronts, least_wavefronts, sectors, lines, .. } = self;
+        for (sum, count) in [
+            (requests, other.requests),
+            (bytes, other.bytes),
+            (wavefronts, other.wavefronts),
+            (least_wavefronts, other.least_wavefronts),
+            (sectors, other.sectors),
+            (lines, other.lines),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+    }
 }
 
 /// What a run executed.
@@ -138,21 +173,43 @@ impl Counts {
 
 /// The sums of one instruction and one memory.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
-    pub(super) requests: u64,
-    pub(super) bytes: u64,
-    pub(super) wavefronts: u64,
-    pub(super) least: u64,
-    pub(super) sectors: u64,
-    pub(super) lines: u64,
+pub(crate) struct Tally {
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) wavefronts: u64,
+    pub(crate) least: u64,
+    pub(crate) sectors: u64,
+    pub(crate) lines: u64,
 }
 
 const WORD: i64 = 4;
 const BANKS: usize = 32;
 
 impl Tally {
+    /// All sums.
+    pub(crate) fn fields(&mut self) -> [&mut u64; 6] {
+        let Tally { requests, bytes, wavefronts, least, sectors, lines } = self;
+        [requests, bytes, wavefronts, least, sectors, lines]
+    }
+
+    /// The sums of a statement.
+    pub(crate) fn count(&self, source: Source, class: Class, buffer: String) -> AccessCount {
+        AccessCount {
+            source,
+            class,
+            buffer,
+            requests: self.requests,
+            bytes: self.bytes,
+            wavefronts: self.wavefronts,
+            least_wavefronts: self.least,
+            sectors: self.sectors,
+            lines: self.lines,
+            at_most: false,
+        }
+    }
+
     /// Counts an access of `bytes` by each lane of a mask to shared memory.
-    pub(super) fn shared(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
+    pub(crate) fn shared(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
         if mask == 0 {
             return;
         }
@@ -174,7 +231,7 @@ impl Tally {
     }
 
     /// Counts an access of `bytes` by each lane of a mask to global memory.
-    pub(super) fn global(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
+    pub(crate) fn global(&mut self, mask: u32, addresses: &[i64; 32], bytes: u32) {
         if mask == 0 {
             return;
         }

@@ -1,10 +1,9 @@
 //! One instruction of a warp.
 
-use super::arithmetic;
-use super::convert;
+use super::compute::compute;
 use super::counts::Class;
 use super::finding::Defect;
-use super::lanes::{LANES, Lanes, low, one, three, two};
+use super::lanes::{LANES, Lanes};
 use super::machine::{Machine, Stop};
 use super::matrix;
 use super::warp::{State, Warp};
@@ -17,83 +16,14 @@ impl Machine<'_> {
     /// Executes an instruction in the lanes that are active; what the warp does then.
     pub(super) fn execute(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<State, Stop> {
         self.classes[Class::of(&instruction.operation) as usize] += 1;
+        if compute(self.program, &mut warp.registers, instruction) {
+            return Ok(State::Ready);
+        }
         let input = |warp: &Warp, at: usize| warp.registers[instruction.inputs[at].index()];
         let output = |at: usize| instruction.outputs[at].index();
         match &instruction.operation {
-            Operation::Constant(bits) => {
-                let width = self.program.width(instruction.outputs[0]).bits();
-                warp.registers[output(0)] = [bits & low(width); LANES];
-            }
             Operation::Special(special) => self.special(warp, *special, output(0)),
             Operation::Scalar(index) => warp.registers[output(0)] = [self.scalars[*index]; LANES],
-            Operation::Unary(operation, number) => {
-                let mask = low(self.program.width(instruction.outputs[0]).bits());
-                let a = input(warp, 0);
-                arithmetic::unary(*operation, *number, mask, &a, &mut warp.registers[output(0)]);
-            }
-            Operation::Binary(operation, number) => {
-                let (a, b) = (input(warp, 0), input(warp, 1));
-                arithmetic::binary(*operation, *number, &a, &b, &mut warp.registers[output(0)]);
-            }
-            Operation::MultiplyAdd(number) => {
-                let (a, b, c) = (input(warp, 0), input(warp, 1), input(warp, 2));
-                arithmetic::multiply_add(*number, &a, &b, &c, &mut warp.registers[output(0)]);
-            }
-            Operation::MultiplyAddWide(number) => {
-                let (a, b, c) = (input(warp, 0), input(warp, 1), input(warp, 2));
-                arithmetic::multiply_add_wide(*number, &a, &b, &c, &mut warp.registers[output(0)]);
-            }
-            Operation::Compare(comparison, number) => {
-                let (a, b) = (input(warp, 0), input(warp, 1));
-                arithmetic::compare(*comparison, *number, &a, &b, &mut warp.registers[output(0)]);
-            }
-            Operation::Select => {
-                let (condition, a, b) = (input(warp, 0), input(warp, 1), input(warp, 2));
-                let out = &mut warp.registers[output(0)];
-                three(&condition, &a, &b, out, |condition, a, b| if condition & 1 == 1 { a } else { b });
-            }
-            Operation::Convert { from, to, rounding } => {
-                let a = input(warp, 0);
-                convert::convert(*from, *to, *rounding, &a, &mut warp.registers[output(0)]);
-            }
-            Operation::ConvertPair { to } => {
-                let (a, b) = (input(warp, 0), input(warp, 1));
-                convert::convert_pair(*to, &a, &b, &mut warp.registers[output(0)]);
-            }
-            Operation::WidenPair { from } => {
-                let a = input(warp, 0);
-                convert::widen_pair(*from, &a, &mut warp.registers[output(0)]);
-            }
-            Operation::Pack => {
-                let width = self.program.width(instruction.inputs[0]).bits();
-                let mut packed = [0; LANES];
-                for (part, register) in instruction.inputs.iter().enumerate() {
-                    for (packed, value) in packed.iter_mut().zip(&warp.registers[register.index()]) {
-                        *packed |= value << (width * part as u32);
-                    }
-                }
-                warp.registers[output(0)] = packed;
-            }
-            Operation::Unpack => {
-                let width = self.program.width(instruction.outputs[0]).bits();
-                let a = input(warp, 0);
-                for (part, register) in instruction.outputs.iter().enumerate() {
-                    let out = &mut warp.registers[register.index()];
-                    one(&a, out, |a| a >> (width * part as u32) & low(width));
-                }
-            }
-            Operation::Permute(selector) => {
-                let (a, b) = (input(warp, 0), input(warp, 1));
-                two(&a, &b, &mut warp.registers[output(0)], |a, b| permuted(a | b << 32, *selector));
-            }
-            Operation::FunnelShiftLeft => {
-                let (a, b, c) = (input(warp, 0), input(warp, 1), input(warp, 2));
-                three(&a, &b, &c, &mut warp.registers[output(0)], |a, b, c| ((a | b << 32) << (c % 32)) >> 32);
-            }
-            Operation::FunnelShiftRight => {
-                let (a, b, c) = (input(warp, 0), input(warp, 1), input(warp, 2));
-                three(&a, &b, &c, &mut warp.registers[output(0)], |a, b, c| (a | b << 32) >> (c % 32) & low(32));
-            }
             Operation::Shuffle(shuffle) => {
                 self.whole_warp(warp, place)?;
                 let a = input(warp, 0);
@@ -165,6 +95,22 @@ impl Machine<'_> {
                 self.report(Defect::Trap, place, Some(thread))?;
                 return Err(Stop);
             }
+            // What `compute` has done; no `_`, so that a new operation is not forgotten.
+            Operation::Constant(_)
+            | Operation::Unary(..)
+            | Operation::Binary(..)
+            | Operation::MultiplyAdd(_)
+            | Operation::MultiplyAddWide(_)
+            | Operation::Compare(..)
+            | Operation::Select
+            | Operation::Convert { .. }
+            | Operation::ConvertPair { .. }
+            | Operation::WidenPair { .. }
+            | Operation::Pack
+            | Operation::Unpack
+            | Operation::Permute(_)
+            | Operation::FunnelShiftLeft
+            | Operation::FunnelShiftRight => {}
         }
         Ok(State::Ready)
     }
@@ -208,9 +154,4 @@ fn shuffled(shuffle: Shuffle, lane: usize, index: u64) -> usize {
         Shuffle::Up(by) => lane.checked_sub(by as usize).unwrap_or(lane),
         Shuffle::Down(by) => Some(lane + by as usize).filter(|from| *from < LANES).unwrap_or(lane),
     }
-}
-
-/// Four bytes of eight.
-fn permuted(bytes: u64, selector: u16) -> u64 {
-    (0..4).map(|place| (bytes >> (8 * (selector >> (4 * place) & 7)) & 0xff) << (8 * place)).sum()
 }

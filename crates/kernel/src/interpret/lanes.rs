@@ -3,13 +3,13 @@
 use crate::program::operation::Number;
 
 /// How many threads a warp has.
-pub(super) const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// The bits of one register in each lane, in the lowest places; a predicate is 0 or 1.
-pub(super) type Lanes = [u64; LANES];
+pub(crate) type Lanes = [u64; LANES];
 
 /// The lanes of a mask, lowest first.
-pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
         let lane = rest.trailing_zeros();
@@ -19,33 +19,33 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The lowest bits, as many as a register of this number has.
-pub(super) fn low(bits: u32) -> u64 {
+pub(crate) fn low(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
 /// The integer in the lowest bits, with its sign.
-pub(super) fn signed(value: u64, bits: u32) -> i64 {
+pub(crate) fn signed(value: u64, bits: u32) -> i64 {
     ((value << (64 - bits)) as i64) >> (64 - bits)
 }
 
 /// Whether an integer has a sign.
-pub(super) fn has_sign(number: Number) -> bool {
+pub(crate) fn has_sign(number: Number) -> bool {
     matches!(number, Number::I16 | Number::I32 | Number::I64)
 }
 
-pub(super) fn one(a: &Lanes, out: &mut Lanes, f: impl Fn(u64) -> u64) {
+pub(crate) fn one(a: &Lanes, out: &mut Lanes, f: impl Fn(u64) -> u64) {
     for (out, a) in out.iter_mut().zip(a) {
         *out = f(*a);
     }
 }
 
-pub(super) fn two(a: &Lanes, b: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64) -> u64) {
+pub(crate) fn two(a: &Lanes, b: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64) -> u64) {
     for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         *out = f(*a, *b);
     }
 }
 
-pub(super) fn three(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64, u64) -> u64) {
+pub(crate) fn three(a: &Lanes, b: &Lanes, c: &Lanes, out: &mut Lanes, f: impl Fn(u64, u64, u64) -> u64) {
     for lane in 0..LANES {
         out[lane] = f(a[lane], b[lane], c[lane]);
     }

@@ -10,7 +10,7 @@ use super::background::{Copies, Load, Stores};
 use super::barriers::{Object, Rendezvous};
 use super::clock::{Agent, Clocks, Event};
 use super::code::Code;
-use super::counts::{AccessCount, Class, Counts, Tally};
+use super::counts::{Class, Counts, Tally};
 use super::finding::{Defect, Finding, Party, Place, Thread, Waiting};
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
@@ -180,17 +180,9 @@ impl<'a> Machine<'a> {
             let super::code::Node::Instruction(instruction) = node else { continue };
             for (access, tally) in instruction.operation.accesses().zip(tallies) {
                 if tally.requests > 0 {
-                    counts.accesses.push(AccessCount {
-                        source: *self.program.source(instruction.source),
-                        class: Class::of(&instruction.operation),
-                        buffer: self.program.buffer(access.buffer).name.clone(),
-                        requests: tally.requests,
-                        bytes: tally.bytes,
-                        wavefronts: tally.wavefronts,
-                        least_wavefronts: tally.least,
-                        sectors: tally.sectors,
-                        lines: tally.lines,
-                    });
+                    let name = self.program.buffer(access.buffer).name.clone();
+                    let class = Class::of(&instruction.operation);
+                    counts.accesses.push(tally.count(*self.program.source(instruction.source), class, name));
                 }
             }
         }

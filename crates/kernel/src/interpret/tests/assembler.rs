@@ -13,7 +13,7 @@ use crate::program::register::{Register, Width};
 use crate::program::{Branch, Carried, Instruction, Loop, Program, Source, SourceId, Step};
 
 /// A program that is being written.
-pub(super) struct Assembler {
+pub(crate) struct Assembler {
     program: Program,
     bodies: Vec<Vec<Step>>,
     /// The predicate of the instructions that may have one.
@@ -22,7 +22,7 @@ pub(super) struct Assembler {
 
 impl Assembler {
     /// Blocks of so many threads, so many of them.
-    pub(super) fn new(blocks: i64, threads: u32) -> Assembler {
+    pub(crate) fn new(blocks: i64, threads: u32) -> Assembler {
         let program = Program {
             name: "test".to_string(),
             sizes: Vec::new(),
@@ -40,17 +40,17 @@ impl Assembler {
         Assembler { program, bodies: vec![Vec::new()], guard: None }
     }
 
-    pub(super) fn program(mut self) -> Program {
+    pub(crate) fn program(mut self) -> Program {
         self.program.body = self.bodies.remove(0);
         self.program
     }
 
     /// The program, for what has no line.
-    pub(super) fn raw(&mut self) -> &mut Program {
+    pub(crate) fn raw(&mut self) -> &mut Program {
         &mut self.program
     }
 
-    pub(super) fn global(&mut self, role: Role, element: Element, elements: i64) -> BufferId {
+    pub(crate) fn global(&mut self, role: Role, element: Element, elements: i64) -> BufferId {
         let layout = format!("{elements}:1");
         let name = format!("t{}", self.program.buffers.len());
         self.buffer(Buffer {
@@ -65,7 +65,7 @@ impl Assembler {
         })
     }
 
-    pub(super) fn shared(&mut self, element: Element, elements: i64) -> BufferId {
+    pub(crate) fn shared(&mut self, element: Element, elements: i64) -> BufferId {
         let start = self.program.shared_bytes.next_multiple_of(1024);
         self.program.shared_bytes = start + elements as u32 * element.bytes();
         let layout = format!("{elements}:1");
@@ -82,13 +82,13 @@ impl Assembler {
         })
     }
 
-    pub(super) fn buffer(&mut self, buffer: Buffer) -> BufferId {
+    pub(crate) fn buffer(&mut self, buffer: Buffer) -> BufferId {
         self.program.buffers.push(buffer);
         BufferId(self.program.buffers.len() as u32 - 1)
     }
 
     /// A map of a matrix of rows of `columns` elements, in boxes.
-    pub(super) fn map(&mut self, buffer: BufferId, extents: [i64; 2], boxed: [u32; 2], swizzle: SwizzleMode) -> MapId {
+    pub(crate) fn map(&mut self, buffer: BufferId, extents: [i64; 2], boxed: [u32; 2], swizzle: SwizzleMode) -> MapId {
         let bytes = i64::from(self.program.buffer(buffer).element.bytes());
         let dimension = |extent: i64, stride: i64, boxed| Dimension {
             extent: Expr::from(extent),
@@ -101,19 +101,19 @@ impl Assembler {
         MapId(self.program.maps.len() as u32 - 1)
     }
 
-    pub(super) fn register(&mut self, width: Width) -> Register {
+    pub(crate) fn register(&mut self, width: Width) -> Register {
         self.program.widths.push(width);
         Register(self.program.widths.len() as u32 - 1)
     }
 
     #[track_caller]
-    pub(super) fn source(&mut self, statement: &'static str) -> SourceId {
+    pub(crate) fn source(&mut self, statement: &'static str) -> SourceId {
         self.program.sources.push(Source { statement, location: Location::caller() });
         SourceId(self.program.sources.len() as u32 - 1)
     }
 
     /// The step that was written last.
-    pub(super) fn last(&mut self) -> Option<&mut Step> {
+    pub(crate) fn last(&mut self) -> Option<&mut Step> {
         self.bodies.last_mut()?.last_mut()
     }
 
@@ -125,7 +125,7 @@ impl Assembler {
 
     /// An instruction with outputs of these widths.
     #[track_caller]
-    pub(super) fn emit(&mut self, operation: Operation, inputs: &[Register], widths: &[Width]) -> Vec<Register> {
+    pub(crate) fn emit(&mut self, operation: Operation, inputs: &[Register], widths: &[Width]) -> Vec<Register> {
         let source = self.source("line");
         let outputs: Vec<Register> = widths.iter().map(|width| self.register(*width)).collect();
         let guard = self.guard;
@@ -140,64 +140,64 @@ impl Assembler {
     }
 
     #[track_caller]
-    pub(super) fn one(&mut self, operation: Operation, inputs: &[Register], width: Width) -> Register {
+    pub(crate) fn one(&mut self, operation: Operation, inputs: &[Register], width: Width) -> Register {
         self.emit(operation, inputs, &[width])[0]
     }
 
     /// The next statements have a predicate.
     #[track_caller]
-    pub(super) fn guarded(&mut self, predicate: Register, write: impl FnOnce(&mut Assembler)) {
+    pub(crate) fn guarded(&mut self, predicate: Register, write: impl FnOnce(&mut Assembler)) {
         self.guard = Some(predicate);
         write(self);
         self.guard = None;
     }
 
     #[track_caller]
-    pub(super) fn constant(&mut self, value: i64) -> Register {
+    pub(crate) fn constant(&mut self, value: i64) -> Register {
         self.one(Operation::Constant(value as u64), &[], Width::Bits32)
     }
 
     #[track_caller]
-    pub(super) fn wide_constant(&mut self, value: u64) -> Register {
+    pub(crate) fn wide_constant(&mut self, value: u64) -> Register {
         self.one(Operation::Constant(value), &[], Width::Bits64)
     }
 
     #[track_caller]
-    pub(super) fn thread(&mut self) -> Register {
+    pub(crate) fn thread(&mut self) -> Register {
         self.one(Operation::Special(Special::Thread), &[], Width::Bits32)
     }
 
     #[track_caller]
-    pub(super) fn block(&mut self) -> Register {
+    pub(crate) fn block(&mut self) -> Register {
         self.one(Operation::Special(Special::Block(Axis::X)), &[], Width::Bits32)
     }
 
     #[track_caller]
-    pub(super) fn binary(&mut self, operation: Binary, a: Register, b: Register) -> Register {
+    pub(crate) fn binary(&mut self, operation: Binary, a: Register, b: Register) -> Register {
         self.one(Operation::Binary(operation, Number::I32), &[a, b], Width::Bits32)
     }
 
     /// `a * factor + term`.
     #[track_caller]
-    pub(super) fn scaled(&mut self, a: Register, factor: i64, term: i64) -> Register {
+    pub(crate) fn scaled(&mut self, a: Register, factor: i64, term: i64) -> Register {
         let (factor, term) = (self.constant(factor), self.constant(term));
         self.one(Operation::MultiplyAdd(Number::I32), &[a, factor, term], Width::Bits32)
     }
 
     /// 32 bits as an address in global memory.
     #[track_caller]
-    pub(super) fn wide(&mut self, a: Register) -> Register {
+    pub(crate) fn wide(&mut self, a: Register) -> Register {
         let one = self.constant(1);
         self.one(Operation::Binary(Binary::MultiplyWide, Number::I32), &[a, one], Width::Bits64)
     }
 
     #[track_caller]
-    pub(super) fn compare(&mut self, comparison: Comparison, a: Register, b: i64) -> Register {
+    pub(crate) fn compare(&mut self, comparison: Comparison, a: Register, b: i64) -> Register {
         let b = self.constant(b);
         self.one(Operation::Compare(comparison, Number::I32), &[a, b], Width::Predicate)
     }
 
-    pub(super) fn access(&self, buffer: BufferId, bits: u32, count: u32) -> Access {
+    pub(crate) fn access(&self, buffer: BufferId, bits: u32, count: u32) -> Access {
         Access { buffer, addressed: true, offset: 0, bits, count, cache: Cache::Default }
     }
 
@@ -207,7 +207,7 @@ impl Assembler {
 
     /// Loads `count` pieces of `bits` at an address in 32 bits.
     #[track_caller]
-    pub(super) fn load_vector(&mut self, buffer: BufferId, address: Register, bits: u32, count: u32) -> Vec<Register> {
+    pub(crate) fn load_vector(&mut self, buffer: BufferId, address: Register, bits: u32, count: u32) -> Vec<Register> {
         let held = std::mem::take(&mut self.guard);
         let address = if self.is_global(buffer) { self.wide(address) } else { address };
         self.guard = held;
@@ -216,7 +216,7 @@ impl Assembler {
     }
 
     #[track_caller]
-    pub(super) fn store_vector(&mut self, buffer: BufferId, address: Register, bits: u32, values: &[Register]) {
+    pub(crate) fn store_vector(&mut self, buffer: BufferId, address: Register, bits: u32, values: &[Register]) {
         let held = std::mem::take(&mut self.guard);
         let address = if self.is_global(buffer) { self.wide(address) } else { address };
         self.guard = held;
@@ -226,34 +226,34 @@ impl Assembler {
 
     /// Loads 32 bits.
     #[track_caller]
-    pub(super) fn load(&mut self, buffer: BufferId, address: Register) -> Register {
+    pub(crate) fn load(&mut self, buffer: BufferId, address: Register) -> Register {
         self.load_vector(buffer, address, 32, 1)[0]
     }
 
     /// Stores 32 bits.
     #[track_caller]
-    pub(super) fn store(&mut self, buffer: BufferId, address: Register, value: Register) {
+    pub(crate) fn store(&mut self, buffer: BufferId, address: Register, value: Register) {
         self.store_vector(buffer, address, 32, &[value]);
     }
 
     #[track_caller]
-    pub(super) fn plain(&mut self, operation: Operation) {
+    pub(crate) fn plain(&mut self, operation: Operation) {
         self.emit(operation, &[], &[]);
     }
 
     #[track_caller]
-    pub(super) fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         self.plain(Operation::Barrier);
     }
 
     #[track_caller]
-    pub(super) fn fence(&mut self, fence: Fence) {
+    pub(crate) fn fence(&mut self, fence: Fence) {
         self.plain(Operation::Fence(fence));
     }
 
     /// A loop over constant bounds, or such that registers hold.
     #[track_caller]
-    pub(super) fn turns(&mut self, from: Register, to: Register, write: impl FnOnce(&mut Assembler, Register)) {
+    pub(crate) fn turns(&mut self, from: Register, to: Register, write: impl FnOnce(&mut Assembler, Register)) {
         self.turns_carrying(from, to, 1, &[], |assembler, index, _| {
             write(assembler, index);
             Vec::new()
@@ -262,7 +262,7 @@ impl Assembler {
 
     /// A loop that carries values.
     #[track_caller]
-    pub(super) fn turns_carrying(
+    pub(crate) fn turns_carrying(
         &mut self,
         from: Register,
         to: Register,
@@ -286,7 +286,7 @@ impl Assembler {
     }
 
     #[track_caller]
-    pub(super) fn branch(
+    pub(crate) fn branch(
         &mut self,
         condition: Register,
         then: impl FnOnce(&mut Assembler),
@@ -304,7 +304,7 @@ impl Assembler {
 
     /// What threads do that have a number below `end`.
     #[track_caller]
-    pub(super) fn below(&mut self, end: i64, write: impl FnOnce(&mut Assembler)) {
+    pub(crate) fn below(&mut self, end: i64, write: impl FnOnce(&mut Assembler)) {
         let thread = self.thread();
         let condition = self.compare(Comparison::Less, thread, end);
         self.branch(condition, write, |_| {});
@@ -312,7 +312,7 @@ impl Assembler {
 
     /// What one thread does.
     #[track_caller]
-    pub(super) fn only(&mut self, thread: i64, write: impl FnOnce(&mut Assembler)) {
+    pub(crate) fn only(&mut self, thread: i64, write: impl FnOnce(&mut Assembler)) {
         let own = self.thread();
         let condition = self.compare(Comparison::Equal, own, thread);
         self.branch(condition, write, |_| {});
@@ -320,7 +320,7 @@ impl Assembler {
 }
 
 /// The runs of a program under every schedule, with inputs by chance.
-pub(super) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
+pub(crate) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
     let mut interpreter = Interpreter::new(program, &[]).unwrap_or_else(|error| panic!("{error}"));
     interpreter.fill(3);
     Schedule::ALL.into_iter().map(|schedule| interpreter.run(schedule)).collect()
@@ -329,7 +329,7 @@ pub(super) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
 /// Under every schedule there is a finding of this kind, at a line of the program, and none of
 /// another.
 #[track_caller]
-pub(super) fn finds(program: &Program, code: &str) {
+pub(crate) fn finds(program: &Program, code: &str) {
     for (schedule, run) in Schedule::ALL.iter().zip(runs(program)) {
         match run {
             Ok(_) => panic!("nothing found under {schedule}, and {code} expected"),
@@ -345,7 +345,7 @@ pub(super) fn finds(program: &Program, code: &str) {
 
 /// Nothing is found under any schedule, and all leave the same.
 #[track_caller]
-pub(super) fn is_right(program: &Program) -> Run {
+pub(crate) fn is_right(program: &Program) -> Run {
     let runs: Vec<Run> =
         runs(program).into_iter().map(|run| run.unwrap_or_else(|findings| panic!("{}", findings[0]))).collect();
     for other in &runs {
@@ -353,5 +353,6 @@ pub(super) fn is_right(program: &Program) -> Run {
             assert_eq!(runs[0].bytes(tensor).unwrap(), other.bytes(tensor).unwrap(), "tensor {tensor}");
         }
     }
+    crate::cost::tests::agrees(program, &runs[0]);
     runs.into_iter().next().unwrap()
 }

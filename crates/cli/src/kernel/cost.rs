@@ -1,0 +1,90 @@
+//! `tilewright kernel cost`: what a kernel costs, before it runs.
+
+use serde_json::json;
+use tilewright::gpu::Device;
+use tilewright::kernel::cost::{Cost, Machine, Multiprocessor, Rates};
+use tilewright::kernel::interpret::AccessCount;
+use tilewright::kernels::{Entry, PlanError, Planned};
+
+use super::object_of;
+use crate::json::Json;
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// The machine of this name.
+fn machine(name: &str) -> Result<Machine, Failure> {
+    if name.eq_ignore_ascii_case("device") {
+        return Ok(described(&Device::open(0)?));
+    }
+    Machine::named(name).ok_or_else(|| {
+        let known = format!("{}, device", Machine::NAMES.join(", "));
+        PlanError::Unknown { what: "machine", given: name.to_owned(), known }.into()
+    })
+}
+
+/// A device as its driver describes it.
+fn described(device: &Device) -> Machine {
+    let has = device.attributes();
+    let clock = f64::from(has.clock_khz) * 1e3;
+    Machine {
+        name: device.name().to_owned(),
+        multiprocessors: has.multiprocessors,
+        multiprocessor: Multiprocessor {
+            threads: has.multiprocessor_threads,
+            blocks: has.multiprocessor_blocks,
+            registers: has.multiprocessor_registers,
+            shared_bytes: has.multiprocessor_shared_bytes,
+            block_shared_bytes: has.block_shared_bytes,
+            reserved_bytes: has.reserved_shared_bytes,
+        },
+        clock,
+        // Two transfers a cycle.
+        bandwidth: 2.0 * f64::from(has.memory_clock_khz) * 1e3 * f64::from(has.memory_bus_bits) / 8.0,
+        rates: Rates::of(device.capability(), has.multiprocessors, clock),
+    }
+}
+
+pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let machine = machine(target)?;
+    let cost = planned.kernel().program().cost(&machine, planned.sizes()).map_err(|error| Failure::refused(&error))?;
+    if terminal.json {
+        return Ok(terminal.object(&object(entry, planned, &cost))?);
+    }
+    let plan: String = planned.plan().iter().map(|line| format!("  {line}\n")).collect();
+    Ok(terminal.text(&format!("{}\n{plan}\n{cost}", entry.name))?)
+}
+
+fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {
+    let held = &cost.occupancy;
+    let bounds: Vec<Json> =
+        cost.bounds().iter().map(|bound| json!({ "by": bound.what, "seconds": bound.seconds })).collect();
+    let counted = match &cost.counted {
+        Ok(counted) => {
+            let accesses = AccessCount::by_statement(&counted.accesses);
+            json!({
+                "blocks": counted.blocks,
+                "walked": counted.walked,
+                "exact": counted.is_exact(),
+                "instructions": counted.instructions(),
+                "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
+                "operations": counted.operations.total(),
+                "sectors": cost.sectors(),
+                "intensity": cost.intensity(),
+            })
+        }
+        Err(why) => json!({ "reason": why.to_string() }),
+    };
+    json!({
+        "name": entry.name,
+        "plan": planned.plan(),
+        "machine": cost.machine.name,
+        "grid": cost.grid,
+        "threads": cost.threads,
+        "registers_estimate": cost.registers,
+        "shared_bytes": cost.shared_bytes,
+        "resident": { "blocks": held.blocks, "warps": held.warps, "most_warps": held.most_warps, "decided_by": held.limit.name() },
+        "tensor_bytes": cost.tensor_bytes,
+        "counted": counted,
+        "at_least": bounds,
+    })
+}

@@ -1,0 +1,276 @@
+//! What a kernel costs, before it runs.
+//!
+//! Law: every number says how it was found. Shared memory, threads and occupancy follow from the
+//! program and the machine. Registers are an [estimate](Cost::registers). Accesses and instructions
+//! are counted by walking through blocks with their addresses computed, as the interpreter does, but
+//! without memory: through all blocks where they are few, and the counts are the interpreter's then;
+//! else through some of each part of the grid, and [`Counted::walked`] says how many. What hangs on
+//! the contents of memory is counted as the most that it can be, and marked.
+//!
+//! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
+//! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where the
+//! tensors are in device memory and in no cache; the greatest is the roofline.
+
+mod count;
+mod machine;
+mod occupancy;
+mod registers;
+mod report;
+#[cfg(test)]
+pub(crate) mod tests;
+mod walk;
+
+use std::fmt;
+
+pub use machine::{Machine, Multiprocessor, Rates};
+pub use occupancy::{Limit, Occupancy};
+
+use crate::interpret::code::{Code, Node};
+use crate::interpret::{AccessCount, Class, SetupError};
+use crate::program::operation::{Binary, Number, Operation};
+use crate::program::{Program, Source};
+
+/// What a launch of a kernel costs on a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// The machine.
+    pub machine: Machine,
+    /// Blocks along each axis.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Registers of 32 bits a thread: the most that are alive at once in the order of the program,
+    /// an estimate of what an assembler takes.
+    pub registers: u32,
+    /// Bytes of shared memory of a block.
+    pub shared_bytes: u32,
+    /// How many blocks a multiprocessor holds, with the estimated registers.
+    pub occupancy: Occupancy,
+    /// Bytes of all tensors, each from its first to its last element, once.
+    pub tensor_bytes: u64,
+    /// What the launch executes, or why that is not known.
+    pub counted: Result<Counted, Uncounted>,
+}
+
+/// What a launch executes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// Blocks of the grid.
+    pub blocks: u64,
+    /// Blocks that were walked; where they are all, the counts are exact.
+    pub walked: u64,
+    /// What each instruction that touches memory takes, in the order of the program.
+    pub accesses: Vec<AccessCount>,
+    /// Whether a condition comes from memory: instructions are those of both its sides then.
+    pub both_sides: bool,
+    /// Instructions of warps, by [`Class`].
+    pub executed: Vec<(Class, u64)>,
+    /// Additions, multiplications and so on, a multiplication and addition being two.
+    pub operations: Operations,
+}
+
+/// Operations on floating-point numbers, and those of matrix instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Operations {
+    /// By matrix instructions.
+    pub matrix: f64,
+    /// By ordinary instructions on f16, bf16 and f32.
+    pub f32: f64,
+    /// By ordinary instructions on f64.
+    pub f64: f64,
+    /// The seconds that the matrix instructions take at the rate of the machine.
+    matrix_seconds: f64,
+}
+
+impl Operations {
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.matrix + self.f32 + self.f64
+    }
+}
+
+/// Why it is not known what a launch executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Uncounted {
+    /// The length of a loop comes from memory, or from a number that the caller gives.
+    Loop {
+        /// The loop.
+        source: Source,
+    },
+    /// One block executes more than is walked.
+    Steps {
+        /// How many instructions of warps are walked.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Uncounted::Loop { source } => write!(f, "how often the loop turns is known at launch alone: {source}"),
+            Uncounted::Steps { limit } => write!(f, "a block executes more than {limit} instructions of warps"),
+        }
+    }
+}
+
+/// What bounds the time of a launch from below.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// What there would have to be more of.
+    pub what: &'static str,
+    /// The time in seconds.
+    pub seconds: f64,
+}
+
+impl Program {
+    /// What a launch at these sizes costs on a machine.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    /// use tilewright_kernel::cost::{Limit, Machine};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("twice", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(N,4):(4,1)")?, k.output::<f32>("y", "(N,4):(4,1)")?);
+    ///     k.threads(128)?;
+    ///     let rows = x.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.load_predicated()?;
+    ///     let doubled = rows.map(|x| Ok(x * 2.0))?;
+    ///     y.local_tile("(128,4)", k.block("(x,0)")?)?.thread_part()?.store_predicated(&doubled)
+    /// })?;
+    /// let cost = kernel.program().cost(&Machine::named("H200").unwrap(), &[("N", 1000)])?;
+    /// assert_eq!((cost.grid, cost.occupancy.blocks, cost.occupancy.limit), ([8, 1, 1], 16, Limit::Threads));
+    /// let counted = cost.counted.clone().unwrap();
+    /// assert_eq!((counted.blocks, counted.walked), (8, 8));
+    /// // Sixteen bytes of each of a thousand rows: 500 sectors to read, and as many to write.
+    /// assert_eq!((cost.sectors(), cost.tensor_bytes), (1000, 2 * 16_000));
+    /// assert_eq!(counted.operations.f32, 4.0 * 8.0 * 128.0);
+    /// assert_eq!(cost.roofline().unwrap().what, "device memory");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit.
+    pub fn cost(&self, machine: &Machine, sizes: &[(&str, i64)]) -> Result<Cost, SetupError> {
+        let launch = self.launch_numbers(sizes)?;
+        let registers = registers::estimate(self);
+        let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);
+        let code = Code::new(self);
+        let counted = count::count(self, &code, &launch).map(|total| counted(self, &code, &total, machine));
+        let tensor_bytes = launch.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        Ok(Cost {
+            machine: machine.clone(),
+            grid: launch.grid,
+            threads: self.threads,
+            registers,
+            shared_bytes: self.shared_bytes,
+            occupancy,
+            tensor_bytes,
+            counted,
+        })
+    }
+}
+
+fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &Machine) -> Counted {
+    let mut accesses = Vec::new();
+    let mut operations = Operations::default();
+    for ((node, taken), executed) in code.nodes.iter().zip(&total.sums.taken).zip(&total.sums.executed) {
+        let Node::Instruction(instruction) = node else { continue };
+        add_operations(&mut operations, &instruction.operation, *executed as f64, machine);
+        for (access, tally) in instruction.operation.accesses().zip(&taken.of) {
+            if tally.requests > 0 {
+                let name = program.buffer(access.buffer).name.clone();
+                let class = Class::of(&instruction.operation);
+                let count = tally.count(*program.source(instruction.source), class, name);
+                accesses.push(AccessCount { at_most: taken.at_most, ..count });
+            }
+        }
+    }
+    let executed = walk::classes(code, &total.sums.executed);
+    let executed = Class::ALL.into_iter().zip(executed).filter(|(_, count)| *count > 0).collect();
+    let (blocks, walked, both_sides) = (total.blocks, total.walked, total.sums.both_sides);
+    Counted { blocks, walked, accesses, both_sides, executed, operations }
+}
+
+fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, machine: &Machine) {
+    let (number, each) = match operation {
+        Operation::Multiply(matrix) => {
+            let operations = 2.0 * matrix.shape().map(f64::from).iter().product::<f64>() * warps;
+            sums.matrix += operations;
+            sums.matrix_seconds += operations / machine.rates.matrix(*matrix).max(1.0);
+            return;
+        }
+        Operation::Binary(Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide, number) => (number, 1.0),
+        Operation::Unary(_, number) => (number, 1.0),
+        Operation::MultiplyAdd(number) => (number, 2.0),
+        _ => return,
+    };
+    let lanes = 32.0 * warps * each;
+    match number {
+        Number::F64 => sums.f64 += lanes,
+        Number::F16x2 | Number::Bf16x2 => sums.f32 += 2.0 * lanes,
+        number if number.is_float() => sums.f32 += lanes,
+        _ => {}
+    }
+}
+
+impl Counted {
+    /// Whether every block was walked, and nothing hangs on the contents of memory.
+    pub fn is_exact(&self) -> bool {
+        self.walked == self.blocks && !self.both_sides && self.accesses.iter().all(|access| !access.at_most)
+    }
+
+    /// Instructions of warps.
+    pub fn instructions(&self) -> u64 {
+        self.executed.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    fn sum(&self, of: impl Fn(&AccessCount) -> u64) -> u64 {
+        self.accesses.iter().fold(0, |sum, access| sum.saturating_add(of(access)))
+    }
+
+    /// Wavefronts of shared memory, and what they would be without bank conflicts.
+    pub fn wavefronts(&self) -> (u64, u64) {
+        (self.sum(|count| count.wavefronts), self.sum(|count| count.least_wavefronts))
+    }
+}
+
+impl Cost {
+    /// Sectors of 32 bytes that the accesses to global memory take; 0 where they are not counted.
+    pub fn sectors(&self) -> u64 {
+        self.counted.as_ref().map_or(0, |counted| counted.sum(|count| count.sectors))
+    }
+
+    /// Operations a byte of the tensors; none where they are not counted, or there are no tensors.
+    pub fn intensity(&self) -> Option<f64> {
+        let counted = self.counted.as_ref().ok()?;
+        (self.tensor_bytes > 0).then(|| counted.operations.total() / self.tensor_bytes as f64)
+    }
+
+    /// What bounds the time from below, the greatest first.
+    pub fn bounds(&self) -> Vec<Bound> {
+        let machine = &self.machine;
+        let mut bounds = Vec::new();
+        let mut bound = |what, seconds: f64| {
+            if seconds > 0.0 {
+                bounds.push(Bound { what, seconds });
+            }
+        };
+        bound("device memory", self.tensor_bytes as f64 / machine.bandwidth);
+        if let Ok(counted) = &self.counted {
+            let operations = &counted.operations;
+            bound("matrix instructions", operations.matrix_seconds);
+            bound("arithmetic", operations.f32 / machine.rates.f32 + operations.f64 / machine.rates.f64);
+            // A multiprocessor serves a wavefront a cycle.
+            let cycles = counted.wavefronts().0 as f64 / f64::from(machine.multiprocessors);
+            bound("shared memory", cycles / machine.clock);
+        }
+        bounds.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        bounds
+    }
+
+    /// The greatest bound: no launch is faster than this, by these numbers. None for an empty one.
+    pub fn roofline(&self) -> Option<Bound> {
+        self.bounds().into_iter().next()
+    }
+}

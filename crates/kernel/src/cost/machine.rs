@@ -1,0 +1,124 @@
+//! What a processor has, as far as the cost of a kernel depends on it.
+//!
+//! Law: each number of a named machine is that of its data sheet or of the programming guide for its
+//! compute capability; a machine that a driver describes has the numbers that the driver gave, and
+//! rates that follow from its capability, its multiprocessors and its clock.
+
+use crate::program::operation::Matrix;
+
+/// A processor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// What a multiprocessor has.
+    pub multiprocessor: Multiprocessor,
+    /// The clock, in cycles a second.
+    pub clock: f64,
+    /// Bytes a second from and to device memory.
+    pub bandwidth: f64,
+    /// Operations a second; a multiplication and an addition are two.
+    pub rates: Rates,
+}
+
+/// What a multiprocessor has for the blocks that are resident on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// The most threads.
+    pub threads: u32,
+    /// The most blocks.
+    pub blocks: u32,
+    /// Registers of 32 bits.
+    pub registers: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// The most bytes of shared memory of a block.
+    pub block_shared_bytes: u32,
+    /// Bytes of shared memory that are reserved for each block.
+    pub reserved_bytes: u32,
+}
+
+/// Operations a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// On f32, by ordinary instructions.
+    pub f32: f64,
+    /// On f64, by ordinary instructions.
+    pub f64: f64,
+    /// Matrix instructions on f16 and bf16.
+    pub matrix_16: f64,
+    /// Matrix instructions on tf32.
+    pub matrix_tf32: f64,
+    /// Matrix instructions on 8 bits; 0 where there are none for floats.
+    pub matrix_8: f64,
+    /// Matrix instructions on f64.
+    pub matrix_f64: f64,
+}
+
+impl Rates {
+    /// The rate of a matrix instruction.
+    pub fn matrix(&self, matrix: Matrix) -> f64 {
+        match matrix {
+            Matrix::F16F32 | Matrix::F16F16 | Matrix::Bf16F32 => self.matrix_16,
+            Matrix::Tf32F32 => self.matrix_tf32,
+            Matrix::F64 => self.matrix_f64,
+            Matrix::I8I32 | Matrix::U8I32 | Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_8,
+        }
+    }
+
+    /// The rates of so many multiprocessors of a capability at a clock: operations a cycle of the
+    /// programming guide. Those of a capability that is not known here are those of 8.0.
+    pub fn of(capability: (u32, u32), multiprocessors: u32, clock: f64) -> Rates {
+        // f32, f64, and matrices of 16 bits, tf32, 8 bits and f64, a cycle of a multiprocessor.
+        let cycle = match capability {
+            (9, 0) => [256.0, 128.0, 4096.0, 2048.0, 8192.0, 256.0],
+            (8, 6 | 9) => [256.0, 4.0, 1024.0, 512.0, 2048.0, 4.0],
+            _ => [128.0, 64.0, 2048.0, 1024.0, 4096.0, 128.0],
+        };
+        let [f32, f64, matrix_16, matrix_tf32, matrix_8, matrix_f64] =
+            cycle.map(|each| each * f64::from(multiprocessors) * clock);
+        Rates { f32, f64, matrix_16, matrix_tf32, matrix_8, matrix_f64 }
+    }
+}
+
+const HOPPER: Multiprocessor = Multiprocessor {
+    threads: 2048,
+    blocks: 32,
+    registers: 65_536,
+    shared_bytes: 233_472,
+    block_shared_bytes: 232_448,
+    reserved_bytes: 1024,
+};
+
+const AMPERE: Multiprocessor = Multiprocessor { shared_bytes: 167_936, block_shared_bytes: 166_912, ..HOPPER };
+
+const HOPPER_RATES: Rates =
+    Rates { f32: 67e12, f64: 34e12, matrix_16: 989e12, matrix_tf32: 494e12, matrix_8: 1979e12, matrix_f64: 67e12 };
+
+const AMPERE_RATES: Rates =
+    Rates { f32: 19.5e12, f64: 9.7e12, matrix_16: 312e12, matrix_tf32: 156e12, matrix_8: 624e12, matrix_f64: 19.5e12 };
+
+impl Machine {
+    /// The names of the machines that are known here.
+    pub const NAMES: [&'static str; 3] = ["H200", "H100", "A100"];
+
+    /// The machine of this name, in its SXM form; in upper or lower case.
+    ///
+    /// ```
+    /// use tilewright_kernel::cost::Machine;
+    ///
+    /// assert_eq!(Machine::named("h200").unwrap().multiprocessors, 132);
+    /// assert_eq!(Machine::named("TPU"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<Machine> {
+        let name = *Machine::NAMES.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+        let (multiprocessors, multiprocessor, clock, bandwidth, rates) = match name {
+            "A100" => (108, AMPERE, 1.41e9, 2.039e12, AMPERE_RATES),
+            "H100" => (132, HOPPER, 1.83e9, 3.35e12, HOPPER_RATES),
+            _ => (132, HOPPER, 1.83e9, 4.8e12, HOPPER_RATES),
+        };
+        Some(Machine { name: name.to_string(), multiprocessors, multiprocessor, clock, bandwidth, rates })
+    }
+}

@@ -1,0 +1,76 @@
+//! How many blocks a multiprocessor holds at once.
+//!
+//! Law: as many as threads, registers, shared memory and the limit of blocks allow. Registers are
+//! given to warps, in units of 8 a thread, from four parts of the register file; shared memory is
+//! given to blocks in units of 128 bytes, with what is reserved beside.
+
+use super::machine::Multiprocessor;
+
+/// What decides how many blocks there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// The most threads.
+    Threads,
+    /// The most blocks.
+    Blocks,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    SharedMemory,
+}
+
+impl Limit {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Threads => "threads",
+            Limit::Blocks => "blocks",
+            Limit::Registers => "registers",
+            Limit::SharedMemory => "shared memory",
+        }
+    }
+}
+
+/// How many blocks and warps a multiprocessor holds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Blocks; 0 where a block takes more than there is.
+    pub blocks: u32,
+    /// Their warps.
+    pub warps: u32,
+    /// The most warps that a multiprocessor holds.
+    pub most_warps: u32,
+    /// What there would have to be more of.
+    pub limit: Limit,
+}
+
+impl Occupancy {
+    /// Of blocks of so many threads, registers a thread and bytes of shared memory.
+    ///
+    /// ```
+    /// use tilewright_kernel::cost::{Limit, Machine, Occupancy};
+    ///
+    /// let h200 = Machine::named("H200").unwrap().multiprocessor;
+    /// let held = Occupancy::of(&h200, 256, 40, 32 << 10);
+    /// assert_eq!((held.blocks, held.warps, held.limit), (6, 48, Limit::Registers));
+    /// assert_eq!(Occupancy::of(&h200, 256, 168, 0).blocks, 1);
+    /// ```
+    pub fn of(multiprocessor: &Multiprocessor, threads: u32, registers: u32, shared_bytes: u32) -> Occupancy {
+        let warps = threads.div_ceil(32).max(1);
+        let of_warp = registers.clamp(1, 255).next_multiple_of(8) * 32;
+        let by_registers = 4 * (multiprocessor.registers / 4 / of_warp) / warps;
+        let of_block = shared_bytes.saturating_add(multiprocessor.reserved_bytes).next_multiple_of(128);
+        let by_shared = match shared_bytes {
+            bytes if bytes > multiprocessor.block_shared_bytes => 0,
+            _ => multiprocessor.shared_bytes / of_block.max(1),
+        };
+        let limits = [
+            (multiprocessor.threads / (warps * 32), Limit::Threads),
+            (multiprocessor.blocks, Limit::Blocks),
+            (by_registers, Limit::Registers),
+            (by_shared, Limit::SharedMemory),
+        ];
+        let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).unwrap_or((0, Limit::Blocks));
+        Occupancy { blocks, warps: blocks * warps, most_warps: multiprocessor.threads / 32, limit }
+    }
+}

@@ -1,0 +1,137 @@
+//! How many registers a thread takes.
+//!
+//! Law: the most that are alive at once, in the order of the program: written, and read later.
+//! Constants and what the launch passes are operands of the instructions, and count nothing;
+//! predicates have registers of their own, and two numbers of 16 bits share one. An assembler reorders instructions, so this is an
+//! estimate of what it takes.
+
+use crate::program::operation::{Operation, Special};
+use crate::program::register::{Register, Width};
+use crate::program::{Instruction, Program, Step};
+
+/// What an assembler takes for addresses and the stack beside what is alive.
+const BESIDE: u32 = 8;
+
+/// Registers of 32 bits that a thread takes, an estimate: at most 255.
+pub(super) fn estimate(program: &Program) -> u32 {
+    let mut live = Live { weights: weights(program), alive: vec![false; program.widths.len()], now: 0, most: 0 };
+    live.steps(&program.body);
+    (live.most.div_ceil(2) + BESIDE).min(255)
+}
+
+/// How many halves of a register of 32 bits each register of the program takes.
+fn weights(program: &Program) -> Vec<u32> {
+    let of_width = |width: &Width| match width {
+        Width::Predicate => 0,
+        Width::Bits16 => 1,
+        Width::Bits32 => 2,
+        Width::Bits64 => 4,
+    };
+    let mut weights: Vec<u32> = program.widths.iter().map(of_width).collect();
+    free(&program.body, &mut weights);
+    weights
+}
+
+/// Operands that take no register: constants, what the launch passes, and what is the same in all
+/// threads of a block.
+fn free(steps: &[Step], weights: &mut [u32]) {
+    for step in steps {
+        match step {
+            Step::Instruction(Instruction { operation, outputs, .. }) => {
+                let uniform = matches!(
+                    operation,
+                    Operation::Constant(_)
+                        | Operation::Scalar(_)
+                        | Operation::Special(Special::Block(_) | Special::Blocks(_) | Special::ClusterRank)
+                );
+                if uniform {
+                    outputs.iter().for_each(|output| weights[output.index()] = 0);
+                }
+            }
+            Step::Loop(turns) => free(&turns.body, weights),
+            Step::Branch(branch) => {
+                free(&branch.then, weights);
+                free(&branch.otherwise, weights);
+            }
+        }
+    }
+}
+
+/// The registers that are alive, from the last step back.
+struct Live {
+    weights: Vec<u32>,
+    alive: Vec<bool>,
+    /// Halves of registers that are alive here, and the most so far.
+    now: u32,
+    most: u32,
+}
+
+impl Live {
+    fn born(&mut self, register: Register) {
+        let at = register.index();
+        if !std::mem::replace(&mut self.alive[at], true) {
+            self.now += self.weights[at];
+            self.most = self.most.max(self.now);
+        }
+    }
+
+    fn dead(&mut self, register: Register) {
+        let at = register.index();
+        if std::mem::replace(&mut self.alive[at], false) {
+            self.now -= self.weights[at];
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) {
+        // Results need a place even where nobody reads them.
+        instruction.outputs.iter().for_each(|output| self.born(*output));
+        instruction.outputs.iter().for_each(|output| self.dead(*output));
+        instruction.inputs.iter().chain(&instruction.guard).for_each(|input| self.born(*input));
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps.iter().rev() {
+            match step {
+                Step::Instruction(instruction) => self.instruction(instruction),
+                Step::Loop(turns) => {
+                    for carried in &turns.carried {
+                        self.dead(carried.result);
+                        self.born(carried.next);
+                    }
+                    self.born(turns.to);
+                    self.born(turns.index);
+                    // Once for what a turn reads from outside, which is alive in all turns then.
+                    for _ in 0..2 {
+                        for carried in &turns.carried {
+                            self.born(carried.next);
+                        }
+                        self.steps(&turns.body);
+                        turns.carried.iter().for_each(|carried| self.dead(carried.current));
+                    }
+                    self.dead(turns.index);
+                    for carried in &turns.carried {
+                        self.born(carried.initial);
+                    }
+                    self.born(turns.from);
+                }
+                Step::Branch(branch) => {
+                    branch.chosen.iter().for_each(|chosen| self.dead(chosen.result));
+                    let after = (self.alive.clone(), self.now);
+                    branch.chosen.iter().for_each(|chosen| self.born(chosen.otherwise));
+                    self.steps(&branch.otherwise);
+                    let (otherwise, _) =
+                        (std::mem::replace(&mut self.alive, after.0), std::mem::replace(&mut self.now, after.1));
+                    branch.chosen.iter().for_each(|chosen| self.born(chosen.then));
+                    self.steps(&branch.then);
+                    // Before the condition both sides may come.
+                    for (at, alive) in otherwise.into_iter().enumerate() {
+                        if alive {
+                            self.born(Register(at as u32));
+                        }
+                    }
+                    self.born(branch.condition);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A cost as text.
+
+use std::fmt;
+
+use super::{Cost, Counted};
+use crate::interpret::AccessCount;
+
+/// Numbers from a thousand on with a letter: 2.15 G.
+fn short(number: f64) -> String {
+    let (scale, letter) = match number {
+        number if number >= 1e12 => (1e12, " T"),
+        number if number >= 1e9 => (1e9, " G"),
+        number if number >= 1e6 => (1e6, " M"),
+        number if number >= 1e4 => (1e3, " k"),
+        _ => return format!("{number} "),
+    };
+    format!("{:.2}{letter}", number / scale)
+}
+
+/// A time.
+fn time(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds >= 1e-3 => format!("{:.2} ms", seconds * 1e3),
+        seconds if seconds >= 1e-6 => format!("{:.1} us", seconds * 1e6),
+        seconds => format!("{:.1} ns", seconds * 1e9),
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.grid;
+        let held = &self.occupancy;
+        writeln!(f, "  grid         ({x},{y},{z}) of {} threads", self.threads)?;
+        writeln!(f, "  registers    {} a thread, an estimate: the assembler decides", self.registers)?;
+        writeln!(f, "  shared       {} bytes a block", self.shared_bytes)?;
+        if held.blocks == 0 {
+            writeln!(
+                f,
+                "  resident     none: a block takes more {} than {} has",
+                held.limit.name(),
+                self.machine.name
+            )?;
+        } else {
+            writeln!(
+                f,
+                "  resident     {} blocks a multiprocessor, {} of {} warps; {} decide",
+                held.blocks,
+                held.warps,
+                held.most_warps,
+                held.limit.name()
+            )?;
+        }
+        match &self.counted {
+            Ok(counted) => table(counted, f)?,
+            Err(why) => writeln!(f, "\n  accesses are not counted: {why}")?,
+        }
+        writeln!(f, "\n  tensors      {}B, each element once", short(self.tensor_bytes as f64))?;
+        if let Ok(counted) = &self.counted {
+            writeln!(
+                f,
+                "  sectors      {}B of 32 bytes each, through the caches",
+                short(self.sectors() as f64 * 32.0)
+            )?;
+            let intensity = self.intensity().unwrap_or_default();
+            writeln!(f, "  operations   {}, {intensity:.2} a byte", short(counted.operations.total()).trim_end(),)?;
+        }
+        writeln!(f, "\n  at least, on {}:", self.machine.name)?;
+        for bound in self.bounds() {
+            writeln!(f, "  {:>10}   by {}", time(bound.seconds), bound.what)?;
+        }
+        Ok(())
+    }
+}
+
+fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\n  statement          memory         requests       bytes  sectors  wavefronts (least)")?;
+    let accesses = AccessCount::by_statement(&counted.accesses);
+    for count in &accesses {
+        let place = match count.wavefronts {
+            0 => format!("{:>9}", count.sectors),
+            wavefronts => format!("{:>9}  {wavefronts} ({})", "", count.least_wavefronts),
+        };
+        let mark = if count.at_most { "  at most" } else { "" };
+        let (statement, buffer) = (count.source.statement, &count.buffer);
+        writeln!(f, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}{mark}", count.requests, count.bytes)?;
+    }
+    writeln!(f)?;
+    match counted.walked == counted.blocks {
+        true => writeln!(f, "  {} instructions of warps; counted in all blocks", counted.instructions())?,
+        false => writeln!(
+            f,
+            "  about {} instructions of warps; counted in {} of {} blocks, and multiplied",
+            short(counted.instructions() as f64).trim_end(),
+            counted.walked,
+            counted.blocks
+        )?,
+    }
+    if accesses.iter().any(|access| access.at_most) {
+        writeln!(f, "  at most: an address or a predicate comes from memory")?;
+    }
+    Ok(())
+}

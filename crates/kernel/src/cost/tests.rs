@@ -1,0 +1,187 @@
+//! Counts beside those of the interpreter, and registers beside a list of lives.
+//!
+//! Every program that the interpreter's tests find right is counted here too: `is_right` asks.
+
+use super::{Cost, Machine, Uncounted};
+use crate::element::Element;
+use crate::interpret::tests::assembler::{Assembler, is_right};
+use crate::interpret::{AccessCount, Class, Run};
+use crate::program::memory::Role;
+use crate::program::operation::{Binary, Comparison};
+use crate::program::{Instruction, Program, Step};
+
+fn cost(program: &Program) -> Cost {
+    program.cost(&Machine::named("H200").unwrap(), &[]).unwrap()
+}
+
+/// The counts of a run are those of the cost report, or at most those where it says so.
+#[track_caller]
+pub(crate) fn agrees(program: &Program, run: &Run) {
+    let Ok(counted) = cost(program).counted else { return };
+    assert_eq!(counted.walked, counted.blocks);
+    if counted.is_exact() {
+        assert_eq!(counted.accesses, run.counts.accesses);
+        for class in Class::ALL {
+            let own = counted.executed.iter().find(|(own, _)| *own == class).map_or(0, |(_, count)| *count);
+            assert_eq!(own, run.counts.executed(class), "{class:?}");
+        }
+        return;
+    }
+    let most = AccessCount::by_statement(&counted.accesses);
+    for access in AccessCount::by_statement(&run.counts.accesses) {
+        let most = most.iter().find(|most| (most.source, &most.buffer) == (access.source, &access.buffer)).unwrap();
+        let numbers = |count: &AccessCount| [count.requests, count.bytes, count.wavefronts, count.sectors, count.lines];
+        if most.at_most {
+            assert!(numbers(&access).iter().zip(numbers(most)).all(|(own, most)| *own <= most), "{access:?} {most:?}");
+        } else {
+            assert_eq!(&access, most);
+        }
+    }
+}
+
+/// Reads where an index in memory says, to the thread's own place.
+fn gathered() -> Program {
+    let mut k = Assembler::new(2, 64);
+    let (index, from) = (k.global(Role::Input, Element::U8, 64), k.global(Role::Input, Element::U32, 64));
+    let to = k.global(Role::Output, Element::U32, 128);
+    let (thread, block) = (k.thread(), k.block());
+    let at = k.load_vector(index, thread, 8, 1)[0];
+    let zero = k.one(crate::program::operation::Operation::Constant(0), &[], crate::program::register::Width::Bits16);
+    let wide = k.one(crate::program::operation::Operation::Pack, &[at, zero], crate::program::register::Width::Bits32);
+    let address = k.scaled(wide, 4, 0);
+    let value = k.load(from, address);
+    let own = k.scaled(block, 64, 0);
+    let own = k.binary(Binary::Add, own, thread);
+    let own = k.scaled(own, 4, 0);
+    k.store(to, own, value);
+    k.program()
+}
+
+#[test]
+fn what_memory_decides_is_the_most_that_it_can_be() {
+    let program = gathered();
+    let run = is_right(&program);
+    let counted = cost(&program).counted.unwrap();
+    assert!(!counted.is_exact() && !counted.both_sides);
+    let marks: Vec<bool> = counted.accesses.iter().map(|access| access.at_most).collect();
+    assert_eq!(marks, [false, true, false]);
+    // A sector for each lane, where the run met fewer.
+    assert_eq!(counted.accesses[1].sectors, 4 * 32);
+    assert!(run.counts.accesses[1].sectors < 4 * 32);
+    assert_eq!(counted.accesses[2], run.counts.accesses[2]);
+}
+
+#[test]
+fn a_condition_on_memory_goes_both_ways() {
+    let mut k = Assembler::new(1, 32);
+    let (x, y) = (k.global(Role::Input, Element::I32, 32), k.global(Role::Output, Element::I32, 32));
+    let thread = k.thread();
+    let address = k.scaled(thread, 4, 0);
+    let value = k.load(x, address);
+    let small = k.compare(Comparison::Less, value, 0);
+    k.branch(small, |k| k.store(y, address, thread), |k| k.store(y, address, value));
+    let program = k.program();
+    is_right(&program);
+    let counted = cost(&program).counted.unwrap();
+    assert!(counted.both_sides);
+    assert_eq!(counted.executed.iter().find(|(class, _)| *class == Class::Store), Some(&(Class::Store, 2)));
+}
+
+#[test]
+fn a_loop_of_a_length_from_memory_is_not_counted() {
+    let mut k = Assembler::new(1, 32);
+    let (x, y) = (k.global(Role::Input, Element::U32, 1), k.global(Role::Output, Element::I32, 32));
+    let zero = k.constant(0);
+    let count = k.load(x, zero);
+    let thread = k.thread();
+    let sums =
+        k.turns_carrying(zero, count, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
+    let address = k.scaled(thread, 4, 0);
+    k.store(y, address, sums[0]);
+    assert!(matches!(cost(&k.program()).counted, Err(Uncounted::Loop { .. })));
+}
+
+#[test]
+fn a_block_of_too_many_steps_is_not_counted() {
+    let mut k = Assembler::new(1, 32);
+    let y = k.global(Role::Output, Element::I32, 32);
+    let (zero, many) = (k.constant(0), k.constant(1 << 30));
+    let thread = k.thread();
+    let address = k.scaled(thread, 4, 0);
+    k.turns(zero, many, |k, index| k.store(y, address, index));
+    assert!(matches!(cost(&k.program()).counted, Err(Uncounted::Steps { .. })));
+}
+
+#[test]
+fn large_grids_are_counted_in_part() {
+    let mut k = Assembler::new(1_000_000, 32);
+    let (x, y) = (k.global(Role::Input, Element::U32, 32_000_000), k.global(Role::Output, Element::U32, 32_000_000));
+    let (thread, block) = (k.thread(), k.block());
+    let first = k.scaled(block, 128, 0);
+    let own = k.scaled(thread, 4, 0);
+    let address = k.binary(Binary::Add, first, own);
+    let value = k.load(x, address);
+    k.store(y, address, value);
+    let cost = cost(&k.program());
+    let counted = cost.counted.clone().unwrap();
+    assert!(counted.walked < 100 && !counted.is_exact());
+    assert_eq!(counted.accesses[0].sectors, 4_000_000);
+    assert_eq!((cost.sectors(), cost.tensor_bytes), (8_000_000, 256_000_000));
+}
+
+/// The most bits that are alive at once, by asking of each place which registers were written
+/// before it and are read after.
+fn alive(program: &Program) -> u32 {
+    let instructions: Vec<&Instruction> = program
+        .body
+        .iter()
+        .filter_map(|step| match step {
+            Step::Instruction(instruction) => Some(instruction),
+            _ => None,
+        })
+        .collect();
+    let free = |at: usize| {
+        let written = instructions.iter().find(|by| by.outputs.iter().any(|output| output.index() == at));
+        written.is_some_and(|by| matches!(by.operation, crate::program::operation::Operation::Constant(_)))
+    };
+    let bits_at = |place: usize| -> u32 {
+        (0..program.widths.len())
+            .filter(|at| !free(*at) && program.widths[*at].bits() > 1)
+            .filter(|at| {
+                let written = instructions.iter().position(|by| by.outputs.iter().any(|output| output.index() == *at));
+                let read = instructions.iter().rposition(|by| by.inputs.iter().any(|input| input.index() == *at));
+                // A result that nobody reads has its place while it is written.
+                written.is_some_and(|written| {
+                    written <= place && (read.is_some_and(|read| read > place) || written == place)
+                })
+            })
+            .map(|at| program.widths[at].bits())
+            .sum()
+    };
+    (0..instructions.len()).map(bits_at).max().unwrap_or(0)
+}
+
+#[test]
+fn registers_are_the_lives_of_the_values() {
+    let mut random = 1_u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    for _ in 0..200 {
+        let mut k = Assembler::new(1, 32);
+        let (x, y) = (k.shared(Element::U32, 4096), k.shared(Element::U32, 4096));
+        let mut values = vec![k.thread()];
+        for _ in 0..next(40) + 1 {
+            let (a, b) = (values[next(values.len())], values[next(values.len())]);
+            match next(4) {
+                0 => values.extend(k.load_vector(x, a, 32, [1, 2, 4][next(3)])),
+                1 => k.store(y, a, b),
+                _ => values.push(k.binary(Binary::Add, a, b)),
+            }
+        }
+        let program = k.program();
+        let found = super::registers::estimate(&program);
+        assert_eq!(found, alive(&program).div_ceil(32) + 8);
+    }
+}

@@ -1,0 +1,307 @@
+//! What the warps of a block execute, without memory.
+//!
+//! Law: addresses and predicates are computed as the interpreter computes them, wherever they follow
+//! from the numbers of threads, blocks and turns and from what the launch passes. What comes from
+//! memory is not known. An access whose address or predicate is not known is counted as the most
+//! that it can take, and marked; a loop of unknown length ends the walk.
+//!
+//! Memory orders nothing here, so warps go one after another. A condition that is not known goes
+//! both ways, with all lanes.
+
+use super::Uncounted;
+use crate::interpret::code::{Choice, Code, Node, Turns};
+use crate::interpret::compute::compute;
+use crate::interpret::counts::{Class, Tally};
+use crate::interpret::lanes::{LANES, Lanes, signed};
+use crate::program::memory::{Access, Space};
+use crate::program::operation::{Operation, Special};
+use crate::program::register::Register;
+use crate::program::{Instruction, Program};
+
+/// Bytes of a row of a matrix.
+const ROW: u32 = 16;
+
+/// What one instruction took of its memories, and whether that is the most that it can take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Taken {
+    pub(super) of: [Tally; 2],
+    pub(super) at_most: bool,
+}
+
+/// Sums over the blocks that were walked.
+#[derive(Debug, Clone)]
+pub(super) struct Sums {
+    /// Of each node of the program.
+    pub(super) taken: Vec<Taken>,
+    /// How often warps executed each node.
+    pub(super) executed: Vec<u64>,
+    /// Nodes, of all warps.
+    pub(super) steps: u64,
+    /// Whether a condition was not known, so that both sides were walked.
+    pub(super) both_sides: bool,
+}
+
+/// A walk through blocks of a grid.
+pub(super) struct Walk<'a> {
+    program: &'a Program,
+    code: &'a Code<'a>,
+    grid: [u32; 3],
+    scalars: &'a [Option<u64>],
+    block: [u32; 3],
+    warp: usize,
+    registers: Vec<Lanes>,
+    known: Vec<bool>,
+    pub(super) sums: Sums,
+    limit: u64,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        code: &'a Code<'a>,
+        grid: [u32; 3],
+        scalars: &'a [Option<u64>],
+        limit: u64,
+    ) -> Walk<'a> {
+        let count = program.widths.len();
+        let nodes = code.nodes.len();
+        let sums = Sums { taken: vec![Taken::default(); nodes], executed: vec![0; nodes], steps: 0, both_sides: false };
+        let (registers, known) = (vec![[0; LANES]; count], vec![false; count]);
+        Walk { program, code, grid, scalars, block: [0; 3], warp: 0, registers, known, sums, limit }
+    }
+
+    /// All warps of a block.
+    pub(super) fn block(&mut self, block: [u32; 3]) -> Result<(), Uncounted> {
+        self.block = block;
+        for warp in 0..self.program.threads.div_ceil(32) {
+            self.warp = warp as usize;
+            let here = (self.program.threads - 32 * warp).min(32);
+            let exists = ((1_u64 << here) - 1) as u32;
+            self.range(0, self.code.nodes.len(), exists)?;
+        }
+        Ok(())
+    }
+
+    /// The nodes from one to before another, with these lanes.
+    fn range(&mut self, from: usize, to: usize, mask: u32) -> Result<(), Uncounted> {
+        let code = self.code;
+        let mut place = from;
+        while place < to {
+            self.sums.steps += 1;
+            if self.sums.steps > self.limit {
+                return Err(Uncounted::Steps { limit: self.limit });
+            }
+            self.sums.executed[place] += 1;
+            place = match code.nodes[place] {
+                Node::Instruction(instruction) => {
+                    self.instruction(place, instruction, mask);
+                    place + 1
+                }
+                Node::LoopStart(number) => self.turns(&code.loops[number], mask)?,
+                Node::BranchStart(number) => self.choice(&code.choices[number], mask)?,
+                Node::LoopEnd(_) | Node::BranchMiddle(_) | Node::BranchEnd(_) => place + 1,
+            };
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, to: Register, from: Register) {
+        self.known[to.index()] = self.is_known(from);
+        if self.is_known(from) {
+            self.registers[to.index()] = self.registers[from.index()];
+        }
+    }
+
+    fn is_known(&self, register: Register) -> bool {
+        self.known[register.index()]
+    }
+
+    /// The lanes in which a predicate is true.
+    fn holds(&self, predicate: Register) -> u32 {
+        let bit = |(lane, value): (usize, &u64)| u32::from(*value & 1 == 1) << lane;
+        self.registers[predicate.index()].iter().enumerate().map(bit).sum()
+    }
+
+    fn turns(&mut self, turns: &Turns<'_>, mask: u32) -> Result<usize, Uncounted> {
+        let step = turns.step;
+        if !self.is_known(step.from) || !self.is_known(step.to) {
+            return Err(Uncounted::Loop { source: *self.program.source(step.source) });
+        }
+        let lane = mask.trailing_zeros() as usize % LANES;
+        let number = |register: Register| signed(self.registers[register.index()][lane], 32);
+        let (from, to) = (number(step.from), number(step.to));
+        for carried in &step.carried {
+            self.set(carried.current, carried.initial);
+        }
+        let mut index = from;
+        while index < to {
+            self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
+            self.known[step.index.index()] = true;
+            self.range(turns.start + 1, turns.end, mask)?;
+            // All at once: what one value becomes may be what another one was.
+            let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
+            let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
+            for (carried, next) in step.carried.iter().zip(next) {
+                self.known[carried.current.index()] = next.is_some();
+                if let Some(next) = next {
+                    self.registers[carried.current.index()] = next;
+                }
+            }
+            index += i64::from(step.step.max(1));
+        }
+        for carried in &step.carried {
+            self.set(carried.result, carried.current);
+        }
+        Ok(turns.end + 1)
+    }
+
+    fn choice(&mut self, choice: &Choice<'_>, mask: u32) -> Result<usize, Uncounted> {
+        let known = self.is_known(choice.step.condition);
+        let then = if known { self.holds(choice.step.condition) } else { u32::MAX };
+        let otherwise = if known { !then } else { u32::MAX };
+        if mask & then != 0 {
+            self.range(choice.start + 1, choice.middle, mask & then)?;
+        }
+        if mask & otherwise != 0 {
+            self.range(choice.middle + 1, choice.end, mask & otherwise)?;
+        }
+        if !known {
+            self.sums.both_sides = true;
+            self.sums.taken[choice.start + 1..choice.end].iter_mut().for_each(|taken| taken.at_most = true);
+        }
+        for chosen in &choice.step.chosen {
+            let (a, b) = (self.registers[chosen.then.index()], self.registers[chosen.otherwise.index()]);
+            let (a_known, b_known) = (self.is_known(chosen.then), self.is_known(chosen.otherwise));
+            let taken = |side: u32| side & mask == mask;
+            let result = chosen.result.index();
+            self.registers[result] = std::array::from_fn(|lane| if then >> lane & 1 == 1 { a[lane] } else { b[lane] });
+            self.known[result] = known && (a_known || taken(otherwise)) && (b_known || taken(then));
+        }
+        Ok(choice.end + 1)
+    }
+
+    fn instruction(&mut self, place: usize, instruction: &Instruction, mask: u32) {
+        let operation = &instruction.operation;
+        let value = match operation {
+            Operation::Special(special) => Some(self.special(*special)),
+            Operation::Scalar(index) => self.scalars[*index].map(|bits| [bits; LANES]),
+            _ => None,
+        };
+        if let Some(value) = value {
+            self.registers[instruction.outputs[0].index()] = value;
+            self.known[instruction.outputs[0].index()] = true;
+            return;
+        }
+        let computed = instruction.inputs.iter().all(|input| self.is_known(*input))
+            && compute(self.program, &mut self.registers, instruction);
+        instruction.outputs.iter().for_each(|output| self.known[output.index()] = computed);
+        if !computed && operation.accesses().next().is_some() {
+            self.accesses(place, instruction, mask);
+        }
+    }
+
+    fn special(&self, special: Special) -> Lanes {
+        let value = match special {
+            Special::Thread => return std::array::from_fn(|lane| (self.warp * LANES + lane) as u64),
+            Special::Lane => return std::array::from_fn(|lane| lane as u64),
+            Special::Block(axis) => self.block[axis as usize],
+            Special::Blocks(axis) => self.grid[axis as usize],
+            Special::ClusterRank => self.block[0] % self.program.cluster.max(1),
+        };
+        [value.into(); LANES]
+    }
+
+    fn accesses(&mut self, place: usize, instruction: &Instruction, mask: u32) {
+        let guard = instruction.guard;
+        let mut active = guard.filter(|guard| self.is_known(*guard)).map_or(mask, |guard| mask & self.holds(guard));
+        let mut open = guard.is_some_and(|guard| !self.is_known(guard));
+        let mut inputs = instruction.inputs.iter().copied();
+        for (which, access) in instruction.operation.accesses().enumerate() {
+            let address = access.addressed.then(|| inputs.next()).flatten();
+            let mut own = active;
+            let bytes = match &instruction.operation {
+                Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => {
+                    // The lanes that name rows.
+                    active &= ((1_u64 << (8 * access.count.min(4))) - 1) as u32;
+                    own = active;
+                    ROW
+                }
+                Operation::CopyAsync { or_zeros: true, .. } if which == 1 => {
+                    // Where the last register is false nothing is read.
+                    if let Some(copied) = inputs.clone().next() {
+                        match self.is_known(copied) {
+                            true => own &= self.holds(copied),
+                            false => open = true,
+                        }
+                    }
+                    access.bytes()
+                }
+                Operation::Load(_)
+                | Operation::Store(_)
+                | Operation::Atomic(..)
+                | Operation::Reduce(..)
+                | Operation::CopyAsync { .. } => access.bytes(),
+                // Barriers in memory, and what the copy engine moves.
+                _ => continue,
+            };
+            let space = self.program.buffer(access.buffer).space;
+            let addresses = match address {
+                Some(register) if !self.is_known(register) => {
+                    open = true;
+                    None
+                }
+                register => Some(self.addresses(access, register)),
+            };
+            let tally = &mut self.sums.taken[place].of[which];
+            match (addresses, space) {
+                (Some(addresses), Space::Global) => tally.global(own, &addresses, bytes),
+                (Some(addresses), Space::Shared) => tally.shared(own, &addresses, bytes),
+                (None, Space::Global) => tally.global(own, &apart(), bytes),
+                (None, Space::Shared) => tally.shared(own, &apart(), bytes),
+            }
+        }
+        self.sums.taken[place].at_most |= open;
+    }
+
+    fn addresses(&self, access: &Access, register: Option<Register>) -> Lanes64 {
+        let buffer = self.program.buffer(access.buffer);
+        let offset = access.offset.wrapping_add(buffer.start.into());
+        let Some(register) = register else { return [offset; LANES] };
+        let wide = buffer.space == Space::Global;
+        let extended = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
+        self.registers[register.index()].map(|value| extended(value).wrapping_add(offset))
+    }
+}
+
+type Lanes64 = [i64; LANES];
+
+/// Addresses that have nothing in common, and all their words in one bank: the worst.
+fn apart() -> Lanes64 {
+    std::array::from_fn(|lane| lane as i64 * 4096)
+}
+
+/// How often warps executed instructions of each class.
+pub(super) fn classes(code: &Code<'_>, executed: &[u64]) -> [u64; Class::ALL.len()] {
+    let mut classes = [0; Class::ALL.len()];
+    for (node, executed) in code.nodes.iter().zip(executed) {
+        if let Node::Instruction(instruction) = node {
+            classes[Class::of(&instruction.operation) as usize] += executed;
+        }
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tally, apart};
+
+    #[test]
+    fn the_worst_addresses_are_the_worst() {
+        for bytes in [4, 8, 16] {
+            let (mut shared, mut global) = (Tally::default(), Tally::default());
+            shared.shared(u32::MAX, &apart(), bytes);
+            global.global(u32::MAX, &apart(), bytes);
+            assert_eq!((shared.wavefronts, global.sectors, global.lines), (32, 32, 32));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Instructions that read and write registers alone.
+//!
+//! Law: what such an instruction leaves depends on its inputs and on nothing else, lane by lane. So
+//! the interpreter and the cost report compute it alike.
+
+use super::arithmetic;
+use super::convert;
+use super::lanes::{LANES, Lanes, low, one, three, two};
+use crate::program::operation::Operation;
+use crate::program::{Instruction, Program};
+
+/// Executes an instruction in all lanes of a warp, if it is one of those; whether it was.
+pub(crate) fn compute(program: &Program, registers: &mut [Lanes], instruction: &Instruction) -> bool {
+    let input = |registers: &[Lanes], at: usize| registers[instruction.inputs[at].index()];
+    let output = |at: usize| instruction.outputs[at].index();
+    match &instruction.operation {
+        Operation::Constant(bits) => {
+            let width = program.width(instruction.outputs[0]).bits();
+            registers[output(0)] = [bits & low(width); LANES];
+        }
+        Operation::Unary(operation, number) => {
+            let mask = low(program.width(instruction.outputs[0]).bits());
+            let a = input(registers, 0);
+            arithmetic::unary(*operation, *number, mask, &a, &mut registers[output(0)]);
+        }
+        Operation::Binary(operation, number) => {
+            let (a, b) = (input(registers, 0), input(registers, 1));
+            arithmetic::binary(*operation, *number, &a, &b, &mut registers[output(0)]);
+        }
+        Operation::MultiplyAdd(number) => {
+            let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            arithmetic::multiply_add(*number, &a, &b, &c, &mut registers[output(0)]);
+        }
+        Operation::MultiplyAddWide(number) => {
+            let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            arithmetic::multiply_add_wide(*number, &a, &b, &c, &mut registers[output(0)]);
+        }
+        Operation::Compare(comparison, number) => {
+            let (a, b) = (input(registers, 0), input(registers, 1));
+            arithmetic::compare(*comparison, *number, &a, &b, &mut registers[output(0)]);
+        }
+        Operation::Select => {
+            let (condition, a, b) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            let out = &mut registers[output(0)];
+            three(&condition, &a, &b, out, |condition, a, b| if condition & 1 == 1 { a } else { b });
+        }
+        Operation::Convert { from, to, rounding } => {
+            let a = input(registers, 0);
+            convert::convert(*from, *to, *rounding, &a, &mut registers[output(0)]);
+        }
+        Operation::ConvertPair { to } => {
+            let (a, b) = (input(registers, 0), input(registers, 1));
+            convert::convert_pair(*to, &a, &b, &mut registers[output(0)]);
+        }
+        Operation::WidenPair { from } => {
+            let a = input(registers, 0);
+            convert::widen_pair(*from, &a, &mut registers[output(0)]);
+        }
+        Operation::Pack => {
+            let width = program.width(instruction.inputs[0]).bits();
+            let mut packed = [0; LANES];
+            for (part, register) in instruction.inputs.iter().enumerate() {
+                for (packed, value) in packed.iter_mut().zip(&registers[register.index()]) {
+                    *packed |= value << (width * part as u32);
+                }
+            }
+            registers[output(0)] = packed;
+        }
+        Operation::Unpack => {
+            let width = program.width(instruction.outputs[0]).bits();
+            let a = input(registers, 0);
+            for (part, register) in instruction.outputs.iter().enumerate() {
+                let out = &mut registers[register.index()];
+                one(&a, out, |a| a >> (width * part as u32) & low(width));
+            }
+        }
+        Operation::Permute(selector) => {
+            let (a, b) = (input(registers, 0), input(registers, 1));
+            two(&a, &b, &mut registers[output(0)], |a, b| permuted(a | b << 32, *selector));
+        }
+        Operation::FunnelShiftLeft => {
+            let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            three(&a, &b, &c, &mut registers[output(0)], |a, b, c| ((a | b << 32) << (c % 32)) >> 32);
+        }
+        Operation::FunnelShiftRight => {
+            let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
+            three(&a, &b, &c, &mut registers[output(0)], |a, b, c| (a | b << 32) >> (c % 32) & low(32));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Four bytes of eight.
+fn permuted(bytes: u64, selector: u16) -> u64 {
+    (0..4).map(|place| (bytes >> (8 * (selector >> (4 * place) & 7)) & 0xff) << (8 * place)).sum()
+}
