@@ -52,6 +52,9 @@ use crate::program::{Program, Source};
 
 /// The most shared memory of a block, in bytes, that any target has.
 const MAX_SHARED: u64 = 232_448;
+/// The most elements that a thread takes in one statement, and that a fragment has. It has at most
+/// 255 registers, but not all elements need one at the same time.
+const MAX_ELEMENTS: i64 = 1 << 12;
 
 /// A kernel: a program, and how it was said.
 #[derive(Debug, Clone)]
@@ -87,6 +90,13 @@ impl Kernel {
     pub fn name(&self) -> &str {
         &self.program.name
     }
+}
+
+/// A number of elements that a thread takes, unless there are too many.
+fn elements_of_thread(count: i64) -> Result<usize, Reason> {
+    let limit = MAX_ELEMENTS.unsigned_abs();
+    let too_much = || Reason::TooMuch { what: "elements of a thread", asked: count.unsigned_abs(), limit };
+    usize::try_from(count).ok().filter(|_| count <= MAX_ELEMENTS).ok_or_else(too_much)
 }
 
 /// A kernel that is being written.
@@ -204,9 +214,9 @@ impl Build {
         if space == Space::Shared {
             use tilewright_layout::Extent;
             let open = Reason::Open { what: "the size", layout: text.to_string() };
-            let bytes = elements.known().ok_or(open)?.unsigned_abs() * u64::from(element.bytes());
+            let bytes = elements.known().ok_or(open)?.unsigned_abs().saturating_mul(element.bytes().into());
             let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));
-            let end = begin + bytes;
+            let end = begin.saturating_add(bytes);
             if end > MAX_SHARED {
                 return Err(Reason::TooMuch { what: "bytes of shared memory", asked: end, limit: MAX_SHARED });
             }

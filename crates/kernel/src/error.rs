@@ -32,6 +32,15 @@ pub enum Reason {
         /// The extent that it must be less than.
         extent: String,
     },
+    /// E0903: an element of a tensor may lie before its first one.
+    Before {
+        /// The tensor.
+        tensor: String,
+        /// The coordinate, as an expression.
+        coordinate: String,
+        /// The mode of the tensor, from 0.
+        mode: usize,
+    },
     /// E0904: two parts that should have the same number of elements.
     Sizes {
         /// What the first is.
@@ -126,6 +135,13 @@ pub enum Reason {
         /// The type.
         element: Element,
     },
+    /// E0915: elements of one statement that have one place.
+    Overlap {
+        /// The layout in which they do.
+        layout: String,
+        /// Whether the place is a register, or else in memory.
+        in_registers: bool,
+    },
 }
 
 impl From<LayoutError> for Reason {
@@ -186,7 +202,7 @@ impl KernelError {
         match self.reason() {
             Reason::Layout(_) => "E0901",
             Reason::Atom(_) => "E0902",
-            Reason::Outside { .. } => "E0903",
+            Reason::Outside { .. } | Reason::Before { .. } => "E0903",
             Reason::Sizes { .. } => "E0904",
             Reason::Elements { .. } => "E0905",
             Reason::Open { .. } => "E0906",
@@ -198,6 +214,7 @@ impl KernelError {
             Reason::Role { .. } => "E0912",
             Reason::Unwritten { .. } => "E0913",
             Reason::Arithmetic { .. } => "E0914",
+            Reason::Overlap { .. } => "E0915",
             Reason::Distribution { .. } => "E0919",
         }
     }
@@ -212,6 +229,9 @@ impl KernelError {
                     "declare what {extent} is a multiple of, as in `M{{div=64}}`, or use the predicated form of the statement"
                 )
             }
+            Reason::Before { .. } => {
+                "take a coordinate that is never negative; predicates leave out the far edge alone".to_string()
+            }
             Reason::Sizes { .. } => "cut both by the same tile".to_string(),
             Reason::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
             Reason::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
@@ -224,6 +244,10 @@ impl KernelError {
             Reason::TooMuch { .. } => "take smaller tiles or fewer stages".to_string(),
             Reason::Role { .. } => "declare it as an input, an output, or with `tensor` as both".to_string(),
             Reason::Unwritten { .. } => "fill the fragment, or load it, first".to_string(),
+            Reason::Overlap { in_registers: true, .. } => {
+                "take a fragment with a register for each element".to_string()
+            }
+            Reason::Overlap { .. } => "cut the tensor so that each element is there once".to_string(),
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
             Reason::Distribution { .. } => {
                 "give each element of the tile to one thread and value, and copies by modes of stride 0".to_string()
@@ -243,6 +267,9 @@ impl fmt::Display for Reason {
                     "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be less than {extent}"
                 )
             }
+            Reason::Before { tensor, coordinate, mode } => {
+                write!(f, "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be 0 or more")
+            }
             Reason::Sizes { left, left_size, right, right_size } => {
                 write!(f, "{left} has {left_size} elements, {right} has {right_size}")
             }
@@ -259,6 +286,10 @@ impl fmt::Display for Reason {
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
             Reason::Distribution { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
+            Reason::Overlap { layout, in_registers: true } => {
+                write!(f, "two elements of {layout} share a register, and one may exist without the other")
+            }
+            Reason::Overlap { layout, .. } => write!(f, "two elements of {layout} have one place"),
         }
     }
 }

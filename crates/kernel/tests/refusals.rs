@@ -3,6 +3,8 @@
 use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Slot, Tree};
 
 type Outcome = Result<(), KernelError>;
 
@@ -203,4 +205,117 @@ fn the_target_must_have_the_instructions() {
     let error = write(kernel.program(), Target::Sm80).unwrap_err();
     assert_eq!(error.code(), "E0921", "{error}");
     assert!(write(kernel.program(), Target::Sm89).is_ok());
+}
+
+#[test]
+fn elements_before_the_first_are_refused_predicated_or_not() {
+    for at in ["(x,-1)", "(-1,0)"] {
+        let error = refused(|k| {
+            let x = k.input::<f32>("x", "(M{div=64},N{div=64}):(N,1)")?;
+            k.threads(64)?;
+            x.local_tile("(64,64)", k.block(at)?)?.thread_part()?.load_predicated().map(drop)
+        });
+        assert!(matches!(error.reason(), Reason::Before { .. }), "{error}");
+        assert_eq!(error.code(), "E0903");
+    }
+    // A loop that goes backwards never gets there.
+    let backwards = |last: i64| {
+        Kernel::build("backwards", move |k| {
+            let x = k.input::<f32>("x", "(K,64):(64,1)")?;
+            k.threads(64)?;
+            k.grid(tilewright_kernel::program::operation::Axis::X, "1")?;
+            let size = k.size("K")?;
+            k.range(size.clone(), |step| {
+                let at = size.minus(&step).and_then(|at| at.minus(&Expr::from(last))).unwrap();
+                let row = x.slice(Tree::flat([Slot::At(at), Slot::At(k.thread()?)])?)?;
+                row.load().map(drop)
+            })
+        })
+    };
+    assert!(backwards(1).is_ok());
+    assert!(matches!(backwards(0).unwrap_err().reason(), Reason::Outside { .. }));
+    assert!(matches!(backwards(2).unwrap_err().reason(), Reason::Before { .. }));
+}
+
+#[test]
+fn shared_memory_has_edges_too() {
+    let vectors = copy("UniversalCopy<uint128_t>", 32, "(8,16):(16,1)", "(1,4)");
+    let background = copy("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>", 32, "(8,16):(16,1)", "(1,4)");
+    let mma = TiledMma::new(
+        MmaAtom::named("SM80_16x8x8_F32TF32TF32F32_TN").unwrap(),
+        &"(4,1,1)".parse().unwrap(),
+        &"[64:1;16:1;8:1]".parse().unwrap(),
+    );
+    let mma = mma.unwrap();
+    let matrices = TiledCopy::of_operand(CopyAtom::named("SM75_U32x4_LDSM_N").unwrap(), &mma, Operand::A).unwrap();
+    let of_steps = |each: &dyn Fn(&Build, &View<'_>, &View<'_>) -> Outcome| {
+        // Three stages, and as many steps as K gives.
+        Kernel::build("steps", |k| {
+            let x = k.input::<f32>("x", "(M{div=64},K{div=64}):(K,1)")?;
+            let ring = k.shared::<f32>("(64,64,3):(64,1,4096)")?;
+            let tiles = x.local_tile("(64,64)", k.block("(x,_)")?)?;
+            k.threads(128)?;
+            k.range(k.size("K/64")?, |step| {
+                let at = Tree::flat([Slot::All, Slot::All, Slot::At(step.clone())])?;
+                each(k, &tiles.slice(at.clone())?, &ring.slice(at)?)
+            })
+        })
+    };
+    let zeros = |k: &Build, part: &View<'_>| -> Outcome {
+        let zeros = k.register(Element::F32, "32")?;
+        zeros.clear();
+        part.store(&zeros)
+    };
+    let errors = [
+        of_steps(&|k, tile, stage| k.copy(&vectors, tile, stage)),
+        of_steps(&|k, tile, stage| k.copy(&background, tile, stage)),
+        of_steps(&|_, _, stage| half_rows(stage)?.load().map(drop)),
+        of_steps(&|k, _, stage| zeros(k, &half_rows(stage)?)),
+        of_steps(&|k, _, stage| {
+            let factor = stage.partition_mma(&mma, Operand::A)?.fragment()?;
+            k.copy(&matrices, stage, &factor.retile(&matrices, tilewright_atoms::CopyEnd::Destination)?)
+        }),
+    ];
+    for (number, error) in errors.into_iter().enumerate() {
+        let error = error.expect_err(&format!("statement {number} is refused"));
+        assert!(matches!(error.reason(), Reason::Outside { mode: 2, .. }), "{number}: {error}");
+    }
+}
+
+/// 32 elements of a tile of 64 x 64 for each of 128 threads.
+fn half_rows<'k>(tile: &View<'k>) -> Result<View<'k>, KernelError> {
+    tile.compose("(128,32):(32,1)")?.thread_part()
+}
+
+#[test]
+fn elements_at_one_place_are_read_and_not_written() {
+    // Windows of three that overlap: read as often as they are asked for.
+    let kernel = Kernel::build("windows", |k| {
+        let (x, y) = (k.input::<f32>("x", "8:1")?, k.output::<f32>("y", "18:1")?);
+        k.threads(1)?;
+        k.grid(tilewright_kernel::program::operation::Axis::X, "1")?;
+        y.store(&x.compose("(6,3):(1,1)")?.load()?)
+    })
+    .unwrap();
+    let mut run = tilewright_kernel::interpret::Interpreter::new(kernel.program(), &[]).unwrap();
+    run.tensor("x", &[0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).unwrap();
+    let left = run.check().unwrap().run.tensor::<f32>("y").unwrap();
+    let wanted: Vec<f32> = (0..18).map(|at| (at % 6 + at / 6) as f32).collect();
+    assert_eq!(left, wanted);
+
+    let error = refused(|k| {
+        let y = k.tensor::<f32>("y", "8:1")?;
+        k.threads(1)?;
+        let windows = y.compose("(6,3):(1,1)")?;
+        windows.store(&windows.load()?)
+    });
+    assert!(matches!(error.reason(), Reason::Overlap { in_registers: false, .. }), "{error}");
+}
+
+#[test]
+fn a_thread_takes_a_bounded_number_of_elements() {
+    let error = refused(|k| k.input::<f32>("x", "1000000000:1")?.load().map(drop));
+    assert!(matches!(error.reason(), Reason::TooMuch { what: "elements of a thread", .. }), "{error}");
+    let error = refused(|k| k.shared::<f32>("9223372036854775807").map(drop));
+    assert!(matches!(error.reason(), Reason::TooMuch { what: "bytes of shared memory", .. }), "{error}");
 }

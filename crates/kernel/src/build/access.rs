@@ -22,7 +22,20 @@ pub(crate) struct Piece {
     pub(crate) elements: Vec<usize>,
     /// Where the first one is: elements from the beginning of the buffer, before the swizzle.
     pub(crate) offset: Expr,
+    /// Whether a piece before this one has an element at the same place.
+    pub(crate) again: bool,
 }
+
+impl Piece {
+    /// Whether both have an element at one place, as far as their distance is known.
+    pub(crate) fn meets(&self, other: &Piece) -> bool {
+        let apart = other.offset.minus(&self.offset).and_then(|apart| apart.known());
+        apart.is_some_and(|apart| apart < self.elements.len() as i64 && -apart < other.elements.len() as i64)
+    }
+}
+
+/// A mode of the tensor, and the coordinate in it that must be less than the extent.
+pub(crate) type Condition = (usize, Expr, Expr);
 
 /// Elements whose offsets differ by known numbers.
 struct Family {
@@ -39,7 +52,7 @@ impl View<'_> {
     pub(crate) fn count(&self) -> Result<usize, Reason> {
         let open = || Reason::Open { what: "the number of elements", layout: self.text() };
         let size = self.layout.size().known().ok_or_else(open)?;
-        usize::try_from(size).map_err(|_| open())
+        super::elements_of_thread(size)
     }
 
     /// The offset of an element, in elements from the beginning of the buffer, before the swizzle.
@@ -68,7 +81,8 @@ impl View<'_> {
         }
     }
 
-    /// The accesses that take the part, each of at most `most` elements, a power of two.
+    /// The accesses that take the part, each of at most `most` elements, a power of two. Every
+    /// element is in one of them, also where several have one place.
     pub(crate) fn pieces(&self, most: u32) -> Result<Vec<Piece>, Reason> {
         let count = self.count()?;
         let mut families: Vec<Family> = Vec::new();
@@ -86,41 +100,56 @@ impl View<'_> {
         let mut pieces = Vec::new();
         for family in &mut families {
             family.members.sort_unstable();
-            family.members.dedup_by_key(|member| member.0);
-            // The greatest power of two of which the base is a multiple, as far as it matters.
-            let aligned = |width: i64, at: i64| {
-                Stride::plus(&family.base, &Expr::from(at))
-                    .is_some_and(|start| Expr::from(width).divides(&start).proved())
-            };
-            let mut at = 0;
-            while let Some((first, _)) = family.members.get(at).copied() {
-                let mut width = most.min(self.kept_by_map()) as usize;
-                while width > 1 {
-                    let run = family.members.get(at..at + width);
-                    let together =
-                        run.is_some_and(|run| run.iter().zip(first..).all(|(member, offset)| member.0 == offset));
-                    if together && aligned(width as i64, first) && self.whole_or_none(at, width, &family.members)? {
-                        break;
+            // Of several at one place, each but the first is in a later run.
+            let mut members = std::mem::take(&mut family.members);
+            let mut again = false;
+            while !members.is_empty() {
+                let mut later = Vec::new();
+                for member in members {
+                    match family.members.last() {
+                        Some(last) if last.0 == member.0 => later.push(member),
+                        _ => family.members.push(member),
                     }
-                    width /= 2;
                 }
-                let offset = Stride::plus(&family.base, &Expr::from(first));
-                let offset = offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
-                let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
-                pieces.push(Piece { elements, offset });
-                at += width;
+                self.cut_run(family, most, again, &mut pieces)?;
+                family.members.clear();
+                (members, again) = (later, true);
             }
         }
-        pieces.sort_by_key(|piece| piece.elements.iter().min().copied());
+        pieces.sort_by_key(|piece| (piece.again, piece.elements.iter().min().copied()));
         Ok(pieces)
+    }
+
+    /// Cuts elements at different places, in their order, into accesses.
+    fn cut_run(&self, family: &Family, most: u32, again: bool, pieces: &mut Vec<Piece>) -> Result<(), Reason> {
+        // The greatest power of two of which the base is a multiple, as far as it matters.
+        let aligned = |width: i64, at: i64| {
+            Stride::plus(&family.base, &Expr::from(at)).is_some_and(|start| Expr::from(width).divides(&start).proved())
+        };
+        let mut at = 0;
+        while let Some((first, _)) = family.members.get(at).copied() {
+            let mut width = most.min(self.kept_by_map()) as usize;
+            while width > 1 {
+                let run = family.members.get(at..at + width);
+                let together =
+                    run.is_some_and(|run| run.iter().zip(first..).all(|(member, offset)| member.0 == offset));
+                if together && aligned(width as i64, first) && self.whole_or_none(at, width, &family.members)? {
+                    break;
+                }
+                width /= 2;
+            }
+            let offset = Stride::plus(&family.base, &Expr::from(first));
+            let offset = offset.ok_or(Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "offset" }))?;
+            let elements = family.members[at..at + width].iter().map(|member| member.1).collect();
+            pieces.push(Piece { elements, offset, again });
+            at += width;
+        }
+        Ok(())
     }
 
     /// Whether all elements of an access exist, or none: those that go along a mode of the tensor
     /// begin at a multiple of their number, and the extent of the mode is one.
     fn whole_or_none(&self, at: usize, width: usize, members: &[(i64, usize)]) -> Result<bool, Reason> {
-        if self.is_shared() {
-            return Ok(true);
-        }
         let first = self.coordinate_of(members[at].1)?;
         let last = self.coordinate_of(members[at + width - 1].1)?;
         for (path, extent) in self.bounds() {
@@ -150,15 +179,17 @@ impl View<'_> {
 
     /// What must hold for an access to exist: a number that must be less than an extent, each. None
     /// that is shown.
-    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<(usize, Expr, Expr)>, Reason> {
-        if self.is_shared() {
-            return Ok(Vec::new());
-        }
-        let mut open: Vec<(usize, Expr, Expr)> = Vec::new();
+    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<Condition>, Reason> {
+        let mut open: Vec<Condition> = Vec::new();
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
             for index in [piece.elements.first(), piece.elements.last()].into_iter().flatten() {
                 let at = self.coordinate_of(*index)?.scale_at(path);
-                if self.build.core().is_less(&at, &extent) {
+                let core = self.build.core();
+                if !core.is_natural(&at) {
+                    let tensor = core.buffers[self.buffer.index()].name.clone();
+                    return Err(Reason::Before { tensor, coordinate: at.to_string(), mode: number });
+                }
+                if core.is_less(&at, &extent) {
                     continue;
                 }
                 // Of elements that exist together, the first one decides.

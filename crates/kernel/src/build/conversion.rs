@@ -107,7 +107,7 @@ impl<'k> Distributed<'k> {
                 parts[*value].push((*lanes, received));
             }
         }
-        let cell = core.new_cell(self.element().bits(), values);
+        let cell = core.new_cell(self.element().bits(), values as i64)?;
         for (value, parts) in parts.into_iter().enumerate() {
             let mut chosen: Option<Register> = None;
             for (lanes, register) in parts {

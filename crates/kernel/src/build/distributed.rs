@@ -97,7 +97,7 @@ impl<'k> Fragment<'k> {
     pub(crate) fn chosen(&self, elements: &[usize]) -> Result<Fragment<'k>, Reason> {
         let slots = self.slots()?;
         let mut core = self.build.core();
-        let cell = core.new_cell(self.element.bits(), elements.len());
+        let cell = core.new_cell(self.element.bits(), elements.len() as i64)?;
         for (to, from) in elements.iter().enumerate() {
             core.cells[cell].slots[to] = core.cells[self.cell].slots[slots[*from]];
         }

@@ -42,9 +42,10 @@ impl fmt::Debug for Fragment<'_> {
 
 impl Core {
     /// A cell of so many empty elements.
-    pub(crate) fn new_cell(&mut self, bits: u32, count: usize) -> usize {
+    pub(crate) fn new_cell(&mut self, bits: u32, count: i64) -> Result<usize, Reason> {
+        let count = super::elements_of_thread(count)?;
         self.cells.push(super::core::Cell { bits, slots: vec![Slot::Empty; count] });
-        self.cells.len() - 1
+        Ok(self.cells.len() - 1)
     }
 
     /// The register in which an element is alone: of 16 bits for elements of 8.
@@ -335,8 +336,7 @@ impl<'k> View<'k> {
             Some(layout) => layout,
             None => Layout::compact(&known_shape(&self.layout.shape(), || self.text())?)?,
         };
-        let count = layout.cosize()? as usize;
-        let cell = self.build.core().new_cell(element.bits(), count);
+        let cell = self.build.core().new_cell(element.bits(), layout.cosize()?)?;
         Ok(Fragment { build: self.build, cell, element, start: 0, layout })
     }
 }
@@ -344,7 +344,7 @@ impl<'k> View<'k> {
 impl Build {
     pub(crate) fn fragment_of(&self, element: Element, shape: &Tree<i64>) -> Result<Fragment<'_>, Reason> {
         let layout = Layout::compact(shape)?;
-        let cell = self.core().new_cell(element.bits(), layout.size() as usize);
+        let cell = self.core().new_cell(element.bits(), layout.size())?;
         Ok(Fragment { build: self, cell, element, start: 0, layout })
     }
 

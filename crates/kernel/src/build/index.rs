@@ -378,18 +378,23 @@ impl Core {
         Ok(self.pure(Operation::Binary(Binary::Divide, number), [n, d], width))
     }
 
-    /// The greatest value of an expression over all threads, blocks and turns, as an expression
-    /// over the sizes and what is bounded by numbers alone.
-    fn greatest(&self, expr: &Expr) -> Expr {
+    /// The greatest value of an expression over all threads, blocks and turns, or the least, as an
+    /// expression over the sizes and what is bounded by numbers alone.
+    fn extreme(&self, expr: &Expr, greatest: bool) -> Expr {
         let mut expr = expr.clone();
         // Variables that came later may be bounded by earlier ones.
         for variable in self.variables.iter().rev() {
             let Some(last) = variable.below.as_ref().and_then(|below| below.minus(&Expr::from(1))) else { continue };
             let Some((base, slope)) = affine(&expr, &variable.parameter) else { continue };
-            let end = match slope.range() {
-                (Some(0..), _) => Stride::times(&slope, &last).and_then(|part| Stride::plus(&base, &part)),
-                (_, Some(..=0)) => Some(base),
-                _ => None,
+            let rises = match slope.range() {
+                (Some(0..), _) => true,
+                (_, Some(..=0)) => false,
+                _ => continue,
+            };
+            let end = if rises == greatest {
+                Stride::times(&slope, &last).and_then(|part| Stride::plus(&base, &part))
+            } else {
+                Some(base)
             };
             expr = end.unwrap_or(expr);
         }
@@ -398,7 +403,13 @@ impl Core {
 
     /// Whether one number is less than another in all threads, blocks and turns.
     pub(crate) fn is_less(&self, a: &Expr, b: &Expr) -> bool {
-        a.less(b).proved() || self.greatest(a).less(b).proved()
+        a.less(b).proved() || self.extreme(a, true).less(b).proved()
+    }
+
+    /// Whether a number is 0 or more in all threads, blocks and turns.
+    pub(crate) fn is_natural(&self, a: &Expr) -> bool {
+        let below = Expr::from(-1);
+        below.less(a).proved() || below.less(&self.extreme(a, false)).proved()
     }
 
     /// A predicate that is true where `a < b`.

@@ -4,11 +4,12 @@
 //! access takes as many elements as lie side by side, aligned, for every admissible size, and no
 //! more than the instruction takes.
 
+use std::collections::HashMap;
 use std::panic::Location;
 
 use tilewright_layout::symbolic::Expr;
 
-use super::access::Piece;
+use super::access::{Condition, Piece};
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::tensor::View;
@@ -29,10 +30,10 @@ pub(crate) enum Edge {
 
 impl Core {
     /// A predicate that is true where an access exists; none where it always does.
-    fn guard(
+    pub(super) fn guard(
         &mut self,
         view: &View<'_>,
-        conditions: &[(usize, Expr, Expr)],
+        conditions: &[Condition],
         edge: Edge,
     ) -> Result<Option<Register>, Reason> {
         let mut guard = None;
@@ -165,7 +166,11 @@ impl<'k> View<'k> {
     ) -> Result<Fragment<'k>, KernelError> {
         self.build.core().begin(Source { statement, location });
         let load = || {
-            let fragment = self.fragment_like(self.element)?;
+            let mut fragment = self.fragment_like(self.element)?;
+            // Elements that repeat share a register only where all of them exist.
+            if edge == Edge::Predicated && fragment.layout.cosize()? < fragment.layout.size() {
+                fragment = self.build.fragment_of(self.element, &fragment.layout.shape())?;
+            }
             self.read_into(&fragment, 128, edge)?;
             Ok(fragment)
         };
@@ -213,10 +218,20 @@ impl<'k> View<'k> {
         self.same_size(fragment)?;
         self.readable()?;
         let slots = fragment.slots()?;
+        let mut read: HashMap<Vec<usize>, (Expr, Vec<Condition>)> = HashMap::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
-            let (access, address, guard) = self.one(&piece, edge)?;
+            let conditions = self.conditions(&piece)?;
+            let now = (piece.offset.clone(), conditions);
+            // Elements that repeat share registers, and are read once.
+            match read.get(&slots) {
+                Some(before) if *before == now => continue,
+                Some(_) => return Err(Reason::Overlap { layout: fragment.layout.to_string(), in_registers: true }),
+                None => {}
+            }
+            let (access, address, guard) = self.guarded(&piece, &now.1, edge)?;
             self.build.core().load(access, address, guard, fragment.cell, &slots);
+            read.insert(slots, now);
         }
         Ok(())
     }
@@ -236,9 +251,16 @@ impl<'k> View<'k> {
         self.same_size(fragment)?;
         self.writable()?;
         let slots = fragment.slots()?;
+        let mut written: Vec<(Piece, Vec<Condition>)> = Vec::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
-            let (access, address, guard) = self.one(&piece, edge)?;
+            let conditions = self.conditions(&piece)?;
+            // Of several elements at one place only one may exist.
+            if piece.again && written.iter().any(|(other, when)| *when == conditions && other.meets(&piece)) {
+                return Err(Reason::Overlap { layout: self.text(), in_registers: false });
+            }
+            let (access, address, guard) = self.guarded(&piece, &conditions, edge)?;
+            written.push((piece, conditions));
             let mut core = self.build.core();
             let guard = match (only, guard) {
                 (Some(a), Some(b)) => {
@@ -257,9 +279,17 @@ impl<'k> View<'k> {
         piece: &Piece,
         edge: Edge,
     ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
-        let conditions = self.conditions(piece)?;
+        self.guarded(piece, &self.conditions(piece)?, edge)
+    }
+
+    fn guarded(
+        &self,
+        piece: &Piece,
+        conditions: &[Condition],
+        edge: Edge,
+    ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
         let mut core = self.build.core();
-        let guard = core.guard(self, &conditions, edge)?;
+        let guard = core.guard(self, conditions, edge)?;
         let (address, offset) = self.address(&mut core, &piece.offset)?;
         let (bits, count) = Core::pieces_of(self.element.bits(), piece.elements.len() as u32);
         drop(core);

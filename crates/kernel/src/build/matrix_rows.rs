@@ -7,6 +7,7 @@
 
 use super::Build;
 use super::fragment::Fragment;
+use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
 use crate::program::memory::{Access, Space};
@@ -99,7 +100,9 @@ impl Build {
             if piece.elements.iter().copied().ne(first..first + in_row) {
                 return Err(refusal("a row is not 16 bytes side by side at a multiple of 16"));
             }
+            let conditions = view.conditions(piece)?;
             let mut core = self.core();
+            core.guard(view, &conditions, Edge::Proved)?;
             let (address, offset) = view.address(&mut core, &piece.offset)?;
             drop(core);
             let access = view.access(address, offset, 32, count);

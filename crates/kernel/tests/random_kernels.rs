@@ -1,0 +1,192 @@
+//! Kernels put together by chance: none makes the library panic, and none that was accepted reaches
+//! outside a tensor or breaks a rule of programs.
+//!
+//! `KERNELS=100000 cargo test -p tilewright-kernel --test random_kernels` tries more of them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
+use tilewright_kernel::interpret::CheckError;
+use tilewright_kernel::{Build, Kernel, KernelError, interpret, ptx};
+
+const TENSORS: &[&str] = &[
+    "(M,N):(N,1)",
+    "(M{div=4},N{div=64}):(N,1)",
+    "M:1",
+    "(M,4):(4,1)",
+    "(64,64):(64,1)",
+    "(M,N,K)",
+    "(M{div=8},(4,N)):(1,(M,M*4))",
+    "(0,4):(1,0)",
+    "(M,N):(-1,M)",
+    "(M,N):(0,0)",
+    "(M:1",
+    "()",
+    "1:0",
+    "(4294967296,M):(1,4294967296)",
+    "(9223372036854775807,2)",
+    "S<2,3,3> o 0 o (64,64):(64,1)",
+    "S<2,3,3> o 0 o (M,64):(64,1)",
+    "(M,N):(1@0,1@1)",
+    "(M{div=0},2)",
+    "((M,2),N):((2,1),M*2)",
+    "(5,7):(7,1)",
+    "(M,M):(M,1)",
+];
+const TILES: &[&str] = &[
+    "(64,64)",
+    "(128,4)",
+    "(16,16)",
+    "64",
+    "(M,1)",
+    "(0,1)",
+    "(8,8,8)",
+    "[8:1;8:1]",
+    "[8:2;8]",
+    "(4,(2,2))",
+    "(-1,3)",
+    "4096",
+    "(1,1)",
+    "_",
+    "(_,8)",
+    "(1000000000000,1)",
+    "(3,5)",
+];
+const BLOCKS: &[&str] =
+    &["x", "(x,y)", "(x,_)", "(_,_)", "(x,0)", "(0,0)", "(x,x)", "(x,y,z)", "(w)", "", "((x,y))", "(x,5)", "(x,-1)"];
+const SHARED: &[&str] = &[
+    "(64,64):(64,1)",
+    "S<3,3,3> o 0 o (64,64):(64,1)",
+    "(16,16):(17,1)",
+    "(M,4)",
+    "1000000",
+    "(128,4)",
+    "64",
+    "(16,16):(0,1)",
+    "9223372036854775807",
+    "(3,5)",
+    "S<1,1,1> o 3 o 8:1",
+];
+const THREADS: &[&str] = &["(16,16):(16,1)", "(8,4)", "32:1", "(16,8):(1,16)", "(32,1)", "(1,1)", "(7,3)", "(64,16)"];
+const VALUES: &[&str] = &["(1,4)", "(4,1)", "(1,1)", "(1,8)", "(2,2)", "(4,4):(4,1)", "(1,3)"];
+const ATOMS: &[&str] = &[
+    "UniversalCopy<uint128_t>",
+    "UniversalCopy<uint32_t>",
+    "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+    "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>",
+    "SM75_U32x4_LDSM_N",
+    "SM90_U32x4_STSM_N",
+];
+const COUNTS: &[i64] = &[1, 32, 64, 128, 0, 2000, -1];
+
+/// Numbers by chance (xorshift), and what was chosen with them.
+struct Chance {
+    state: u64,
+    chosen: Vec<String>,
+}
+
+impl Chance {
+    fn below(&mut self, count: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        ((self.state >> 11) % count as u64) as usize
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        let one = list[self.below(list.len())];
+        self.chosen.push(one.to_string());
+        one
+    }
+}
+
+fn tiled_copy(chance: &mut Chance) -> Option<TiledCopy> {
+    let (atom, threads, values) = (chance.of(ATOMS), chance.of(THREADS), chance.of(VALUES));
+    TiledCopy::new(CopyAtom::named(atom).ok()?, 32, &threads.parse().ok()?, &values.parse().ok()?).ok()
+}
+
+/// A kernel of one movement, from what chance gives.
+fn write(k: &Build, chance: &mut Chance) -> Result<(), KernelError> {
+    let layout = chance.of(TENSORS);
+    let x = k.input::<f32>("x", layout)?;
+    let layout = if chance.below(2) == 0 { layout } else { chance.of(TENSORS) };
+    let y = k.output::<f32>("y", layout)?;
+    let shared = if chance.below(2) == 0 { Some(k.shared::<f32>(chance.of(SHARED))?) } else { None };
+    let copy = tiled_copy(chance);
+    if chance.below(3) == 0 {
+        k.threads(COUNTS[chance.below(COUNTS.len())])?;
+    }
+    let (tile, block) = (chance.of(TILES), chance.of(BLOCKS));
+    let x = x.local_tile(tile, k.block(block)?)?;
+    let (tile, block) = if chance.below(3) > 0 { (tile, block) } else { (chance.of(TILES), chance.of(BLOCKS)) };
+    let y = y.local_tile(tile, k.block(block)?)?;
+    match (chance.below(6), shared, copy) {
+        (0, ..) => y.thread_part()?.store(&x.thread_part()?.load()?),
+        (1, ..) => {
+            let values = x.thread_part()?.load_predicated()?;
+            y.thread_part()?.store_predicated(&values.map(|x| Ok(x * 2.0 + 1.0))?)
+        }
+        (2, Some(shared), Some(copy)) => {
+            k.copy_predicated(&copy, &x, &shared)?;
+            k.wait_async(0);
+            k.barrier();
+            k.copy_predicated(&copy, &shared, &y)
+        }
+        (3, Some(shared), Some(copy)) => {
+            k.copy(&copy, &x, &shared)?;
+            k.wait_async(0);
+            k.barrier();
+            k.copy(&copy, &shared.select(&[1, 0])?, &y)
+        }
+        (4, _, Some(copy)) => {
+            let values = x.partition(&copy, CopyEnd::Source)?.load_predicated()?;
+            y.partition(&copy, CopyEnd::Destination)?.store_predicated(&values)
+        }
+        _ => {
+            let part = x.compose(chance.of(TILES))?.zipped_divide(chance.of(TILES))?;
+            y.store_predicated(&part.load_predicated()?)
+        }
+    }
+}
+
+#[test]
+fn no_kernel_panics_and_none_that_is_accepted_reaches_outside() {
+    let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(2500);
+    let mut chance = Chance { state: 0x9e37_79b9_7f4a_7c15, chosen: Vec::new() };
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..count {
+        chance.chosen.clear();
+        let built = catch_unwind(AssertUnwindSafe(|| Kernel::build("random", |k| write(k, &mut chance))));
+        let chosen = &chance.chosen;
+        let kernel = match built.unwrap_or_else(|_| panic!("a panic while this was written: {chosen:?}")) {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                assert!(!error.to_string().is_empty() && tilewright_kernel::explanation(error.code()).is_some());
+                refused += 1;
+                continue;
+            }
+        };
+        accepted += 1;
+        let program = kernel.program();
+        let own: Vec<String> = program.sizes.iter().map(ToString::to_string).collect();
+        for all in [[("M", 64), ("N", 64), ("K", 3)], [("M", 1), ("N", 5), ("K", 1)]] {
+            let sizes: Vec<(&str, i64)> =
+                all.into_iter().filter(|(name, _)| own.iter().any(|own| own.starts_with(name))).collect();
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                let _ = ptx::write(program, ptx::Target::Sm90a);
+                let _ = program.launch(&sizes);
+                interpret::check(program, &sizes)
+            }));
+            match ran.unwrap_or_else(|_| panic!("a panic at {sizes:?}: {chosen:?}")) {
+                Err(CheckError::Findings(findings)) => {
+                    // Coverage and order are the kernel's own affair; these are not.
+                    let broken = findings.iter().find(|found| ["E1010", "E1011"].contains(&found.code()));
+                    assert!(broken.is_none(), "{} at {sizes:?}: {chosen:?}", broken.unwrap());
+                }
+                Err(CheckError::Setup(error)) => assert_ne!(error.code(), "E1001", "{error}: {chosen:?}"),
+                Ok(_) => {}
+            }
+        }
+    }
+    assert!(accepted > count / 200 && refused > count / 2, "{accepted} accepted, {refused} refused");
+}
