@@ -113,12 +113,12 @@ impl AnalysisError {
     pub(crate) fn of_question<N: Extent>(by: &N, number: &N, thread: i64, value: i64) -> AnalysisError {
         let condition = if by.is_zero().proved() { Condition::Known } else { Condition::Divides };
         let (left, right) = if by.is_zero().proved() { (number, by) } else { (by, number) };
-        AnalysisError::Open { thread, value, question: Box::new(N::question(condition, left, right)) }
+        AnalysisError::Open { thread, value, question: Box::new(Question::new(condition, left, right)) }
     }
 
     /// That the offset of an index is not known.
     pub(crate) fn of_offset<N: Extent>(index: i64, offset: &N) -> AnalysisError {
-        AnalysisError::Later { index, question: Box::new(N::question(Condition::Known, offset, &N::from(0))) }
+        AnalysisError::Later { index, question: Box::new(Question::new(Condition::Known, offset, &N::from(0))) }
     }
 
     /// The stable code of this kind of error.

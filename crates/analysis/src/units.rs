@@ -6,7 +6,7 @@
 //! then quotient and remainder are proved, or the question is handed back.
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{AnyLayout, Condition, Extent, Layout, LayoutError, Truth, Xor};
+use tilewright_layout::{AnyLayout, Condition, Extent, Layout, LayoutError, Question, Truth, Xor};
 
 use crate::access::Access;
 use crate::error::AnalysisError;
@@ -106,7 +106,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
                     return Err(AnalysisError::Split { thread: split.0, value: split.1, start, offset, vector });
                 }
                 Truth::Open => {
-                    let question = Box::new(N::question(Condition::Equal, &offset, &wanted));
+                    let question = Box::new(Question::new(Condition::Equal, &offset, &wanted));
                     return Err(AnalysisError::Open { thread, value: first + value, question });
                 }
             }
@@ -146,7 +146,7 @@ impl<N: Number, F: Fn(i64) -> Result<N, LayoutError>> Units<'_, F> {
             Truth::Proved => Ok(true),
             Truth::Refuted => Ok(false),
             Truth::Open => {
-                let question = Box::new(N::question(Condition::Equal, a, b));
+                let question = Box::new(Question::new(Condition::Equal, a, b));
                 Err(AnalysisError::Open { thread, value: instruction * self.access.vector(), question })
             }
         }

@@ -10,7 +10,7 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use tilewright_layout::{Extent, Layout, LayoutError, Leaf, Tree};
+use tilewright_layout::{Condition, Extent, Layout, LayoutError, Leaf, Question, Tree};
 
 use crate::error::AtomError;
 
@@ -51,8 +51,8 @@ pub(crate) fn coordinate<N: Extent>(layout: &Layout, number: &N) -> Result<Tree<
         (below, past) if below.refuted() && past.proved() => Ok(()),
         (below, _) => {
             let question = match below.refuted() {
-                true => N::question(tilewright_layout::Condition::Less, value, end),
-                false => N::question(tilewright_layout::Condition::AtMost, &N::zero(), value),
+                true => Question::new(Condition::Less, value, end),
+                false => Question::new(Condition::AtMost, &N::zero(), value),
             };
             Err(AtomError::Layout(LayoutError::Open { op: OP, question: question.into() }))
         }

@@ -21,22 +21,19 @@ mod complement;
 pub(crate) mod composition;
 mod descriptor;
 mod inverse;
+mod kind;
+mod text;
 
 pub use descriptor::Descriptor;
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use core::fmt;
-use core::str::FromStr;
 
 use smallvec::SmallVec;
 
 use crate::limits::{MAX_PATH, MAX_PATH_MODE};
 use crate::refusal::error::{LayoutError, Limit};
-use crate::refusal::evidence::Mixed;
-use crate::text::print::Printer;
-use crate::text::reading::{Cursor, LayoutLiteral, Literal};
-use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Builder, Profile, ProfileRef};
 use crate::value::tree::{Leaves, Tree};
@@ -386,22 +383,6 @@ pub(crate) fn paths_of<'a, N: Extent + 'a>(
     paths
 }
 
-/// The first two strides of which one has a path that the other goes on through.
-fn clash<'a, N: Extent + 'a>(strides: impl Iterator<Item = &'a Coordinate<N>> + Clone) -> Option<(usize, usize)> {
-    // Different paths of the same length lead to different modes.
-    let mut lengths = strides.clone().flat_map(Coordinate::terms).map(|(path, _)| path.len());
-    let first = lengths.next()?;
-    if lengths.all(|length| length == first) {
-        return None;
-    }
-    // In the order of paths, those that go on through a path follow it at once.
-    let paths = paths_of(strides);
-    paths.windows(2).find_map(|pair| match pair {
-        [(short, i), (long, j)] if short.leads_to(*long) => Some((*i.min(j), *i.max(j))),
-        _ => None,
-    })
-}
-
 impl<N: Extent> Stride for Coordinate<N> {
     type Extent = N;
 
@@ -458,28 +439,6 @@ impl<N: Extent> Stride for Coordinate<N> {
     }
 
     #[inline]
-    fn add_times(&mut self, count: &N, step: &Coordinate<N>) -> Option<()> {
-        if !step.second.is_none() {
-            return self.add_sum(count, step);
-        }
-        let Term { path, scale } = &step.first;
-        let scale = scale.times(count)?;
-        if scale.is_zero().proved() {
-            return Some(());
-        }
-        if self.first.is_none() {
-            (self.first.path, self.first.scale) = (*path, scale);
-            return Some(());
-        }
-        if self.second.is_none() && self.first.path < *path {
-            (self.second.path, self.second.scale) = (*path, scale);
-            return Some(());
-        }
-        *self = self.plus(&Coordinate { first: Term { path: *path, scale }, second: Term::none(), more: None })?;
-        Some(())
-    }
-
-    #[inline]
     fn continues(&self, extent: &N, next: &Coordinate<N>) -> Truth {
         if self.second.is_none() && next.second.is_none() {
             if self.first.path == next.first.path {
@@ -499,18 +458,6 @@ impl<N: Extent> Stride for Coordinate<N> {
         }
     }
 
-    fn print(&self, out: &mut Printer<'_>) {
-        let mut terms = self.terms();
-        let Some((path, scale)) = terms.next() else { return out.integer(0) };
-        print_term(out, path, scale, true);
-        terms.for_each(|(path, scale)| print_term(out, path, scale, false));
-    }
-
-    #[inline]
-    fn decimal(&self) -> Option<i64> {
-        if self.second.is_none() && self.first.path.is_empty() { self.first.scale.decimal() } else { None }
-    }
-
     fn same(&self, other: &Coordinate<N>) -> Truth {
         if self == other {
             return Truth::Proved;
@@ -525,127 +472,5 @@ impl<N: Extent> Stride for Coordinate<N> {
             }
         }
         answer
-    }
-
-    #[inline]
-    fn clash(leaves: &[Leaf<Coordinate<N>>]) -> Option<(usize, usize)> {
-        clash(leaves.iter().map(|leaf| &leaf.stride))
-    }
-}
-
-fn print_term<N: Extent>(out: &mut Printer<'_>, path: ModePath, scale: &N, first: bool) {
-    match scale.decimal() {
-        Some(number) => {
-            if !first && number >= 0 {
-                out.mark(b'+');
-            }
-            out.integer(number);
-        }
-        None => {
-            let text = scale.to_string();
-            // A sum or a difference is not one scale without parentheses; without a path it is
-            // terms like the others.
-            let alone = path.is_empty() || text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
-            if !(first || alone && text.starts_with('-')) {
-                out.mark(b'+');
-            }
-            let _ = if alone { fmt::Write::write_str(out, &text) } else { fmt::write(out, format_args!("({text})")) };
-        }
-    }
-    for mode in path.modes().rev() {
-        out.mark(b'@');
-        out.integer(mode as i64);
-    }
-}
-
-impl<N: Extent> fmt::Display for Coordinate<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut printer = Printer::to_text(f);
-        self.print(&mut printer);
-        printer.finish()
-    }
-}
-
-impl<N: Extent> fmt::Debug for Coordinate<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Coordinate({self})")
-    }
-}
-
-/// A scale and the path after it: `3@1@0`, `-3`.
-fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
-    text.peek();
-    let scale = N::read(text)?;
-    Ok(Coordinate::step(scale, text.path()?))
-}
-
-impl Cursor<'_> {
-    /// The path after a scale, `@1@0`, innermost mode first; the empty one where there is none.
-    pub(crate) fn path(&mut self) -> Result<ModePath, LayoutError> {
-        let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
-        while self.eat(b'@') {
-            if modes.len() == MAX_PATH {
-                return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
-            }
-            modes.push(self.mode()?);
-        }
-        modes.reverse();
-        ModePath::new(&modes)
-    }
-}
-
-impl<N: Extent + Literal> Literal for Coordinate<N> {
-    fn read(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
-        let mut sum = read_term(text)?;
-        loop {
-            match text.peek() {
-                Some(b'+') => {
-                    text.eat(b'+');
-                }
-                Some(b'-') => {}
-                _ => return Ok(sum),
-            }
-            sum = sum.plus(&read_term(text)?).ok_or_else(|| LayoutError::overflow("coordinate"))?;
-        }
-    }
-
-    /// Refuses strides that lead into different codomains.
-    fn check(tree: &Tree<Coordinate<N>>) -> Result<(), LayoutError> {
-        match clash(tree.leaves().iter()) {
-            None => Ok(()),
-            Some(pair) => Err(LayoutError::mixed(tree.profile(), pair, |leaf| tree.leaves().get(leaf))),
-        }
-    }
-}
-
-impl<N: Extent + Literal> LayoutLiteral for Coordinate<N> {
-    fn of_index(index: N) -> Option<Coordinate<N>> {
-        Some(Coordinate::integer(index))
-    }
-}
-
-impl<N: Extent + Literal> FromStr for Coordinate<N> {
-    type Err = LayoutError;
-
-    fn from_str(text: &str) -> Result<Coordinate<N>, LayoutError> {
-        let mut cursor = Cursor::new(text);
-        let value = Coordinate::read(&mut cursor)?;
-        cursor.end()?;
-        Ok(value)
-    }
-}
-
-impl LayoutError {
-    /// Strides number `pair.0` and `pair.1` of a tree do not belong together.
-    #[cold]
-    pub(crate) fn mixed<'a, D: fmt::Display + 'a>(
-        profile: &Profile,
-        pair: (usize, usize),
-        stride: impl Fn(usize) -> Option<&'a D>,
-    ) -> LayoutError {
-        let side = |leaf: usize| {
-            (profile.path(leaf), stride(leaf).map(|stride| stride.to_string().into_boxed_str()).unwrap_or_default())
-        };
-        LayoutError::Mixed(Box::new(Mixed { first: side(pair.0), second: side(pair.1) }))
     }
 }

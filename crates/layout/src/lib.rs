@@ -93,7 +93,6 @@ pub use refusal::error::{LayoutError, Limit, Operand, Path, Refusal};
 pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
 pub use refusal::interrupt;
 pub use refusal::nearest::nearest;
-pub use text::print::Printer;
 pub use text::reading::{Cursor, LayoutLiteral, Literal};
 pub use tile::form::DivideForm;
 pub use tile::product::Blocks;

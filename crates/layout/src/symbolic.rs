@@ -24,6 +24,7 @@ mod divisor;
 mod expression;
 mod form;
 mod given;
+mod kind;
 mod parameter;
 mod polynomial;
 mod predicate;

@@ -6,10 +6,12 @@
 //!
 //! * `tiler`: what a layout may be tiled by
 //! * `form`, `divide`, `product`: the forms, and the two operations
+//! * `index`: indices as what stands inside a composition
 //! * `thread_value`: layouts of threads and their values
 
 pub(crate) mod divide;
 pub(crate) mod form;
+mod index;
 pub(crate) mod product;
 pub(crate) mod thread_value;
 pub(crate) mod tiler;

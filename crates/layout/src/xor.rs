@@ -34,10 +34,9 @@ mod convert;
 pub(crate) mod function;
 mod image;
 pub(crate) mod inverse;
+mod kind;
 mod sum;
-
-use core::fmt;
-use core::str::FromStr;
+mod text;
 
 use crate::refusal::error::LayoutError;
 use crate::tile::product::Blocks;
@@ -161,72 +160,10 @@ impl Stride for Xor {
             extent.is_power_of_two() && shifted(self.0, extent.trailing_zeros()) == Some(next.0)
         })
     }
-
-    #[inline]
-    fn eval(leaves: &[Leaf<Xor>], index: &i64) -> Option<Xor> {
-        // Every vector is its own negative, so that the mirror image has the same values.
-        let Some((last, front)) = leaves.split_last() else { return (*index == 0).then_some(Xor(0)) };
-        let (mut rest, mut value) = (index.unsigned_abs(), 0);
-        for leaf in front {
-            let extent = leaf.extent as u64;
-            let mask = extent.wrapping_sub(1);
-            let digit = if extent & mask == 0 {
-                let digit = rest & mask;
-                rest = rest.wrapping_shr(extent.trailing_zeros());
-                digit
-            } else {
-                let digit = rest.checked_rem(extent)?;
-                rest /= extent;
-                digit
-            };
-            value ^= product(digit, leaf.stride.0)?;
-        }
-        Some(Xor(value ^ product(rest, last.stride.0)?))
-    }
-
-    fn repeats(&self, extent: &i64, from: &i64) -> Truth {
-        // No sum carries when `from` has no bit below the length of the largest index.
-        let low = u64::MAX.checked_shr((extent.unsigned_abs() - 1).leading_zeros()).unwrap_or(0);
-        Truth::from(self.0 == 0 || from.unsigned_abs() & low == 0)
-    }
-
-    #[inline]
-    fn compose_layouts(outer: &Layout<Xor>, inner: &Layout) -> Result<Layout<Xor>, LayoutError> {
-        compose::compose(outer, inner)
-    }
-
-    fn add_layouts(a: &Layout<Xor>, b: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
-        sum::add(a, b)
-    }
 }
 
 impl Blocks for Xor {
     fn copies(block: &Layout<Xor>) -> Result<Layout<Xor>, LayoutError> {
         block.weak_complement_open()
-    }
-}
-
-impl fmt::Display for Xor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "^{}", self.0)
-    }
-}
-
-impl fmt::Debug for Xor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Xor({self})")
-    }
-}
-
-impl FromStr for Xor {
-    type Err = LayoutError;
-
-    /// Reads `^9`, `F9`, and `0`, which is zero in every kind of step.
-    fn from_str(text: &str) -> Result<Xor, LayoutError> {
-        let tree: crate::Tree<Xor> = text.parse()?;
-        match (tree.is_leaf(), tree.leaves()) {
-            (true, [step]) => Ok(*step),
-            _ => Err(LayoutError::Syntax { at: 0, expected: crate::text::reading::XOR_STEP }),
-        }
     }
 }

@@ -227,7 +227,7 @@ fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), Layou
 fn differ<D: Stride>(value: &D, sum: &D) -> Result<bool, LayoutError> {
     match value.same(sum) {
         Truth::Open => {
-            let question = Question::new(Condition::Equal, value, sum);
+            let question = Question::plain(Condition::Equal, value, sum);
             Err(LayoutError::Open { op: OP, question: Box::new(question) })
         }
         same => Ok(same.refuted()),

@@ -13,6 +13,7 @@ use core::mem::replace;
 
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::{Condition, Question};
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::ProfileRef;
@@ -237,7 +238,7 @@ impl<D: Stride> Layout<D> {
 /// The refusal of a stride that may be 0 and may be another.
 #[cold]
 pub(crate) fn unsettled_zero<D: Stride>(op: &'static str, stride: &D) -> LayoutError {
-    let question = Question::new(Condition::Equal, stride, &D::zero());
+    let question = Question::plain(Condition::Equal, stride, &D::zero());
     LayoutError::Open { op, question: alloc::boxed::Box::new(question) }
 }
 

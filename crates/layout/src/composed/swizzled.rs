@@ -10,6 +10,7 @@ use crate::bits::swizzle::ratio;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
 use crate::symbolic::Expr;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::Layout;
 use crate::value::number::{Extent, Stride, Truth};
 

@@ -30,13 +30,13 @@ use smallvec::SmallVec;
 
 use super::{Coordinate, ModePath};
 use crate::algebra::compose::{OP, compose_parts, stays_within};
-use crate::algebra::inner::Inner;
+use crate::algebra::inner::{Inner, InnerKind};
 use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::tile::divide::write_parts;
-use crate::tile::tiler::Pairs;
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};
+use crate::value::pairs::Pairs;
 use crate::value::profile::{LEAF, Nodes, Profile, ProfileRef, ROOM, Splitting, push_flat};
 use crate::value::shape::product;
 use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
@@ -262,7 +262,9 @@ pub(crate) fn within<D: Stride>(
     Ok(())
 }
 
-impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {
+impl<N: Extent, D: Stride<Extent = N>> Inner<D> for Coordinate<N> {}
+
+impl<N: Extent, D: Stride<Extent = N>> InnerKind<D> for Coordinate<N> {
     const INDICES: bool = false;
 
     fn compose(a: &Layout<D>, b: &Layout<Coordinate<N>>) -> Result<Layout<D>, LayoutError> {

@@ -526,7 +526,7 @@ impl LayoutError {
     /// As [`LayoutError::open`], for a condition in words: `index 4 is inside`.
     #[cold]
     pub fn unknown(op: &'static str, fact: &dyn core::fmt::Display) -> LayoutError {
-        LayoutError::Open { op, question: Box::new(Question::new(Condition::Stated, fact, &"")) }
+        LayoutError::Open { op, question: Box::new(Question::plain(Condition::Stated, fact, &"")) }
     }
 
     /// An extent that is not positive, or not known to be.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::refusal::error::Path;
 use crate::symbolic::Parameter;
-use crate::value::number::Stride;
+use crate::value::number::{Extent, Stride};
 use crate::value::profile::Profile;
 
 /// Why `A o B` carries: data of [`crate::LayoutError::Carry`].
@@ -219,9 +219,24 @@ pub enum Condition {
 }
 
 impl Question {
+    /// The question whether a condition holds of two numbers. Of numbers known at launch it holds the
+    /// parameters, and the declaration that would settle it where a simple one does.
+    ///
+    /// ```
+    /// use tilewright_layout::{Condition, Question, symbolic::Expr};
+    ///
+    /// let (divisor, number): (Expr, Expr) = (8.into(), "M".parse().unwrap());
+    /// let question = Question::new(Condition::Divides, &divisor, &number);
+    /// assert_eq!(question.declaration.unwrap().facts().divisor(), 8);
+    /// ```
+    #[cold]
+    pub fn new<N: Extent>(condition: Condition, left: &N, right: &N) -> Question {
+        N::question(condition, left, right)
+    }
+
     /// A question about two values as they are written.
     #[cold]
-    pub(crate) fn new(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
+    pub(crate) fn plain(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
         let text = |value: &dyn fmt::Display| value.to_string().into_boxed_str();
         Question { condition, left: text(left), right: text(right), parameters: Vec::new(), declaration: None }
     }

@@ -13,10 +13,7 @@ use core::fmt;
 use super::bounds::{Bounds, not_negative};
 use super::parameter::Parameter;
 use super::polynomial::{self, Atom, Polynomial, Term, Terms};
-use super::{divisor, given, predicate, question, quotient};
-use crate::refusal::error::LayoutError;
-use crate::refusal::evidence::{Condition, Question};
-use crate::value::layout::Layout;
+use super::{divisor, quotient};
 use crate::value::number::{Extent, Stride, Truth};
 
 /// An integer over parameters that become known at launch.
@@ -285,11 +282,6 @@ impl Stride for Expr {
     }
 
     #[inline(always)]
-    fn decimal(&self) -> Option<i64> {
-        self.known()
-    }
-
-    #[inline(always)]
     fn same(&self, other: &Expr) -> Truth {
         match (&self.0, &other.0) {
             (Known(a), Known(b)) => Truth::from(a == b),
@@ -299,21 +291,6 @@ impl Stride for Expr {
 }
 
 impl Extent for Expr {
-    #[cold]
-    fn overflow(op: &'static str) -> LayoutError {
-        LayoutError::Expression { op }
-    }
-
-    fn apart(&self, other: &Expr) -> bool {
-        let unnamed =
-            |expr: &Expr| super::Symbolic::parameters(expr).iter().any(|parameter| parameter.name().is_none());
-        match (&self.0, &other.0) {
-            (Known(_), Symbolic(_)) => unnamed(other),
-            (Symbolic(_), Known(_)) => unnamed(self),
-            _ => false,
-        }
-    }
-
     #[inline(always)]
     fn one() -> Expr {
         Expr(Known(1))
@@ -362,48 +339,12 @@ impl Extent for Expr {
         }
     }
 
-    fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
-        predicate::injective(layout)
-    }
-
     fn greatest_divisor(&self, other: &Expr) -> Option<Expr> {
         divisor::greatest(self, other)
     }
 
     fn shared_divisor(&self, other: &Expr) -> Expr {
         divisor::shared(self, other)
-    }
-
-    #[inline(always)]
-    fn divide_given(&self, divisor: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)> {
-        match (&self.0, &divisor.0) {
-            (Known(a), Known(b)) => {
-                let (quotient, remainder) = a.divide(b)?;
-                Some((Expr(Known(quotient)), Expr(Known(remainder))))
-            }
-            _ => given::divide(self, divisor, many),
-        }
-    }
-
-    #[inline(always)]
-    fn less_given(&self, other: &Expr, many: &[&Expr]) -> Truth {
-        match (&self.0, &other.0) {
-            (Known(a), Known(b)) => Truth::from(a < b),
-            _ => given::less(self, other, many),
-        }
-    }
-
-    fn reaches(&self, end: &Expr) -> Option<Expr> {
-        match self.less(end) {
-            Truth::Proved => Some(Expr::zero()),
-            Truth::Refuted => Some(Expr::one()),
-            // Between 0 and the end, and at the end from there on.
-            Truth::Open => quotient::floor(&self.minimum(end)?.maximum(&Expr::zero())?, end),
-        }
-    }
-
-    fn question(condition: Condition, left: &Expr, right: &Expr) -> Question {
-        question::question(condition, left, right)
     }
 
     #[inline]

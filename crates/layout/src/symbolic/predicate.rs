@@ -23,6 +23,7 @@ use super::polynomial::Term;
 use crate::algebra::complement::{Moving, by_stride};
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::Tree;

@@ -26,7 +26,7 @@ pub(super) fn question(condition: Condition, left: &Expr, right: &Expr) -> Quest
         Condition::AtMost => right.minus(left).and_then(|room| bound(&room)),
         Condition::Equal | Condition::Ordered | Condition::Known | Condition::Stated => None,
     };
-    Question { parameters, declaration, ..Question::new(condition, left, right) }
+    Question { parameters, declaration, ..Question::plain(condition, left, right) }
 }
 
 /// A parameter with a divisor, by which a number divides an expression.

@@ -15,6 +15,7 @@ use super::quotient;
 use super::text;
 use crate::coordinate::Coordinate;
 use crate::refusal::error::LayoutError;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Extent;
 

@@ -11,6 +11,7 @@ use core::fmt::{self, Write};
 
 use smallvec::SmallVec;
 
+use crate::value::kind::{StrideKind, TextOut};
 use crate::value::layout::Layout;
 use crate::value::number::Stride;
 use crate::value::profile::{LEAF, ProfileRef};
@@ -23,7 +24,7 @@ const BUFFER: usize = 256;
 const PIECE: usize = 48;
 
 /// Text on its way to a formatter or a vector.
-pub struct Printer<'a> {
+pub(crate) struct Printer<'a> {
     sink: Sink<'a>,
     buffer: [u8; BUFFER],
     len: usize,
@@ -242,29 +243,6 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// One byte of ASCII.
-    #[inline]
-    pub(crate) fn mark(&mut self, byte: u8) {
-        self.room();
-        self.byte(byte);
-    }
-
-    /// An integer in decimal.
-    #[inline(always)]
-    pub fn integer(&mut self, value: i64) {
-        self.room();
-        match NUMBERS.get(value as usize) {
-            Some(number) => {
-                let count = (number >> 24) as usize;
-                if let Some(place) = self.buffer.get_mut(self.len..self.len + 4) {
-                    place.copy_from_slice(&number.to_le_bytes());
-                    self.len += count;
-                }
-            }
-            None => self.long(value),
-        }
-    }
-
     #[inline(never)]
     fn long(&mut self, value: i64) {
         let mut room = [0; DIGITS];
@@ -325,6 +303,29 @@ impl<'a> Printer<'a> {
     pub(crate) fn finish(mut self) -> fmt::Result {
         self.flush();
         if self.failed { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+impl TextOut for Printer<'_> {
+    #[inline]
+    fn mark(&mut self, byte: u8) {
+        self.room();
+        self.byte(byte);
+    }
+
+    #[inline(always)]
+    fn integer(&mut self, value: i64) {
+        self.room();
+        match NUMBERS.get(value as usize) {
+            Some(number) => {
+                let count = (number >> 24) as usize;
+                if let Some(place) = self.buffer.get_mut(self.len..self.len + 4) {
+                    place.copy_from_slice(&number.to_le_bytes());
+                    self.len += count;
+                }
+            }
+            None => self.long(value),
+        }
     }
 }
 

@@ -24,10 +24,6 @@ use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{LEAF, Nodes, Profile};
 use crate::value::tree::{Leaves, Tree};
-use crate::xor::Xor;
-
-/// What stands where XOR steps are read.
-pub(crate) const XOR_STEP: &str = "an XOR step such as ^9, or 0; integer and XOR strides do not mix";
 
 /// A kind of leaf that has a text: how one is read.
 ///
@@ -183,15 +179,6 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// An XOR step; the number 0 is one, and any other number is a step of another kind.
-    fn xor(&mut self) -> Result<Xor, LayoutError> {
-        self.peek();
-        let start = self.at;
-        let marked = self.eat(b'^') || self.eat(b'F');
-        let step = u64::try_from(self.integer()?).ok().filter(|bits| marked || *bits == 0).and_then(Xor::within);
-        step.map_or_else(|| Err(LayoutError::Syntax { at: start, expected: XOR_STEP }), Ok)
-    }
-
     #[inline]
     fn tree<T: Literal>(&mut self) -> Result<(Nodes, Leaves<T>), LayoutError> {
         self.tree_of(T::read)
@@ -278,19 +265,6 @@ impl<T: Literal> FromStr for Tree<T> {
         let tree = Tree::from_parts(Profile::from_nodes(nodes), leaves);
         T::check(&tree)?;
         Ok(tree)
-    }
-}
-
-impl Literal for Xor {
-    fn read(text: &mut Cursor<'_>) -> Result<Xor, LayoutError> {
-        text.xor()
-    }
-}
-
-impl LayoutLiteral for Xor {
-    /// A shape alone is the compact layout, whose strides are integers.
-    fn of_index(_index: i64) -> Option<Xor> {
-        None
     }
 }
 

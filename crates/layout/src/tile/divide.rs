@@ -20,9 +20,10 @@ use crate::algebra::compose::compose_parts;
 use crate::algebra::inner::Inner;
 use crate::refusal::error::{DIVIDE as OP, LayoutError};
 use crate::tile::form::DivideForm;
-use crate::tile::tiler::{Pairs, Tiler, by_tiler};
+use crate::tile::tiler::{Tiler, by_tiler};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
+use crate::value::pairs::Pairs;
 use crate::value::tree::{Tree, TreeRef};
 
 /// Writes `A o T` and `A o complement(T, size(A))`, for a tile whose values are indices.

@@ -18,9 +18,10 @@ use crate::algebra::coalesce::coalesced;
 use crate::algebra::inner::Inner;
 use crate::refusal::error::LayoutError;
 use crate::tile::form::DivideForm;
-use crate::tile::tiler::{Pairs, Tiler, by_tiler};
+use crate::tile::tiler::{Tiler, by_tiler};
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
+use crate::value::pairs::Pairs;
 use crate::value::tree::{Gatherer, Leaves, Tree, TreeRef};
 
 const OP: &str = "logical_product";

@@ -31,6 +31,7 @@ use crate::tile::form::DivideForm;
 use crate::value::coord::check_extents;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
+use crate::value::pairs::Pairs;
 use crate::value::tree::{Gatherer, Tree, TreeRef};
 
 /// What a layout is tiled by: a layout, a tiler for each mode, or `_`.
@@ -197,41 +198,6 @@ fn check_rank<D: Stride, E: Stride>(
     Ok(())
 }
 
-/// Where the two parts of each pair go: to one tree side by side, or to two.
-pub struct Pairs<D: Stride> {
-    first: Gatherer<Leaf<D>>,
-    second: Option<Gatherer<Leaf<D>>>,
-}
-
-impl<D: Stride> Pairs<D> {
-    #[inline]
-    pub(crate) fn first(&mut self) -> &mut Gatherer<Leaf<D>> {
-        &mut self.first
-    }
-
-    /// To be asked for after the first part of the pair has been written.
-    #[inline]
-    pub(crate) fn second(&mut self) -> &mut Gatherer<Leaf<D>> {
-        self.second.as_mut().unwrap_or(&mut self.first)
-    }
-
-    #[inline]
-    fn open(&mut self) {
-        self.first.open();
-        if let Some(second) = &mut self.second {
-            second.open();
-        }
-    }
-
-    #[inline]
-    fn close(&mut self) {
-        self.first.close();
-        if let Some(second) = &mut self.second {
-            second.close();
-        }
-    }
-}
-
 /// A division or a product of `layout` and `tiler` in the given form, where
 /// `pair(mode, tile, pairs)` writes the first and the second part for one mode and one layout of
 /// the tiler.
@@ -243,7 +209,7 @@ pub(crate) fn by_tiler<D: Stride, E: Stride>(
     tiler: &Tiler<E>,
     pair: &impl Fn(TreeRef<'_, Leaf<D>>, &Layout<E>, &mut Pairs<D>) -> Result<(), LayoutError>,
 ) -> Result<Layout<D>, LayoutError> {
-    let mut pairs = Pairs { first: Gatherer::new(), second: (form != DivideForm::Logical).then(Gatherer::new) };
+    let mut pairs = Pairs::new(form != DivideForm::Logical);
     if form == DivideForm::Zipped || form == DivideForm::Tiled {
         pairs.first.open();
     }

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::value::kind::ExtentKind;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Nodes, Profile};
 use crate::value::tree::{Leaves, Tree, TreeRef};

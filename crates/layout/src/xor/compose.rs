@@ -41,6 +41,7 @@ use crate::algebra::compose::{MAX_LEVELS, OP};
 use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::{BMode, NotXor, Offset};
+use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::profile::{ROOM, Splitting};

@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::limits::MAX_XOR_VALUES;
 use crate::refusal::error::LayoutError;
+use crate::value::kind::StrideKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::Stride;
 use crate::value::tree::Leaves;

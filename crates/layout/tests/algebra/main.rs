@@ -16,7 +16,6 @@ mod print;
 #[path = "../random/mod.rs"]
 mod random;
 mod recast;
-mod semimodule;
 mod shape;
 mod slice;
 mod text;

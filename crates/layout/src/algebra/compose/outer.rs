@@ -15,6 +15,7 @@ use crate::algebra::coalesce::each_coalesced;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt::Work;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 

@@ -11,6 +11,7 @@ use super::{OP, Outer, overflow, unsigned};
 use crate::algebra::carry;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::{BMode, Condition, Question, Uneven};
+use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
@@ -53,8 +54,22 @@ pub(super) fn first_run<D: Stride>(
 /// Where it is not known whether a step stays below the end of a mode of A: the run up to that end,
 /// what remains, and the value of a step, as far as the step divides the end. If the step is the
 /// end, the run has one position, and its value is not seen.
+///
+/// Errors: `refusal`, where it has another reason, or no step divides an end.
 #[cold]
 pub(super) fn run_to_end<D: Stride>(
+    outer: &mut Outer<D>,
+    extent: &D::Extent,
+    step: &D::Extent,
+    refusal: LayoutError,
+) -> Result<(D::Extent, D::Extent, D), LayoutError> {
+    match refusal {
+        LayoutError::Open { .. } => dividing_run(outer, extent, step).ok_or(refusal),
+        refusal => Err(refusal),
+    }
+}
+
+fn dividing_run<D: Stride>(
     outer: &mut Outer<D>,
     extent: &D::Extent,
     step: &D::Extent,
@@ -155,7 +170,7 @@ fn uneven<D: Stride>(
     {
         // For some values the modes of A merge here, and nothing breaks.
         let Some(end) = broken.stride.times(&broken.extent) else { return LayoutError::overflow(OP) };
-        return LayoutError::Open { op: OP, question: Box::new(Question::new(Condition::Equal, &end, next)) };
+        return LayoutError::Open { op: OP, question: Box::new(Question::plain(Condition::Equal, &end, next)) };
     }
     match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
         (Some(left), Some(run), Some(stride), Some(extent_of_a), Some(mode)) => {

@@ -1,7 +1,7 @@
 //! The algebra is generic: on strides that are pairs of integers it is what it is on each
 //! component, together.
 //!
-//! `Vector` is a second kind of stride, defined here through the public trait alone. Every
+//! `Vector` is a kind of stride with the laws of a semimodule and nothing of its own. Every
 //! operation that takes any stride is compared with the two integer layouts of its components, at
 //! every index, on all layouts of a bounded set; and whether a composite or a sum exists, with the
 //! integer layout in which a pair `(x, y)` is the number `x + K*y`, for a `K` beyond every `x`.
@@ -9,8 +9,15 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::oracle::{Flat, composite_exists};
-use tilewright_layout::{Coord, Layout, Leaf, Profile, Slot, Stride, Tiler, Tree, Truth};
+use self::oracle::{Flat, composite_exists};
+use crate::algebra::compose::compose_integers;
+use crate::algebra::sum::add_integers;
+use crate::value::kind::StrideKind;
+use crate::{Coord, Layout, LayoutError, Leaf, Profile, Slot, Stride, Tiler, Tree, Truth};
+
+#[allow(dead_code)]
+#[path = "../../tests/oracle/mod.rs"]
+mod oracle;
 
 /// A step in the plane.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,6 +46,16 @@ impl Stride for Vector {
 
     fn times(&self, count: &i64) -> Option<Vector> {
         Some(Vector(self.0.checked_mul(*count)?, self.1.checked_mul(*count)?))
+    }
+}
+
+impl StrideKind for Vector {
+    fn compose_layouts(outer: &Layout<Vector>, inner: &Layout) -> Result<Layout<Vector>, LayoutError> {
+        compose_integers(outer, inner)
+    }
+
+    fn add_layouts(a: &Layout<Vector>, b: &Layout<Vector>) -> Result<Layout<Vector>, LayoutError> {
+        add_integers(a, b)
     }
 }
 

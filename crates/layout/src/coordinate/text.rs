@@ -1,0 +1,129 @@
+//! Text of coordinates.
+//!
+//! Law: what is printed reads back as the same coordinate. Terms stand one after another in the
+//! order of their paths, each a scale and its path, innermost mode first.
+
+use alloc::string::ToString;
+use core::fmt;
+use core::str::FromStr;
+
+use smallvec::SmallVec;
+
+use super::{Coordinate, ModePath, kind::clash};
+use crate::limits::MAX_PATH;
+use crate::refusal::error::{LayoutError, Limit};
+use crate::text::print::Printer;
+use crate::text::reading::{Cursor, LayoutLiteral, Literal};
+use crate::value::kind::{StrideKind, TextOut};
+use crate::value::number::{Extent, Stride};
+use crate::value::tree::Tree;
+
+/// Writes the terms.
+pub(super) fn print<N: Extent>(coordinate: &Coordinate<N>, out: &mut impl TextOut) {
+    let mut terms = coordinate.terms();
+    let Some((path, scale)) = terms.next() else { return out.integer(0) };
+    print_term(out, path, scale, true);
+    terms.for_each(|(path, scale)| print_term(out, path, scale, false));
+}
+
+fn print_term<N: Extent>(out: &mut impl TextOut, path: ModePath, scale: &N, first: bool) {
+    match scale.decimal() {
+        Some(number) => {
+            if !first && number >= 0 {
+                out.mark(b'+');
+            }
+            out.integer(number);
+        }
+        None => {
+            let text = scale.to_string();
+            // A sum or a difference is not one scale without parentheses; without a path it is
+            // terms like the others.
+            let alone = path.is_empty() || text.chars().skip(1).all(|c| !matches!(c, '+' | '-'));
+            if !(first || alone && text.starts_with('-')) {
+                out.mark(b'+');
+            }
+            let _ = if alone { out.write_str(&text) } else { write!(out, "({text})") };
+        }
+    }
+    for mode in path.modes().rev() {
+        out.mark(b'@');
+        out.integer(mode as i64);
+    }
+}
+
+impl<N: Extent> fmt::Display for Coordinate<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::to_text(f);
+        self.print(&mut printer);
+        printer.finish()
+    }
+}
+
+impl<N: Extent> fmt::Debug for Coordinate<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Coordinate({self})")
+    }
+}
+
+/// A scale and the path after it: `3@1@0`, `-3`.
+fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
+    text.peek();
+    let scale = N::read(text)?;
+    Ok(Coordinate::step(scale, text.path()?))
+}
+
+impl Cursor<'_> {
+    /// The path after a scale, `@1@0`, innermost mode first; the empty one where there is none.
+    pub(crate) fn path(&mut self) -> Result<ModePath, LayoutError> {
+        let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
+        while self.eat(b'@') {
+            if modes.len() == MAX_PATH {
+                return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
+            }
+            modes.push(self.mode()?);
+        }
+        modes.reverse();
+        ModePath::new(&modes)
+    }
+}
+
+impl<N: Extent + Literal> Literal for Coordinate<N> {
+    fn read(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
+        let mut sum = read_term(text)?;
+        loop {
+            match text.peek() {
+                Some(b'+') => {
+                    text.eat(b'+');
+                }
+                Some(b'-') => {}
+                _ => return Ok(sum),
+            }
+            sum = sum.plus(&read_term(text)?).ok_or_else(|| LayoutError::overflow("coordinate"))?;
+        }
+    }
+
+    /// Refuses strides that lead into different codomains.
+    fn check(tree: &Tree<Coordinate<N>>) -> Result<(), LayoutError> {
+        match clash(tree.leaves().iter()) {
+            None => Ok(()),
+            Some(pair) => Err(LayoutError::mixed(tree.profile(), pair, |leaf| tree.leaves().get(leaf))),
+        }
+    }
+}
+
+impl<N: Extent + Literal> LayoutLiteral for Coordinate<N> {
+    fn of_index(index: N) -> Option<Coordinate<N>> {
+        Some(Coordinate::integer(index))
+    }
+}
+
+impl<N: Extent + Literal> FromStr for Coordinate<N> {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Coordinate<N>, LayoutError> {
+        let mut cursor = Cursor::new(text);
+        let value = Coordinate::read(&mut cursor)?;
+        cursor.end()?;
+        Ok(value)
+    }
+}

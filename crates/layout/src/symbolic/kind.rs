@@ -1,0 +1,84 @@
+//! Numbers known at launch as a kind of stride and of extent.
+//!
+//! Law: this is the generic algebra on answers that may be open; where both numbers are known, it
+//! is that of integers.
+
+use super::{Expr, Symbolic, given, predicate, question, quotient};
+use crate::algebra::compose::compose_integers;
+use crate::algebra::sum::add_integers;
+use crate::refusal::error::LayoutError;
+use crate::refusal::evidence::{Condition, Question};
+use crate::value::kind::{ExtentKind, StrideKind};
+use crate::value::layout::Layout;
+use crate::value::number::{Extent, Stride, Truth};
+
+impl StrideKind for Expr {
+    #[inline(always)]
+    fn decimal(&self) -> Option<i64> {
+        self.known()
+    }
+
+    #[inline(always)]
+    fn compose_layouts(outer: &Layout<Expr>, inner: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
+        compose_integers(outer, inner)
+    }
+
+    #[inline]
+    fn add_layouts(a: &Layout<Expr>, b: &Layout<Expr>) -> Result<Layout<Expr>, LayoutError> {
+        add_integers(a, b)
+    }
+}
+
+impl ExtentKind for Expr {
+    const KNOWN: bool = false;
+
+    #[inline(always)]
+    fn divide_given(&self, divisor: &Expr, many: &[&Expr]) -> Option<(Expr, Expr)> {
+        match (self.known(), divisor.known()) {
+            (Some(a), Some(b)) => {
+                let (quotient, remainder) = a.divide(&b)?;
+                Some((Expr::known(quotient), Expr::known(remainder)))
+            }
+            _ => given::divide(self, divisor, many),
+        }
+    }
+
+    #[inline(always)]
+    fn less_given(&self, other: &Expr, many: &[&Expr]) -> Truth {
+        match (self.known(), other.known()) {
+            (Some(a), Some(b)) => Truth::from(a < b),
+            _ => given::less(self, other, many),
+        }
+    }
+
+    fn reaches(&self, end: &Expr) -> Option<Expr> {
+        match self.less(end) {
+            Truth::Proved => Some(Expr::zero()),
+            Truth::Refuted => Some(Expr::one()),
+            // Between 0 and the end, and at the end from there on.
+            Truth::Open => quotient::floor(&self.minimum(end)?.maximum(&Expr::zero())?, end),
+        }
+    }
+
+    fn apart(&self, other: &Expr) -> bool {
+        let unnamed = |expr: &Expr| Symbolic::parameters(expr).iter().any(|parameter| parameter.name().is_none());
+        match (self.known(), other.known()) {
+            (Some(_), None) => unnamed(other),
+            (None, Some(_)) => unnamed(self),
+            _ => false,
+        }
+    }
+
+    fn injective(layout: &Layout<Expr>) -> Result<bool, LayoutError> {
+        predicate::injective(layout)
+    }
+
+    #[cold]
+    fn overflow(op: &'static str) -> LayoutError {
+        LayoutError::Expression { op }
+    }
+
+    fn question(condition: Condition, left: &Expr, right: &Expr) -> Question {
+        question::question(condition, left, right)
+    }
+}
