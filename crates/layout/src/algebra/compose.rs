@@ -66,6 +66,7 @@ use crate::algebra::inner::Inner;
 use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::refusal::evidence::Condition;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::profile::{Nodes, ROOM, Splitting};
@@ -227,12 +228,18 @@ pub(crate) fn compose_into<D: Stride>(
                 leaves.push(Leaf { extent, stride: signed(value, negative)? });
                 break;
             }
-            let (run, rest, value) = match first_run(outer, b, number, &extent, &step, &value) {
-                Ok((run, rest)) => (run, rest, value),
-                Err(error @ LayoutError::Open { .. }) => run_to_end(outer, &extent, &step).ok_or(error)?,
-                Err(error) => return Err(error),
+            // Known numbers do not take this way out, and should not pay for it.
+            let mut to_end = None;
+            let (run, rest) = match first_run(outer, b, number, &extent, &step, &value) {
+                Ok(run) => run,
+                Err(error) if D::Extent::KNOWN => return Err(error),
+                Err(error) => {
+                    let (run, rest, value) = run_to_end(outer, &extent, &step, error)?;
+                    to_end = Some(value);
+                    (run, rest)
+                }
             };
-            let stride = signed(value, negative)?;
+            let stride = signed(to_end.unwrap_or(value), negative)?;
             match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
                 None => {}
                 Some(level) => {
