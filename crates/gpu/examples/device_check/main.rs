@@ -8,6 +8,8 @@
 //! have is left out, and said. The exit status is 1 if a check failed, and 2 if there is no device.
 //! The last check loses the device on purpose.
 
+mod agreement;
+
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -46,6 +48,9 @@ fn main() -> ExitCode {
         ("a kernel scales every element", true, scaling),
         ("numbers of every size arrive", true, numbers),
         ("a kernel written with layouts transposes", major >= 8, transposing),
+        ("arithmetic is the interpreter's", major >= 8, agreement::arithmetic),
+        ("conversions are the interpreter's", major >= 8, agreement::conversions),
+        ("matrix products are the interpreter's", major >= 8, agreement::matrices),
         ("shared memory up to the limit", true, shared_memory),
         ("wrong lists, texts and sizes are refused", true, refusals),
         ("memory runs out", true, out_of_memory),

@@ -183,8 +183,11 @@ impl<'k> Num<'k> {
         Flag { build: self.build, register }
     }
 
-    /// The number in another type. Floating-point numbers round to nearest, to integers toward
-    /// zero.
+    /// The number in another type, rounded to nearest, or toward zero to an integer.
+    ///
+    /// What lies beyond an integer type becomes its end; NaN becomes 0, or the highest bit alone
+    /// where one of both types is f64 or a 64-bit integer. From f64 and integers to bf16, e4m3 and
+    /// e5m2 it is rounded twice, to f32 first. e4m3 and e5m2 saturate.
     #[track_caller]
     pub fn to(self, element: Element) -> Num<'k> {
         let location = Location::caller();

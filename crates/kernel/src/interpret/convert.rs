@@ -2,7 +2,8 @@
 //!
 //! Law: a conversion takes the exact value of what it reads and rounds it once to the format that
 //! it gives. Integers that are too large for an integer format are cut; floating-point numbers that
-//! are, become its ends, and NaN becomes 0.
+//! are, become its ends. NaN becomes 0, or the highest bit alone where one of both types is f64 or a
+//! 64-bit integer (PTX ISA, `cvt`).
 
 use super::lanes::{Lanes, has_sign, low, one, signed};
 use super::rounding::{BF16, E4M3, E5M2, F16, F32, F64, Narrow, from_f16, to_bf16, to_f16};
@@ -80,7 +81,11 @@ pub(super) fn convert(from: Format, to: Format, rounding: Rounding, a: &Lanes, o
             narrow.of_integer(value, rounding)
         }),
         (Kind::Float(narrow), Kind::Integer(bits, sign)) => {
-            one(a, out, |a| to_integer(float(narrow, a), bits, sign, rounding) & register);
+            let nothing = if narrow.bits() == 64 || bits == 64 { 1 << (bits - 1) } else { 0 };
+            one(a, out, |a| match float(narrow, a) {
+                value if value.is_nan() => nothing,
+                value => to_integer(value, bits, sign, rounding) & register,
+            });
         }
         (Kind::Float(narrow), Kind::Float(target)) => {
             one(a, out, |a| target.of_f64(float(narrow, a), rounding));

@@ -167,8 +167,8 @@ pub enum Comparison {
 pub enum Rounding {
     /// To nearest, ties to even.
     Nearest,
-    /// Toward zero: of a floating-point number to an integer, as Rust's `as` does (NaN to 0, the
-    /// ends for what is beyond).
+    /// Toward zero. A floating-point number beyond an integer type becomes its end. NaN becomes 0,
+    /// or the highest bit alone where one of both types is f64 or a 64-bit integer.
     Zero,
     /// Down.
     Down,

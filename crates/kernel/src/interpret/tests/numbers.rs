@@ -404,8 +404,13 @@ fn integers_and_floats_convert_as_documented() {
         let bits = u64::from(value.to_bits());
         assert_eq!(convert_one(f32_, i32_, Rounding::Zero, bits), u64::from(value as i32 as u32), "{value}");
         assert_eq!(convert_one(f32_, u32_, Rounding::Zero, bits), u64::from(value as u32), "{value}");
-        assert_eq!(convert_one(f32_, Format::Number(Number::I64), Rounding::Zero, bits), value as i64 as u64);
+        // Where 64 bits are on one side, NaN is the highest bit alone.
+        let long = if value.is_nan() { 1 << 63 } else { value as i64 as u64 };
+        assert_eq!(convert_one(f32_, Format::Number(Number::I64), Rounding::Zero, bits), long);
         let word = random.bits();
+        let double = f64::from_bits(word);
+        let short = if double.is_nan() { 1 << 31 } else { u64::from(double as i32 as u32) };
+        assert_eq!(convert_one(Format::Number(Number::F64), i32_, Rounding::Zero, word), short, "{double}");
         let as_float = |to: f32| u64::from(to.to_bits());
         assert_eq!(convert_one(i32_, f32_, Rounding::Nearest, word & 0xffff_ffff), as_float(word as i32 as f32));
         assert_eq!(convert_one(Format::Number(Number::U64), f32_, Rounding::Nearest, word), as_float(word as f32));
@@ -420,6 +425,10 @@ fn integers_and_floats_convert_as_documented() {
         assert_eq!(convert_one(Format::I8, i32_, Rounding::Nearest, word & 0xff), u64::from(word as i8 as i32 as u32));
         assert_eq!(convert_one(i32_, Format::U8, Rounding::Nearest, word & 0xffff_ffff), word & 0xff);
     }
+    let nan = f64::NAN.to_bits();
+    assert_eq!(convert_one(Format::Number(Number::F64), i32_, Rounding::Zero, nan), 1 << 31);
+    assert_eq!(convert_one(Format::Number(Number::F64), Format::U8, Rounding::Zero, nan), 1 << 7);
+    assert_eq!(convert_one(Format::Number(Number::F64), Format::Number(Number::U64), Rounding::Zero, nan), 1 << 63);
     for (value, rounding, expected) in [
         (2.5_f32, Rounding::Nearest, 2_i32),
         (3.5, Rounding::Nearest, 4),
