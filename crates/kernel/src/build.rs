@@ -9,6 +9,7 @@
 //! Every statement that is refused says on which line of the kernel it stands.
 
 mod access;
+mod bulk;
 mod control;
 mod conversion;
 mod copy;
@@ -22,7 +23,9 @@ mod load_store;
 mod matrix;
 mod matrix_rows;
 mod number;
+mod pipeline;
 mod reduction;
+mod role;
 mod scan;
 mod scratch;
 mod tensor;
@@ -40,6 +43,7 @@ pub use copy::Tensor;
 pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
+pub use pipeline::{Pipeline, Stage};
 pub use reduction::Reduction;
 pub use tensor::View;
 
@@ -210,7 +214,15 @@ impl Build {
             None => layout.cosize()?,
         };
         let mut start = 0;
-        let alignment = if space == Space::Shared { 128 } else { 16 };
+        // A swizzle begins where its pattern does, so that what permutes by address finds it.
+        let period = match map {
+            Some(swizzle) => 1_u32 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 10),
+            None => 1,
+        };
+        let alignment = match space {
+            Space::Shared => period.saturating_mul(element.bytes()).clamp(128, 1024),
+            Space::Global => 16,
+        };
         if space == Space::Shared {
             use tilewright_layout::Extent;
             let open = Reason::Open { what: "the size", layout: text.to_string() };
@@ -385,6 +397,10 @@ impl Build {
         let renamed: HashMap<BufferId, BufferId> =
             order.iter().enumerate().map(|(new, old)| (BufferId(*old as u32), BufferId(new as u32))).collect();
         finish::rename(&mut body, &renamed);
+        let mut maps = core.maps;
+        for map in &mut maps {
+            map.buffer = renamed.get(&map.buffer).copied().unwrap_or(map.buffer);
+        }
         let buffers = order.iter().map(|at| core.buffers[*at].clone()).collect();
         Ok(Program {
             name: name.to_string(),
@@ -395,7 +411,7 @@ impl Build {
                 .collect(),
             buffers,
             scalars: core.scalars,
-            maps: Vec::new(),
+            maps,
             grid,
             threads,
             cluster: 1,

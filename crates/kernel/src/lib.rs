@@ -51,7 +51,9 @@ mod launch;
 pub mod program;
 pub mod ptx;
 
-pub use build::{Build, Distributed, Flag, Fragment, Kernel, Num, Reduction, Tensor, View};
+pub use build::{
+    Build, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduction, Stage, Tensor, View,
+};
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};

@@ -4,13 +4,14 @@
 //! which its inputs exist. So what does not change in a loop is computed before it, and what two
 //! accesses share is computed once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
+use super::role::Team;
 use super::scratch::Scratch;
-use crate::program::memory::Buffer;
+use crate::program::memory::{Buffer, Map};
 use crate::program::operation::{Axis, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
@@ -68,6 +69,12 @@ pub(crate) struct Core {
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) thread: Option<usize>,
+    /// The role that is being written, and how many there are.
+    pub(crate) team: Option<Team>,
+    pub(crate) roles: u32,
+    pub(crate) maps: Vec<Map>,
+    /// Registers that are an accumulator's own: what products of four warps may add to.
+    pub(crate) sums: HashSet<Register>,
     pub(crate) digits: HashMap<(Expr, i64, i64), Expr>,
     /// Registers that stand for others.
     pub(crate) aliases: HashMap<Register, Register>,
@@ -93,6 +100,10 @@ impl Core {
             blocks: [None; 3],
             threads: None,
             thread: None,
+            team: None,
+            roles: 0,
+            maps: Vec::new(),
+            sums: HashSet::new(),
             digits: HashMap::new(),
             aliases: HashMap::new(),
             shared_bytes: 0,

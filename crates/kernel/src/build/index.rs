@@ -62,8 +62,11 @@ impl Core {
         Expr::from(parameter)
     }
 
-    /// The number of the thread in its block.
+    /// The number of the thread in its role, or in its block.
     pub(crate) fn thread(&mut self) -> Result<Expr, Reason> {
+        if let Some(team) = &self.team {
+            return Ok(team.thread.clone());
+        }
         let help = "say how many threads a block has: `k.threads(256)`, or use a tiled copy or product first";
         let threads = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         if let Some(number) = self.thread {

@@ -80,7 +80,7 @@ impl Core {
         if !(1..=limit).contains(&threads) {
             return Err(Reason::TooMuch { what: "threads", asked: threads.unsigned_abs(), limit: limit as u64 });
         }
-        match self.threads {
+        match self.team.as_ref().map(|team| team.threads).or(self.threads) {
             None => {
                 self.threads = Some(threads as u32);
                 Ok(())

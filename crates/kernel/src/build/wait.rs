@@ -6,6 +6,7 @@
 use std::panic::Location;
 
 use super::Build;
+use super::role::barrier_of;
 use crate::program::Source;
 use crate::program::operation::Operation;
 
@@ -28,11 +29,13 @@ impl Build {
         core.effect(Operation::WaitAsync(groups), [], &[], None);
     }
 
-    /// All threads of the block wait for each other (`__syncthreads`).
+    /// All threads of the block wait for each other (`__syncthreads`); inside a role, all of the
+    /// role.
     #[track_caller]
     pub fn barrier(&self) {
         let mut core = self.core();
         core.begin(Source { statement: "barrier", location: Location::caller() });
-        core.effect(Operation::Barrier, [], &[], None);
+        let barrier = barrier_of(core.team.as_ref());
+        core.effect(barrier, [], &[], None);
     }
 }

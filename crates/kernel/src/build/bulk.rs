@@ -1,0 +1,211 @@
+//! Bulk copies: boxes of a tensor, moved by the copy engine.
+//!
+//! Law: a box is as many elements of a tile as lie in shared memory one after the other while each
+//! further mode is a step of 1 in a dimension of the tensor that is not in the box yet. Going along
+//! shared memory says which coordinate lies where, so boxes, their corners and the tensor map
+//! follow from the two layouts (`tilewright_atoms::TensorMap` has the same law for known numbers).
+//! What a box has past the edges is read as 0 and not written.
+//!
+//! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
+//! does.
+
+use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
+
+use super::Build;
+use super::core::Core;
+use super::tensor::{self, View};
+use crate::error::Reason;
+use crate::program::memory::{Access, Cache, Dimension, Map, MapId, Space};
+use crate::program::register::{Register, Width};
+
+/// The most elements of a box along a dimension.
+const MAX_BOX: i64 = 256;
+/// What strides and corners are multiples of, in bytes.
+const UNIT: i64 = 16;
+
+/// One box: its corner, a number for each dimension of the map, and where it begins in shared
+/// memory, in elements.
+pub(crate) struct Box {
+    corner: Vec<Expr>,
+    offset: Expr,
+}
+
+/// The boxes that make a tile.
+pub(crate) struct Boxes {
+    pub(crate) map: MapId,
+    pub(crate) boxes: Vec<Box>,
+    /// Bytes of all of them.
+    pub(crate) bytes: i64,
+}
+
+fn overflow() -> Reason {
+    Reason::Layout(LayoutError::Overflow { op: "bulk_copy" })
+}
+
+/// The path, extent and stride of each leaf.
+fn gather(layout: &Layout<Expr>, path: ModePath, found: &mut Vec<(ModePath, Expr, Expr)>) -> Result<(), LayoutError> {
+    if let ([leaf], true) = (layout.leaves(), layout.profile().is_leaf()) {
+        found.push((path, leaf.extent.clone(), leaf.stride.clone()));
+        return Ok(());
+    }
+    layout.modes().enumerate().try_for_each(|(mode, part)| gather(&part, path.then(mode)?, found))
+}
+
+impl Core {
+    /// The map, which may be there already.
+    fn map(&mut self, map: Map) -> MapId {
+        let same =
+            |own: &Map| own.buffer == map.buffer && own.swizzle == map.swizzle && own.dimensions == map.dimensions;
+        if let Some(known) = self.maps.iter().position(same) {
+            return MapId(known as u32);
+        }
+        self.maps.push(map);
+        MapId(self.maps.len() as u32 - 1)
+    }
+}
+
+impl Build {
+    /// The boxes of a tile of a tensor and its place in shared memory.
+    pub(crate) fn boxes<'k>(&'k self, global: &View<'k>, shared: &View<'k>) -> Result<Boxes, Reason> {
+        let refuse = |because: &str| Reason::Width {
+            tensor: global.text(),
+            atom: "a bulk copy".to_string(),
+            elements: 128 / global.element.bits(),
+            because: because.to_string(),
+        };
+        if global.is_shared() || !shared.is_shared() {
+            return Err(refuse("one side is in global memory, the other in shared memory"));
+        }
+        if global.element != shared.element {
+            return Err(Reason::Elements { wanted: shared.element, given: global.element });
+        }
+        let (size, wanted) = (shared.count()?, global.count()?);
+        if size != wanted {
+            return Err(Reason::Sizes {
+                left: global.text(),
+                left_size: wanted.to_string(),
+                right: shared.text(),
+                right_size: size.to_string(),
+            });
+        }
+        let bits = i64::from(global.element.bits());
+        let swizzle = mode_of(shared, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        // The whole tensor, as it was declared.
+        let whole = {
+            let mut core = self.core();
+            let text = core.buffers[global.buffer.index()].layout.clone();
+            let (map, _, layout) = tensor::read(&mut core, &text)?;
+            if map.is_some() {
+                return Err(refuse("a tensor map has no swizzle of global memory"));
+            }
+            layout
+        };
+        let mut leaves = Vec::new();
+        gather(&whole, ModePath::ROOT, &mut leaves)?;
+        // Which coordinates lie along shared memory.
+        let within = shared.layout.numbers(&Values::new())?;
+        let inverse = within.right_inverse()?;
+        if inverse.size() as usize != size {
+            return Err(refuse("it does not lie in shared memory without gaps"));
+        }
+        let along = global.place.layout.compose(&Layout::<Expr>::from(&inverse))?;
+        let bytes = |elements: &Expr| Stride::times(elements, &Expr::from(bits / 8)).ok_or_else(overflow);
+        let mut dimensions: Vec<(ModePath, Dimension)> = Vec::new();
+        let mut volume = 1_i64;
+        for leaf in along.leaves() {
+            let Some(extent) = leaf.extent.known() else { break };
+            if extent == 1 {
+                continue;
+            }
+            let Some((path, scale)) = leaf.stride.term() else { break };
+            let Some(at) = leaves.iter().position(|(known, ..)| *known == path) else { break };
+            if scale.known() != Some(1) || dimensions.len() == MAX_DIMENSIONS {
+                break;
+            }
+            let (path, whole, stride) = leaves.remove(at);
+            let boxed = (1..=MAX_BOX.min(extent)).rev().find(|part| extent % part == 0).unwrap_or(1);
+            let dimension = Dimension { extent: whole, stride: bytes(&stride)?, boxed: boxed as u32 };
+            dimensions.push((path, dimension));
+            volume *= boxed;
+            if boxed < extent {
+                break;
+            }
+        }
+        let Some((_, first)) = dimensions.first() else {
+            return Err(refuse("no neighbours in shared memory are neighbours in the tensor"));
+        };
+        if first.stride.known() != Some(bits / 8) {
+            return Err(refuse("neighbours in shared memory are none in the tensor"));
+        }
+        let row = i64::from(first.boxed) * bits / 8;
+        if row % UNIT != 0 || (swizzle != SwizzleMode::None && row != UNIT * swizzle.units()) {
+            return Err(refuse("a row of the box is no multiple of 16 bytes, or no line of the swizzle"));
+        }
+        for (path, extent, stride) in leaves {
+            if extent.known() != Some(1) {
+                dimensions.push((path, Dimension { extent, stride: bytes(&stride)?, boxed: 1 }));
+            }
+        }
+        if dimensions.len() > MAX_DIMENSIONS {
+            return Err(refuse("a tensor map has at most 5 dimensions"));
+        }
+        let unit = Expr::from(UNIT);
+        if dimensions.iter().skip(1).any(|(_, dimension)| !unit.divides(&dimension.stride).proved()) {
+            return Err(refuse("its strides are not shown to be multiples of 16 bytes"));
+        }
+        let period = Expr::from((swizzle.period().max(128) * 8 / bits).max(1));
+        let mut boxes = Vec::new();
+        for index in (0..size as i64).step_by(volume as usize) {
+            let part: Coordinate<Expr> = along.eval(&Expr::from(index))?;
+            let at = global.place.start.plus(&part).ok_or_else(overflow)?;
+            let corner: Vec<Expr> = dimensions.iter().map(|(path, _)| at.scale_at(*path)).collect();
+            if !unit.divides(&bytes(&corner[0])?).proved() {
+                return Err(refuse("a box is not shown to begin at a multiple of 16 bytes"));
+            }
+            let offset = Stride::plus(&shared.offset, &Expr::from(index)).ok_or_else(overflow)?;
+            if !period.divides(&offset).proved() {
+                return Err(refuse("a box does not begin where the swizzle of shared memory does"));
+            }
+            boxes.push(Box { corner, offset });
+        }
+        let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
+        let map = self.core().map(Map { buffer: global.buffer, dimensions, swizzle });
+        Ok(Boxes { map, boxes, bytes: size as i64 * bits / 8 })
+    }
+
+    /// Where a box lies in shared memory, and the registers of its address and its corner.
+    pub(crate) fn placed(&self, at: &Box, shared: &View<'_>) -> Result<(Access, Vec<Register>, Vec<Register>), Reason> {
+        let mut core = self.core();
+        // The engine counts from where the pattern begins, and permutes by itself.
+        let plain = View { map: None, ..shared.clone() };
+        let (address, offset) = plain.address(&mut core, &at.offset)?;
+        let corner = at.corner.iter().map(|index| core.lower(index, Width::Bits32)).collect::<Result<_, _>>()?;
+        let access = plain.access(address, offset, 64, 2);
+        Ok((access, address.into_iter().collect(), corner))
+    }
+
+    /// A number of 64 bits in an array of barriers.
+    pub(crate) fn object(
+        &self,
+        buffer: crate::program::memory::BufferId,
+        index: &Expr,
+    ) -> Result<(Access, Option<Register>), Reason> {
+        let mut core = self.core();
+        debug_assert!(core.buffers[buffer.index()].space == Space::Shared);
+        let bytes = Stride::times(index, &Expr::from(8)).ok_or_else(overflow)?;
+        let (address, offset) = match bytes.known() {
+            Some(known) => (None, known),
+            None => (Some(core.lower(&bytes, Width::Bits32)?), 0),
+        };
+        let addressed = address.is_some();
+        Ok((Access { buffer, addressed, offset, bits: 64, count: 1, cache: Cache::Default }, address))
+    }
+}
+
+/// The mode of the swizzle of a view in shared memory.
+pub(crate) fn mode_of(shared: &View<'_>, bits: i64) -> Option<SwizzleMode> {
+    let Some(found) = shared.map.filter(|swizzle| !swizzle.is_identity()) else { return Some(SwizzleMode::None) };
+    SwizzleMode::ALL.into_iter().find(|mode| mode.swizzle(bits).is_ok_and(|swizzle| swizzle == found))
+}

@@ -1,0 +1,159 @@
+//! Roles: what some warps of a block do.
+//!
+//! Law: inside a role its threads are counted from 0, tiled copies and products are cut among them
+//! alone, and a barrier is one of these threads. So a role reads as a kernel of its own, and two
+//! roles meet in barriers that both name.
+
+use std::ops::Range;
+use std::panic::Location;
+
+use tilewright_layout::symbolic::Expr;
+
+use super::Build;
+use super::core::Core;
+use super::number::Flag;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
+use crate::program::register::{Register, Width};
+
+/// Lanes of a warp.
+const LANES: i64 = 32;
+/// Barriers with numbers that a block has besides that of all threads.
+const BARRIERS: u32 = 15;
+
+/// The threads of a role.
+#[derive(Debug, Clone)]
+pub(crate) struct Team {
+    /// How many.
+    pub(crate) threads: u32,
+    /// The number of this thread among them.
+    pub(crate) thread: Expr,
+    /// The number of their barrier.
+    pub(crate) barrier: u32,
+}
+
+impl Core {
+    /// A predicate that is true in the threads `first..end` of the block.
+    fn among(&mut self, first: i64, end: i64, threads: i64) -> Register {
+        let thread = self.special(Special::Thread);
+        let compare = |core: &mut Core, comparison, bound: i64| {
+            let bound = core.constant(bound as u64, Width::Bits32);
+            core.pure(Operation::Compare(comparison, Number::I32), [thread, bound], Width::Predicate)
+        };
+        match (first, end) {
+            (0, _) => compare(self, Comparison::Less, end),
+            (_, end) if end == threads => compare(self, Comparison::GreaterEqual, first),
+            _ => {
+                let both = [compare(self, Comparison::GreaterEqual, first), compare(self, Comparison::Less, end)];
+                self.pure(Operation::Binary(Binary::And, Number::U16), both, Width::Predicate)
+            }
+        }
+    }
+
+    /// The team of the warps of a role, and the predicate of its threads.
+    fn team(&mut self, warps: &Range<u32>) -> Result<(Team, Register), Reason> {
+        let help = "say how many threads a block has, `k.threads(288)`, before its roles";
+        let all = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
+        let (first, end) = (i64::from(warps.start) * LANES, i64::from(warps.end) * LANES);
+        if warps.is_empty() || end > i64::from(all) {
+            let asked = u64::from(warps.end);
+            return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / LANES as u64 });
+        }
+        if self.roles == BARRIERS {
+            return Err(Reason::TooMuch { what: "roles", asked: u64::from(BARRIERS) + 1, limit: BARRIERS.into() });
+        }
+        self.roles += 1;
+        let inside = self.among(first, end, all.into());
+        let mut register = self.special(Special::Thread);
+        if first > 0 {
+            let back = self.constant((-first) as u32 as u64, Width::Bits32);
+            register = self.pure(Operation::Binary(Binary::Add, Number::I32), [register, back], Width::Bits32);
+        }
+        let thread = self.new_variable(register, end - first - 1, None);
+        Ok((Team { threads: (end - first) as u32, thread, barrier: self.roles }, inside))
+    }
+}
+
+impl Build {
+    /// What the warps of a range do, and no others. Inside, `k.thread()` counts from the first of
+    /// them, tiled copies and products have as many threads as there are, and `k.barrier()` is a
+    /// barrier of these threads. Roles follow one another in the text and run at once.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Two warps double the first column, a third one negates the second, two rows a thread.
+    /// let kernel = Kernel::build("roles", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(64,2):(1,64)")?, k.output::<f32>("y", "(64,2):(1,64)")?);
+    ///     k.threads(96)?;
+    ///     let column = |number: i64| Tree::flat([Slot::All, Slot::At(number.into())]);
+    ///     k.role(0..2, || {
+    ///         let from = x.slice(column(0)?)?.compose("(64,1):(1,64)")?.thread_part()?;
+    ///         let to = y.slice(column(0)?)?.compose("(64,1):(1,64)")?.thread_part()?;
+    ///         to.store(&from.load()?.map(|x| Ok(x * 2.0))?)
+    ///     })?;
+    ///     k.role(2..3, || {
+    ///         let from = x.slice(column(1)?)?.compose("(32,2):(2,1)")?.thread_part()?;
+    ///         let to = y.slice(column(1)?)?.compose("(32,2):(2,1)")?.thread_part()?;
+    ///         to.store(&from.load()?.map(|x| Ok(x * -1.0))?)
+    ///     })
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// assert_eq!((y[5], y[69]), (2.0 * x[5], -x[69]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: what the body refuses; there are not so many warps, or more than 15 roles; the number
+    /// of threads was not said; a role inside a role.
+    #[track_caller]
+    pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let begin = || {
+            let mut core = self.core();
+            core.begin(Source { statement: "role", location });
+            if core.team.is_some() {
+                let because = "a role stands outside all others".to_string();
+                return Err(Reason::Instruction { name: "role".to_string(), because });
+            }
+            let (team, inside) = core.team(&warps)?;
+            core.team = Some(team);
+            Ok(inside)
+        };
+        let register = begin().map_err(|refusal: Reason| refusal.at("role", location))?;
+        let done = self.branch("role", Flag { build: self, register }, body, || Ok(()), location);
+        self.core().team = None;
+        done
+    }
+
+    /// What the first thread does: of the role, or of the block outside of roles. One thread sets
+    /// off what works for all: bulk copies, and arrivals for a whole stage.
+    ///
+    /// Errors: what the body refuses; the number of threads was not said.
+    #[track_caller]
+    pub fn single(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let begin = || {
+            let mut core = self.core();
+            core.begin(Source { statement: "single", location });
+            let thread = core.thread()?;
+            let thread = core.lower(&thread, Width::Bits32)?;
+            let zero = core.constant(0, Width::Bits32);
+            Ok(core.pure(Operation::Compare(Comparison::Equal, Number::I32), [thread, zero], Width::Predicate))
+        };
+        let register = begin().map_err(|refusal: Reason| refusal.at("single", location))?;
+        self.branch("single", Flag { build: self, register }, body, || Ok(()), location)
+    }
+}
+
+/// Whether a role may wait at a barrier of its own: all threads of whole warps.
+pub(crate) fn barrier_of(team: Option<&Team>) -> Operation {
+    match team {
+        Some(team) => Operation::NamedBarrier { number: team.barrier, threads: team.threads },
+        None => Operation::Barrier,
+    }
+}
