@@ -17,6 +17,7 @@ mod core;
 mod distributed;
 mod finish;
 mod fragment;
+mod group_matrix;
 mod index;
 mod lanes;
 mod load_store;

@@ -26,6 +26,7 @@ pub(crate) mod lanes;
 mod machine;
 mod matrix;
 mod message;
+mod products;
 mod rounding;
 mod schedule;
 pub(crate) mod setup;

@@ -10,6 +10,7 @@
 //! sizes known at launch is a number that the host passes ([`scalar`]). Each instruction knows the
 //! statement of the kernel's author that it came from ([`Source`]).
 
+pub mod group;
 pub mod memory;
 pub mod operation;
 pub mod register;

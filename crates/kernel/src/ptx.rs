@@ -10,8 +10,10 @@
 mod arithmetic;
 mod asynchronous;
 mod convert;
+mod group;
 mod instruction;
 mod memory;
+mod sums;
 mod writer;
 
 use std::error::Error;
@@ -140,5 +142,6 @@ impl tilewright_layout::Refusal for PtxError {
 ///
 /// Errors: the target lacks an instruction; an operation has no instruction on any.
 pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
-    Writer::new(program, target).module()
+    let own = sums::in_place(program)?;
+    Writer::new(own.as_ref().unwrap_or(program), target).module()
 }

@@ -235,7 +235,7 @@ impl View<'_> {
 }
 
 /// The term of an expression that does not depend on anything.
-fn constant_term(expr: &Expr) -> Option<i64> {
+pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
     match expr.node() {
         Node::Sum(nodes) => nodes.iter().find_map(|node| match node {
             Node::Integer(value) => Some(*value),

@@ -114,6 +114,8 @@ impl Build {
             for (unit, initial) in units {
                 let width = core.width(initial);
                 let current = core.register_at(width, depth);
+                // What a loop carries has a register of its own.
+                core.sums.insert(current);
                 core.set_unit(&unit, current);
                 carried.push((unit, initial, current));
             }

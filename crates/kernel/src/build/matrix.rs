@@ -9,6 +9,7 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Tree};
 
 use super::Build;
+use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::number::arithmetic;
@@ -119,13 +120,21 @@ impl Build {
         &'k self,
         mma: &TiledMma,
         d: &Fragment<'k>,
-        a: &Fragment<'k>,
-        b: &Fragment<'k>,
+        a: &impl Tensor<'k>,
+        b: &impl Tensor<'k>,
         c: &Fragment<'k>,
     ) -> Result<(), KernelError> {
         let location = std::panic::Location::caller();
         self.core().begin(Source { statement: "mma", location });
-        self.multiplied(mma, [d, a, b, c]).map_err(|refusal| refusal.at("mma", location))
+        let multiplied = match (a.as_fragment(), b.as_fragment(), a.as_view(), b.as_view()) {
+            (Some(a), Some(b), ..) => self.multiplied(mma, [d, a, b, c]),
+            (.., Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], [a, b]),
+            _ => Err(Reason::Instruction {
+                name: mma.atom().name().to_string(),
+                because: "both factors are fragments, or both are tiles in shared memory".to_string(),
+            }),
+        };
+        multiplied.map_err(|refusal| refusal.at("mma", location))
     }
 
     fn multiplied(&self, mma: &TiledMma, operands: [&Fragment<'_>; 4]) -> Result<(), Reason> {
@@ -215,7 +224,12 @@ impl Core {
         (from..from + values).map(|index| Ok(fragment.start + fragment.layout.eval(&index)? as usize)).collect()
     }
 
-    fn words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], count: usize) -> Result<Vec<Register>, Reason> {
+    pub(super) fn words_of(
+        &mut self,
+        fragment: &Fragment<'_>,
+        at: [usize; 2],
+        count: usize,
+    ) -> Result<Vec<Register>, Reason> {
         let values = self.values_of(fragment, at)?;
         if values.len() % count != 0 || !(values.len() / count * fragment.element.bits() as usize).is_multiple_of(32) {
             return Err(Reason::Sizes {
@@ -234,7 +248,12 @@ impl Core {
             .collect()
     }
 
-    fn set_words_of(&mut self, fragment: &Fragment<'_>, at: [usize; 2], words: &[Register]) -> Result<(), Reason> {
+    pub(super) fn set_words_of(
+        &mut self,
+        fragment: &Fragment<'_>,
+        at: [usize; 2],
+        words: &[Register],
+    ) -> Result<(), Reason> {
         let values = self.values_of(fragment, at)?;
         for (part, word) in values.chunks(values.len() / words.len()).zip(words) {
             match part {

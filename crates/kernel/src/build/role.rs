@@ -25,6 +25,8 @@ const BARRIERS: u32 = 15;
 /// The threads of a role.
 #[derive(Debug, Clone)]
 pub(crate) struct Team {
+    /// The number of the first in the block.
+    pub(crate) first: i64,
     /// How many.
     pub(crate) threads: u32,
     /// The number of this thread among them.
@@ -71,7 +73,7 @@ impl Core {
             register = self.pure(Operation::Binary(Binary::Add, Number::I32), [register, back], Width::Bits32);
         }
         let thread = self.new_variable(register, end - first - 1, None);
-        Ok((Team { threads: (end - first) as u32, thread, barrier: self.roles }, inside))
+        Ok((Team { first, threads: (end - first) as u32, thread, barrier: self.roles }, inside))
     }
 }
 

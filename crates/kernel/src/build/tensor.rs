@@ -128,6 +128,19 @@ impl Cut for ByCopy<'_> {
     }
 }
 
+/// Mode 0 at the thread; it may be nested otherwise in offsets than in coordinates.
+struct ByThread<'a>(&'a ThreadAt<'a>);
+
+impl Cut for ByThread<'_> {
+    fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
+        let threads = layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
+        let at = (self.0)(&known_shape(&threads, || "the threads of a part".to_string())?)?;
+        let at = at.map(|index| Slot::At(index.clone()));
+        let open: Vec<Coord<Expr>> = (1..layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
+        Ok(layout.slice_and_offset(&Tree::tuple(std::iter::once(&at).chain(&open))?)?)
+    }
+}
+
 struct ByMma<'a> {
     mma: &'a TiledMma,
     operand: Operand,
@@ -346,17 +359,18 @@ impl<'k> View<'k> {
     pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, KernelError> {
         let location = std::panic::Location::caller();
         self.statement("partition_mma", location);
-        let cut = || {
-            self.build.core().say_threads(mma.threads())?;
-            let thread = |shape: &Tree<i64>, number: usize| {
-                let mut core = self.build.core();
-                let coordinate = core.mma_coordinate(mma)?;
-                let index = coordinate.get(number).cloned().unwrap_or(Expr::from(0));
-                core.digits_of(&index, shape)
-            };
-            self.cut(&ByMma { mma, operand, thread: &thread })
+        self.partition_of(mma, operand).map_err(|refusal: Reason| refusal.at("partition_mma", location))
+    }
+
+    pub(crate) fn partition_of(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, Reason> {
+        self.build.core().say_threads(mma.threads())?;
+        let thread = |shape: &Tree<i64>, number: usize| {
+            let mut core = self.build.core();
+            let coordinate = core.mma_coordinate(mma)?;
+            let index = coordinate.get(number).cloned().unwrap_or(Expr::from(0));
+            core.digits_of(&index, shape)
         };
-        cut().map_err(|refusal: Reason| refusal.at("partition_mma", location))
+        self.cut(&ByMma { mma, operand, thread: &thread })
     }
 
     /// The part of this thread where `threads` numbers them: mode 0 of the view at the thread, the
@@ -373,15 +387,13 @@ impl<'k> View<'k> {
     pub(crate) fn of_thread(&self) -> Result<View<'k>, Reason> {
         let threads = self.layout.mode(0).map(|mode| mode.shape()).unwrap_or(Tree::leaf(Expr::from(1)));
         let threads = known_shape(&threads, || self.text())?;
-        let at = {
+        self.build.core().say_threads(threads.product()?)?;
+        let thread = |shape: &Tree<i64>| {
             let mut core = self.build.core();
-            core.say_threads(threads.product()?)?;
             let thread = core.thread()?;
-            core.digits_of(&thread, &threads)?
+            core.digits_of(&thread, shape)
         };
-        let at = at.map(|index| Slot::At(index.clone()));
-        let open: Vec<Coord<Expr>> = (1..self.layout.rank()).map(|_| Tree::leaf(Slot::All)).collect();
-        self.cut(&BySlice(&Tree::tuple(std::iter::once(&at).chain(&open))?))
+        self.cut(&ByThread(&thread))
     }
 }
 

@@ -8,7 +8,7 @@ use std::panic::Location;
 use super::Build;
 use super::role::barrier_of;
 use crate::program::Source;
-use crate::program::operation::Operation;
+use crate::program::operation::{Fence, Operation};
 
 impl Build {
     /// The asynchronous copies of this thread since the last call are a group
@@ -27,6 +27,16 @@ impl Build {
         let mut core = self.core();
         core.begin(Source { statement: "wait_async", location: Location::caller() });
         core.effect(Operation::WaitAsync(groups), [], &[], None);
+    }
+
+    /// What this thread stored to shared memory comes before asynchronous accesses that follow: bulk
+    /// copies, and products of four warps (`fence.proxy.async`). Every thread that stored fences,
+    /// then a barrier tells the others.
+    #[track_caller]
+    pub fn fence_async(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "fence_async", location: Location::caller() });
+        core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
     }
 
     /// All threads of the block wait for each other (`__syncthreads`); inside a role, all of the

@@ -242,7 +242,12 @@ impl Machine<'_> {
 
     /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or
     /// replace.
-    fn fenced(&mut self, (place, thread): (usize, usize), shared: (BufferId, i64), bytes: u64) -> Result<(), Stop> {
+    pub(super) fn fenced(
+        &mut self,
+        (place, thread): (usize, usize),
+        shared: (BufferId, i64),
+        bytes: u64,
+    ) -> Result<(), Stop> {
         let shift = self.setup.shared_shift;
         let first = shared.1 as u64 + u64::from(self.program.buffer(shared.0).start);
         let cells = (first >> shift) as usize..=((first + bytes - 1) >> shift) as usize;
@@ -400,6 +405,7 @@ impl Machine<'_> {
 
     /// What a warp may not leave behind when it ends.
     pub(super) fn end_of_warp(&mut self, warp: &Warp) -> Result<(), Stop> {
+        self.end_of_products(warp)?;
         if self.block.copies.is_empty() {
             return Ok(());
         }

@@ -72,7 +72,13 @@ pub(super) enum Work {
     StoreRead = 2,
     /// Bulk stores, writing global memory.
     StoreWrite = 3,
+    /// Products of four warps, reading shared memory: by the first thread of the warp for all of
+    /// it; the count is that of the group.
+    Multiply = 4,
 }
+
+/// How many kinds of work there are.
+const WORKS: usize = 4;
 
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +104,7 @@ pub(super) struct Clocks {
     counts: Vec<u32>,
     /// Up to which count each thread's own background work is over, by [`Work`]; empty where a
     /// program has none.
-    done: [Vec<u32>; 3],
+    done: [Vec<u32>; WORKS],
     /// The counts that fences of each thread end, and up to which group its copies were over then;
     /// rising.
     fences: Vec<Vec<(u32, u32)>>,
@@ -115,7 +121,7 @@ impl Clocks {
             threads,
             told: vec![nothing; threads],
             counts: vec![1; threads],
-            done: [done(), done(), done()],
+            done: [done(), done(), done(), done()],
             fences: vec![Vec::new(); threads],
             published: vec![Vec::new(); threads],
         }
@@ -129,13 +135,14 @@ impl Clocks {
             1 => Agent::Work(thread, Work::Copy),
             2 => Agent::Work(thread, Work::StoreRead),
             3 => Agent::Work(thread, Work::StoreWrite),
-            _ => Agent::Load(agent - 4 * self.threads),
+            4 => Agent::Work(thread, Work::Multiply),
+            _ => Agent::Load(agent - (WORKS + 1) * self.threads),
         }
     }
 
     /// The number of the agent that stands for bulk loads at the object of a number.
     pub(super) fn load_agent(&self, object: usize) -> usize {
-        4 * self.threads + object
+        (WORKS + 1) * self.threads + object
     }
 
     /// What a thread does now, at a place.
@@ -162,7 +169,7 @@ impl Clocks {
     /// Up to which count a thread knows its own background work to be over; 0 for another's.
     fn own(&self, agent: usize, thread: usize) -> u32 {
         let (work, owner) = (agent / self.threads, agent % self.threads);
-        if owner != thread || !(1..=3).contains(&work) {
+        if owner != thread || !(1..=WORKS).contains(&work) {
             return 0;
         }
         self.done[work - 1].get(thread).copied().unwrap_or(0)
@@ -184,10 +191,18 @@ impl Clocks {
         self.told.iter().filter_map(|clock| clock.get(agent)).copied().max().unwrap_or(0)
     }
 
+    /// All given threads know a background work of one of them to be over up to a count.
+    pub(super) fn finish_for(&mut self, threads: impl Iterator<Item = usize>, owner: usize, work: Work, count: u32) {
+        self.finish(owner, work, count);
+        let nothing: Clock = Rc::from([]);
+        let clock = with(&nothing, work as usize * self.threads + owner, count);
+        self.acquire(threads, &clock);
+    }
+
     /// What the given threads know together, themselves included; what they do from now on is not
     /// in it. None where a count has reached its end.
     pub(super) fn release(&mut self, threads: impl Iterator<Item = usize> + Clone) -> Option<Clock> {
-        let agents = if self.done[0].is_empty() { self.threads } else { 4 * self.threads };
+        let agents = if self.done[0].is_empty() { self.threads } else { (WORKS + 1) * self.threads };
         let mut clock = vec![0; agents];
         let mut last: Option<&Clock> = None;
         for thread in threads.clone() {

@@ -73,7 +73,7 @@ impl Class {
             Operation::Store(_) => Class::Store,
             Operation::Atomic(..) | Operation::Reduce(..) => Class::Atomic,
             Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
-            Operation::Multiply(_) => Class::Matrix,
+            Operation::Multiply(_) | Operation::MultiplyGroup { .. } => Class::Matrix,
             Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,
             Operation::BulkLoad { .. }
             | Operation::BulkStore { .. }
@@ -83,6 +83,9 @@ impl Class {
             | Operation::NamedBarrier { .. }
             | Operation::WarpBarrier
             | Operation::Fence(_)
+            | Operation::FenceRegisters
+            | Operation::CommitMultiply
+            | Operation::WaitMultiply(_)
             | Operation::BarrierInit { .. }
             | Operation::BarrierArrive { .. }
             | Operation::BarrierWait { .. }

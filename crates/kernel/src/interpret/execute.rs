@@ -16,6 +16,9 @@ impl Machine<'_> {
     /// Executes an instruction in the lanes that are active; what the warp does then.
     pub(super) fn execute(&mut self, warp: &mut Warp, place: usize, instruction: &Instruction) -> Result<State, Stop> {
         self.classes[Class::of(&instruction.operation) as usize] += 1;
+        if !warp.sums.is_empty() {
+            self.check_sums(warp, place, instruction)?;
+        }
         if compute(self.program, &mut warp.registers, instruction) {
             return Ok(State::Ready);
         }
@@ -50,6 +53,20 @@ impl Machine<'_> {
                     warp.registers[output.index()] = sum;
                 }
             }
+            Operation::Move => {
+                let values: Vec<Lanes> = instruction.inputs.iter().map(|input| warp.registers[input.index()]).collect();
+                for (output, value) in instruction.outputs.iter().zip(values) {
+                    warp.registers[output.index()] = value;
+                    warp.sums.written(output.index());
+                }
+            }
+            Operation::MultiplyGroup { factors, columns, a, b } => {
+                self.whole_warp(warp, place)?;
+                self.multiply_group(warp, place, instruction, (*factors, *columns), [a, b])?;
+            }
+            Operation::FenceRegisters => warp.sums.fence(),
+            Operation::CommitMultiply => warp.sums.commit(),
+            Operation::WaitMultiply(groups) => self.wait_products(warp, *groups),
             Operation::Load(access) => self.load(warp, place, instruction, access)?,
             Operation::Store(access) => self.store(warp, place, instruction, access)?,
             Operation::Atomic(operation, number, access) => {

@@ -250,6 +250,21 @@ pub enum Defect {
     },
     /// E1032: the check was stopped.
     Interrupted,
+    /// E1033: a sum that is read while a product of four warps may still be under way, or a product
+    /// that adds to a register before a fence for registers.
+    Sums {
+        /// The statement that wrote the register, where it is known.
+        before: Option<Source>,
+        /// Whether it is the fence that is missing.
+        fence: bool,
+    },
+    /// E1034: four warps that do not execute one product together.
+    Group {
+        /// The first of the four warps.
+        first: u32,
+        /// How many products each has set off.
+        products: [u64; 4],
+    },
 }
 
 /// Something wrong with a kernel.
@@ -328,6 +343,8 @@ impl Defect {
             Defect::Trap => "E1030",
             Defect::BarrierBytes { .. } => "E1031",
             Defect::Interrupted => "E1032",
+            Defect::Sums { .. } => "E1033",
+            Defect::Group { .. } => "E1034",
         }
     }
 }

@@ -12,6 +12,7 @@ use super::clock::{Agent, Clocks, Event};
 use super::code::Code;
 use super::counts::{Class, Counts, Tally};
 use super::finding::{Defect, Finding, Party, Place, Thread, Waiting};
+use super::products::Product;
 use super::schedule::{Completion, Order, Random, Schedule};
 use super::setup::Setup;
 use super::shadow::{Cell, Foreign, GlobalCell, Groups};
@@ -54,6 +55,9 @@ pub(super) struct Block {
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<Stores>,
     pub(super) loads: VecDeque<Load>,
+    /// The products of four warps that each warp has set off: where, and the bytes at which their
+    /// factors begin.
+    pub(super) products: Vec<Vec<Product>>,
     /// Reads of what nobody had written, by their nodes: the first cell, the thread and the
     /// finding.
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
@@ -136,6 +140,7 @@ impl<'a> Machine<'a> {
                 copies: vec![Copies::default(); if setup.background { threads } else { 0 }],
                 stores: vec![Stores::default(); if setup.background { threads } else { 0 }],
                 loads: VecDeque::new(),
+                products: vec![Vec::new(); threads.div_ceil(32)],
                 unwritten: BTreeMap::new(),
                 raced: HashSet::new(),
                 turns: HashMap::new(),
@@ -277,6 +282,7 @@ impl<'a> Machine<'a> {
         block.copies.fill(Copies::default());
         block.stores.fill(Stores::default());
         block.loads.clear();
+        block.products.iter_mut().for_each(Vec::clear);
         block.turns.clear();
         block.raced.clear();
         block.index = index;
@@ -313,6 +319,7 @@ impl<'a> Machine<'a> {
         while !self.block.loads.is_empty() {
             self.complete_load()?;
         }
+        self.check_groups()?;
         self.end_of_block()
     }
 

@@ -112,18 +112,18 @@ impl fmt::Display for Defect {
                 )
             }
             Defect::Unfinished { place, before } if !before.background => {
-                write!(f, "an asynchronous copy of {place} that nothing orders after the access of {before}; ")?;
-                f.write_str("a barrier before the copy is set off would")
+                write!(f, "an asynchronous access to {place} that nothing orders after the access of {before}; ")?;
+                f.write_str("a barrier before it is set off would")
             }
             Defect::Unfinished { place, before } => {
                 write!(
                     f,
-                    "{place} are touched while an asynchronous copy of them may be under way, that of {before}; "
+                    "{place} are touched while an asynchronous access to them may be under way, that of {before}; "
                 )?;
                 f.write_str("wait for it, and let the thread that waited tell the others")
             }
             Defect::Unfenced { place, before } => {
-                write!(f, "a bulk copy meets {place} as stores left them, those of {before}; ")?;
+                write!(f, "an asynchronous access meets {place} as stores left them, those of {before}; ")?;
                 f.write_str("the threads that store need a fence for asynchronous accesses before the barrier")
             }
             Defect::PendingAtExit { what } => write!(f, "the kernel ends while {what}; wait for it"),
@@ -193,6 +193,22 @@ impl fmt::Display for Defect {
                 write!(f, "the bytes of a barrier are taken for something else: {place}")
             }
             Defect::Interrupted => f.write_str("the check was interrupted"),
+            Defect::Sums { fence: true, .. } => {
+                f.write_str("a product of four warps adds to registers that were written since the last fence for ")?;
+                f.write_str("registers; fence between")
+            }
+            Defect::Sums { before, fence: false } => {
+                f.write_str("a sum is read while the product that writes it may be under way")?;
+                if let Some(before) = before {
+                    write!(f, ", {before}")?;
+                }
+                f.write_str("; wait for its group")
+            }
+            Defect::Group { first, products } => {
+                write!(f, "warps {first} to {} do not set off the same products together: ", first + 3)?;
+                let [a, b, c, d] = products;
+                write!(f, "they have set off {a}, {b}, {c} and {d}, or factors that begin elsewhere")
+            }
         }
     }
 }

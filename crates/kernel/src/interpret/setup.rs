@@ -266,6 +266,7 @@ fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
         for access in instruction.operation.accesses() {
             let bytes = match instruction.operation {
                 Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => 16,
+                Operation::MultiplyGroup { .. } => 16,
                 Operation::BulkLoad { .. } | Operation::BulkStore { .. } => 8,
                 Operation::BarrierInit { .. } | Operation::BarrierArrive { .. } | Operation::BarrierWait { .. } => 8,
                 _ => access.bytes().max(1),
@@ -294,6 +295,7 @@ fn program_has_background(code: &Code<'_>) -> bool {
                 | Operation::BulkLoad { .. }
                 | Operation::BulkStore { .. }
                 | Operation::BarrierInit { .. }
+                | Operation::MultiplyGroup { .. }
         )
     })
 }

@@ -8,6 +8,7 @@ use super::code::{Choice, Node, Turns};
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, lanes, signed};
 use super::machine::{Machine, Stop};
+use super::products::Sums;
 use super::schedule::Order;
 
 /// What a warp is inside of.
@@ -48,6 +49,8 @@ pub(super) struct Warp {
     frames: Vec<Frame>,
     /// The turns of the loops that it is inside of.
     path: Vec<u32>,
+    /// What it knows of the registers of its products of four warps.
+    pub(super) sums: Sums,
 }
 
 impl Warp {
@@ -64,6 +67,7 @@ impl Warp {
         self.state = State::Ready;
         self.frames.clear();
         self.path.clear();
+        self.sums = Sums::default();
     }
 
     /// The number in the block of a lane's thread.
@@ -138,6 +142,7 @@ impl Machine<'_> {
         if own == 0 {
             for carried in &turns.step.carried {
                 warp.registers[carried.result.index()] = warp.registers[carried.initial.index()];
+                warp.sums.moved(carried.initial.index(), carried.result.index());
             }
             warp.place = turns.end + 1;
             return Ok(());
@@ -145,6 +150,7 @@ impl Machine<'_> {
         warp.registers[turns.step.index.index()] = from;
         for carried in &turns.step.carried {
             warp.registers[carried.current.index()] = warp.registers[carried.initial.index()];
+            warp.sums.moved(carried.initial.index(), carried.current.index());
         }
         warp.frames.push(Frame::Loop { turns: own.unsigned_abs(), done: 0 });
         warp.path.push(0);
@@ -177,6 +183,9 @@ impl Machine<'_> {
         warp.mask = *outer;
         warp.frames.pop();
         for chosen in &choice.step.chosen {
+            for side in [chosen.then, chosen.otherwise] {
+                warp.sums.moved(side.index(), chosen.result.index());
+            }
             let (a, b) = (warp.registers[chosen.then.index()], warp.registers[chosen.otherwise.index()]);
             let result = &mut warp.registers[chosen.result.index()];
             for lane in 0..LANES {
@@ -196,6 +205,7 @@ fn end_turn(warp: &mut Warp, turns: &Turns<'_>) {
     for (carried, next) in turns.step.carried.iter().zip(next) {
         let target = if over { carried.result } else { carried.current };
         warp.registers[target.index()] = next;
+        warp.sums.moved(carried.next.index(), target.index());
     }
     if over {
         warp.frames.pop();

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::group::{Described, GroupFactors};
 use super::memory::{Access, BufferId, MapId};
 
 /// How an arithmetic operation reads the bits of its registers.
@@ -403,6 +404,28 @@ pub enum Operation {
     },
     /// D = A B + C of one warp. a.., b.., c.. -> d..
     Multiply(Matrix),
+    /// The same values in registers of their own, as accumulators need them. values.. -> values..
+    Move,
+    /// D += A B of four warps whose first has a number that is a multiple of four (`wgmma`, sm_90a):
+    /// 64 rows, 16 for each warp, and this many columns. It goes on behind the threads' backs: A and B
+    /// are read, and the sums written, until a wait for the group that it is committed to. a address?,
+    /// b address?, sums.. -> sums..
+    MultiplyGroup {
+        /// The types of A and B.
+        factors: GroupFactors,
+        /// Columns: a multiple of 8, at most 256.
+        columns: u32,
+        /// A, 64 rows.
+        a: Described,
+        /// B, a row for each column of the sums.
+        b: Described,
+    },
+    /// What this thread did with registers comes before the products that follow (`wgmma.fence`).
+    FenceRegisters,
+    /// The products of the warp since the last such instruction are a group.
+    CommitMultiply,
+    /// Waits until no more than this many groups of products of the warp are under way.
+    WaitMultiply(u32),
     /// All threads of the block wait for each other; their accesses before it come before those
     /// after it.
     Barrier,
@@ -486,6 +509,9 @@ macro_rules! accesses {
             | Operation::BarrierWait { access }
             | Operation::BulkStore { from: access, .. } => [Some(access), None],
             Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
+            Operation::MultiplyGroup { a: Described { access: a, .. }, b: Described { access: b, .. }, .. } => {
+                [Some(a), Some(b)]
+            }
             Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
             _ => [None, None],
         };

@@ -5,6 +5,8 @@
 //! written; and each instruction has as many registers of such widths as its operation says.
 //! Whoever reads a program after that may rely on it.
 
+use tilewright_atoms::Major;
+
 use super::memory::{Access, Space};
 use super::operation::{Binary, Format, Number, Operation, Shuffle, Unary};
 use super::register::{Register, Width};
@@ -388,6 +390,9 @@ impl Checker<'_> {
             | Operation::Fence(_)
             | Operation::CommitBulk
             | Operation::WaitBulk { .. }
+            | Operation::FenceRegisters
+            | Operation::CommitMultiply
+            | Operation::WaitMultiply(_)
             | Operation::Trap => exactly(&[], &[]),
             Operation::NamedBarrier { number, threads } => {
                 exactly(&[], &[]) && (1..16).contains(number) && *threads > 0 && threads % 32 == 0
@@ -406,6 +411,14 @@ impl Checker<'_> {
                 let [a, b, c] = matrix.registers();
                 let width = if *matrix == super::operation::Matrix::F64 { Bits64 } else { Bits32 };
                 exactly(&vec![width; a + b + c], &vec![width; c])
+            }
+            Operation::Move => !inputs.is_empty() && inputs == outputs,
+            Operation::MultiplyGroup { factors, columns, a, b } => {
+                let addresses = [self.object(&a.access)?, self.object(&b.access)?].concat();
+                let sums = vec![Bits32; *columns as usize / 2];
+                let turned = [a, b].iter().any(|factor| factor.major == Major::MN) && factors.bytes() != 2;
+                let possible = columns % 8 == 0 && (8..=256).contains(columns) && !turned;
+                possible && exactly(&[addresses, sums.clone()].concat(), &sums)
             }
             Operation::BarrierInit { access, count } => {
                 (1..1 << 20).contains(count) && exactly(&self.object(access)?, &[])

@@ -135,6 +135,19 @@ impl Writer<'_> {
             Operation::LoadMatrix { access, transposed } => self.load_matrix(instruction, access, *transposed),
             Operation::StoreMatrix { access, transposed } => self.store_matrix(instruction, access, *transposed)?,
             Operation::Multiply(matrix) => self.multiply(instruction, *matrix)?,
+            Operation::Move => {
+                for (input, output) in inputs.iter().zip(&instruction.outputs) {
+                    self.assign(*output, *input);
+                }
+            }
+            Operation::MultiplyGroup { factors, columns, a, b } => {
+                self.multiply_group(instruction, *factors, *columns, [a, b])?;
+            }
+            Operation::FenceRegisters => self.group_line(instruction, "wgmma.fence.sync.aligned;")?,
+            Operation::CommitMultiply => self.group_line(instruction, "wgmma.commit_group.sync.aligned;")?,
+            Operation::WaitMultiply(groups) => {
+                self.group_line(instruction, &format!("wgmma.wait_group.sync.aligned {groups};"))?;
+            }
             Operation::Barrier => self.line("bar.sync 0;"),
             Operation::NamedBarrier { number, threads } => self.line(&format!("bar.sync {number}, {threads};")),
             Operation::WarpBarrier => self.line("bar.warp.sync 0xffffffff;"),

@@ -201,6 +201,19 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// A register with the address of an access in shared memory.
+    pub(super) fn shared_address(&mut self, access: &Access, address: Option<Register>) -> String {
+        self.uses_shared = true;
+        let offset = access.offset + i64::from(self.program.buffer(access.buffer).start);
+        let sum = self.temporary(Width::Bits32);
+        self.line(&format!("add.s32 {sum}, %shared, {offset};"));
+        if let Some(register) = address {
+            let register = self.register(register);
+            self.line(&format!("add.s32 {sum}, {sum}, {register};"));
+        }
+        sum
+    }
+
     /// The address of an access, in brackets.
     pub(super) fn address(&mut self, access: &Access, address: Option<Register>) -> String {
         let buffer = self.program.buffer(access.buffer);
@@ -254,10 +267,12 @@ impl<'a> Writer<'a> {
     }
 
     /// `to = from`, for registers of the program.
-    fn assign(&mut self, to: Register, from: Register) {
+    pub(super) fn assign(&mut self, to: Register, from: Register) {
         let width = self.program.width(to);
         let (to, from) = (name(to, width), self.register(from));
-        self.move_text(&to, &from, width);
+        if to != from {
+            self.move_text(&to, &from, width);
+        }
     }
 
     fn move_text(&mut self, to: &str, from: &str, width: Width) {

@@ -1,0 +1,236 @@
+//! Products of four warps, whose factors lie in shared memory (`wgmma`).
+//!
+//! Law: as for any product, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending.
+//! What a thread has of a factor by the thread-value layout of the atom is all that its four warps
+//! read; so the part of a tile for a thread is the operand itself, and its layout must be one of
+//! those that a matrix descriptor names ([`MatrixDescriptor::of_layout`]). A step along M, N or K
+//! moves the start of the descriptor.
+//!
+//! Sums stay in the registers in which they are, so D and C are one fragment.
+
+use tilewright_atoms::{AtomError, Major, MatrixDescriptor, MmaAtom, Operand, SwizzleMode, TiledMma, ValueType};
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::{Composed, Extent, Layout};
+
+use super::Build;
+use super::access::constant_term;
+use super::bulk::mode_of;
+use super::core::Slot;
+use super::fragment::Fragment;
+use super::tensor::View;
+use crate::element::Element;
+use crate::error::Reason;
+use crate::program::Source;
+use crate::program::group::{Described, GroupFactors};
+use crate::program::memory::Access;
+use crate::program::operation::Operation;
+use crate::program::register::{Register, Width};
+
+/// Threads of four warps.
+const GROUP: i64 = 128;
+
+/// The types of factors of an atom of four warps with both in shared memory; none for others.
+fn factors_of(atom: &MmaAtom) -> Option<GroupFactors> {
+    let types = atom.types();
+    let described = atom.name().starts_with("SM90_64x") && atom.name().contains("_SS");
+    if !described || types.d != ValueType::F32 || types.a != types.b {
+        return None;
+    }
+    Some(match types.a {
+        ValueType::F16 => GroupFactors::F16,
+        ValueType::BF16 => GroupFactors::Bf16,
+        ValueType::TF32 => GroupFactors::Tf32,
+        ValueType::E4M3 => GroupFactors::E4M3,
+        ValueType::E5M2 => GroupFactors::E5M2,
+        _ => return None,
+    })
+}
+
+/// Whether elements of a type are what an instruction reads.
+fn holds(element: Element, wanted: ValueType) -> bool {
+    matches!(
+        (element, wanted),
+        (Element::F16, ValueType::F16)
+            | (Element::Bf16, ValueType::BF16)
+            | (Element::F32, ValueType::TF32)
+            | (Element::E4M3, ValueType::E4M3)
+            | (Element::E5M2, ValueType::E5M2)
+    )
+}
+
+/// A factor: for each instruction along the two modes, where it begins, in elements.
+struct Factor<'k> {
+    view: View<'k>,
+    described: Described,
+    starts: Vec<Expr>,
+    /// How many instructions along M or N, and along K.
+    count: [usize; 2],
+}
+
+impl Build {
+    /// The product of tiles in shared memory, `(M,K)` and `(N,K)`, added to a fragment `(V,M,N)`.
+    pub(super) fn multiplied_by_groups<'k>(
+        &'k self,
+        mma: &TiledMma,
+        [d, c]: [&Fragment<'k>; 2],
+        [a, b]: [&View<'k>; 2],
+    ) -> Result<(), Reason> {
+        let atom = mma.atom();
+        let because =
+            |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
+        let Some(factors) = factors_of(atom) else {
+            return Err(because("factors in shared memory are those of wgmma, SM90_64xNxK_.._SS, with sums in f32"));
+        };
+        if d.cell != c.cell || d.start != c.start || d.layout != c.layout {
+            return Err(because("its sums stay in their registers: C and D are one fragment"));
+        }
+        let (left, right) = (self.factor(mma, a, Operand::A, factors)?, self.factor(mma, b, Operand::B, factors)?);
+        let mode = |mode: usize| d.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
+        let [m, n, k] = [left.count[0], right.count[0], left.count[1]];
+        if [mode(1), mode(2)] != [m, n] || right.count[1] != k {
+            return Err(Reason::Sizes {
+                left: format!("the sums, {}", d.layout),
+                left_size: format!("({},{})", mode(1), mode(2)),
+                right: "the product of the factors".to_string(),
+                right_size: format!("({m},{n}), over {k} and {} steps", right.count[1]),
+            });
+        }
+        let first = self.core().team.as_ref().map_or(0, |team| team.first);
+        if first % GROUP != 0 {
+            return Err(because("four warps multiply together, and the first has a number that is a multiple of four"));
+        }
+        let columns = atom.shape()[1] as u32;
+        self.prepared(d)?;
+        self.core().effect(Operation::FenceRegisters, [], &[], None);
+        for depth in 0..k {
+            for column in 0..n {
+                for row in 0..m {
+                    let (from, to) = (left.at(self, row + m * depth)?, right.at(self, column + n * depth)?);
+                    let mut core = self.core();
+                    let sums = core.words_of(d, [row, column], columns as usize / 2)?;
+                    let widths = vec![Width::Bits32; sums.len()];
+                    let operation = Operation::MultiplyGroup { factors, columns, a: from.0, b: to.0 };
+                    let inputs: Vec<Register> = from.1.into_iter().chain(to.1).chain(sums).collect();
+                    let results = core.effect(operation, inputs, &widths, None);
+                    core.set_words_of(d, [row, column], &results)?;
+                    core.sums.extend(results);
+                }
+            }
+        }
+        self.core().effect(Operation::CommitMultiply, [], &[], None);
+        Ok(())
+    }
+
+    /// Gives sums registers of their own, where they have not: those of a product, and those that a
+    /// loop carries, are.
+    fn prepared(&self, d: &Fragment<'_>) -> Result<(), Reason> {
+        let slots = d.slots()?;
+        let mut core = self.core();
+        let mut foreign = Vec::new();
+        for slot in slots {
+            let register = core.element_register(d.cell, slot)?;
+            if !core.sums.contains(&register) {
+                foreign.push((slot, register));
+            }
+        }
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        let widths = vec![Width::Bits32; foreign.len()];
+        let inputs: Vec<Register> = foreign.iter().map(|(_, register)| *register).collect();
+        let own = core.effect(Operation::Move, inputs, &widths, None);
+        for ((slot, _), register) in foreign.into_iter().zip(own) {
+            core.cells[d.cell].slots[slot] = Slot::Whole(register);
+            core.sums.insert(register);
+        }
+        Ok(())
+    }
+
+    fn factor<'k>(
+        &'k self,
+        mma: &TiledMma,
+        tile: &View<'k>,
+        operand: Operand,
+        factors: GroupFactors,
+    ) -> Result<Factor<'k>, Reason> {
+        let refuse = |because: &str| Reason::Width {
+            tensor: tile.text(),
+            atom: mma.atom().name().to_string(),
+            elements: factors.depth(),
+            because: because.to_string(),
+        };
+        if !tile.is_shared() {
+            return Err(refuse("it is not in shared memory"));
+        }
+        let bits = i64::from(tile.element.bits());
+        let types = mma.atom().types();
+        let wanted = if operand == Operand::A { types.a } else { types.b };
+        if i64::from(factors.bytes()) * 8 != bits || !holds(tile.element, wanted) {
+            return Err(refuse("its elements are of another type"));
+        }
+        let part = tile.partition_of(mma, operand)?;
+        let (Some(values), Some(rows), Some(steps)) = (part.layout.mode(0), part.layout.mode(1), part.layout.mode(2))
+        else {
+            return Err(refuse("the part of a thread has no modes of values, rows and steps"));
+        };
+        let values = values.numbers(&Values::new())?;
+        let known = |layout: &Layout<Expr>| Ok::<_, Reason>(layout.numbers(&Values::new())?.size() as usize);
+        let count = [known(&rows)?, known(&steps)?];
+        let mode = mode_of(tile, bits).ok_or_else(|| refuse("its swizzle is none of the instruction"))?;
+        let described = described(&values, mode, bits, factors, tile.access(None, 0, 64, 2)).map_err(Reason::from)?;
+        let period = mode.period() * 8 / bits;
+        let line = 16 * mode.units() * 8 / bits;
+        let mut starts = Vec::new();
+        for index in 0..count[0] * count[1] {
+            let start = part.offset_of(index * values.size() as usize)?;
+            // Within the first line of a pattern, so that the lines of the factor are those of the
+            // pattern.
+            let known = constant_term(&start).unwrap_or(0);
+            let moving = start.minus(&Expr::from(known)).ok_or_else(|| refuse("an offset is too large"))?;
+            let unit = Expr::from(if mode == SwizzleMode::None { 128 / bits } else { period });
+            let inside = if mode == SwizzleMode::None { known % (128 / bits) == 0 } else { known % period < line };
+            if !unit.divides(&moving).proved() || !inside {
+                return Err(refuse("it does not begin where its swizzle does"));
+            }
+            starts.push(start);
+        }
+        Ok(Factor { view: View { map: None, ..tile.clone() }, described, starts, count })
+    }
+
+    /// Waits until at most so many of the products of four warps that this warp has set off are
+    /// under way: each [`Build::mma`] of such an atom is one (`wgmma.wait_group`). Until then their
+    /// sums are not read, and their factors not replaced.
+    #[track_caller]
+    pub fn wait_mma(&self, groups: u32) {
+        let mut core = self.core();
+        core.begin(Source { statement: "wait_mma", location: std::panic::Location::caller() });
+        core.effect(Operation::WaitMultiply(groups), [], &[], None);
+    }
+}
+
+/// The fields of the descriptor of a layout `(mn, k)`: K-major, or the other way.
+fn described(
+    values: &Layout,
+    mode: SwizzleMode,
+    bits: i64,
+    factors: GroupFactors,
+    access: Access,
+) -> Result<Described, AtomError> {
+    let layout = Composed::new(mode.swizzle(bits)?, 0, values.clone())?;
+    let of = |major| MatrixDescriptor::of_layout(&layout, major, bits, 0).map(|found| (major, found));
+    let found = match of(Major::K) {
+        Err(_) if factors.bytes() == 2 => of(Major::MN).or_else(|_| of(Major::K)),
+        found => found,
+    };
+    let (major, found) = found?;
+    Ok(Described { access, major, mode, leading: found.leading() as u32, stride: found.stride() as u32 })
+}
+
+impl Factor<'_> {
+    /// The descriptor of an instruction, and the register of its address.
+    fn at(&self, build: &Build, index: usize) -> Result<(Described, Option<Register>), Reason> {
+        let (address, offset) = self.view.address(&mut build.core(), &self.starts[index])?;
+        let access = self.view.access(address, offset, 64, 2);
+        Ok((Described { access, ..self.described }, address))
+    }
+}

@@ -1,0 +1,241 @@
+//! Products of four warps.
+//!
+//! Law: from where a product is set off until its warp has waited for its group, its factors may be
+//! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
+//! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read in
+//! between is a defect, and so is a product that adds to a register written since the last fence for
+//! registers. Values are those of the moment at which a product is set off.
+//!
+//! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
+//! together is checked at the end of the block: each must have set off the same products, whose
+//! factors begin at the same bytes.
+
+use std::collections::HashMap;
+
+use super::access::addresses;
+use super::clock::{MAX_COUNT, Work};
+use super::convert::{from_e4m3, from_e5m2};
+use super::finding::Defect;
+use super::machine::{Machine, Stop};
+use super::rounding::{from_bf16, from_f16};
+use super::shadow::Touch;
+use super::warp::Warp;
+use crate::program::Instruction;
+use crate::program::group::{Described, GroupFactors};
+use crate::program::operation::Operation;
+
+/// Rows of A that a warp has.
+const ROWS: i64 = 16;
+/// Bytes along K of an instruction.
+const DEPTH: i64 = 32;
+/// Bytes that are touched at once.
+const UNIT: i64 = 16;
+
+/// A product that was set off: its node, and the bytes at which A and B begin.
+pub(super) type Product = (usize, [i64; 2]);
+
+/// What is known of the registers of a warp's products.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// Groups that were committed, and those that are over.
+    committed: u32,
+    /// A count of writes and fences.
+    now: u64,
+    fence: u64,
+    /// When registers were written by something else than a product.
+    written: HashMap<usize, u64>,
+    /// Of registers that a product may still write, its group and its node.
+    pending: HashMap<usize, (u32, usize)>,
+}
+
+impl Sums {
+    /// Whether no product is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// A register was written by something that a fence must follow.
+    pub(super) fn written(&mut self, register: usize) {
+        self.now += 1;
+        self.written.insert(register, self.now);
+    }
+
+    /// A value was carried from one register to another.
+    pub(super) fn moved(&mut self, from: usize, to: usize) {
+        match self.pending.get(&from).copied() {
+            Some(pending) => {
+                self.pending.insert(to, pending);
+            }
+            // Where no product was ever set off or prepared, nothing is asked.
+            None if self.written.contains_key(&from) || self.fence > 0 => self.written(to),
+            None => {}
+        }
+    }
+
+    pub(super) fn fence(&mut self) {
+        self.now += 1;
+        self.fence = self.now;
+    }
+
+    pub(super) fn commit(&mut self) {
+        self.committed = (self.committed + 1).min(MAX_COUNT - 1);
+    }
+}
+
+impl Machine<'_> {
+    /// An instruction that reads what a product may still write.
+    pub(super) fn check_sums(&mut self, warp: &Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
+        if matches!(instruction.operation, Operation::MultiplyGroup { .. }) {
+            return Ok(());
+        }
+        let mut read = instruction.inputs.iter().chain(&instruction.guard);
+        let found = read.find_map(|register| warp.sums.pending.get(&register.index()).copied());
+        let Some((_, by)) = found else { return Ok(()) };
+        let before = Some(self.source_at(by));
+        self.report(Defect::Sums { before, fence: false }, place, Some(warp.thread(0)))
+    }
+
+    pub(super) fn multiply_group(
+        &mut self,
+        warp: &mut Warp,
+        place: usize,
+        instruction: &Instruction,
+        (factors, columns): (GroupFactors, u32),
+        operands: [&Described; 2],
+    ) -> Result<(), Stop> {
+        let owner = warp.thread(0);
+        let mut input = 0;
+        let mut starts = [0; 2];
+        for (start, factor) in starts.iter_mut().zip(operands) {
+            let lanes = addresses(warp, instruction, &factor.access, false, &mut input);
+            *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
+            if lanes.iter().any(|lane| *lane != lanes[0]) {
+                let products = self.block.products.iter().map(|own| own.len() as u64).max().unwrap_or(0);
+                let first = warp.number as u32 / 4 * 4;
+                self.report(Defect::Group { first, products: [products; 4] }, place, Some(owner))?;
+                return Err(Stop);
+            }
+        }
+        let sums = &instruction.inputs[input..];
+        // Registers that something else wrote need a fence, and the first product needs one anyway.
+        let late = sums.iter().any(|sum| warp.sums.written.get(&sum.index()).is_some_and(|at| *at >= warp.sums.fence));
+        if warp.sums.fence == 0 || late {
+            self.report(Defect::Sums { before: None, fence: true }, place, Some(owner))?;
+        }
+        self.block.products[warp.number].push((place, starts));
+        let group = warp.sums.committed + 1;
+        let rows = ROWS * (warp.number as i64 % 4);
+        let mut values: [Vec<f32>; 2] = Default::default();
+        for (at, (factor, (first, count))) in
+            operands.into_iter().zip([(rows, ROWS), (0, i64::from(columns))]).enumerate()
+        {
+            self.touch_factor((place, owner), factor, factors, starts[at], (first, count), group)?;
+            values[at] = self.factor(factor, factors, starts[at], (first, count));
+        }
+        let depth = factors.depth() as usize;
+        let [a, b] = &values;
+        for (number, (from, to)) in sums.iter().zip(&instruction.outputs).enumerate() {
+            let mut results = warp.registers[from.index()];
+            for (lane, result) in results.iter_mut().enumerate() {
+                let row = lane / 4 + 8 * (number / 2 % 2);
+                let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
+                let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
+                let sum = terms.fold(f32::from_bits(*result as u32), |sum, (a, b)| sum + a * b);
+                *result = sum.to_bits().into();
+            }
+            warp.registers[to.index()] = results;
+            warp.sums.pending.insert(to.index(), (group, place));
+        }
+        Ok(())
+    }
+
+    /// Records that a product reads the rows of a factor.
+    fn touch_factor(
+        &mut self,
+        (place, owner): (usize, usize),
+        factor: &Described,
+        factors: GroupFactors,
+        start: i64,
+        (first, count): (i64, i64),
+        group: u32,
+    ) -> Result<(), Stop> {
+        let bytes = i64::from(factors.bytes());
+        let buffer = factor.access.buffer;
+        let begin = i64::from(self.program.buffer(buffer).start);
+        let event = self.block.clocks.background(owner, Work::Multiply, group, place);
+        let unit = UNIT / bytes;
+        let rows = count * DEPTH / bytes / unit;
+        for number in 0..rows {
+            // Units lie along K or along the other dimension, as neighbours do.
+            let [mn, k] = match factor.major {
+                tilewright_atoms::Major::K => [first + number / 2, number % 2 * unit],
+                tilewright_atoms::Major::MN => [first + number % (count / unit) * unit, number / (count / unit)],
+            };
+            let at = factor.byte(start, bytes, [mn, k]) - begin;
+            if !self.inside(place, owner, buffer, at, UNIT as u64, UNIT as u32)? {
+                return Err(Stop);
+            }
+            self.fenced((place, owner), (buffer, at), UNIT as u64)?;
+            self.touch((place, owner), buffer, at, UNIT as u64, Touch::Read, event)?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the rows of a factor, K fastest.
+    fn factor(&self, factor: &Described, factors: GroupFactors, start: i64, (first, count): (i64, i64)) -> Vec<f32> {
+        let (bytes, depth) = (i64::from(factors.bytes()), i64::from(factors.depth()));
+        let mut values = Vec::with_capacity((count * depth) as usize);
+        for mn in first..first + count {
+            for k in 0..depth {
+                let at = factor.byte(start, bytes, [mn, k]) as usize;
+                let bits = &self.block.shared[at..at + bytes as usize];
+                let bits = bits.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                values.push(match factors {
+                    GroupFactors::F16 => from_f16(bits),
+                    GroupFactors::Bf16 => from_bf16(bits),
+                    GroupFactors::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
+                    GroupFactors::E4M3 => from_e4m3(bits as u8),
+                    GroupFactors::E5M2 => from_e5m2(bits as u8),
+                });
+            }
+        }
+        values
+    }
+
+    pub(super) fn wait_products(&mut self, warp: &mut Warp, groups: u32) {
+        let done = warp.sums.committed.saturating_sub(groups);
+        warp.sums.pending.retain(|_, (group, _)| *group > done);
+        let owner = warp.thread(0);
+        self.block.clocks.finish_for(warp.threads(warp.exists), owner, Work::Multiply, done);
+    }
+
+    /// A warp ends: nothing may be under way.
+    pub(super) fn end_of_products(&mut self, warp: &Warp) -> Result<(), Stop> {
+        let Some((_, place)) = warp.sums.pending.values().copied().min() else { return Ok(()) };
+        let what = "nobody has waited for a product of four warps";
+        self.report(Defect::PendingAtExit { what }, place, Some(warp.thread(0)))
+    }
+
+    /// Four warps execute a product together.
+    pub(super) fn check_groups(&mut self) -> Result<(), Stop> {
+        let own = |warp: usize| self.block.products.get(warp).map_or(&[][..], Vec::as_slice);
+        let mut found = None;
+        for first in (0..self.block.products.len()).step_by(4) {
+            let four = [0, 1, 2, 3].map(|warp| own(first + warp));
+            let longest = four.into_iter().max_by_key(|products| products.len()).unwrap_or(&[]);
+            let differing = four.into_iter().find_map(|products| {
+                longest
+                    .iter()
+                    .enumerate()
+                    .find(|(at, product)| products.get(*at) != Some(product))
+                    .map(|(_, product)| product.0)
+            });
+            if let Some(place) = differing {
+                found = Some((place, first, four.map(|products| products.len() as u64)));
+                break;
+            }
+        }
+        let Some((place, first, products)) = found else { return Ok(()) };
+        self.report(Defect::Group { first: first as u32, products }, place, Some(first * 32))
+    }
+}

@@ -1,0 +1,76 @@
+//! Factors of products of four warps (`wgmma`).
+//!
+//! Law: a factor is 32 bytes along K of as many rows as the instruction takes, and a descriptor says
+//! at which byte of shared memory each of its elements lies.
+
+use tilewright_atoms::{Major, SwizzleMode};
+
+use super::memory::Access;
+
+/// The types of factors of a product of four warps (`wgmma`), whose sums are f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GroupFactors {
+    /// f16, 16 steps along K.
+    F16,
+    /// bf16, 16 steps along K.
+    Bf16,
+    /// tf32 in 32 bits, 8 steps along K.
+    Tf32,
+    /// e4m3, 32 steps along K.
+    E4M3,
+    /// e5m2, 32 steps along K.
+    E5M2,
+}
+
+impl GroupFactors {
+    /// How many bytes a factor has.
+    pub fn bytes(self) -> u32 {
+        match self {
+            GroupFactors::F16 | GroupFactors::Bf16 => 2,
+            GroupFactors::Tf32 => 4,
+            GroupFactors::E4M3 | GroupFactors::E5M2 => 1,
+        }
+    }
+
+    /// Steps along K of one instruction: what 32 bytes hold.
+    pub fn depth(self) -> u32 {
+        32 / self.bytes()
+    }
+}
+
+/// Where a factor of a product of four warps lies: the fields of a matrix descriptor
+/// ([`tilewright_atoms::MatrixDescriptor`]), whose start is that of an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Described {
+    /// Where it begins: before the swizzle, which permutes by the bits of addresses.
+    pub access: Access,
+    /// In which dimension neighbours lie side by side.
+    pub major: Major,
+    /// The swizzle.
+    pub mode: SwizzleMode,
+    /// The leading distance in bytes.
+    pub leading: u32,
+    /// The stride distance in bytes.
+    pub stride: u32,
+}
+
+impl Described {
+    /// The byte of shared memory at which an element of so many bytes lies, where the factor begins
+    /// at a byte `start`, counted from an address at which every swizzle begins (PTX ISA,
+    /// "Asynchronous Warpgroup Level Matrix Operation": canonical layouts).
+    pub fn byte(&self, start: i64, bytes: i64, [mn, k]: [i64; 2]) -> i64 {
+        let (unit, line) = (16 / bytes, 16 * self.mode.units());
+        let (leading, stride) = (i64::from(self.leading), i64::from(self.stride));
+        let apart = match (self.major, self.mode) {
+            (Major::K, SwizzleMode::None) => mn / 8 * stride + mn % 8 * 16 + k / unit * leading + k % unit * bytes,
+            (Major::K, _) => mn / 8 * stride + mn % 8 * line + k * bytes,
+            (Major::MN, SwizzleMode::None) => mn / unit * stride + mn % unit * bytes + k / 8 * leading + k % 8 * 16,
+            (Major::MN, _) => {
+                let along = line / bytes;
+                mn / along * leading + mn % along * bytes + k / 8 * stride + k % 8 * line
+            }
+        };
+        let at = start + apart;
+        at ^ (at >> 3 & (line - 16))
+    }
+}

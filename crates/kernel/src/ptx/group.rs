@@ -1,0 +1,62 @@
+//! Products of four warps.
+
+use super::writer::Writer;
+use super::{PtxError, Target};
+use crate::program::Instruction;
+use crate::program::group::{Described, GroupFactors};
+use crate::program::register::{Register, Width};
+use tilewright_atoms::Major;
+
+impl Writer<'_> {
+    pub(super) fn multiply_group(
+        &mut self,
+        instruction: &Instruction,
+        factors: GroupFactors,
+        columns: u32,
+        operands: [&Described; 2],
+    ) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
+        let mut inputs = instruction.inputs.iter().copied();
+        let descriptors = operands.map(|factor| {
+            let register = factor.access.addressed.then(|| inputs.next()).flatten();
+            self.descriptor(factor, register)
+        });
+        let types = match factors {
+            GroupFactors::F16 => "f16.f16",
+            GroupFactors::Bf16 => "bf16.bf16",
+            GroupFactors::Tf32 => "tf32.tf32",
+            GroupFactors::E4M3 => "e4m3.e4m3",
+            GroupFactors::E5M2 => "e5m2.e5m2",
+        };
+        // The sums are read and written in the same registers (`sums.rs`).
+        let sums = self.names(instruction.outputs.iter().copied()).join(", ");
+        let turned = operands.map(|factor| u32::from(factor.major == Major::MN));
+        // Types of other widths have no factors that are turned, and do not say so.
+        let majors = if factors.bytes() == 2 { format!(", {}, {}", turned[0], turned[1]) } else { String::new() };
+        let (depth, [a, b]) = (factors.depth(), descriptors);
+        self.line(&format!(
+            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{types} {{{sums}}}, {a}, {b}, 1, 1, 1{majors};"
+        ));
+        Ok(())
+    }
+
+    /// A register with the matrix descriptor of a factor.
+    fn descriptor(&mut self, factor: &Described, register: Option<Register>) -> String {
+        let start = self.shared_address(&factor.access, register);
+        let (at, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
+        let bits =
+            u64::from(factor.leading >> 4) << 16 | u64::from(factor.stride >> 4) << 32 | factor.mode.code() << 62;
+        self.line(&format!("shr.u32 {at}, {start}, 4;"));
+        // The higher bits of an address name the block in its cluster.
+        self.line(&format!("and.b32 {at}, {at}, 0x3fff;"));
+        self.line(&format!("cvt.u64.u32 {wide}, {at};"));
+        self.line(&format!("or.b64 {wide}, {wide}, {bits:#x};"));
+        wide
+    }
+
+    pub(super) fn group_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
+        self.line(text);
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Accumulators of products of four warps stay where they are.
+//!
+//! Law: a product adds to registers in place, and nothing may touch them while it is under way. In a
+//! program its sums are values: what it reads, what it writes, and what a loop carries from one to
+//! the other. These become one register, which is possible because each is read once, by the product
+//! or the loop that makes the next of it; a copy in between would read what is under way.
+
+use std::collections::HashMap;
+
+use super::PtxError;
+use crate::program::operation::Operation;
+use crate::program::register::Register;
+use crate::program::{Program, SourceId, Step};
+
+/// Which registers are one.
+struct Classes {
+    of: Vec<u32>,
+    /// Whether a product reads or writes it.
+    summed: Vec<bool>,
+}
+
+impl Classes {
+    fn find(&self, register: Register) -> u32 {
+        let mut at = register.0;
+        while self.of[at as usize] != at {
+            at = self.of[at as usize];
+        }
+        at
+    }
+
+    fn join(&mut self, a: Register, b: Register) {
+        let (a, b) = (self.find(a), self.find(b));
+        // The first one stands for all.
+        self.of[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// The program with one register for the accumulators that are one; none where there is no product
+/// of four warps.
+///
+/// Errors: an accumulator that is read twice, or whose first value is not its own.
+pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
+    let mut classes =
+        Classes { of: (0..program.widths.len() as u32).collect(), summed: vec![false; program.widths.len()] };
+    let mut uses: HashMap<Register, u32> = HashMap::new();
+    let mut own: Vec<bool> = vec![false; program.widths.len()];
+    gather(&program.body, &mut classes, &mut uses, &mut own);
+    if !classes.summed.contains(&true) {
+        return Ok(None);
+    }
+    check(program, &program.body, &uses, &own)?;
+    // What a loop carries of them is one with what it begins and ends with, from the inner loops to
+    // the outer ones, until nothing changes.
+    loop {
+        let before = (classes.of.clone(), classes.summed.clone());
+        carry(&program.body, &mut classes, &own);
+        if before == (classes.of.clone(), classes.summed.clone()) {
+            break;
+        }
+    }
+    let mut result = program.clone();
+    rewrite(&mut result.body, &classes);
+    Ok(Some(result))
+}
+
+/// Where the sums of a product begin among its inputs.
+fn first_sum(operation: &Operation) -> Option<usize> {
+    match operation {
+        Operation::MultiplyGroup { a, b, .. } => {
+            Some(usize::from(a.access.addressed) + usize::from(b.access.addressed))
+        }
+        _ => None,
+    }
+}
+
+fn count(uses: &mut HashMap<Register, u32>, register: Register) {
+    *uses.entry(register).or_default() += 1;
+}
+
+fn gather(steps: &[Step], classes: &mut Classes, uses: &mut HashMap<Register, u32>, own: &mut [bool]) {
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => {
+                instruction.inputs.iter().chain(&instruction.guard).for_each(|register| count(uses, *register));
+                if let Some(first) = first_sum(&instruction.operation) {
+                    for (from, to) in instruction.inputs[first..].iter().zip(&instruction.outputs) {
+                        classes.join(*from, *to);
+                        classes.summed[from.index()] = true;
+                        classes.summed[to.index()] = true;
+                        own[to.index()] = true;
+                    }
+                }
+                if instruction.operation == Operation::Move {
+                    instruction.outputs.iter().for_each(|output| own[output.index()] = true);
+                }
+            }
+            Step::Loop(turns) => {
+                for carried in &turns.carried {
+                    count(uses, carried.initial);
+                    count(uses, carried.next);
+                    own[carried.current.index()] = true;
+                    own[carried.result.index()] = true;
+                }
+                gather(&turns.body, classes, uses, own);
+            }
+            Step::Branch(branch) => {
+                for chosen in &branch.chosen {
+                    count(uses, chosen.then);
+                    count(uses, chosen.otherwise);
+                }
+                gather(&branch.then, classes, uses, own);
+                gather(&branch.otherwise, classes, uses, own);
+            }
+        }
+    }
+}
+
+/// Refuses accumulators that cannot stay where they are.
+fn check(program: &Program, steps: &[Step], uses: &HashMap<Register, u32>, own: &[bool]) -> Result<(), PtxError> {
+    let refuse = |source: SourceId| {
+        let what = "accumulator of a product of four warps that is read twice, or is not a register of its own";
+        PtxError::Operation { what: what.to_string(), statement: program.source(source).to_string() }
+    };
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => {
+                let Some(first) = first_sum(&instruction.operation) else { continue };
+                let kept = |sum: &Register| own[sum.index()] && uses.get(sum) == Some(&1);
+                if !instruction.inputs[first..].iter().all(kept) {
+                    return Err(refuse(instruction.source));
+                }
+            }
+            Step::Loop(turns) => check(program, &turns.body, uses, own)?,
+            Step::Branch(branch) => {
+                check(program, &branch.then, uses, own)?;
+                check(program, &branch.otherwise, uses, own)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn carry(steps: &[Step], classes: &mut Classes, own: &[bool]) {
+    for step in steps {
+        match step {
+            Step::Instruction(_) => {}
+            Step::Loop(turns) => {
+                carry(&turns.body, classes, own);
+                for carried in &turns.carried {
+                    if !classes.summed[carried.current.index()] || !classes.summed[carried.next.index()] {
+                        continue;
+                    }
+                    classes.join(carried.current, carried.next);
+                    classes.join(carried.current, carried.result);
+                    classes.summed[carried.result.index()] = true;
+                    // A value that several begin with is copied before the loop.
+                    if classes.summed[carried.initial.index()] && own[carried.initial.index()] {
+                        classes.join(carried.current, carried.initial);
+                    }
+                }
+            }
+            Step::Branch(branch) => {
+                carry(&branch.then, classes, own);
+                carry(&branch.otherwise, classes, own);
+            }
+        }
+    }
+}
+
+fn rewrite(steps: &mut [Step], classes: &Classes) {
+    let real = |register: &mut Register| *register = Register(classes.find(*register));
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => {
+                instruction
+                    .inputs
+                    .iter_mut()
+                    .chain(&mut instruction.outputs)
+                    .chain(&mut instruction.guard)
+                    .for_each(real);
+            }
+            Step::Loop(turns) => {
+                for carried in &mut turns.carried {
+                    let all = [&mut carried.initial, &mut carried.current, &mut carried.next, &mut carried.result];
+                    all.into_iter().for_each(real);
+                }
+                rewrite(&mut turns.body, classes);
+            }
+            Step::Branch(branch) => {
+                for chosen in &mut branch.chosen {
+                    [&mut chosen.then, &mut chosen.otherwise, &mut chosen.result].into_iter().for_each(real);
+                }
+                rewrite(&mut branch.then, classes);
+                rewrite(&mut branch.otherwise, classes);
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Products of four warps: right for every way in which their factors may lie in shared memory, and
+//! each step that is missing is found.
+
+use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
+use tilewright_kernel::interpret::{CheckError, Interpreter, check};
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Element, Kernel, KernelError, View, ptx};
+
+/// What a kernel leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defect {
+    None,
+    /// The fence of those who stored the factors.
+    Fence,
+    /// The barrier between those who store and those who multiply.
+    Barrier,
+    /// The wait for the product.
+    Wait,
+    /// The wait leaves one product under way.
+    Early,
+    /// The factors are replaced before the product is waited for.
+    Replaced,
+    /// A condition keeps a warp out.
+    Split,
+}
+
+/// One block: both factors to shared memory by ordinary stores, `steps` instructions along K, the sums
+/// to global memory.
+struct Case {
+    element: Element,
+    atom: String,
+    /// Groups of four warps along M.
+    groups: i64,
+    /// M, N, K.
+    shape: [i64; 3],
+    modes: [(SwizzleMode, Major); 2],
+}
+
+impl Case {
+    fn kernel(&self, defect: Defect) -> Result<Kernel, KernelError> {
+        let [m, n, k_size] = self.shape;
+        let bits = i64::from(self.element.bits());
+        let step = 256 / bits;
+        let mma = TiledMma::new(
+            MmaAtom::named(&self.atom)?,
+            &format!("({},1,1)", self.groups).parse()?,
+            &format!("[{}:1;{n}:1;{step}:1]", 64 * self.groups).parse()?,
+        )?;
+        let lies = |(mode, major): (SwizzleMode, Major), rows: i64| {
+            Ok::<_, KernelError>(mode.tile(major, bits, &format!("({rows},{k_size})").parse()?)?.to_string())
+        };
+        let threads = 128 * self.groups;
+        Kernel::build("multiplied", |k| {
+            let a = k.tensor_of(self.element, "a", &format!("({m},{k_size}):({k_size},1)"), Role::Input)?;
+            let b = k.tensor_of(self.element, "b", &format!("({n},{k_size}):({k_size},1)"), Role::Input)?;
+            let c = k.output::<f32>("c", &format!("({m},{n}):({n},1)"))?;
+            let left = k.shared_of(self.element, &lies(self.modes[0], m)?)?;
+            let right = k.shared_of(self.element, &lies(self.modes[1], n)?)?;
+            k.threads(threads)?;
+            let fill = |from: &View<'_>, to: &View<'_>, size: i64| -> Result<(), KernelError> {
+                part_of(to, threads, size)?.store(&part_of(from, threads, size)?.load()?)
+            };
+            fill(&a, &left, m * k_size)?;
+            fill(&b, &right, n * k_size)?;
+            if defect != Defect::Fence {
+                k.fence_async();
+            }
+            if defect != Defect::Barrier {
+                k.barrier();
+            }
+            let part = c.partition_mma(&mma, Operand::C)?;
+            let sums = part.fragment_of(Element::F32)?;
+            sums.clear();
+            if defect == Defect::Split {
+                let inside = k.index(&k.thread()?)?.lt(k.number((threads - 32) as i32));
+                k.when(inside, || {
+                    k.mma(&mma, &sums, &left, &right, &sums)?;
+                    k.wait_mma(0);
+                    Ok(())
+                })?;
+                return part.store(&sums);
+            }
+            k.mma(&mma, &sums, &left, &right, &sums)?;
+            match defect {
+                Defect::Wait => {}
+                Defect::Early => k.wait_mma(1),
+                Defect::Replaced => {
+                    fill(&a, &left, m * k_size)?;
+                    k.wait_mma(0);
+                }
+                _ => k.wait_mma(0),
+            }
+            part.store(&sums)
+        })
+    }
+
+    fn is_right(&self) {
+        let [m, n, k] = self.shape.map(|size| size as usize);
+        let kernel = self.kernel(Defect::None).unwrap_or_else(|error| panic!("{}: {error}", self.atom));
+        assert!(ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap().contains("wgmma.mma_async"));
+        assert_eq!(ptx::write(kernel.program(), ptx::Target::Sm80).unwrap_err().code(), "E0921");
+        let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+        interpreter.fill(5);
+        let checked =
+            interpreter.check().unwrap_or_else(|findings| panic!("{} {:?}: {}", self.atom, self.modes, findings[0]));
+        let values = |tensor: usize| -> Vec<f64> {
+            let bytes = checked.run.bytes(tensor).unwrap();
+            match self.element {
+                Element::F32 => {
+                    // The low bits of a tf32 are left out.
+                    let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+                    words.map(|word| f64::from(f32::from_bits(word & !0x1fff))).collect()
+                }
+                Element::F16 => pairs(bytes).map(|bits| half::f16::from_bits(bits).to_f64()).collect(),
+                Element::Bf16 => pairs(bytes).map(|bits| half::bf16::from_bits(bits).to_f64()).collect(),
+                Element::E4M3 => bytes.iter().map(|byte| small(*byte, 4, 3)).collect(),
+                _ => bytes.iter().map(|byte| small(*byte, 5, 2)).collect(),
+            }
+        };
+        let (a, b, c) = (values(0), values(1), checked.run.tensor::<f32>(2).unwrap());
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let terms = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
+            let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + f64::abs(term)));
+            let error = (f64::from(c[row * n + column]) - sum).abs();
+            assert!(
+                error <= size * k as f64 * 2_f64.powi(-24),
+                "{} {:?} ({row},{column}): {error}",
+                self.atom,
+                self.modes
+            );
+        }
+    }
+}
+
+fn pairs(bytes: &[u8]) -> impl Iterator<Item = u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+/// The number that 8 bits are, of so many of exponent and mantissa.
+fn small(byte: u8, exponent: u32, mantissa: u32) -> f64 {
+    let fraction = f64::from(byte & ((1 << mantissa) - 1)) / f64::from(1 << mantissa);
+    let power = i32::from(byte >> mantissa & ((1 << exponent) - 1));
+    let bias = (1 << (exponent - 1)) - 1;
+    let size = match power {
+        0 => fraction * 2_f64.powi(1 - bias),
+        power => (1.0 + fraction) * 2_f64.powi(power - bias),
+    };
+    if byte >> 7 == 1 { -size } else { size }
+}
+
+/// What a thread has of a tile, K first.
+fn part_of<'k>(view: &View<'k>, threads: i64, size: i64) -> Result<View<'k>, KernelError> {
+    view.select(&[1, 0])?.compose(&format!("({threads},{}):(1,{threads})", size / threads))?.thread_part()
+}
+
+const BF16: &str = "F32BF16BF16_SS";
+
+fn case(
+    element: Element,
+    types: &str,
+    columns: i64,
+    groups: i64,
+    steps: i64,
+    modes: [(SwizzleMode, Major); 2],
+) -> Case {
+    let depth = 256 / i64::from(element.bits());
+    let atom = format!("SM90_64x{columns}x{depth}_{types}");
+    Case { element, atom, groups, shape: [64 * groups, columns, steps * depth], modes }
+}
+
+/// Every pair of swizzle and major, several steps along K, and one and two groups of warps.
+#[test]
+fn factors_lie_in_every_way() {
+    for major in [Major::K, Major::MN] {
+        for mode in SwizzleMode::ALL {
+            for other in
+                [(SwizzleMode::Bytes128, Major::K), (SwizzleMode::Bytes64, Major::MN), (SwizzleMode::None, Major::K)]
+            {
+                case(Element::Bf16, BF16, 64, 1, 4, [(mode, major), other]).is_right();
+                case(Element::Bf16, BF16, 64, 1, 4, [other, (mode, major)]).is_right();
+            }
+            case(Element::F16, "F32F16F16_SS", 32, 2, 4, [(mode, major), (mode, Major::K)]).is_right();
+        }
+    }
+}
+
+#[test]
+fn columns_and_types() {
+    let both = |mode| [(mode, Major::K); 2];
+    for columns in [8, 24, 128, 256] {
+        case(Element::Bf16, BF16, columns, 1, 4, both(SwizzleMode::Bytes128)).is_right();
+    }
+    for mode in SwizzleMode::ALL {
+        case(Element::F32, "F32TF32TF32_SS_TN", 32, 1, 4, both(mode)).is_right();
+        case(Element::E4M3, "F32E4M3E4M3_SS_TN", 32, 1, 4, both(mode)).is_right();
+        case(Element::E5M2, "F32E5M2E5M2_SS_TN", 32, 2, 4, both(mode)).is_right();
+    }
+}
+
+/// Each defect is found under its code and no other, in three kernels.
+#[test]
+fn a_step_that_is_missing_is_found() {
+    let expected: &[(Defect, &[&str])] = &[
+        (Defect::Fence, &["E1019"]),
+        (Defect::Barrier, &["E1018", "E1012", "E1019"]),
+        (Defect::Wait, &["E1033", "E1020"]),
+        (Defect::Early, &["E1033", "E1020"]),
+        (Defect::Replaced, &["E1018"]),
+        (Defect::Split, &["E1034"]),
+    ];
+    for (defect, codes) in expected {
+        for case in [
+            case(Element::Bf16, BF16, 16, 1, 1, [(SwizzleMode::Bytes32, Major::K); 2]),
+            case(
+                Element::F16,
+                "F32F16F16_SS",
+                64,
+                2,
+                4,
+                [(SwizzleMode::Bytes128, Major::K), (SwizzleMode::Bytes128, Major::MN)],
+            ),
+            case(Element::E4M3, "F32E4M3E4M3_SS_TN", 32, 1, 2, [(SwizzleMode::Bytes64, Major::K); 2]),
+        ] {
+            let kernel = case.kernel(*defect).unwrap();
+            let Err(CheckError::Findings(findings)) = check(kernel.program(), &[]) else {
+                panic!("{defect:?} is not found in {}", case.atom);
+            };
+            for finding in findings.iter() {
+                assert!(codes.contains(&finding.code()), "{defect:?} {}: {finding}", case.atom);
+            }
+        }
+    }
+}
