@@ -5,7 +5,7 @@
 
 use divan::{Bencher, black_box};
 use tilewright_compiler::Interner;
-use tilewright_layout::Layout;
+use tilewright_layout::AnyLayout;
 
 /// Composites of three sizes: three leaves, five, and ten.
 const CASES: [(&str, &str); 3] = [
@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-fn operands((a, b): (&str, &str)) -> (Layout, Layout) {
+fn operands((a, b): (&str, &str)) -> (AnyLayout, AnyLayout) {
     (a.parse().expect("a layout"), b.parse().expect("a layout"))
 }
 

@@ -20,21 +20,22 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tilewright_compiler::{Handle, InternError, Interner};
-use tilewright_layout::{Layout, LayoutError, Leaf, Tiler};
+use tilewright_layout::{AnyLayout, AnyTiler, DivideForm, Layout, LayoutError, Leaf};
 
 /// How many different operands there are, and so how many calls in a round.
 const OPERANDS: i64 = 1000;
 
 const ROUNDS: usize = 20;
 
-type Memoised = fn(&Interner, Handle<Layout>, Handle<Layout>, Handle<Tiler>) -> Result<Handle<Layout>, InternError>;
+type Memoised =
+    fn(&Interner, Handle<AnyLayout>, Handle<AnyLayout>, Handle<AnyTiler>) -> Result<Handle<AnyLayout>, InternError>;
 
 /// An operation on the layouts of a list, the second operand fixed.
 struct Case {
     name: &'static str,
-    layouts: Vec<Layout>,
-    b: Layout,
-    compute: fn(&Layout, &Layout, &Tiler) -> Result<Layout, LayoutError>,
+    layouts: Vec<AnyLayout>,
+    b: AnyLayout,
+    compute: fn(&AnyLayout, &AnyLayout, &AnyTiler) -> Result<AnyLayout, LayoutError>,
     memoised: Memoised,
 }
 
@@ -44,20 +45,25 @@ fn layout(text: &str) -> Layout {
 
 /// The layout with its strides multiplied by 1, 2, ..: as many layouts, on which an operation costs
 /// about the same.
-fn scaled(text: &str) -> Vec<Layout> {
+fn scaled(text: &str) -> Vec<AnyLayout> {
     let base = layout(text);
     (1..=OPERANDS)
         .map(|factor| {
             let tree = base.tree().map(|leaf| Leaf { extent: leaf.extent, stride: leaf.stride * factor });
-            Layout::from_tree(tree).expect("extents are as before")
+            AnyLayout::from(Layout::from_tree(tree).expect("extents are as before"))
         })
         .collect()
 }
 
 fn cases() -> Vec<Case> {
     let large = "((8,16),(64,2),(1,2)):((64,512),(1,8192),(0,16384))";
-    let case =
-        |name, a: &str, b: &str, compute, memoised| Case { name, layouts: scaled(a), b: layout(b), compute, memoised };
+    let case = |name, a: &str, b: &str, compute, memoised| Case {
+        name,
+        layouts: scaled(a),
+        b: layout(b).into(),
+        compute,
+        memoised,
+    };
     vec![
         case("coalesce (6,2):(8,2)", "(6,2):(8,2)", "1:0", |a, _, _| a.coalesce(), |i, a, _, _| i.coalesce(a)),
         case(
@@ -85,15 +91,15 @@ fn cases() -> Vec<Case> {
             "complement (4,3):(3,1) in 65536000",
             "(4,3):(3,1)",
             "1:0",
-            |a, _, _| a.complement(&65_536_000),
-            |i, a, _, _| i.complement(a, &65_536_000),
+            |a, _, _| a.complement(&65_536_000.into()),
+            |i, a, _, _| i.complement(a, &65_536_000.into()),
         ),
         case(
             "zipped_divide (128,64):(64,1) by [16:1;8:1]",
             "(128,64):(64,1)",
             "(16,8):(1,1)",
-            |a, _, tiler| a.zipped_divide(tiler),
-            |i, a, _, tiler| i.zipped_divide(a, tiler),
+            |a, _, tiler| a.divide(DivideForm::Zipped, tiler),
+            |i, a, _, tiler| i.divide(DivideForm::Zipped, a, tiler),
         ),
         case(
             "left_inverse ((16,8),(8,8))",
@@ -105,8 +111,9 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn by_mode(b: &Layout) -> Tiler {
-    Tiler::modes(b.modes().map(Tiler::from)).expect("few modes")
+fn by_mode(b: &AnyLayout) -> AnyTiler {
+    let modes: Vec<AnyTiler> = (0..b.rank()).filter_map(|mode| b.mode(mode)).map(AnyTiler::from).collect();
+    AnyTiler::modes(&modes).expect("few modes")
 }
 
 const COLUMNS: [&str; 5] = ["compute", "hot", "spread", "first", "values"];
@@ -117,7 +124,7 @@ fn run(case: &Case, column: &str, rounds: usize) -> f64 {
     let tiler = by_mode(&case.b);
     // Handles are good until the interner is cleared.
     let operands = |interner: &Interner| {
-        let handles: Vec<Handle<Layout>> =
+        let handles: Vec<Handle<AnyLayout>> =
             case.layouts.iter().map(|a| interner.intern(a).expect("there is room")).collect();
         (handles, interner.intern(&case.b).expect("there is room"), interner.intern(&tiler).expect("there is room"))
     };

@@ -23,107 +23,13 @@ use std::hash::{Hash, Hasher};
 
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{
-    Composed, Coordinate, Descriptor, Layout, LayoutError, OuterMap, Profile, Stride, Swizzle, Tree, Xor,
+    AnyLayout, AnyTree, Composed, Descriptor, Extent, Kind, Layout, LayoutError, OuterMap, Profile, Swizzle, Tree,
 };
 
 use crate::handle::Handle;
 use crate::interner::{InternError, Interner};
-use crate::kind::Kind;
 use crate::state::{IllegalChange, State};
 use crate::verify::{self, Incongruent, Verdict};
-
-macro_rules! step_kinds {
-    ($($(#[$text:meta])* $kind:ident: $step:ty, $name:literal;)*) => {
-        /// What the strides of a layout are.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum LayoutKind {
-            $($(#[$text])* $kind,)*
-        }
-
-        impl fmt::Display for LayoutKind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self {
-                    $(LayoutKind::$kind => $name,)*
-                })
-            }
-        }
-
-        /// The identity of an interned layout of any kind.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Identity {
-            $($(#[$text])* $kind(Handle<Layout<$step>>),)*
-            /// Integers, swizzled: `S<b,m,s> o 0 o L`.
-            Swizzled(Handle<Composed>),
-        }
-
-        $(
-            impl From<Handle<Layout<$step>>> for Identity {
-                fn from(handle: Handle<Layout<$step>>) -> Identity {
-                    Identity::$kind(handle)
-                }
-            }
-        )*
-
-        /// The strides of a layout of any kind, in their nesting.
-        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Strides {
-            $($(#[$text])* $kind(Tree<$step>),)*
-        }
-
-        impl fmt::Display for Strides {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Strides::$kind(tree) => tree.fmt(f),)*
-                }
-            }
-        }
-
-        impl Identity {
-            /// What the strides are; below a swizzle, those of the layout that is swizzled.
-            pub fn kind(&self) -> LayoutKind {
-                match self {
-                    $(Identity::$kind(_) => LayoutKind::$kind,)*
-                    Identity::Swizzled(_) => LayoutKind::Integer,
-                }
-            }
-
-            /// The strides, those below a swizzle where there is one.
-            ///
-            /// Errors: [`InternError::Foreign`].
-            pub fn stride(&self, interner: &Interner) -> Result<Strides, InternError> {
-                Ok(match self {
-                    $(Identity::$kind(handle) => Strides::$kind(interner.get(*handle)?.stride()),)*
-                    Identity::Swizzled(handle) => Strides::Integer(interner.get(*handle)?.inner().stride()),
-                })
-            }
-
-            /// The layout as text, which reads back.
-            ///
-            /// Errors: [`InternError::Foreign`].
-            pub fn text(&self, interner: &Interner) -> Result<String, InternError> {
-                Ok(match self {
-                    $(Identity::$kind(handle) => interner.get(*handle)?.to_string(),)*
-                    Identity::Swizzled(handle) => interner.get(*handle)?.to_string(),
-                })
-            }
-        }
-    };
-}
-
-step_kinds! {
-    /// Integers.
-    Integer: i64, "integer";
-    /// Bit vectors under exclusive or.
-    Xor: Xor, "XOR";
-    /// Steps along modes: `3@1`.
-    Coordinate: Coordinate, "coordinate";
-    /// Expressions that become known at launch.
-    Symbolic: Expr, "symbolic";
-    /// Steps along modes, so many as becomes known at launch.
-    SymbolicCoordinate: Coordinate<Expr>, "symbolic coordinate";
-}
 
 /// A layout that layout assignment may give to a value.
 ///
@@ -131,12 +37,12 @@ step_kinds! {
 /// interner that it was made with.
 ///
 /// ```
-/// use tilewright_compiler::{Candidate, Interner, LayoutKind, State};
-/// use tilewright_layout::{Coordinate, Layout, Swizzle, Tree};
+/// use tilewright_compiler::{Candidate, Interner, State};
+/// use tilewright_layout::{AnyLayout, Kind, Swizzle};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let interner = Interner::new();
-/// let rows: Layout = "((2,4),64):((64,128),1)".parse()?;
+/// let rows: AnyLayout = "((2,4),64):((64,128),1)".parse()?;
 /// let plain = Candidate::of_layout(&interner, &rows)?;
 /// assert_eq!(plain.text(&interner)?, "(8,64):(64,1)"); // mode 0 is one run
 /// assert_eq!(plain.basis(&interner)?.to_string(), "((64,128),1)"); // as it was written
@@ -147,9 +53,8 @@ step_kinds! {
 /// assert_eq!(swizzled.text(&interner)?, "S<3,3,3> o 0 o (8,64):(64,1)");
 ///
 /// // Strides alone become a candidate with a shape.
-/// let strides: Tree<Coordinate> = "(1@0,1@1)".parse()?;
-/// let tile = Candidate::of_strides(&interner, &"(8,64)".parse()?, &strides)?;
-/// assert_eq!((tile.kind(), tile.text(&interner)?), (LayoutKind::Coordinate, "(8,64):(1@0,1@1)".to_string()));
+/// let tile = Candidate::of_strides(&interner, &"(8,64)".parse()?, &"(1@0,1@1)".parse()?)?;
+/// assert_eq!((tile.kind(), tile.text(&interner)?), (Kind::Coordinate, "(8,64):(1@0,1@1)".to_string()));
 ///
 /// swizzled.change(State::Assigned)?;
 /// assert!(swizzled.change(State::Rejected).is_err());
@@ -159,9 +64,11 @@ step_kinds! {
 #[derive(Clone)]
 pub struct Candidate {
     /// The layout as it was given.
-    given: Identity,
+    given: Handle<AnyLayout>,
     /// Its normal form, under the swizzle.
-    identity: Identity,
+    identity: Handle<AnyLayout>,
+    /// The kind of the layout below the swizzle.
+    kind: Kind,
     swizzle: Option<Swizzle>,
     state: State,
 }
@@ -175,8 +82,8 @@ pub enum CandidateError {
     /// The offset of a composed layout is not 0, and a candidate says nothing of where its value
     /// begins.
     Offset {
-        /// The offset.
-        offset: i64,
+        /// The offset, as it is written.
+        offset: Box<str>,
     },
     /// A composed layout whose outer map is a layout: compose the two, then there is one.
     OuterLayout,
@@ -216,18 +123,17 @@ impl From<LayoutError> for CandidateError {
 /// The form in which candidates are compared: each top-level mode coalesced, and a tuple of one
 /// number as that number.
 ///
-/// Errors: as [`Layout::coalesce_by`].
+/// Errors: as [`AnyLayout::coalesce_by`].
 ///
 /// ```
 /// use tilewright_compiler::normal_form;
-/// use tilewright_layout::Layout;
 ///
-/// let normal = |text: &str| normal_form(&text.parse::<Layout>().unwrap()).unwrap().to_string();
+/// let normal = |text: &str| normal_form(&text.parse().unwrap()).unwrap().to_string();
 /// assert_eq!(normal("((2,4),(3,(5,1))):((1,2),(8,(24,7)))"), "(8,15):(1,8)"); // the modes stay two, although 120:1 is the same function
 /// assert_eq!(normal("(((4,2))):(((1,8)))"), "((4,2)):((1,8))"); // one mode of two runs
 /// assert_eq!(normal("((4)):((1))"), "4:1");
 /// ```
-pub fn normal_form<D: Stride>(layout: &Layout<D>) -> Result<Layout<D>, LayoutError> {
+pub fn normal_form(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     if layout.profile().is_leaf() {
         return layout.coalesce();
     }
@@ -238,37 +144,79 @@ pub fn normal_form<D: Stride>(layout: &Layout<D>) -> Result<Layout<D>, LayoutErr
     }
 }
 
+/// The candidate of a composed layout that swizzles a layout.
+fn of_composed<N: Extent>(interner: &Interner, map: &Composed<N>) -> Result<Candidate, CandidateError>
+where
+    AnyLayout: From<Layout<N>>,
+{
+    match map.outer() {
+        _ if !map.offset().is_zero().proved() => {
+            Err(CandidateError::Offset { offset: map.offset().to_string().into_boxed_str() })
+        }
+        OuterMap::Swizzle(swizzle) => Candidate::of_swizzled(interner, *swizzle, &map.inner().clone().into()),
+        OuterMap::Layout(_) | OuterMap::Bits(_) | OuterMap::Chain(_) => Err(CandidateError::OuterLayout),
+    }
+}
+
+/// The strides, below a swizzle if there is one.
+fn strides(layout: &AnyLayout) -> AnyTree {
+    match layout {
+        AnyLayout::Integer(layout) => layout.stride().into(),
+        AnyLayout::Launch(layout) => layout.stride().into(),
+        AnyLayout::Coordinate(layout) => layout.stride().into(),
+        AnyLayout::Xor(layout) => layout.stride().into(),
+        AnyLayout::Composed(map) => map.inner().stride().into(),
+        AnyLayout::LaunchComposed(map) => map.inner().stride().into(),
+        AnyLayout::CoordinateComposed(map) => map.inner().stride().into(),
+    }
+}
+
 impl Candidate {
-    /// The candidate of a layout.
+    /// The candidate of a layout of any kind, or of one that is swizzled: `S<b,m,s> o 0 o L`. A
+    /// swizzle of no bits is none.
     ///
-    /// Errors: the interner is full; a number of the normal form is not representable.
-    pub fn of_layout<D: Stride>(interner: &Interner, layout: &Layout<D>) -> Result<Candidate, CandidateError>
-    where
-        Layout<D>: Kind,
-        Identity: From<Handle<Layout<D>>>,
-    {
-        let given = interner.intern(layout)?.into();
-        let identity = interner.intern(&normal_form(layout)?)?.into();
-        Ok(Candidate { given, identity, swizzle: None, state: State::Proposed })
+    /// Errors: a composed layout whose offset is not 0, or whose outer map is no swizzle; the
+    /// interner is full; a number of the normal form is not representable.
+    pub fn of_layout(interner: &Interner, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
+        match layout {
+            AnyLayout::Composed(map) => of_composed(interner, map),
+            AnyLayout::LaunchComposed(map) => of_composed(interner, map),
+            AnyLayout::CoordinateComposed(_) => Err(CandidateError::OuterLayout),
+            _ => Ok(Candidate {
+                given: interner.intern(layout)?,
+                identity: interner.intern(&normal_form(layout)?)?,
+                kind: layout.kind(),
+                swizzle: None,
+                state: State::Proposed,
+            }),
+        }
     }
 
-    /// The candidate of the layout with this shape and these strides, such as a descriptor gives.
+    /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits is none.
+    ///
+    /// Errors: the strides are not numbers; as [`Candidate::of_layout`].
+    pub fn of_swizzled(interner: &Interner, swizzle: Swizzle, layout: &AnyLayout) -> Result<Candidate, CandidateError> {
+        if swizzle.is_identity() {
+            return Candidate::of_layout(interner, layout);
+        }
+        let swizzled: AnyLayout = match normal_form(layout)? {
+            AnyLayout::Launch(form) => Composed::new(swizzle, Expr::from(0), *form)?.into(),
+            form => Composed::new(swizzle, 0, form.integers()?.clone())?.into(),
+        };
+        let (given, identity) = (interner.intern(layout)?, interner.intern(&swizzled)?);
+        Ok(Candidate { given, identity, kind: layout.kind(), swizzle: Some(swizzle), state: State::Proposed })
+    }
+
+    /// The candidate of the layout with this shape and these strides.
     ///
     /// Errors: shape and strides do not nest alike; an extent is not positive; as
     /// [`Candidate::of_layout`].
-    pub fn of_strides<D: Stride>(
-        interner: &Interner,
-        shape: &Tree<D::Extent>,
-        strides: &Tree<D>,
-    ) -> Result<Candidate, CandidateError>
-    where
-        Layout<D>: Kind,
-        Identity: From<Handle<Layout<D>>>,
-    {
-        match verify::congruent(shape, strides) {
+    pub fn of_strides(interner: &Interner, shape: &AnyTree, strides: &AnyTree) -> Result<Candidate, CandidateError> {
+        let nesting = |tree: &AnyTree| Tree::new(tree.profile().clone(), vec![(); tree.len()]);
+        match verify::congruent(&nesting(shape)?, &nesting(strides)?) {
             Verdict::Fails(at) => Err(CandidateError::NotCongruent(Box::new(at))),
             Verdict::Undecided(error) => Err(error.into()),
-            Verdict::Holds(_) => Candidate::of_layout(interner, &Layout::new(shape, strides)?),
+            Verdict::Holds(_) => Candidate::of_layout(interner, &AnyLayout::new(shape, strides)?),
         }
     }
 
@@ -279,14 +227,14 @@ impl Candidate {
     /// the parser. Errors: as [`Candidate::of_strides`].
     ///
     /// ```
-    /// use tilewright_compiler::{Candidate, Interner, LayoutKind};
-    /// use tilewright_layout::Descriptor;
+    /// use tilewright_compiler::{Candidate, Interner};
+    /// use tilewright_layout::{Descriptor, Kind};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let interner = Interner::new();
     /// let descriptor: Descriptor = "((4/4@0, 8@1), 1@2)".parse()?;
     /// let candidate = Candidate::of_descriptor(&interner, &"((4,2),16)".parse()?, &descriptor)?;
-    /// assert_eq!(candidate.kind(), LayoutKind::Coordinate);
+    /// assert_eq!(candidate.kind(), Kind::Coordinate);
     /// assert_eq!(candidate.text(&interner)?, "((4,2),16):((1@0,8@1),1@2)");
     /// assert_eq!(candidate.basis(&interner)?.to_string(), descriptor.to_string());
     /// # Ok(())
@@ -294,51 +242,27 @@ impl Candidate {
     /// ```
     pub fn of_descriptor(
         interner: &Interner,
-        shape: &Tree<i64>,
+        shape: &AnyTree,
         descriptor: &Descriptor,
     ) -> Result<Candidate, CandidateError> {
-        Candidate::of_strides(interner, shape, descriptor.strides())
-    }
-
-    /// The candidate of a layout whose offsets are swizzled. A swizzle of no bits is none.
-    ///
-    /// Errors: as [`Candidate::of_layout`].
-    pub fn of_swizzled(interner: &Interner, swizzle: Swizzle, layout: &Layout) -> Result<Candidate, CandidateError> {
-        if swizzle.is_identity() {
-            return Candidate::of_layout(interner, layout);
-        }
-        let given = interner.intern(layout)?.into();
-        let swizzled = Composed::new(swizzle, 0, normal_form(layout)?)?;
-        let identity = Identity::Swizzled(interner.intern(&swizzled)?);
-        Ok(Candidate { given, identity, swizzle: Some(swizzle), state: State::Proposed })
-    }
-
-    /// The candidate of a composed layout that swizzles a layout.
-    ///
-    /// Errors: its offset is not 0; its outer map is a layout; as [`Candidate::of_layout`].
-    pub fn of_composed(interner: &Interner, composed: &Composed) -> Result<Candidate, CandidateError> {
-        match composed.outer() {
-            _ if *composed.offset() != 0 => Err(CandidateError::Offset { offset: *composed.offset() }),
-            OuterMap::Layout(_) | OuterMap::Bits(_) | OuterMap::Chain(_) => Err(CandidateError::OuterLayout),
-            OuterMap::Swizzle(swizzle) => Candidate::of_swizzled(interner, *swizzle, composed.inner()),
-        }
+        Candidate::of_strides(interner, shape, &descriptor.strides().clone().into())
     }
 
     /// The basis list: the strides as they were given, in their order and nesting.
     ///
     /// Errors: [`InternError::Foreign`].
-    pub fn basis(&self, interner: &Interner) -> Result<Strides, InternError> {
-        self.given.stride(interner)
+    pub fn basis(&self, interner: &Interner) -> Result<AnyTree, InternError> {
+        Ok(strides(interner.get(self.given)?))
     }
 
     /// The layout as it was given, without the swizzle.
-    pub fn given(&self) -> Identity {
+    pub fn given(&self) -> Handle<AnyLayout> {
         self.given
     }
 
-    /// What the strides are.
-    pub fn kind(&self) -> LayoutKind {
-        self.identity.kind()
+    /// The kind of the layout, below the swizzle if there is one.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// What permutes the offsets, if anything does.
@@ -346,15 +270,15 @@ impl Candidate {
         self.swizzle
     }
 
-    /// The strides of the normal form.
+    /// The strides of the normal form, below the swizzle if there is one.
     ///
     /// Errors: [`InternError::Foreign`].
-    pub fn stride(&self, interner: &Interner) -> Result<Strides, InternError> {
-        self.identity.stride(interner)
+    pub fn stride(&self, interner: &Interner) -> Result<AnyTree, InternError> {
+        Ok(strides(interner.get(self.identity)?))
     }
 
     /// The normal form, under the swizzle if there is one: what the candidate is compared by.
-    pub fn identity(&self) -> Identity {
+    pub fn identity(&self) -> Handle<AnyLayout> {
         self.identity
     }
 
@@ -362,7 +286,7 @@ impl Candidate {
     ///
     /// Errors: [`InternError::Foreign`].
     pub fn text(&self, interner: &Interner) -> Result<String, InternError> {
-        self.identity.text(interner)
+        Ok(interner.get(self.identity)?.to_string())
     }
 
     /// How far assignment has come with it.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tilewright_layout::LayoutError;
 
 use crate::handle::Handle;
-use crate::kind::{Kind, Pools};
+use crate::interned::{Interned, Pools};
 use crate::memo::{Key, Memo, Outcome};
 
 /// How many values of each kind, and how many outcomes of operations, an interner keeps unless
@@ -36,7 +36,7 @@ pub const DEFAULT_LIMIT: u32 = 1 << 20;
 /// # Memory
 ///
 /// What is interned stays until the interner is dropped or [cleared](Interner::clear). On a 64-bit
-/// machine a layout of up to eight integer leaves takes 184 bytes, an outcome of an operation 48, a
+/// machine a layout of up to eight integer leaves takes 192 bytes, an outcome of an operation 48, a
 /// refusal also what its evidence needs; each takes 32 to 64 bytes more in tables, and room is made
 /// for up to twice as many as there are. There are at most as many values of each kind, and as many
 /// outcomes, as the limit says. Past it, a new value is refused, and outcomes are computed again
@@ -44,13 +44,13 @@ pub const DEFAULT_LIMIT: u32 = 1 << 20;
 ///
 /// ```
 /// use tilewright_compiler::Interner;
-/// use tilewright_layout::Layout;
+/// use tilewright_layout::AnyLayout;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let interner = Interner::new();
-/// let a = interner.intern(&"(6,2):(8,2)".parse::<Layout>()?)?;
-/// let b = interner.intern(&"(4,3):(3,1)".parse::<Layout>()?)?;
-/// assert_eq!(interner.intern(&"(6,2):(8,2)".parse::<Layout>()?)?, a);
+/// let a = interner.intern(&"(6,2):(8,2)".parse::<AnyLayout>()?)?;
+/// let b = interner.intern(&"(4,3):(3,1)".parse::<AnyLayout>()?)?;
+/// assert_eq!(interner.intern(&"(6,2):(8,2)".parse::<AnyLayout>()?)?, a);
 ///
 /// let composite = interner.compose(a, b)?;
 /// assert_eq!(interner.get(composite)?.to_string(), "((2,2),3):((24,2),8)");
@@ -144,12 +144,12 @@ impl Interner {
     /// The handle of a value, which is stored if it is new.
     ///
     /// Errors: [`InternError::Full`].
-    pub fn intern<T: Kind>(&self, value: &T) -> Result<Handle<T>, InternError> {
+    pub fn intern<T: Interned>(&self, value: &T) -> Result<Handle<T>, InternError> {
         self.enter(Cow::Borrowed(value))
     }
 
     /// The handle of a value that is there already.
-    pub fn find<T: Kind>(&self, value: &T) -> Option<Handle<T>> {
+    pub fn find<T: Interned>(&self, value: &T) -> Option<Handle<T>> {
         Handle::new(self.number, T::pool(&self.pools).find(value)?)
     }
 
@@ -158,7 +158,7 @@ impl Interner {
     ///
     /// Errors: [`InternError::Foreign`].
     #[inline]
-    pub fn get<T: Kind>(&self, handle: Handle<T>) -> Result<&T, InternError> {
+    pub fn get<T: Interned>(&self, handle: Handle<T>) -> Result<&T, InternError> {
         let index = self.index(handle)?;
         T::pool(&self.pools).get(index).ok_or(InternError::Foreign)
     }
@@ -183,10 +183,10 @@ impl Interner {
     ///
     /// ```
     /// use tilewright_compiler::{InternError, Interner};
-    /// use tilewright_layout::Layout;
+    /// use tilewright_layout::AnyLayout;
     ///
     /// let mut interner = Interner::new();
-    /// let handle = interner.intern(&"4:1".parse::<Layout>().unwrap()).unwrap();
+    /// let handle = interner.intern(&"4:1".parse::<AnyLayout>().unwrap()).unwrap();
     /// interner.clear();
     /// assert_eq!(interner.get(handle), Err(InternError::Foreign));
     /// ```
@@ -194,7 +194,7 @@ impl Interner {
         *self = Interner::with_limit(self.limit);
     }
 
-    fn enter<T: Kind>(&self, value: Cow<'_, T>) -> Result<Handle<T>, InternError> {
+    fn enter<T: Interned>(&self, value: Cow<'_, T>) -> Result<Handle<T>, InternError> {
         let index = T::pool(&self.pools).intern(value);
         index.and_then(|index| Handle::new(self.number, index)).ok_or(InternError::Full { limit: self.limit })
     }
@@ -208,7 +208,7 @@ impl Interner {
     /// The outcome that is recorded for a key, or else the one that `compute` finds, which is
     /// recorded.
     #[inline]
-    pub(crate) fn remember<T: Kind>(
+    pub(crate) fn remember<T: Interned>(
         &self,
         key: Key,
         compute: impl FnOnce() -> Result<Result<T, LayoutError>, InternError>,

@@ -5,8 +5,8 @@
 //! operations on them came to, and answers what a verifier asks:
 //!
 //! * [`Interner`]: equal layouts are one [`Handle`], eight bytes that are compared and hashed as a
-//!   number; operations on handles are computed once, and so are refusals. It holds every kind of
-//!   layout, swizzled and composed ones too, and is shared by threads.
+//!   number; operations on handles are computed once, and so are refusals. It holds layouts of
+//!   every kind ([`AnyLayout`](tilewright_layout::AnyLayout)), and is shared by threads.
 //! * [`Candidate`]: what layout assignment keeps of a layout that a value may have: strides as
 //!   given and in normal form, kind, swizzle, identity and state.
 //! * [`verify`]: whether shape and stride nest alike, whether a shape divides, whether an image
@@ -15,21 +15,21 @@
 //!
 //! ```
 //! use tilewright_compiler::{Interner, verify};
-//! use tilewright_layout::{Layout, Tiler};
+//! use tilewright_layout::{AnyLayout, AnyTiler, DivideForm, Layout};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let interner = Interner::new();
-//! let matrix = interner.intern(&"(128,64):(64,1)".parse::<Layout>()?)?;
-//! let tiler = interner.intern(&"[16:1;8:1]".parse::<Tiler>()?)?;
+//! let matrix = interner.intern(&"(128,64):(64,1)".parse::<AnyLayout>()?)?;
+//! let tiler = interner.intern(&"[16:1;8:1]".parse::<AnyTiler>()?)?;
 //!
 //! // Computed once, then looked up.
-//! let tiled = interner.zipped_divide(matrix, tiler)?;
-//! assert_eq!(interner.zipped_divide(matrix, tiler)?, tiled);
+//! let tiled = interner.divide(DivideForm::Zipped, matrix, tiler)?;
+//! assert_eq!(interner.divide(DivideForm::Zipped, matrix, tiler)?, tiled);
 //! assert_eq!(interner.get(tiled)?.to_string(), "((16,8),(8,8)):((64,1),(1024,8))");
 //!
 //! // A fold is legal when the inner image fits the outer domain.
-//! let rows = interner.intern(&"(4,4):(1,12)".parse::<Layout>()?)?;
-//! let verdict = verify::fits(interner.get(rows)?, &"(4,8):(8,1)".parse::<Layout>()?);
+//! let rows: Layout = "(4,4):(1,12)".parse()?;
+//! let verdict = verify::fits(&rows, &"(4,8):(8,1)".parse::<Layout>()?);
 //! assert_eq!(
 //!     verdict.to_string(),
 //!     "fails: the image of the inner layout reaches 39 at coordinate (3,3), and the domain of the outer layout ends at 31"
@@ -48,20 +48,18 @@
 //! What an interner always gives is identity. The example `interning` prints the numbers of your
 //! machine.
 
-mod algebra;
 mod candidate;
 mod handle;
+mod interned;
 mod interner;
-mod kind;
 mod memo;
 mod operation;
 mod pool;
 mod state;
 pub mod verify;
 
-pub use algebra::{AnyLayout, Complemented, Copies, Invertible, Recast};
-pub use candidate::{Candidate, CandidateError, Identity, LayoutKind, Strides, normal_form};
+pub use candidate::{Candidate, CandidateError, normal_form};
 pub use handle::Handle;
+pub use interned::Interned;
 pub use interner::{DEFAULT_LIMIT, InternError, Interner};
-pub use kind::Kind;
 pub use state::{IllegalChange, State};

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 /// An operation and its operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The operation, the kinds of the first two operands, and the number of the first.
+    /// The operation, and the number of the first operand.
     what: u64,
     /// The number of the second operand, or the operand itself where it is a number.
     second: u64,
@@ -25,10 +25,8 @@ pub(crate) struct Key {
 
 impl Key {
     #[inline]
-    pub(crate) fn new(operation: Operation, kinds: [u8; 2], first: u32, second: u64, third: u64) -> Key {
-        let [a, b] = kinds;
-        let [w, x, y, z] = first.to_le_bytes();
-        Key { what: u64::from_le_bytes([operation as u8, a, b, 0, w, x, y, z]), second, third }
+    pub(crate) fn new(operation: Operation, first: u32, second: u64, third: u64) -> Key {
+        Key { what: u64::from(first) << 32 | operation as u64, second, third }
     }
 }
 

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use tilewright_compiler::{
-    Candidate, CandidateError, Identity, IllegalChange, InternError, Interner, LayoutKind, State, normal_form,
+use tilewright_compiler::{Candidate, CandidateError, IllegalChange, InternError, Interner, State, normal_form};
+use tilewright_layout::{
+    AnyLayout, Composed, Coordinate, Descriptor, Kind, Layout, Stride, Swizzle, Tree, Xor, coordinates,
 };
-use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Composed, Coordinate, Descriptor, Layout, ModePath, Stride, Swizzle, Tree, Xor, coordinates};
 
 /// Layouts of one and two modes, some of which nest: as shapes and as strides, which `step` writes.
 fn texts(step: impl Fn(i64) -> String) -> Vec<String> {
@@ -49,14 +48,18 @@ fn by_mode<D: Stride<Extent = i64>>(layout: &Layout<D>) -> (Vec<i64>, Vec<D>) {
     (sizes, values)
 }
 
-fn normal_form_is_canonical<D: Stride<Extent = i64>>(layouts: &[Layout<D>]) {
+/// The laws of the normal form, where `typed` takes it back to its kind.
+fn normal_form_is_canonical<D: Stride<Extent = i64>>(layouts: &[Layout<D>], typed: fn(&AnyLayout) -> Option<Layout<D>>)
+where
+    AnyLayout: From<Layout<D>>,
+{
     let functions: Vec<_> = layouts.iter().map(by_mode).collect();
-    let forms: Vec<Layout<D>> = layouts.iter().map(|layout| normal_form(layout).unwrap()).collect();
+    let forms: Vec<AnyLayout> = layouts.iter().map(|layout| normal_form(&layout.clone().into()).unwrap()).collect();
     let (mut same, mut different) = (0, 0);
     for (a, (function, form)) in functions.iter().zip(&forms).enumerate() {
-        assert_eq!(by_mode(form), *function, "{} is {form}", layouts[a]);
+        assert_eq!(by_mode(&typed(form).unwrap()), *function, "{} is {form}", layouts[a]);
         assert_eq!(normal_form(form).unwrap(), *form);
-        assert!(form.leaves().len() <= layouts[a].leaves().len().max(1));
+        assert!(form.leaves() <= layouts[a].leaves().len().max(1));
         for (b, (other, other_form)) in functions.iter().zip(&forms).enumerate() {
             assert_eq!(form == other_form, function == other, "{} and {}", layouts[a], layouts[b]);
             if form == other_form && a != b {
@@ -72,15 +75,16 @@ fn normal_form_is_canonical<D: Stride<Extent = i64>>(layouts: &[Layout<D>]) {
 #[test]
 fn normal_forms() {
     let parse = |texts: Vec<String>| -> Vec<Layout> { texts.iter().map(|text| text.parse().unwrap()).collect() };
-    normal_form_is_canonical(&parse(texts(|d| d.to_string())));
-    normal_form_is_canonical(&parse(texts(|d| (d - 2).to_string())));
+    let typed = |form: &AnyLayout| form.integer().cloned();
+    normal_form_is_canonical(&parse(texts(|d| d.to_string())), typed);
+    normal_form_is_canonical(&parse(texts(|d| (d - 2).to_string())), typed);
 }
 
 #[test]
 fn normal_forms_of_xor_layouts() {
     let all = texts(|d| format!("^{d}"));
     let all: Vec<Layout<Xor>> = all.iter().map(|text| text.parse().unwrap()).collect();
-    normal_form_is_canonical(&all);
+    normal_form_is_canonical(&all, |form| form.xor().map(|form| form.into_owned()));
 }
 
 #[test]
@@ -91,32 +95,33 @@ fn normal_forms_of_coordinate_layouts() {
         _ => format!("{d}@1@2"),
     });
     let all: Vec<Layout<Coordinate>> = all.iter().map(|text| text.parse().unwrap()).collect();
-    normal_form_is_canonical(&all);
+    normal_form_is_canonical(&all, AnyLayout::known_coordinate);
 }
 
 #[test]
 fn identity_is_normal_form_and_swizzle() {
     let interner = Interner::new();
     let hasher = RandomState::new();
-    let layouts: Vec<Layout> = texts(|d| d.to_string()).iter().step_by(3).map(|text| text.parse().unwrap()).collect();
+    let layouts: Vec<AnyLayout> =
+        texts(|d| d.to_string()).iter().step_by(3).map(|text| text.parse().unwrap()).collect();
     let swizzles = [(0, 0, 0), (0, 4, 3), (1, 0, 1), (1, 0, 2), (1, 1, 1), (2, 0, -2), (3, 4, 3)];
     let swizzles = swizzles.map(|(b, m, s)| Swizzle::new(b, m, s).unwrap());
     let mut all = Vec::new();
     for layout in &layouts {
         let form = normal_form(layout).unwrap();
         let plain = Candidate::of_layout(&interner, layout).unwrap();
-        assert_eq!((plain.swizzle(), plain.kind(), plain.state()), (None, LayoutKind::Integer, State::Proposed));
+        assert_eq!((plain.swizzle(), plain.kind(), plain.state()), (None, Kind::Integer, State::Proposed));
         assert_eq!(plain.text(&interner).unwrap(), form.to_string());
         all.push((form.clone(), None, plain));
         for swizzle in swizzles {
             let candidate = Candidate::of_swizzled(&interner, swizzle, layout).unwrap();
             let expected = (!swizzle.is_identity()).then_some(swizzle);
             assert_eq!(candidate.swizzle(), expected);
-            let composed = Composed::new(swizzle, 0, layout.clone()).unwrap();
-            assert_eq!(Candidate::of_composed(&interner, &composed).unwrap(), candidate);
+            let composed = Composed::new(swizzle, 0, layout.integer().unwrap().clone()).unwrap();
+            assert_eq!(Candidate::of_layout(&interner, &composed.into()).unwrap(), candidate);
             // The strides are those below the swizzle, as given and in normal form.
-            assert_eq!(candidate.basis(&interner).unwrap().to_string(), layout.stride().to_string());
-            assert_eq!(candidate.stride(&interner).unwrap().to_string(), form.stride().to_string());
+            assert_eq!(candidate.basis(&interner).unwrap().to_string(), layout.stride().unwrap().to_string());
+            assert_eq!(candidate.stride(&interner).unwrap().to_string(), form.stride().unwrap().to_string());
             all.push((form.clone(), expected, candidate));
         }
     }
@@ -134,7 +139,7 @@ fn identity_is_normal_form_and_swizzle() {
     }
     assert!(equal > 2 * all.len() && equal < all.len() * all.len() / 10, "{equal} of {} squared", all.len());
     // Hashing agrees with identity, so that a set holds each once.
-    let identities: HashSet<Identity> = all.iter().map(|(.., candidate)| candidate.identity()).collect();
+    let identities: HashSet<_> = all.iter().map(|(.., candidate)| candidate.identity()).collect();
     let set: HashSet<Candidate> = all.into_iter().map(|(.., candidate)| candidate).collect();
     assert_eq!(set.len(), identities.len());
 }
@@ -143,13 +148,13 @@ fn identity_is_normal_form_and_swizzle() {
 fn text_round_trips() {
     let interner = Interner::new();
     for text in texts(|d| d.to_string()) {
-        let layout: Layout = text.parse().unwrap();
+        let layout: AnyLayout = text.parse().unwrap();
         let candidate = Candidate::of_layout(&interner, &layout).unwrap();
-        let again: Layout = candidate.text(&interner).unwrap().parse().unwrap();
+        let again: AnyLayout = candidate.text(&interner).unwrap().parse().unwrap();
         assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), candidate);
         let swizzled = Candidate::of_swizzled(&interner, Swizzle::new(2, 1, 3).unwrap(), &layout).unwrap();
-        let again: Composed = swizzled.text(&interner).unwrap().parse().unwrap();
-        assert_eq!(Candidate::of_composed(&interner, &again).unwrap(), swizzled);
+        let again: AnyLayout = swizzled.text(&interner).unwrap().parse().unwrap();
+        assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), swizzled);
     }
 }
 
@@ -168,12 +173,13 @@ fn descriptors_round_trip() {
         ("()", "()", "():()"),
     ];
     for (descriptor, shape, expected) in examples {
-        let (shape, strides): (Tree<i64>, Tree<Coordinate>) = (shape.parse().unwrap(), descriptor.parse().unwrap());
+        let (shape, strides) = (shape.parse().unwrap(), descriptor.parse().unwrap());
         let candidate = Candidate::of_strides(&interner, &shape, &strides).unwrap();
-        assert_eq!(candidate.kind(), LayoutKind::Coordinate);
+        // The empty tuple has steps of no kind.
+        assert_eq!(candidate.kind(), if descriptor == "()" { Kind::Integer } else { Kind::Coordinate });
         let text = candidate.text(&interner).unwrap();
         assert_eq!(text, expected);
-        let again: Layout<Coordinate> = text.parse().unwrap();
+        let again: AnyLayout = text.parse().unwrap();
         assert_eq!(Candidate::of_layout(&interner, &again).unwrap(), candidate);
         // Printed without the spaces that were written.
         assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.replace(' ', ""));
@@ -183,33 +189,21 @@ fn descriptors_round_trip() {
 #[test]
 fn kinds_are_told_apart() {
     let interner = Interner::new();
-    let integer = Candidate::of_layout(&interner, &"8:1".parse::<Layout>().unwrap()).unwrap();
-    let xor = Candidate::of_layout(&interner, &"8:^1".parse::<Layout<Xor>>().unwrap()).unwrap();
-    let coordinate = Candidate::of_layout(&interner, &"8:1@0".parse::<Layout<Coordinate>>().unwrap()).unwrap();
-    let symbolic = Candidate::of_layout(&interner, &"M:1".parse::<Layout<Expr>>().unwrap()).unwrap();
-    let parameter: Layout<Expr> = "M:1".parse().unwrap();
-    let step = Coordinate::step(Expr::from(1), ModePath::new(&[0]).unwrap());
-    let steps = Layout::mode_of(parameter.size(), step).unwrap();
-    let symbolic_coordinate = Candidate::of_layout(&interner, &steps).unwrap();
-    let all = [integer, xor, coordinate, symbolic, symbolic_coordinate];
-    let kinds = [
-        LayoutKind::Integer,
-        LayoutKind::Xor,
-        LayoutKind::Coordinate,
-        LayoutKind::Symbolic,
-        LayoutKind::SymbolicCoordinate,
-    ];
+    let texts = ["8:1", "8:^1", "8:1@0", "M:1", "M:1@0", "S<1,0,1> o 0 o 8:1", "S<1,0,1> o 0 o M:1"];
+    let all = texts.map(|text| Candidate::of_layout(&interner, &text.parse().unwrap()).unwrap());
+    // Below a swizzle, the kind is that of what is swizzled.
+    let kinds =
+        [Kind::Integer, Kind::Xor, Kind::Coordinate, Kind::Launch, Kind::Coordinate, Kind::Integer, Kind::Launch];
     assert_eq!(all.each_ref().map(Candidate::kind), kinds);
-    let texts = all.each_ref().map(|candidate| candidate.text(&interner).unwrap());
-    assert_eq!(texts, ["8:1", "8:^1", "8:1@0", "M:1", "M:1@0"]);
-    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 5);
+    assert_eq!(all.each_ref().map(|candidate| candidate.text(&interner).unwrap()), texts);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 7);
 }
 
 #[test]
 fn what_is_no_candidate() {
     let interner = Interner::new();
     let strides = |shape: &str, strides: &str| {
-        let (shape, strides): (Tree<i64>, Tree<Coordinate>) = (shape.parse().unwrap(), strides.parse().unwrap());
+        let (shape, strides) = (shape.parse().unwrap(), strides.parse().unwrap());
         Candidate::of_strides(&interner, &shape, &strides).map(|candidate| candidate.text(&interner).unwrap())
     };
     assert_eq!(strides("((2,3),4)", "((1@0,8@1),1@2)").unwrap(), "((2,3),4):((1@0,8@1),1@2)");
@@ -218,12 +212,16 @@ fn what_is_no_candidate() {
     assert_eq!(at.to_string(), "in mode 0, the shape nests as * but the stride as (*,*)");
     assert!(matches!(strides("(0,4)", "(1@0,1@1)"), Err(CandidateError::Intern(InternError::Refused(_)))));
 
-    let composed = |text: &str| Candidate::of_composed(&interner, &text.parse::<Composed>().unwrap());
-    assert_eq!(composed("S<3,3,3> o 8 o (8,64):(64,1)"), Err(CandidateError::Offset { offset: 8 }));
-    assert_eq!(composed("(8,8):(8,1) o 0 o (8,8):(8,1)"), Err(CandidateError::OuterLayout));
+    let composed = |text: &str| Candidate::of_layout(&interner, &text.parse().unwrap());
+    assert_eq!(composed("S<3,3,3> o 8 o (8,64):(64,1)"), Err(CandidateError::Offset { offset: "8".into() }));
+    assert_eq!(composed("S<3,3,3> o K o (8,64):(64,1)"), Err(CandidateError::Offset { offset: "K".into() }));
+    assert_eq!(composed("(8,8):(8,1) o 0 o S<1,0,1> o 0 o (8,8):(8,1)"), Err(CandidateError::OuterLayout));
+    // A swizzle moves bits of numbers.
+    let swizzled = Candidate::of_swizzled(&interner, Swizzle::new(1, 0, 1).unwrap(), &"8:^1".parse().unwrap());
+    assert!(matches!(swizzled, Err(CandidateError::Intern(InternError::Refused(_)))));
 
     // Another interner does not know it; a full one has no room for it.
-    let layout: Layout = "(4,8):(8,1)".parse().unwrap();
+    let layout: AnyLayout = "(4,8):(8,1)".parse().unwrap();
     let candidate = Candidate::of_layout(&interner, &layout).unwrap();
     assert_eq!(candidate.text(&Interner::new()), Err(InternError::Foreign));
     assert_eq!(candidate.basis(&Interner::new()), Err(InternError::Foreign));
@@ -237,7 +235,7 @@ fn what_is_no_candidate() {
 #[test]
 fn states() {
     let interner = Interner::new();
-    let new = Candidate::of_layout(&interner, &"8:1".parse::<Layout>().unwrap()).unwrap();
+    let new = Candidate::of_layout(&interner, &"8:1".parse().unwrap()).unwrap();
     let ways: [&[State]; 4] = [&[], &[State::Assigned], &[State::Assigned, State::Materialised], &[State::Rejected]];
     let legal = [
         (State::Proposed, State::Assigned),
@@ -293,7 +291,7 @@ fn descriptors_become_candidates_of_their_strides() {
         assert_eq!(candidate.basis(&interner).unwrap().to_string(), descriptor.to_string());
         assert_eq!(candidate.state(), State::Proposed);
         let layout = Layout::new(&shape.parse::<Tree<i64>>().unwrap(), descriptor.strides()).unwrap();
-        assert_eq!(candidate, Candidate::of_layout(&interner, &layout).unwrap());
+        assert_eq!(candidate, Candidate::of_layout(&interner, &layout.into()).unwrap());
         made.insert(candidate);
     }
     assert_eq!(made.len(), 4);
