@@ -1,8 +1,8 @@
 //! Kernels on a device.
 //!
 //! Law: what runs is the program that was written and checked. Its text is written for the device.
-//! A launch passes sizes that the facts of the kernel admit, and memory of the types and of as many
-//! bytes as the tensors of the kernel have at these sizes. So what was shown when the kernel was
+//! A launch passes sizes that the facts of the kernel admit, and tensors of the types and layouts
+//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was shown when the kernel was
 //! written holds on the device.
 
 use std::fmt;
@@ -12,6 +12,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
 use tilewright_kernel::{Element, Kernel, Program};
+use tilewright_layout::AnyLayout;
 
 use crate::device::Device;
 use crate::element::ElementType;
@@ -110,6 +111,7 @@ impl DeviceKernel {
             function,
             launch: Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes),
             scalars: scalars.collect(),
+            layouts: program.layouts(sizes)?,
         })
     }
 
@@ -140,16 +142,30 @@ pub struct SizedKernel {
     function: Function,
     launch: Launch,
     scalars: SmallVec<[Argument<'static>; 8]>,
+    /// Of the tensors, at these sizes.
+    layouts: Vec<AnyLayout>,
 }
 
 impl SizedKernel {
     /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
-    /// it. The arguments are the tensors of the kernel, in the order in which it declares them.
+    /// it. The arguments are the tensors of the kernel, in the order in which it declares them, or
+    /// their memory.
     ///
-    /// Errors: as [`Function::launch`]: tensors of another number or type (E0812), with too few
+    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors of another number or type (E0812), with too few
     /// bytes or misaligned (E0813), of another device (E0814), or shared by an output and another
     /// (E0815); sizes that cannot be (E0816); the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
+        for (number, (tensor, wanted)) in tensors.iter().zip(&self.layouts).enumerate() {
+            let Some(layout) = tensor.layout() else { continue };
+            if !layout.is_same(wanted)? {
+                return Err(GpuError::Layout {
+                    kernel: self.function.name().into(),
+                    parameter: self.function.parameters()[number].name().into(),
+                    wanted: wanted.to_string().into(),
+                    found: layout.text().into(),
+                });
+            }
+        }
         let numbers = self.scalars.iter().copied();
         let arguments: SmallVec<[Argument<'_>; 16]> = tensors.iter().copied().chain(numbers).collect();
         self.function.launch(stream, &self.launch, &arguments)

@@ -140,6 +140,7 @@ impl<T: Element, L: Offsets> DeviceTensor<T, L> {
             address: self.address(),
             writable,
             element: Some(T::TYPE),
+            layout: Some(&self.layout),
         }
     }
 }
@@ -163,6 +164,11 @@ impl<T, L: Offsets> DeviceTensor<T, L> {
     /// The memory.
     pub fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// The memory, to be written as it lies.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
     }
 
     /// The address on the device of the element at offset 0; where the layout has no offset 0, of

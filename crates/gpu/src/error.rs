@@ -156,6 +156,17 @@ pub enum GpuError {
         /// That on the host.
         host: Box<str>,
     },
+    /// E0820: a tensor that does not lie as the kernel reads it.
+    Layout {
+        /// The kernel.
+        kernel: Box<str>,
+        /// The name of the tensor in the kernel.
+        parameter: Box<str>,
+        /// The layout there, at the sizes of the launch.
+        wanted: Box<str>,
+        /// That of the tensor.
+        found: Box<str>,
+    },
     /// E0819: anything else that the driver refused.
     Driver {
         /// The function of the driver.
@@ -242,6 +253,7 @@ impl GpuError {
             GpuError::LaunchSize { .. } => "E0816",
             GpuError::TensorMap { .. } => "E0817",
             GpuError::Layouts { .. } => "E0818",
+            GpuError::Layout { .. } => "E0820",
             GpuError::Driver { .. } => "E0819",
             GpuError::Ptx(error) => error.code(),
             GpuError::Sizes(error) => error.code(),
@@ -284,6 +296,9 @@ impl GpuError {
             GpuError::Aliasing { .. } => "write to memory of its own, or take a kernel with one parameter for both",
             GpuError::Layouts { .. } => {
                 "make the tensor on the host with the layout of the one on the device, and copy to it"
+            }
+            GpuError::Layout { .. } => {
+                "give a tensor of that layout; or, if the bytes are meant as they lie, the memory of the tensor"
             }
             GpuError::Ptx(error) => return Some(error.help()),
             GpuError::Sizes(error) => return Refusal::help(error),
@@ -415,6 +430,9 @@ impl fmt::Display for GpuError {
             GpuError::TensorMap { what, value } => write!(f, "there is no such tensor map: {what} {value}"),
             GpuError::Layouts { device, host } => {
                 write!(f, "the tensor on the device has the layout {device}, that on the host {host}")
+            }
+            GpuError::Layout { kernel, parameter, wanted, found } => {
+                write!(f, "`{parameter}` of {kernel} lies as {wanted} at these sizes, but the tensor as {found}")
             }
             GpuError::Driver { call, status } => write!(f, "{call} was refused: the driver said {status}"),
             GpuError::Ptx(error) => error.fmt(f),

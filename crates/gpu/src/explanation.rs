@@ -11,5 +11,5 @@ tilewright_layout::error_pages! {
     pub fn explanation in "error.rs":
         "E0801" "E0802" "E0803" "E0804" "E0805" "E0806" "E0807" "E0808"
         "E0809" "E0810" "E0811" "E0812" "E0813" "E0814" "E0815" "E0816"
-        "E0817" "E0818" "E0819"
+        "E0817" "E0818" "E0819" "E0820"
 }

@@ -10,6 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use tilewright_layout::{AnyLayout, Composed};
+use tilewright_tensor::Offsets;
 
 use crate::context::Context;
 use crate::driver::Value;
@@ -166,6 +168,33 @@ pub(crate) struct Place<'a> {
     pub(crate) writable: bool,
     /// The type of the elements, where it is known.
     pub(crate) element: Option<ElementType>,
+    /// How they lie, where it is known.
+    pub(crate) layout: Option<&'a dyn Arranged>,
+}
+
+/// How the elements of a tensor lie, whatever kind of layout it has.
+pub(crate) trait Arranged {
+    /// Whether an offset of this layout is that of the other, for every index.
+    ///
+    /// Errors: that is not decided.
+    fn is_same(&self, other: &AnyLayout) -> Result<bool, GpuError>;
+
+    /// The layout as text.
+    fn text(&self) -> String;
+}
+
+impl<L: Offsets> Arranged for L {
+    fn is_same(&self, other: &AnyLayout) -> Result<bool, GpuError> {
+        let own = self.composed()?;
+        match other {
+            AnyLayout::Integer(other) => Ok(own.equivalent(&Composed::from(other))?),
+            other => Ok(AnyLayout::from(own).same_function(other)?.proved()),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
 }
 
 /// An argument of a launch: memory, a number or a tensor map.
@@ -216,7 +245,7 @@ impl<'a> From<&'a EncodedTensorMap<'a>> for Argument<'a> {
 
 fn place(memory: &Memory, writable: bool) -> Place<'_> {
     let (address, bytes) = (memory.address(), memory.bytes());
-    Place { context: memory.context(), range: (address, bytes), address, writable, element: None }
+    Place { context: memory.context(), range: (address, bytes), address, writable, element: None, layout: None }
 }
 
 impl fmt::Debug for Argument<'_> {
@@ -236,6 +265,14 @@ impl Argument<'_> {
             },
             Kind::Scalar(element, _) => format!("a number of type {element}"),
             Kind::Map(map) => format!("a tensor map of memory that {}", may(map.writable())),
+        }
+    }
+
+    /// How its elements lie, where it is known.
+    pub(crate) fn layout(&self) -> Option<&dyn Arranged> {
+        match &self.0 {
+            Kind::Place(place) => place.layout,
+            Kind::Scalar(..) | Kind::Map(_) => None,
         }
     }
 

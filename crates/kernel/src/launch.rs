@@ -4,6 +4,7 @@
 //! its facts admit. So what was shown for every admissible size holds for the launch.
 
 use tilewright_layout::symbolic::{Expr, Symbolic};
+use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError};
 
 use crate::interpret::SetupError;
 use crate::interpret::setup::{scalars_of, values_of};
@@ -75,6 +76,40 @@ impl Program {
         }
         let scalars = scalars_of(self, &number)?;
         Ok(LaunchNumbers { grid, scalars, bytes })
+    }
+
+    /// The layouts of the tensors at these sizes, in the order in which they are passed: offsets
+    /// count elements.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("cleared", |k| {
+    ///     let y = k.output::<f32>("y", "(M{div=8},4):(4,1)")?;
+    ///     k.threads(8)?;
+    ///     let rows = y.local_tile("(8,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let zeros = rows.fragment()?;
+    ///     zeros.clear();
+    ///     rows.store(&zeros)
+    /// })?;
+    /// assert_eq!(kernel.program().layouts(&[("M", 80)])?[0].to_string(), "(80,4):(4,1)");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit.
+    pub fn layouts(&self, sizes: &[(&str, i64)]) -> Result<Vec<AnyLayout>, SetupError> {
+        let values = values_of(self, sizes)?;
+        let at = |text: &str| -> Result<AnyLayout, LayoutError> {
+            if text.contains(" o ") {
+                return Ok(AnyLayout::from(text.parse::<Composed<Expr>>()?.numbers(&values)?));
+            }
+            Ok(AnyLayout::from(text.parse::<Layout<Expr>>()?.numbers(&values)?))
+        };
+        let refuse =
+            |name: &str, error| SetupError::Size { what: format!("`{name}` has no layout for these sizes: {error}") };
+        self.tensors().map(|buffer| at(&buffer.layout).map_err(|error| refuse(&buffer.name, error))).collect()
     }
 }
 

@@ -74,10 +74,26 @@ fn sizes_and_tensors_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     assert_eq!(code(sized.launch(&stream, &[(&x).into()])), "E0812");
     assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&mut wide).into()])), "E0812");
     assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&y).into()])), "E0812");
-    assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&mut short).into()])), "E0813");
+    assert_eq!(code(sized.launch(&stream, &[(&x).into(), (&mut short).into()])), "E0820");
+    assert_eq!(code(sized.launch(&stream, &[(&x).into(), short.memory_mut().into()])), "E0813");
     let same = (&mut y).into();
     assert_eq!(code(sized.launch(&stream, &[same, same])), "E0815");
+    // As many bytes, but other places: columns for rows.
+    let columns: Layout = "(128,4):(1,128)".parse().unwrap();
+    let mut columns = DeviceTensor::filled(&stream, columns, 0.0_f32).unwrap();
+    let refused = sized.launch(&stream, &[(&x).into(), (&mut columns).into()]).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`y` of twice lies as (128,4):(4,1) at these sizes, but the tensor as (128,4):(1,128)"
+    );
+    assert_eq!(refused.code(), "E0820");
     assert_eq!(books(|books| books.launches), 0);
+    sized.launch(&stream, &[x.memory().into(), columns.memory_mut().into()]).unwrap();
+    // Another way to write the same layout.
+    let nested: Layout = "((2,64),(2,2)):((4,8),(1,2))".parse().unwrap();
+    let mut nested = DeviceTensor::filled(&stream, nested, 0.0_f32).unwrap();
+    sized.launch(&stream, &[(&x).into(), (&mut nested).into()]).unwrap();
+    assert_eq!(books(|books| std::mem::take(&mut books.launches)), 2);
     sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
     assert_eq!(books(|books| books.launches), 1);
 }
