@@ -250,7 +250,8 @@ impl Operation<'_> {
 }
 
 fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
-    let diagnostic = Diagnostic::new(error.code(), span, error.to_string());
+    let mut diagnostic = Diagnostic::new(error.code(), span, error.to_string());
+    diagnostic.witness = error.witness();
     match error.help() {
         Some(help) => diagnostic.help(help),
         None => diagnostic,

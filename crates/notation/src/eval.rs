@@ -4,6 +4,7 @@
 //! that the algebra refuses is a [`Diagnostic`] that points at the operand, and within a written
 //! operand at the mode, that is to blame.
 
+pub(crate) mod invoke;
 mod keywords;
 mod literals;
 
@@ -284,11 +285,7 @@ impl<'a> Evaluator<'a> {
 
     /// A function of arguments that stand in its order.
     fn run(&self, function: &functions::Function, id: NodeId, operands: &[NodeId], values: &[Value]) -> Evaluated {
-        let run = match values.first() {
-            Some(Value::Morphism(_)) => functions::of_morphism(function.name).unwrap_or(function.run),
-            Some(Value::Linear(_)) => functions::of_linear(function.name).unwrap_or(function.run),
-            _ => function.run,
-        };
+        let run = functions::of_first(function, values);
         run(Arguments { function: function.name, values }).map_err(|fault| {
             let diagnostic = self.operation(function.name, id, operands, values).diagnose(fault);
             self.with_unbound(diagnostic, operands, values)

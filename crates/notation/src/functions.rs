@@ -64,8 +64,11 @@ pub struct Function {
     pub(crate) least: usize,
     /// The most arguments.
     pub(crate) most: usize,
-    pub(crate) run: fn(Arguments<'_>) -> Result<Value, Fault>,
+    pub(crate) run: Run,
 }
+
+/// What a function does with its arguments.
+pub(crate) type Run = fn(Arguments<'_>) -> Result<Value, Fault>;
 
 impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -107,9 +110,23 @@ pub fn functions() -> &'static [Function] {
 }
 
 /// The function with this name.
-pub(crate) fn find(name: &str) -> Option<&'static Function> {
+///
+/// ```
+/// assert_eq!(tilewright_notation::function("size").unwrap().signature, "size(A, mode...)");
+/// ```
+pub fn find(name: &str) -> Option<&'static Function> {
     let at = BY_NAME.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
     FUNCTIONS.get(BY_NAME.get(at)?.1)
+}
+
+/// How a function is run: morphisms and linear layouts have operations of their own under the same
+/// names.
+pub(crate) fn of_first(function: &Function, values: &[Value]) -> Run {
+    match values.first() {
+        Some(Value::Morphism(_)) => of_morphism(function.name).unwrap_or(function.run),
+        Some(Value::Linear(_)) => of_linear(function.name).unwrap_or(function.run),
+        _ => function.run,
+    }
 }
 
 /// The result of an operation that layouts and tuples share.

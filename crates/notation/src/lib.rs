@@ -14,7 +14,7 @@
 //! println!("{}", error.render(source, false));
 //! ```
 //!
-//! [`functions`] lists what can be called, [`explanation`] teaches what an error code means,
+//! [`functions`] lists what can be called, and [`Function::call`] calls it on values; [`explanation`] teaches what an error code means,
 //! [`derive()`] shows how a result comes about.
 
 mod arguments;
@@ -36,8 +36,10 @@ mod value;
 pub use batch::{Answer, Batch, run_batch};
 pub use derive::{About, Call, Derivation, Step, call, derive};
 pub use diagnostic::Diagnostic;
+pub use eval::invoke::{Refused, apply};
 pub use eval::{Environment, evaluate};
 pub use explanation::explanation;
-pub use functions::{Function, functions};
+pub use functions::{Function, find as function, functions};
 pub use parse::{MAX_NESTING, MAX_PROGRAM, MAX_TEXT, is_incomplete};
+pub use spellings::ours as spelling;
 pub use value::Value;

@@ -3,8 +3,12 @@
 //! Law: no name in the table is that of a function, so that it never hides one; what stands beside
 //! it names the right spelling.
 
-/// What to write for a name that is no function of the language.
-pub(crate) fn ours(name: &str) -> Option<&'static str> {
+/// What to write for a name that CuTe has and that is no function of the language.
+///
+/// ```
+/// assert_eq!(tilewright_notation::spelling("cosize_v"), Some("cosize(A)"));
+/// ```
+pub fn ours(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("cute_").unwrap_or(name);
     OURS.iter().find(|(theirs, _)| *theirs == name).map(|(_, help)| *help)
 }

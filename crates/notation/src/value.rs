@@ -80,6 +80,27 @@ impl Value {
         }
     }
 
+    /// The tuple of these values, as a program writes it with a comma after the last: a tuple of
+    /// numbers, a coordinate, or a list.
+    ///
+    /// Errors: steps of kinds that do not go together; it is larger or nests deeper than a tree
+    /// may.
+    ///
+    /// ```
+    /// use tilewright_notation::Value;
+    ///
+    /// let tuple = Value::tuple(vec![Value::from(4), Value::open()]).unwrap();
+    /// assert_eq!((tuple.to_string(), tuple.kind()), ("(4,_)".to_owned(), "coordinate"));
+    /// ```
+    pub fn tuple(values: Vec<Value>) -> Result<Value, LayoutError> {
+        tuple_of(values, true)
+    }
+
+    /// `_`: any index of a coordinate, or a mode that a tiler keeps.
+    pub fn open() -> Value {
+        Value::Coord(AnyCoord::open())
+    }
+
     /// The layout with integer strides that this value is.
     pub fn integer_layout(&self) -> Option<&Layout> {
         if let Value::Layout(layout) = self { layout.integer() } else { None }
@@ -118,11 +139,18 @@ impl Value {
     /// assert_eq!(value.to_tiler().unwrap().unwrap().to_string(), "[4:1;_]");
     /// ```
     pub fn to_tiler(&self) -> Option<Result<Tiler, LayoutError>> {
-        match tiler_of(self)? {
+        match self.any_tiler()? {
             Ok(AnyTiler::Integer(tiler)) => Some(Ok(tiler)),
             Ok(_) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    /// As [`Value::to_tiler`], of numbers and steps of any kind.
+    ///
+    /// Errors: as there.
+    pub fn any_tiler(&self) -> Option<Result<AnyTiler, LayoutError>> {
+        tiler_of(self)
     }
 
     /// The parameters in it, each once: the numbers that become known at launch.

@@ -8,7 +8,7 @@ use core::fmt;
 
 use smallvec::SmallVec;
 
-use crate::refusal::error::Path;
+use crate::refusal::error::{LayoutError, Path};
 use crate::symbolic::Parameter;
 use crate::value::number::{Extent, Stride};
 use crate::value::profile::Profile;
@@ -239,5 +239,28 @@ impl Question {
     pub(crate) fn plain(condition: Condition, left: &dyn fmt::Display, right: &dyn fmt::Display) -> Question {
         let text = |value: &dyn fmt::Display| value.to_string().into_boxed_str();
         Question { condition, left: text(left), right: text(right), parameters: Vec::new(), declaration: None }
+    }
+}
+
+impl LayoutError {
+    /// Where the condition fails that the operation needs: an index, or a coordinate with one index
+    /// a leaf. Empty where nothing of that kind shows it.
+    ///
+    /// ```
+    /// use tilewright_layout::Layout;
+    ///
+    /// let a: Layout = "(6,2):(1,7)".parse().unwrap();
+    /// let b: Layout = "(3,2):(2,3)".parse().unwrap();
+    /// let refusal = a.compose(&b).unwrap_err();
+    /// assert_eq!(refusal.witness(), [2, 1]); // A(B(2,1)) = 8, but 4 + 3 = 7
+    /// ```
+    pub fn witness(&self) -> Vec<i64> {
+        match self {
+            LayoutError::Carry(carry) => carry.coordinate.to_vec(),
+            LayoutError::NotXor(not) => not.coordinate.to_vec(),
+            LayoutError::NoLeftInverse(no) => Vec::from([no.index]),
+            LayoutError::NotLinear { index, .. } | LayoutError::NotAdditive { index, .. } => Vec::from([*index]),
+            _ => Vec::new(),
+        }
     }
 }

@@ -88,8 +88,25 @@ impl Evaluator<'_> {
     }
 }
 
+/// For each place of a way of calling, from the first on, the number of the argument that belongs
+/// there, where `count` arguments without a name come before those with these names.
+///
+/// None where a name is no argument, or a place has two arguments or none.
+pub(super) fn in_place(parameters: &[&str], count: usize, names: &[&str]) -> Option<Vec<usize>> {
+    let mut places: Vec<Option<usize>> = (0..count).map(Some).collect();
+    for (number, name) in names.iter().enumerate() {
+        let place = parameters.iter().position(|parameter| parameter == name)?;
+        places.resize(places.len().max(place + 1), None);
+        match places.get_mut(place) {
+            Some(free @ None) => *free = Some(count + number),
+            _ => return None,
+        }
+    }
+    places.into_iter().collect()
+}
+
 /// The names of the arguments in each way in which a signature says that its function is called.
-fn ways(signature: &str) -> impl Iterator<Item = Vec<&str>> {
+pub(super) fn ways(signature: &str) -> impl Iterator<Item = Vec<&str>> {
     signature.split(" or ").map(|way| {
         let inner = way.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').unwrap_or(rest));
         let names = inner.split(',').map(|name| name.split('=').next().unwrap_or("").trim());

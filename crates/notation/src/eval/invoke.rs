@@ -1,0 +1,200 @@
+//! Functions, maps and operators on values that no program wrote: the language for other languages.
+//!
+//! Law: [`Function::call`] of values, with names or without, has the value of the program that
+//! writes the call out, and [`apply`] that of the program `map(coordinate, ...)`. What is refused
+//! comes with that program as its text ([`Refused`]), so that a diagnostic underlines the same
+//! numbers as it would there.
+
+use super::Evaluator;
+use super::keywords::{in_place, ways};
+use crate::arguments::{Arguments, Fault};
+use crate::ast::{Node, NodeId, Program};
+use crate::blame::Operation;
+use crate::diagnostic::Diagnostic;
+use crate::eval::Environment;
+use crate::functions::{self, Function};
+use crate::parse::parse;
+use crate::reading::coordinate;
+use crate::value::{Value, tuple_of};
+
+/// What is refused of a call on values, with the program that it would have been.
+///
+/// ```
+/// use tilewright_notation::{Environment, evaluate, functions};
+///
+/// let value = |text: &str| evaluate(text, &mut Environment::new()).unwrap();
+/// let composition = functions().iter().find(|function| function.name == "composition").unwrap();
+/// let refused = composition.call(&[value("(6,2):(1,7)"), value("(3,2):(2,3)")], &[]).unwrap_err();
+/// assert_eq!(refused.source, "composition((6,2):(1,7), (3,2):(2,3))");
+/// assert_eq!(refused.diagnostic.code, "E0107");
+/// assert_eq!(&refused.source[refused.diagnostic.span.clone()], "2"); // the stride of mode 0 of B
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The call as a program.
+    pub source: String,
+    /// What is wrong, in bytes of the program.
+    pub diagnostic: Diagnostic,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.diagnostic.render(&self.source, false).trim_end())
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Function {
+    /// The names of the arguments in each way in which the function is called. Of arguments of
+    /// which there may be any number, the name stands for all.
+    ///
+    /// ```
+    /// use tilewright_notation::functions;
+    ///
+    /// let take = functions().iter().find(|function| function.name == "take").unwrap();
+    /// assert_eq!(take.ways().collect::<Vec<_>>(), [["A", "begin", "end"]]);
+    /// ```
+    pub fn ways(&self) -> impl Iterator<Item = Vec<&'static str>> {
+        ways(self.signature)
+    }
+
+    /// The fewest and the most arguments; without a most where there may be any number.
+    pub fn arity(&self) -> (usize, Option<usize>) {
+        (self.least, (self.most != functions::MANY).then_some(self.most))
+    }
+
+    /// Whether the function has a form of its own whose first argument is a morphism, and one whose
+    /// first argument is a linear layout.
+    pub fn own_forms(&self) -> (bool, bool) {
+        (functions::of_morphism(self.name).is_some(), functions::of_linear(self.name).is_some())
+    }
+
+    /// The value of the function at these arguments, then those that are given by name.
+    ///
+    /// Errors: as a program that calls it.
+    ///
+    /// ```
+    /// use tilewright_notation::{Value, functions};
+    ///
+    /// let row_major = functions().iter().find(|function| function.name == "row_major").unwrap();
+    /// let shape = Value::tuple(vec![Value::from(4), Value::from(8)]).unwrap();
+    /// assert_eq!(row_major.call(&[shape.clone()], &[]).unwrap().to_string(), "(4,8):(8,1)");
+    /// assert_eq!(row_major.call(&[], &[("shape", shape)]).unwrap().to_string(), "(4,8):(8,1)");
+    /// ```
+    pub fn call(&self, arguments: &[Value], named: &[(&str, Value)]) -> Result<Value, Box<Refused>> {
+        if named.is_empty() {
+            return self.fits(arguments).unwrap_or_else(|| Err(self.refusal(arguments, named)));
+        }
+        let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+        let places = self.ways().find_map(|way| in_place(&way, arguments.len(), &names));
+        let all = || arguments.iter().chain(named.iter().map(|(_, value)| value));
+        let placed = places.map(|places| {
+            let values: Vec<&Value> = all().collect();
+            places.iter().filter_map(|place| values.get(*place).map(|value| (*value).clone())).collect::<Vec<Value>>()
+        });
+        match placed.and_then(|values| self.fits(&values)) {
+            Some(Ok(value)) => Ok(value),
+            // The program is the one with the names.
+            Some(Err(_)) | None => Err(self.refusal(arguments, named)),
+        }
+    }
+
+    /// The value at as many arguments as the function takes; none where it takes another number.
+    fn fits(&self, values: &[Value]) -> Option<Result<Value, Box<Refused>>> {
+        if values.len() < self.least || values.len() > self.most {
+            return None;
+        }
+        let run = functions::of_first(self, values);
+        Some(run(Arguments { function: self.name, values }).map_err(|_| self.refusal(values, &[])))
+    }
+
+    /// Why the call is refused.
+    #[cold]
+    fn refusal(&self, arguments: &[Value], named: &[(&str, Value)]) -> Box<Refused> {
+        let positional = arguments.iter().map(Value::to_string);
+        let keyed = named.iter().map(|(name, value)| format!("{name}={value}"));
+        let source = format!("{}({})", self.name, positional.chain(keyed).collect::<Vec<_>>().join(", "));
+        let values: Vec<Value> = arguments.iter().chain(named.iter().map(|(_, value)| value)).cloned().collect();
+        let diagnostic = written(&source, |evaluator, id| match evaluator.program.node(id) {
+            Node::Call { name, arguments } => {
+                let operands = evaluator.program.list(arguments);
+                (operands.len() == values.len()).then(|| evaluator.call(id, name, operands, &values))
+            }
+            _ => None,
+        });
+        let diagnostic = diagnostic.unwrap_or_else(|| {
+            // The text is no program: it is too long, or a number has the name of a function.
+            let run = functions::of_first(self, &values);
+            told(self.name, &source, &values, run(Arguments { function: self.name, values: &values }).err())
+        });
+        Box::new(Refused { source, diagnostic })
+    }
+}
+
+/// The value of a map at a coordinate, or its slice where an index is `_`; several arguments are
+/// the modes of one coordinate.
+///
+/// Errors: as the program `map(coordinate, ...)`.
+///
+/// ```
+/// use tilewright_notation::{Environment, Value, apply, evaluate};
+///
+/// let layout = evaluate("(4,8):(8,1)", &mut Environment::new()).unwrap();
+/// assert_eq!(apply(&layout, &[Value::from(2), Value::from(3)]).unwrap(), Value::from(19));
+/// assert_eq!(apply(&layout, &[Value::open(), Value::from(3)]).unwrap().to_string(), "(4):(8)");
+/// ```
+pub fn apply(map: &Value, coordinates: &[Value]) -> Result<Value, Box<Refused>> {
+    let applied = match coordinates {
+        [] => None,
+        [only] => coordinate(only).and_then(|_| functions::apply(map, only)?.ok()),
+        modes if modes.iter().all(|mode| coordinate(mode).is_some()) => {
+            tuple_of(modes.to_vec(), false).ok().and_then(|coord| functions::apply(map, &coord)?.ok())
+        }
+        _ => None,
+    };
+    if let Some(value) = applied {
+        return Ok(value);
+    }
+    let indices: Vec<String> = coordinates.iter().map(Value::to_string).collect();
+    let source = format!("({map})({})", indices.join(", "));
+    let values: Vec<Value> = [map].into_iter().chain(coordinates).cloned().collect();
+    let diagnostic = written(&source, |evaluator, id| match evaluator.program.node(id) {
+        Node::Apply { target, arguments } => {
+            let operands: Vec<NodeId> = [target].iter().chain(evaluator.program.list(arguments)).copied().collect();
+            (operands.len() == values.len()).then(|| evaluator.apply(id, &operands, &values))
+        }
+        _ => None,
+    });
+    let diagnostic = diagnostic.unwrap_or_else(|| {
+        let fault = match coordinates {
+            [only] => functions::apply(map, only).and_then(Result::err),
+            _ => None,
+        };
+        told("", &source, &values, fault)
+    });
+    Err(Box::new(Refused { source, diagnostic }))
+}
+
+/// The diagnostic that a step of the evaluation of a program gives, at its only statement; none
+/// where the text is no such program, or nothing is refused.
+fn written(
+    source: &str,
+    step: impl FnOnce(&Evaluator<'_>, NodeId) -> Option<Result<Value, Diagnostic>>,
+) -> Option<Diagnostic> {
+    let (mut program, env) = (Program::default(), Environment::new());
+    parse(source, &mut program).ok()?;
+    let statement = program.statements.first()?.value;
+    step(&Evaluator { source, program: &program, env: &env }, statement)?.err()
+}
+
+/// A fault about a text in which no operand can be pointed at.
+fn told(function: &str, source: &str, values: &[Value], fault: Option<Fault>) -> Diagnostic {
+    let program = Program::default();
+    let operation = Operation { program: &program, function, whole: 0..source.len(), operands: &[], values };
+    match fault {
+        Some(fault) => operation.diagnose(fault),
+        None => Diagnostic::new("E0208", 0..source.len(), "these arguments do not go together")
+            .label(0..source.len(), "refused"),
+    }
+}

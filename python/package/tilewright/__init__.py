@@ -1,0 +1,54 @@
+"""A layout algebra that is exact or refuses.
+
+A layout is a shape and strides of the same nesting, read as a function from coordinates to offsets:
+
+>>> import tilewright as tw
+>>> a = tw.Layout((6, 2), (8, 2))
+>>> a(1, 1)
+10
+>>> a @ tw.Layout((4, 3), (3, 1))
+Layout('((2,2),3):((24,2),8)')
+
+Every function of the language of the command ``tilewright`` is here under its name, and a method of the classes whose values its
+first argument may be; ``functions()`` lists them, ``help(tw.complement)`` describes one. Shapes, strides and coordinates are
+integers and nested tuples, ``None`` is ``_``, and text is read as a program of the language.
+"""
+
+from __future__ import annotations
+
+from . import _native
+from ._errors import LayoutError
+from ._more import E, Param, aliases, explain, make_composed_layout, make_layout
+from ._native import (
+    BitMatrix,
+    Expr,
+    Function,
+    Layout,
+    LinearLayout,
+    Morphism,
+    Step,
+    Swizzle,
+    Tiler,
+    Value,
+    Xor,
+    evaluate,
+    functions,
+)
+from ._types import Argument, IntTuple, LayoutLike
+
+__version__: str = _native.__version__
+
+globals().update({function.__name__: function for function in functions() if function.__name__ != "make_layout"})
+globals().update(aliases)
+
+# What hides a builtin is asked for by name.
+_builtins = {"filter", "max", "min", "slice", "sum", "zip"}
+__all__ = sorted(
+    {name for name in globals() if not name.startswith("_") and name not in _builtins} - {"annotations", "aliases"}
+)
+
+
+def __getattr__(name: str) -> object:
+    from ._more import unknown
+
+    raise AttributeError(unknown(name), name=name)

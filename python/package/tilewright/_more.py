@@ -1,0 +1,120 @@
+"""What Python adds to the functions of the language: numbers with facts, other spellings, pages about errors."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from . import _native
+from ._errors import LayoutError
+from ._native import Expr, Layout, Step, evaluate
+
+_functions = {function.__name__: function for function in _native.functions()}
+
+
+def Param(name: str, *, div: int | None = None, min: int | None = None, max: int | None = None) -> Expr:
+    """A number that becomes known at launch, and what is known of it: a multiple of ``div``, from ``min`` to ``max``.
+
+    >>> Param("M", div=8)
+    Expr('M{div=8}')
+    """
+    facts = [("div", div), ("min", min), ("max", max)]
+    said = ",".join(f"{fact}={number}" for fact, number in facts if number is not None)
+    return Expr(f"{name}{{{said}}}")
+
+
+def E(*path: int) -> Step:
+    """One step in the mode of a coordinate at a path: ``E(0)``, ``E(1, 0)``.
+
+    >>> Layout((4, 8), (E(0), E(1)))
+    Layout('(4,8):(1@0,1@1)')
+    """
+    # CuTe prints a path from the inside out.
+    return Step("1" + "".join(f"@{int(mode)}" for mode in reversed(path)))
+
+
+def make_layout(*modes: Any, stride: Any = None) -> Layout:
+    """The layout with this shape and these strides, or whose modes are the given layouts.
+
+    >>> make_layout((4, 8), stride=(8, 1))
+    Layout('(4,8):(8,1)')
+    """
+    if stride is not None:
+        if len(modes) != 1:
+            raise TypeError("strides go with one shape")
+        return Layout(modes[0], stride)
+    if len(modes) == 1 and isinstance(modes[0], (list, tuple)) and any(isinstance(mode, Layout) for mode in modes[0]):
+        modes = tuple(modes[0])
+    made: Layout = _functions["make_layout"](*modes)
+    return made
+
+
+def make_composed_layout(inner: Any, offset: Any, outer: Any) -> Layout:
+    """``c -> inner(offset + outer(c))``, in CuTe DSL's order of arguments.
+
+    >>> from tilewright import Swizzle
+    >>> make_composed_layout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1)))
+    Layout('S<3,0,3> o 0 o (8,8):(8,1)')
+    """
+    made: Layout = evaluate("inner o offset o outer", inner=inner, offset=offset, outer=outer)
+    return made
+
+
+def explain(subject: LayoutError | str) -> str:
+    """The page about an error or a code, as Markdown."""
+    code = subject.code if isinstance(subject, LayoutError) else str(subject).strip().upper()
+    page = _native.page(code)
+    if page is None:
+        raise LookupError(f"there is no error code {code}")
+    return page
+
+
+#: What other libraries call functions of the language.
+aliases = {
+    theirs: _functions[ours]
+    for theirs, ours in {
+        "compose": "composition",
+        "group_modes": "group",
+        "select_modes": "select",
+        "take_modes": "take",
+        "is_congruent": "congruent",
+        "is_weakly_congruent": "weakly_congruent",
+        "is_compatible": "compatible",
+        "slice_": "slice",
+        "slice_modes": "slice",
+        "dice_modes": "dice",
+        "functionally_equal": "equivalent",
+        "tensor_zipped_divide": "zipped_divide",
+        "make_identity_tensor": "make_identity_layout",
+        "cdiv": "ceil_div",
+    }.items()
+}
+
+#: Names of other libraries that have no function of the same form here.
+_elsewhere = {
+    "ComposedLayout": "make_composed_layout(inner, offset, outer), or Layout('S<3,0,3> o 0 o (8,8):(8,1)')",
+    "make_swizzle": "Swizzle(bits, base, shift)",
+    "Tile": "Tiler(...)",
+    "make_tile": "Tiler(...)",
+    "F2": "Xor(bits)",
+    "ScaledBasis": "n * E(mode)",
+    "print_latex": "draw(layout, 'file.tex')",
+    "numel": "size(layout)",
+    "to_F2_matrix": "bit_matrix(layout)",
+    "iter_layout": "layout.offsets()",
+    "offset_table": "layout.offsets()",
+    "concatenate": "make_layout(A, B)",
+    "is_layout": "isinstance(x, Layout)",
+}
+
+
+def unknown(name: str) -> str:
+    """What to say about a name that the module does not have."""
+    import tilewright
+
+    told = f"module 'tilewright' has no attribute '{name}'"
+    meant = _elsewhere.get(name) or _native.spelling(name)
+    if meant is not None:
+        return f"{told}; write {meant}"
+    near = difflib.get_close_matches(name, dir(tilewright), 1)
+    return f"{told}; is '{near[0]}' meant?" if near else told

@@ -1,0 +1,143 @@
+//! From Python's integers, tuples and texts to values of the language, and back.
+//!
+//! Law: shapes, strides and coordinates are plain Python: an integer is an integer, a tuple is a
+//! tuple of the same nesting, and `None` is `_`. So `(8,)` is the tuple of one extent and `(8)` the
+//! extent. Text is a program of the language. What goes to Python and comes back is the same value.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use tilewright_layout::{AnyCoord, AnyTree, Coord, LayoutError, Limit, MAX_DEPTH, Slot, Tree, symbolic::Expr};
+use tilewright_notation::{Environment, Value, evaluate};
+
+use crate::object::{self, Object};
+use crate::refusal;
+
+/// The value that an object stands for.
+///
+/// Errors: it stands for none (`TypeError`); the language refuses it.
+pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    nested(object, 0)
+}
+
+fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    let py = object.py();
+    if let Ok(known) = object.cast::<Object>() {
+        return Ok(known.get().value.clone());
+    }
+    if let Ok(number) = object.cast_exact::<PyInt>() {
+        return integer(number).map(Value::from);
+    }
+    if let Ok(items) = object.cast::<PyTuple>() {
+        return tuple(py, items.iter_borrowed().map(|item| nested(&item, depth + 1)), depth);
+    }
+    if let Ok(items) = object.cast::<PyList>() {
+        return tuple(py, items.iter().map(|item| nested(&item, depth + 1)), depth);
+    }
+    if object.is_none() {
+        return Ok(Value::open());
+    }
+    if let Ok(text) = object.cast::<PyString>() {
+        return program(py, text.to_str()?);
+    }
+    // Integers of other libraries; a truth value is no number here.
+    if !object.is_instance_of::<PyBool>()
+        && let Ok(number) = object.call_method0(pyo3::intern!(py, "__index__"))
+        && let Ok(number) = number.cast::<PyInt>()
+    {
+        return integer(number).map(Value::from);
+    }
+    let kind = object.get_type();
+    let kind = kind.name()?;
+    Err(PyTypeError::new_err(format!(
+        "expected a value of tilewright, an integer, a nested tuple of integers, None or text, not {kind}"
+    )))
+}
+
+/// An integer of 64 bits.
+fn integer(number: &Bound<'_, PyInt>) -> PyResult<i64> {
+    number.extract().map_err(|error: PyErr| match error.is_instance_of::<PyOverflowError>(number.py()) {
+        true => refusal::of_layout(number.py(), LayoutError::Overflow { op: "an integer" }),
+        false => error,
+    })
+}
+
+fn tuple(py: Python<'_>, items: impl Iterator<Item = PyResult<Value>>, depth: usize) -> PyResult<Value> {
+    if depth > MAX_DEPTH {
+        // A list may hold itself.
+        return Err(refusal::of_layout(py, LayoutError::TooLarge { limit: Limit::Depth, value: depth }));
+    }
+    let items = items.collect::<PyResult<Vec<Value>>>()?;
+    Value::tuple(items).map_err(|error| refusal::of_layout(py, error))
+}
+
+/// The value of a program.
+pub fn program(py: Python<'_>, source: &str) -> PyResult<Value> {
+    evaluate(source, &mut Environment::new()).map_err(|error| refusal::of_program(py, &error, source))
+}
+
+/// The value of a program with names.
+pub fn program_with(py: Python<'_>, source: &str, names: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
+    let mut environment = Environment::new();
+    for (name, bound) in names.into_iter().flatten() {
+        environment.bind(name.extract::<String>()?, value(&bound)?);
+    }
+    evaluate(source, &mut environment).map_err(|error| refusal::of_program(py, &error, source))
+}
+
+/// A value as Python has it.
+pub fn python<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Int(number) => Ok(number.into_pyobject(py)?.into_any()),
+        Value::Bool(truth) => Ok(PyBool::new(py, truth).to_owned().into_any()),
+        Value::Tree(tree) => of_tree(py, tree),
+        Value::Coord(coord) => match &coord {
+            AnyCoord::Integer(coord) => of_coord(py, coord, &|index| Value::from(*index)),
+            AnyCoord::Launch(coord) => of_coord(py, coord, &|index: &Expr| Value::from(index.clone())),
+        },
+        Value::List(items) => {
+            let items = items.into_iter().map(|item| python(py, item)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyTuple::new(py, items)?.into_any())
+        }
+        value => object::new(py, value),
+    }
+}
+
+/// A tree as nested tuples.
+fn of_tree(py: Python<'_>, tree: AnyTree) -> PyResult<Bound<'_, PyAny>> {
+    match tree {
+        AnyTree::Integer(tree) => of_integers(py, &tree),
+        tree if tree.is_leaf() => object::new(py, Value::Tree(tree)),
+        tree => {
+            let modes = (0..tree.rank()).filter_map(|mode| tree.mode(mode));
+            let modes = modes.map(|mode| of_tree(py, mode)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyTuple::new(py, modes)?.into_any())
+        }
+    }
+}
+
+fn of_integers<'py>(py: Python<'py>, tree: &Tree<i64>) -> PyResult<Bound<'py, PyAny>> {
+    match (tree.depth(), tree.leaves()) {
+        (0, [only]) => Ok(only.into_pyobject(py)?.into_any()),
+        (1, leaves) => Ok(PyTuple::new(py, leaves)?.into_any()),
+        _ => {
+            let modes = tree.modes().map(|mode| of_integers(py, &mode)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyTuple::new(py, modes)?.into_any())
+        }
+    }
+}
+
+fn of_coord<'py, N: tilewright_layout::Extent>(
+    py: Python<'py>,
+    coord: &Coord<N>,
+    index: &dyn Fn(&N) -> Value,
+) -> PyResult<Bound<'py, PyAny>> {
+    if coord.is_leaf() {
+        return match coord.leaves() {
+            [Slot::At(at)] => python(py, index(at)),
+            _ => Ok(py.None().into_bound(py)),
+        };
+    }
+    let modes = coord.modes().map(|mode| of_coord(py, &mode, index)).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, modes)?.into_any())
+}

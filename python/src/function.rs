@@ -1,0 +1,251 @@
+//! The functions of the language, as functions and as methods.
+//!
+//! Law: there is one table, the language's. A row of it is a callable object of the module, and the
+//! same row is a method of each class whose values its first argument may be; arguments go by
+//! place or by the names of the signature. `None` is `_`, and in the place of an argument that may
+//! be left out it leaves it out.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use tilewright_layout::symbolic::Values;
+use tilewright_notation::{self as notation, Value};
+
+use crate::convert::{self, python};
+use crate::layout::Layout;
+use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle};
+use crate::refusal;
+
+// A function of the language. Its documentation is that of its row, so the class has none.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Function {
+    row: &'static notation::Function,
+    /// Whether the first argument is the object that it is looked up on.
+    method: bool,
+}
+
+#[pymethods]
+impl Function {
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        self.row.name
+    }
+
+    #[getter]
+    fn __qualname__(&self) -> &'static str {
+        self.row.name
+    }
+
+    #[getter]
+    fn __doc__(&self) -> String {
+        let row = self.row;
+        format!(
+            "{}: {}.\n\nExample, in the language:\n\n    {}\n    {}",
+            row.signature, row.summary, row.example, row.result
+        )
+    }
+
+    /// How it is called, for `inspect.signature`; none where there are several ways.
+    #[getter]
+    fn __text_signature__(&self) -> Option<String> {
+        let mut ways: Vec<Vec<&str>> = self.row.ways().collect();
+        ways.sort_by_key(Vec::len);
+        let longest = ways.pop()?;
+        let (least, Some(most)) = self.row.arity() else { return None };
+        if longest.len() != most || !ways.iter().all(|way| longest.starts_with(way)) {
+            return None;
+        }
+        let parameters = longest.iter().enumerate().map(|(place, name)| match (place, self.method) {
+            (0, true) => "$self".to_owned(),
+            _ if place >= least => format!("{}=None", keyword(name)),
+            _ => keyword(name),
+        });
+        Some(format!("({})", parameters.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// How the language calls it.
+    #[getter]
+    fn signature(&self) -> &'static str {
+        self.row.signature
+    }
+
+    /// What it returns, in a sentence.
+    #[getter]
+    fn summary(&self) -> &'static str {
+        self.row.summary
+    }
+
+    /// A program that calls it.
+    #[getter]
+    fn example(&self) -> &'static str {
+        self.row.example
+    }
+
+    /// The text of the value of the example.
+    #[getter]
+    fn result(&self) -> &'static str {
+        self.row.result
+    }
+
+    /// The heading that it belongs under.
+    #[getter]
+    fn section(&self) -> &'static str {
+        self.row.section
+    }
+
+    /// The ways of calling it, as the names of the arguments.
+    #[getter]
+    fn ways(&self) -> Vec<Vec<String>> {
+        self.row.ways().map(|way| way.into_iter().map(keyword).collect()).collect()
+    }
+
+    /// The fewest and the most arguments.
+    #[getter]
+    fn arity(&self) -> (usize, Option<usize>) {
+        self.row.arity()
+    }
+
+    /// The classes that have it as a method.
+    #[getter]
+    fn classes(&self) -> Vec<&'static str> {
+        CLASSES.iter().filter(|(_, takes)| takes(self.row)).map(|(class, _)| *class).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<function {} of tilewright>", self.row.signature)
+    }
+
+    fn __reduce__(&self) -> &'static str {
+        self.row.name
+    }
+
+    #[pyo3(signature = (*arguments, **named))]
+    fn __call__<'py>(
+        &self,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = arguments.py();
+        let (least, most) = self.row.arity();
+        let mut given = Vec::with_capacity(arguments.len());
+        for argument in arguments.iter_borrowed() {
+            given.push(convert::value(&argument)?);
+        }
+        // What may be left out and is None is left out.
+        while most.is_some() && given.len() > least && given.last() == Some(&Value::open()) {
+            given.pop();
+        }
+        let mut names = Vec::new();
+        for (name, value) in named.into_iter().flatten() {
+            let name = name.cast_into::<PyString>()?.to_str()?.trim_end_matches('_').to_owned();
+            let required = self.row.ways().any(|way| way.iter().take(least).any(|parameter| *parameter == name));
+            if required || !value.is_none() {
+                names.push((name, convert::value(&value)?));
+            }
+        }
+        let names: Vec<(&str, Value)> = names.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let value = self.row.call(&given, &names).map_err(|refused| refusal::of_call(py, &refused))?;
+        python(py, value)
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        object: &Bound<'py, PyAny>,
+        owner: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static METHOD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let _ = owner;
+        if object.is_none() {
+            return Ok(slf.clone().into_any());
+        }
+        let py = slf.py();
+        let method =
+            METHOD.get_or_try_init(py, || Ok::<_, PyErr>(py.import("types")?.getattr("MethodType")?.unbind()))?;
+        method.bind(py).call1((slf, object))
+    }
+}
+
+/// The name of an argument where it is a word of Python.
+fn keyword(name: &str) -> String {
+    if name == "from" { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Whether the values of a class may be the first argument of a function.
+type Takes = fn(&notation::Function) -> bool;
+
+/// The classes with methods, and which functions those are: by the letter that the table gives to
+/// the first argument.
+const CLASSES: [(&str, Takes); 5] = [
+    ("Layout", |row| first(row, &["A", "M"]) || row.section == "Equality and fit"),
+    ("Swizzle", |row| matches!(row.name, "bit_matrix" | "to_xor" | "composition" | "left_inverse" | "right_inverse")),
+    ("BitMatrix", |row| first(row, &["M"]) || row.name == "composition"),
+    ("LinearLayout", |row| first(row, &["F"]) || row.own_forms().1),
+    ("Morphism", |row| first(row, &["f", "g"]) || row.own_forms().0),
+];
+
+fn first(row: &notation::Function, letters: &[&str]) -> bool {
+    row.ways().any(|way| way.first().is_some_and(|name| letters.contains(name)))
+}
+
+/// Gives the classes their methods. What a class has already, such as the property `shape`, stays.
+pub fn attach(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let classes = [
+        py.get_type::<Layout>(),
+        py.get_type::<Swizzle>(),
+        py.get_type::<BitMatrix>(),
+        py.get_type::<LinearLayout>(),
+        py.get_type::<Morphism>(),
+    ];
+    for ((_, takes), class) in CLASSES.iter().zip(classes) {
+        for row in notation::functions().iter().filter(|row| takes(row)) {
+            if !class.hasattr(row.name)? {
+                class.setattr(row.name, Function { row, method: true })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All functions of the language, by section.
+#[pyfunction]
+pub fn functions() -> Vec<Function> {
+    notation::functions().iter().map(|row| Function { row, method: false }).collect()
+}
+
+/// What to write for a name of CuTe's that is no function; none where nothing is known of it.
+#[pyfunction]
+pub fn spelling(name: &str) -> Option<&'static str> {
+    notation::spelling(name)
+}
+
+/// The value of a function of the language.
+pub fn value(py: Python<'_>, name: &'static str, arguments: &[Value]) -> PyResult<Value> {
+    let Some(row) = notation::function(name) else { return Err(PyTypeError::new_err(name)) };
+    row.call(arguments, &[]).map_err(|refused| refusal::of_call(py, &refused))
+}
+
+/// As [`value`], as Python has it.
+pub fn called<'py>(py: Python<'py>, name: &'static str, arguments: &[Value]) -> PyResult<Bound<'py, PyAny>> {
+    python(py, value(py, name, arguments)?)
+}
+
+/// A value with numbers in place of parameters.
+///
+/// Errors: a name that is none of its parameters; as [`Value::substitute`].
+pub fn substituted(py: Python<'_>, value: &Value, numbers: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
+    let mut values = Values::new();
+    let parameters = value.parameters();
+    for (name, number) in numbers.into_iter().flatten() {
+        let name = name.extract::<String>()?;
+        if !parameters.iter().any(|parameter| parameter.name() == Some(&name)) {
+            return Err(PyValueError::new_err(format!("{value} has no number named '{name}'")));
+        }
+        match convert::value(&number)? {
+            Value::Int(number) => values.set_named(&name, number),
+            other => return Err(PyTypeError::new_err(format!("'{name}' is an integer, not a {}", other.kind()))),
+        }
+    }
+    value.substitute(&values).map_err(|error| refusal::of_layout(py, error))
+}

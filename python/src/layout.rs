@@ -1,0 +1,145 @@
+//! The class of layouts, of whatever kind: with integer strides, coordinate or XOR steps, numbers
+//! known at launch, or composed of several maps.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PySlice, PyTuple};
+use tilewright_layout::{AnyLayout, AnyTree};
+use tilewright_notation::{Value, apply};
+
+use crate::convert::{self, program, python};
+use crate::object::Object;
+use crate::{array, function, refusal};
+
+/// A layout: a shape and strides of the same nesting, read as a function from coordinates to offsets.
+///
+/// `Layout((4, 8), (8, 1))`, `Layout("(4,8):(8,1)")` and `Layout((4, 8))`, the compact one whose first mode is fastest.
+#[pyclass(frozen, extends = Object, module = "tilewright")]
+pub struct Layout;
+
+impl Layout {
+    fn of<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a AnyLayout> {
+        match &slf.as_super().get().value {
+            Value::Layout(layout) => Ok(layout),
+            _ => Err(PyTypeError::new_err("this is no layout")),
+        }
+    }
+}
+
+#[pymethods]
+impl Layout {
+    #[new]
+    #[pyo3(signature = (shape, stride = None))]
+    fn new(
+        py: Python<'_>,
+        shape: &Bound<'_, PyAny>,
+        stride: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let shape = convert::value(shape)?;
+        let value = match (shape, stride) {
+            (shape @ Value::Layout(_), None) => shape,
+            (shape, None) => function::value(py, "make_layout", &[shape])?,
+            (shape, Some(stride)) => paired(py, &shape, &convert::value(stride)?)?,
+        };
+        Ok(Object { value }.of(Layout))
+    }
+
+    /// The extents, as an integer or nested tuples.
+    #[getter]
+    fn shape<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), Layout::of(slf)?.shape().into())
+    }
+
+    /// The strides, nested as the shape.
+    #[getter]
+    fn stride<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        match Layout::of(slf)?.stride() {
+            Some(stride) => python(slf.py(), stride.into()),
+            None => function::called(slf.py(), "stride", &[slf.as_super().get().value.clone()]),
+        }
+    }
+
+    /// The number of modes.
+    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(Layout::of(slf)?.rank())
+    }
+
+    /// The modes, each a layout.
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        let layout = Layout::of(slf)?;
+        let modes = (0..layout.rank()).filter_map(|mode| layout.mode(mode));
+        let modes = modes.map(|mode| python(slf.py(), mode.into())).collect::<PyResult<Vec<_>>>()?;
+        PyTuple::new(slf.py(), modes)?.try_iter()
+    }
+
+    /// A mode: `L[1]`, `L[-1]`, a mode of a mode `L[1, 0]`, or a range of modes `L[1:3]`.
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, mode: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, layout) = (slf.py(), Layout::of(slf)?);
+        let value = || slf.as_super().get().value.clone();
+        if let Ok(range) = mode.cast::<PySlice>() {
+            let at = range.indices(isize::try_from(layout.rank()).unwrap_or(isize::MAX))?;
+            if at.step != 1 {
+                let modes =
+                    (0..at.slicelength as isize).map(|number| Value::from((at.start + number * at.step) as i64));
+                return function::called(py, "select", &[value()].into_iter().chain(modes).collect::<Vec<_>>());
+            }
+            return function::called(py, "take", &[value(), (at.start as i64).into(), (at.stop as i64).into()]);
+        }
+        let path = match mode.cast::<PyTuple>() {
+            Ok(path) => path.iter().map(|mode| convert::value(&mode)).collect::<PyResult<Vec<_>>>()?,
+            Err(_) => vec![convert::value(mode)?],
+        };
+        let mut arguments = vec![value()];
+        let mut within = Some(layout.clone());
+        for mode in path {
+            let rank = within.as_ref().map_or(0, AnyLayout::rank);
+            let from_end = |number: i64| i64::try_from(rank).map_or(number, |rank| number + rank);
+            let mode = match mode {
+                Value::Int(number) if number < 0 && from_end(number) >= 0 => Value::from(from_end(number)),
+                mode => mode,
+            };
+            within = match (&mode, within) {
+                (Value::Int(number), Some(layout)) => usize::try_from(*number).ok().and_then(|at| layout.mode(at)),
+                _ => None,
+            };
+            arguments.push(mode);
+        }
+        function::called(py, "get", &arguments)
+    }
+
+    /// The value at a coordinate, `L(5)` or `L(1, 2)`; where an index is `None`, the layout of the modes left open. Arrays of
+    /// indices give an array of offsets.
+    #[pyo3(signature = (*coordinate))]
+    fn __call__<'py>(slf: &Bound<'py, Self>, coordinate: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if let Some(offsets) = array::at(Layout::of(slf)?, coordinate)? {
+            return Ok(offsets);
+        }
+        let indices = coordinate.iter_borrowed().map(|index| convert::value(&index)).collect::<PyResult<Vec<_>>>()?;
+        let value = apply(&slf.as_super().get().value, &indices).map_err(|refused| refusal::of_call(py, &refused))?;
+        python(py, value)
+    }
+
+    /// The offsets at all indices, in order, as a NumPy array of 64-bit integers.
+    fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        array::all(slf.py(), Layout::of(slf)?)
+    }
+}
+
+/// The layout of a shape and strides.
+fn paired(py: Python<'_>, shape: &Value, stride: &Value) -> PyResult<Value> {
+    let tree = |value: &Value| match value {
+        Value::Int(number) => Some(AnyTree::from(*number)),
+        Value::Tree(tree) => Some(tree.clone()),
+        _ => None,
+    };
+    let (Some(extents), Some(strides)) = (tree(shape), tree(stride)) else {
+        let odd = if tree(shape).is_none() { shape } else { stride };
+        return Err(PyTypeError::new_err(format!("a shape and strides are numbers or tuples, not a {}", odd.kind())));
+    };
+    match AnyLayout::new(&extents, &strides) {
+        Ok(layout) => Ok(layout.into()),
+        // The program `shape:stride` shows where.
+        Err(error) => program(py, &format!("{shape}:{stride}")).and_then(|_| Err(refusal::of_layout(py, error))),
+    }
+}

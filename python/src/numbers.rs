@@ -1,0 +1,186 @@
+//! The classes of numbers that are no integers: those that become known at launch, and the steps of
+//! coordinate and XOR layouts.
+//!
+//! Law: arithmetic on them is that of the algebra.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+use tilewright_layout::{self as layout, AnyTree, LayoutError, Stride};
+use tilewright_notation::{Environment, Value, evaluate};
+
+use crate::convert::{self, python};
+use crate::object::{Object, read};
+use crate::refusal;
+
+/// A number that becomes known at launch: `Expr("M{div=8}")`. `+`, `-`, `*`, `//` and `%` give others.
+#[pyclass(frozen, extends = Object, module = "tilewright")]
+pub struct Expr;
+
+#[pymethods]
+impl Expr {
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<PyClassInitializer<Self>> {
+        let fits = |value: &Value| matches!(value, Value::Tree(AnyTree::Launch(number)) if number.is_leaf());
+        Ok(read(py, text, "Expr", fits)?.of(Expr))
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "a + b")
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "b + a")
+    }
+
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "a - b")
+    }
+
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "b - a")
+    }
+
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "a * b")
+    }
+
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "b * a")
+    }
+
+    fn __floordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "floor_div(a, b)")
+    }
+
+    fn __rfloordiv__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "floor_div(b, a)")
+    }
+
+    fn __mod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "mod(a, b)")
+    }
+
+    fn __rmod__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        formula(slf.as_super(), other, "mod(b, a)")
+    }
+
+    fn __neg__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let none = PyInt::new(slf.py(), 0);
+        formula(slf.as_super(), none.as_any(), "b - a")
+    }
+}
+
+/// A step in a mode of a coordinate: `E(0)`, `2 * E(1, 0)`, `Step("2@0")`. Sums of steps go in several modes at once.
+#[pyclass(frozen, extends = Object, module = "tilewright")]
+pub struct Step;
+
+#[pymethods]
+impl Step {
+    #[new]
+    fn new(py: Python<'_>, text: &str) -> PyResult<PyClassInitializer<Self>> {
+        let fits = |value: &Value| matches!(value, Value::Tree(AnyTree::Coordinate(step)) if step.is_leaf());
+        Ok(read(py, text, "Step", fits)?.of(Step))
+    }
+
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        sum(slf.as_super(), other)
+    }
+
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        sum(slf.as_super(), other)
+    }
+
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        multiple(slf.as_super(), other)
+    }
+
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        multiple(slf.as_super(), other)
+    }
+}
+
+/// The step that a value is; an integer is one in a codomain that is no tuple.
+fn step(value: &Value) -> Option<layout::Step> {
+    let steps = match value {
+        Value::Int(number) => AnyTree::from(*number).coordinate(),
+        Value::Tree(tree) => tree.coordinate(),
+        _ => None,
+    };
+    steps.filter(|steps| steps.is_leaf())?.leaves().first().cloned()
+}
+
+/// The sum of a step and another.
+fn sum<'py>(object: &Bound<'py, Object>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let other = convert::value(other)?;
+    match (step(&object.get().value), step(&other)) {
+        (Some(a), Some(b)) => stepped(py, a.plus(&b)),
+        _ => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+/// A step so many times.
+fn multiple<'py>(object: &Bound<'py, Object>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let count = match convert::value(count)? {
+        Value::Int(count) => Some(layout::symbolic::Expr::from(count)),
+        Value::Tree(tree) if tree.is_leaf() => tree.number().map(|number| number.into_owned()),
+        _ => None,
+    };
+    match (step(&object.get().value), count) {
+        (Some(step), Some(count)) => stepped(py, step.times(&count)),
+        _ => Ok(py.NotImplemented().into_bound(py)),
+    }
+}
+
+fn stepped(py: Python<'_>, step: Option<layout::Step>) -> PyResult<Bound<'_, PyAny>> {
+    match step {
+        Some(step) => python(py, step.into()),
+        None => Err(refusal::of_layout(py, LayoutError::Overflow { op: "a step" })),
+    }
+}
+
+/// A step that flips bits: `Xor(9)`, written `^9` in the language.
+#[pyclass(frozen, extends = Object, module = "tilewright")]
+pub struct Xor;
+
+#[pymethods]
+impl Xor {
+    #[new]
+    fn new(py: Python<'_>, bits: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let fits = |value: &Value| matches!(value, Value::Tree(AnyTree::Xor(step)) if step.is_leaf());
+        if let Ok(text) = bits.cast::<PyString>() {
+            return Ok(read(py, text.to_str()?, "Xor", fits)?.of(Xor));
+        }
+        let step = layout::Xor::new(bits.extract()?).map_err(|error| refusal::of_layout(py, error))?;
+        match Value::from(layout::Tree::leaf(step)) {
+            value if fits(&value) => Ok(Object { value }.of(Xor)),
+            _ => Err(PyTypeError::new_err("a step of no bits is the number 0")),
+        }
+    }
+
+    /// The bits that it flips.
+    #[getter]
+    fn bits(slf: &Bound<'_, Self>) -> u64 {
+        match &slf.as_super().get().value {
+            Value::Tree(AnyTree::Xor(step)) => step.leaves().first().map_or(0, |step| step.bits()),
+            _ => 0,
+        }
+    }
+}
+
+/// The value of a formula of two numbers, `a` and `b`; `NotImplemented` where the other is none.
+fn formula<'py>(number: &Bound<'py, Object>, other: &Bound<'py, PyAny>, formula: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = number.py();
+    let other = match convert::value(other) {
+        Ok(other @ Value::Int(_)) => other,
+        Ok(Value::Tree(other)) if other.is_leaf() => Value::Tree(other),
+        _ => return Ok(py.NotImplemented().into_bound(py)),
+    };
+    let mut environment = Environment::new();
+    environment.bind("a", number.get().value.clone());
+    environment.bind("b", other);
+    let value = evaluate(formula, &mut environment).map_err(|error| refusal::of_program(py, &error, formula))?;
+    python(py, value)
+}

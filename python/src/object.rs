@@ -1,0 +1,157 @@
+//! The base class of all values, and what they have in common.
+//!
+//! Law: an object holds one value of the language and never changes. `repr` is a Python expression
+//! for it, `str` its text in the language, both of which read back; equal objects have equal hashes.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pyo3::PyClass;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tilewright_layout::AnyTree;
+use tilewright_notation::Value;
+
+use crate::convert::{self, program, program_with, python};
+use crate::function;
+use crate::layout::Layout;
+use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
+use crate::numbers::{Expr, Step, Xor};
+
+/// A value of the language: a layout, a tiler, a swizzle, a map over bits, a morphism, or a number that is no integer.
+#[pyclass(frozen, subclass, module = "tilewright", name = "Value")]
+pub struct Object {
+    /// The value.
+    pub value: Value,
+}
+
+#[pymethods]
+impl Object {
+    /// What kind of value this is, in words.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.value.kind()
+    }
+
+    fn __str__(&self) -> String {
+        self.value.to_string()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(format!("{}('{}')", slf.get_type().name()?, slf.get().value))
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match &self.value {
+            Value::Layout(layout) => layout.hash(&mut hasher),
+            value => value.to_string().hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+
+    fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> Py<PyAny> {
+        match other.cast::<Object>() {
+            Ok(other) => pyo3::types::PyBool::new(py, self.value == other.get().value).to_owned().into_any().unbind(),
+            Err(_) => py.NotImplemented(),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((slf.get_type().into_any(), (slf.get().value.to_string(),)))
+    }
+
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+
+    /// The composition: `(a @ b)(c) == a(b(c))`.
+    fn __matmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        composed(slf.py(), slf.get().value.clone(), convert::value(other)?)
+    }
+
+    fn __rmatmul__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        composed(slf.py(), convert::value(other)?, slf.get().value.clone())
+    }
+
+    /// The numbers that become known at launch, each once.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let parameters = self.value.parameters().into_iter();
+        let parameters = parameters.map(|parameter| {
+            let number: tilewright_layout::symbolic::Expr = parameter.into();
+            python(py, Value::from(number))
+        });
+        PyTuple::new(py, parameters.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The value with numbers in place of names that become known at launch: `L.substitute(M=64)`.
+    #[pyo3(signature = (**numbers))]
+    fn substitute<'py>(&self, py: Python<'py>, numbers: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, function::substituted(py, &self.value, numbers)?)
+    }
+}
+
+fn composed(py: Python<'_>, a: Value, b: Value) -> PyResult<Bound<'_, PyAny>> {
+    function::called(py, "composition", &[a, b])
+}
+
+/// The value of a program of the language; keyword arguments are the names that it may use.
+#[pyfunction]
+#[pyo3(signature = (program, /, **names))]
+pub fn evaluate<'py>(
+    py: Python<'py>,
+    program: &str,
+    names: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    python(py, program_with(py, program, names)?)
+}
+
+impl Object {
+    /// The object as one of a class.
+    pub fn of<T>(self, class: T) -> PyClassInitializer<T>
+    where
+        T: PyClass<BaseType = Object>,
+    {
+        PyClassInitializer::from(self).add_subclass(class)
+    }
+}
+
+/// The object of a value that is no plain Python.
+pub fn new(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    macro_rules! of_class {
+        ($($kind:pat => $class:ident,)*) => {
+            match &value {
+                $($kind => Ok(Bound::new(py, Object { value }.of($class))?.into_any()),)*
+                // Integers, tuples and the like are plain Python.
+                _ => Err(PyTypeError::new_err("this value has no class")),
+            }
+        };
+    }
+    of_class! {
+        Value::Layout(_) => Layout,
+        Value::Tiler(_) => Tiler,
+        Value::Swizzle(_) => Swizzle,
+        Value::Matrix(_) => BitMatrix,
+        Value::Linear(_) => LinearLayout,
+        Value::Morphism(_) => Morphism,
+        Value::Tree(AnyTree::Launch(_)) => Expr,
+        Value::Tree(AnyTree::Coordinate(_)) => Step,
+        Value::Tree(AnyTree::Xor(_)) => Xor,
+    }
+}
+
+/// The value of a text that has to be of a class.
+pub fn read(py: Python<'_>, text: &str, class: &str, fits: impl Fn(&Value) -> bool) -> PyResult<Object> {
+    let value = program(py, text)?;
+    match fits(&value) {
+        true => Ok(Object { value }),
+        false => {
+            Err(PyTypeError::new_err(format!("{class}('{text}'): the value of the text is of kind {}", value.kind())))
+        }
+    }
+}

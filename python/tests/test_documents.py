@@ -1,0 +1,31 @@
+"""The Python blocks of the documents run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "python" / "README.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_blocks_run(document: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.S | re.M)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(document), "exec"), names)
+
+
+def test_doctests() -> None:
+    import doctest
+
+    import tilewright
+    from tilewright import _more
+
+    for module in (tilewright, _more):
+        failed, tried = doctest.testmod(module)
+        assert tried > 2 and not failed
