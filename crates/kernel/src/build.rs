@@ -323,6 +323,32 @@ impl Build {
         self.core().say_threads(count).map_err(|refusal| refusal.at("threads", location))
     }
 
+    /// How many blocks should run on one processor at once: the assembler gives a thread no more
+    /// registers than that allows. It changes nothing but speed.
+    ///
+    /// Errors: it was said to be another number; threads of so many blocks are more than 2048.
+    #[track_caller]
+    pub fn resident(&self, blocks: u32) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        let limit = 2048 / u64::from(core.threads.unwrap_or(1));
+        let refusal = match core.resident {
+            _ if !(1..=limit).contains(&u64::from(blocks)) => {
+                Reason::TooMuch { what: "blocks on a processor", asked: blocks.into(), limit }
+            }
+            known if known != 1 && known != blocks => Reason::Twice {
+                what: "the number of blocks on a processor".to_string(),
+                first: known.to_string(),
+                second: blocks.to_string(),
+            },
+            _ => {
+                core.resident = blocks;
+                return Ok(());
+            }
+        };
+        Err(refusal.at("resident", location))
+    }
+
     /// The number of this thread in its block.
     ///
     /// Errors: nobody said how many there are.
@@ -415,6 +441,7 @@ impl Build {
             maps,
             grid,
             threads,
+            resident: core.resident,
             cluster: 1,
             shared_bytes: core.shared_bytes,
             widths: core.widths,

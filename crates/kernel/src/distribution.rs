@@ -242,6 +242,47 @@ impl Distribution {
         Distribution::of(&tile, &Layout::tuple([&threads, &values])?)
     }
 
+    /// The distribution of the tile without a mode along which values alone differ, and for each
+    /// index of the mode the values of a thread there.
+    pub(crate) fn without(&self, mode: usize) -> Result<(Distribution, Vec<Vec<usize>>), Reason> {
+        let rank = self.tile.rank();
+        if self.tile.is_leaf() || mode >= rank || rank < 2 {
+            return Err(LayoutError::NoSuchMode { op: "split", mode, rank }.into());
+        }
+        let along = |digit: &Digit| digit.steps.iter().any(|(own, _)| *own == mode);
+        let (threads, values) = (self.thread_digits(), self.value_digits());
+        if threads.iter().any(along) || values.iter().any(|digit| along(digit) && digit.steps.len() > 1) {
+            return Err(refuse(&self.layout, "threads differ in what they have along the mode that is split"));
+        }
+        let tile = self.tile.remove(mode)?;
+        let mut below = Vec::new();
+        let mut size = 1;
+        for (number, extent) in self.tile.modes().enumerate() {
+            below.push(size);
+            if number != mode {
+                size *= extent.product()?;
+            }
+        }
+        let modes = |digits: &[Digit]| -> Result<Layout, Reason> {
+            let step = |digit: &Digit| digit.steps.iter().map(|(own, scale)| below[*own] * scale).sum::<i64>();
+            let kept = digits.iter().filter(|digit| !along(digit));
+            let modes: Vec<Layout> =
+                kept.map(|digit| Layout::mode_of(digit.extent, step(digit))).collect::<Result<_, _>>()?;
+            Ok(if modes.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&modes)? })
+        };
+        let held = Distribution::of(&tile, &Layout::tuple([&modes(&threads)?, &modes(&values)?])?)?;
+        let index = |value: i64| -> i64 {
+            let own = values.iter().filter(|digit| along(digit));
+            own.map(|digit| digit.of(value) * digit.steps[0].1).sum()
+        };
+        let extent = self.tile.mode(mode).map_or(Ok(1), |mode| mode.product())?;
+        let mut places = vec![Vec::new(); extent as usize];
+        for value in 0..self.values() {
+            places[index(value) as usize].push(value as usize);
+        }
+        Ok((held, places))
+    }
+
     /// The digits of a thread's number, the fastest first.
     pub(crate) fn thread_digits(&self) -> Vec<Digit> {
         self.digits(0)

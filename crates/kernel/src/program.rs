@@ -160,6 +160,9 @@ pub struct Program {
     pub grid: [Expr; 3],
     /// How many threads a block has.
     pub threads: u32,
+    /// How many blocks should run on one processor at once: what the assembler shares registers
+    /// among.
+    pub resident: u32,
     /// How many blocks of the first axis make a cluster.
     pub cluster: u32,
     /// How many bytes of shared memory a block takes.

@@ -8,7 +8,7 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::planned::Planned;
-use crate::{product, relayout, tiled_add};
+use crate::{layer_norm, product, relayout, rms_norm, softmax, tiled_add};
 
 /// A kernel of the library.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,43 @@ const LIBRARY: &[Entry] = &[
             Ok(product(element, element, [m, n, k])?.moving(bytes).computing(operations))
         },
     },
+    Entry {
+        name: "softmax",
+        summary: "e^x over its sum, row by row of a row-major matrix (M,N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| Ok(rowwise(softmax(sizes[1], element)?, sizes, element, 0)),
+    },
+    Entry {
+        name: "rms_norm",
+        summary: "rows of a row-major matrix (M,N) by the root of their mean square + 1e-5, times weights (N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| Ok(rowwise(rms_norm(sizes[1], element, EPSILON)?, sizes, element, 1)),
+    },
+    Entry {
+        name: "layer_norm",
+        summary: "rows of a row-major matrix (M,N) less their mean, by the root of their variance + 1e-5, times weights (N) plus a bias (N)",
+        sizes: &[("M", 5), ("N", 1000)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| Ok(rowwise(layer_norm(sizes[1], element, EPSILON)?, sizes, element, 2)),
+    },
 ];
+
+/// Types of which 32 bits are enough to compute with.
+const FLOATS: &[Element] = &[Element::Bf16, Element::F16, Element::F32];
+
+/// What norms add below the root.
+const EPSILON: f64 = 1e-5;
+
+/// A kernel that reads and writes a matrix (M,N), and reads so many rows (N).
+fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
+    let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
+    planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
+}
 
 /// All kernels.
 ///

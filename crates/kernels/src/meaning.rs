@@ -4,6 +4,10 @@
 //! The loop knows nothing of tiles, threads or instructions: it evaluates layouts at indices and
 //! computes in f64.
 
+mod definition;
+mod number;
+mod rows;
+
 use std::fmt;
 
 use tilewright_kernel::Element;
@@ -11,6 +15,9 @@ use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::planned::Planned;
+
+pub use definition::{Definition, Wanted};
+pub use number::{any_numbers, bits_at};
 
 /// What a kernel computes.
 #[derive(Debug, Clone)]
@@ -30,6 +37,25 @@ pub(crate) enum Meaning {
     Sum,
     /// `c(m,n) = sum over k of a(m,k) b(n,k)`, K contiguous in a and b, N in c.
     Product,
+    /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, rows one after another.
+    Softmax {
+        /// Elements of a row.
+        columns: i64,
+    },
+    /// `y(m,n) = x(m,n) w(n) / sqrt(mean over j of x(m,j)^2 + epsilon)`.
+    RmsNorm {
+        /// Elements of a row.
+        columns: i64,
+        /// What is added below the root.
+        epsilon: f64,
+    },
+    /// `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`.
+    LayerNorm {
+        /// Elements of a row.
+        columns: i64,
+        /// What is added below the root.
+        epsilon: f64,
+    },
 }
 
 /// What a check of a kernel looked at.
@@ -77,93 +103,8 @@ impl fmt::Display for Unchecked {
 
 impl std::error::Error for Unchecked {}
 
-/// A number of a type from bits by chance: eighths in [-4, 4), or any bits where only bits matter.
-fn number(element: Element, chance: u64) -> u64 {
-    let eighths = (chance % 64) as f64 / 8.0 - 4.0;
-    match element {
-        Element::F16 => u64::from(half::f16::from_f64(eighths).to_bits()),
-        Element::Bf16 => u64::from(half::bf16::from_f64(eighths).to_bits()),
-        Element::F32 => u64::from((eighths as f32).to_bits()),
-        Element::F64 => eighths.to_bits(),
-        Element::I32 => u64::from((chance % 2001) as u32).wrapping_sub(1000) & 0xffff_ffff,
-        _ => chance.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-    }
-}
-
-fn value(element: Element, bits: u64) -> f64 {
-    match element {
-        Element::F16 => half::f16::from_bits(bits as u16).to_f64(),
-        Element::Bf16 => half::bf16::from_bits(bits as u16).to_f64(),
-        Element::F32 => f64::from(f32::from_bits(bits as u32)),
-        Element::F64 => f64::from_bits(bits),
-        Element::I32 => f64::from(bits as u32 as i32),
-        _ => bits as f64,
-    }
-}
-
-/// The bits of an element of so many bytes.
-pub fn bits_at(bytes: &[u8], width: usize, at: usize) -> u64 {
-    bytes[at * width..(at + 1) * width].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
-}
-
-/// The distance between neighbours of a type at a value: how far rounding may go, twice over.
-fn step(element: Element, at: f64) -> f64 {
-    let digits = match element {
-        Element::F16 => 10,
-        Element::Bf16 => 7,
-        Element::F32 => 23,
-        Element::F64 => 52,
-        _ => return 0.0,
-    };
-    at.abs().max(f64::MIN_POSITIVE) * 2_f64.powi(-digits)
-}
-
-/// What the definition says of one element of the output.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    /// Which: counted from the first element of the output.
-    pub at: usize,
-    /// The type of the output.
-    pub element: Element,
-    /// All bits, where no rounding is allowed.
-    bits: Option<u64>,
-    value: f64,
-    bound: f64,
-}
-
-impl Wanted {
-    /// How far bits that were found are from it, in units of the bound that rounding gives, 0 where
-    /// they are equal.
-    ///
-    /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
-    pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
-        let value = value(self.element, found);
-        let wrong = Unchecked::Wrong { element: self.at, found: value, wanted: self.value };
-        if let Some(bits) = self.bits {
-            return if bits == found { Ok(0.0) } else { Err(wrong) };
-        }
-        let off = (value - self.value).abs();
-        if off.is_nan() || off > self.bound {
-            return Err(wrong);
-        }
-        Ok(if off == 0.0 { 0.0 } else { off / self.bound })
-    }
-}
-
-/// Small numbers of a type by chance, as bytes: tensors of a kernel that is checked are made of them.
-pub fn any_numbers(element: Element, count: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
-    let mut bytes = Vec::with_capacity(count * element.bytes() as usize);
-    for _ in 0..count {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let bits = number(element, state >> 33);
-        bytes.extend_from_slice(&bits.to_le_bytes()[..element.bytes() as usize]);
-    }
-    bytes
-}
-
 impl Planned {
-    fn size(&self, name: &str) -> usize {
+    pub(crate) fn size(&self, name: &str) -> usize {
         self.sizes().iter().find(|(known, _)| *known == name).map_or(1, |(_, size)| *size as usize)
     }
 
@@ -172,6 +113,28 @@ impl Planned {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
             Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
+            Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
+                self.size("M") * *columns as usize
+            }
+        }
+    }
+
+    /// How many elements in a row the definition says most cheaply together; samples are taken of
+    /// whole rows.
+    pub fn together(&self) -> usize {
+        match self.meaning() {
+            Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
+                *columns as usize
+            }
+            _ => 1,
+        }
+    }
+
+    /// How many numbers the definition reads for an element of the output, about.
+    pub fn effort(&self) -> usize {
+        match self.meaning() {
+            Meaning::Product => 2 * self.size("K"),
+            _ => 1,
         }
     }
 
@@ -180,43 +143,18 @@ impl Planned {
     pub fn inputs(&self) -> Vec<Element> {
         match self.meaning() {
             Meaning::Relayout { source, .. } => vec![*source],
-            Meaning::Sum | Meaning::Product => {
+            // The output is the last tensor.
+            _ => {
                 let tensors: Vec<Element> = self.kernel().program().tensors().map(|buffer| buffer.element).collect();
-                tensors[..2].to_vec()
+                tensors[..tensors.len() - 1].to_vec()
             }
         }
     }
 
-    /// What the definition says of element `index` of those that it defines, where `input` has the
-    /// bits of an element of an input, by their numbers.
-    ///
-    /// Errors: an offset is not representable.
-    pub fn wanted(&self, index: usize, input: &dyn Fn(usize, usize) -> u64) -> Result<Wanted, LayoutError> {
-        let types = self.inputs();
-        let output = self.kernel().program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
-        let value_of = |tensor: usize, at: usize| value(types[tensor], input(tensor, at));
-        Ok(match self.meaning() {
-            Meaning::Relayout { from, source, to, destination } => {
-                let (at, place) = (from.eval(&(index as i64))? as usize, to.eval(&(index as i64))? as usize);
-                let bits = input(0, at);
-                let value = value(*source, bits);
-                let exact = (source == destination).then_some(bits);
-                Wanted { at: place, element: *destination, bits: exact, value, bound: step(*destination, value) }
-            }
-            Meaning::Sum => {
-                let value = value_of(0, index) + value_of(1, index);
-                Wanted { at: index, element: output, bits: None, value, bound: step(output, value) }
-            }
-            Meaning::Product => {
-                let (n, k) = (self.size("N"), self.size("K"));
-                let (row, column) = (index / n, index % n);
-                let terms = (0..k).map(|at| value_of(0, row * k + at) * value_of(1, column * k + at));
-                let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
-                // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
-                let bound = (k as f64) * step(Element::F32, whole) + step(output, sum);
-                Wanted { at: index, element: output, bits: None, value: sum, bound }
-            }
-        })
+    /// What the kernel computes, where `input` has the bits of an element of an input, by their
+    /// numbers.
+    pub fn definition<'a>(&'a self, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
+        Definition::new(self, input)
     }
 
     /// Runs the kernel in the interpreter, on numbers by chance, under every schedule, and compares
@@ -248,8 +186,9 @@ impl Planned {
         let input = |tensor: usize, at: usize| bits_at(&given[tensor], types[tensor].bytes() as usize, at);
         let mut worst = 0.0_f64;
         let compared = self.defined();
+        let mut definition = self.definition(&input);
         for index in 0..compared {
-            let wanted = self.wanted(index, &input).map_err(Unchecked::Layout)?;
+            let wanted = definition.wanted(index).map_err(Unchecked::Layout)?;
             worst = worst.max(wanted.distance(bits_at(&left, wanted.element.bytes() as usize, wanted.at))?);
         }
         Ok(Report { checked, compared, worst })

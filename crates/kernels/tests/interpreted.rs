@@ -4,7 +4,7 @@
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
 use tilewright_kernel::{Element, Kernel};
-use tilewright_kernels::{Planned, product, relayout, tiled_add};
+use tilewright_kernels::{Planned, named, product, relayout, tiled_add};
 use tilewright_layout::Layout;
 
 fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interpreter<'_>)) -> Checked {
@@ -119,6 +119,20 @@ fn relayouts_are_right() {
         for at in 0..source.size() {
             let (from, to) = (source.eval(&at).unwrap(), target.eval(&at).unwrap());
             assert_eq!(i64::from(found[to as usize]), from, "{source} to {target} at {at}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_every_structure_are_right() {
+    // Lanes of a warp, a warp, a block, and vectors of every width; ends of rows and of the matrix.
+    let columns = [1, 2, 7, 24, 128, 129, 256, 1000, 1024, 1030, 2048, 3000, 4104, 8192];
+    for (at, columns) in columns.into_iter().enumerate() {
+        let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
+        for name in ["softmax", "rms_norm", "layer_norm"] {
+            let planned = named(name).unwrap().plan(&[("M", 3), ("N", columns)], Some(element)).unwrap();
+            let report = planned.check().unwrap_or_else(|error| panic!("{name} of {columns} {element}: {error}"));
+            assert_eq!(report.compared, 3 * columns as usize);
         }
     }
 }

@@ -21,6 +21,8 @@ const TURNS: usize = 9;
 const TURN: f64 = 0.02;
 /// How many elements are compared with the definition at most.
 const COMPARED: usize = 1 << 20;
+/// How many numbers of the inputs the definition reads for that, about.
+const READ: usize = 1 << 25;
 /// Inputs repeat after so many elements: a prime, so that no row is like the next.
 const PERIOD: usize = 1_048_573;
 
@@ -168,18 +170,23 @@ fn compare(planned: &Planned, stream: &Stream, blocks: &[Vec<u8>], output: &Memo
     let input = |tensor: usize, at: usize| bits_at(&blocks[tensor], types[tensor].bytes() as usize, at % PERIOD);
     let mut left = vec![0; usize::try_from(output.bytes()).unwrap_or(0)];
     output.read(stream, 0, &mut left)?;
-    let defined = planned.defined();
-    // A product asks for many terms of each element.
-    let most = if planned.operations() > 0 { COMPARED >> 8 } else { COMPARED };
-    let count = defined.min(most);
-    let mut worst = 0.0_f64;
-    for number in 0..count {
+    let (defined, together) = (planned.defined(), planned.together());
+    // Whole rows, where those are said together; as many numbers are read at most.
+    let runs = defined.div_ceil(together);
+    let most = (READ / planned.effort()).clamp(64, COMPARED);
+    let taken = runs.min(most.div_ceil(together));
+    let mut definition = planned.definition(&input);
+    let (mut worst, mut count) = (0.0_f64, 0);
+    for number in 0..taken {
         // The first, the last, and steps of equal length between; all, where they are few.
-        let index = if count == defined || count < 2 { number } else { number * ((defined - 1) / (count - 1)) };
-        let index = if number + 1 == count { defined - 1 } else { index };
-        let wanted = planned.wanted(index, &input)?;
-        let found = bits_at(&left, wanted.element.bytes() as usize, wanted.at);
-        worst = worst.max(wanted.distance(found).map_err(|wrong: Unchecked| Failure::Value(wrong.to_string()))?);
+        let run = if taken == runs || taken < 2 { number } else { number * ((runs - 1) / (taken - 1)) };
+        let run = if number + 1 == taken { runs - 1 } else { run };
+        for index in run * together..((run + 1) * together).min(defined) {
+            let wanted = definition.wanted(index)?;
+            let found = bits_at(&left, wanted.element.bytes() as usize, wanted.at);
+            worst = worst.max(wanted.distance(found).map_err(|wrong: Unchecked| Failure::Value(wrong.to_string()))?);
+            count += 1;
+        }
     }
     Ok((count, worst))
 }

@@ -1,8 +1,8 @@
 //! The tables of a program that is being written.
 //!
 //! Law: an instruction without side effects stands once in a program, in the outermost body in
-//! which its inputs exist. So what does not change in a loop is computed before it, and what two
-//! accesses share is computed once.
+//! which its inputs exist; a conversion of elements once between two barriers. So what does not
+//! change in a loop is computed before it, and what two accesses share is computed once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,6 +68,7 @@ pub(crate) struct Core {
     pub(crate) grid: [Option<Expr>; 3],
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
+    pub(crate) resident: u32,
     pub(crate) thread: Option<usize>,
     /// The role that is being written, and how many there are.
     pub(crate) team: Option<Team>,
@@ -99,6 +100,7 @@ impl Core {
             grid: [None, None, None],
             blocks: [None; 3],
             threads: None,
+            resident: 1,
             thread: None,
             team: None,
             roles: 0,
@@ -152,8 +154,11 @@ impl Core {
         guard: Option<Register>,
     ) -> Registers {
         let depth = self.depth();
-        if operation == Operation::Barrier && depth == 0 {
-            self.scratch.settle();
+        if operation == Operation::Barrier {
+            if depth == 0 {
+                self.scratch.settle();
+            }
+            self.forget_conversions();
         }
         let outputs: Registers = outputs.iter().map(|width| self.register_at(*width, depth)).collect();
         let inputs = inputs.into_iter().collect();
@@ -161,6 +166,14 @@ impl Core {
         let instruction = Instruction { operation, inputs, outputs: outputs.clone(), guard, source };
         self.scopes[depth].steps.push(Step::Instruction(instruction));
         outputs
+    }
+
+    /// What was converted is converted again from here on: over a wait, a narrow number in a
+    /// register and a second conversion cost less than a wide one kept.
+    fn forget_conversions(&mut self) {
+        for scope in &mut self.scopes {
+            scope.known.retain(|(operation, _), _| !matches!(operation, Operation::Convert { .. } | Operation::Unpack));
+        }
     }
 
     /// The results of an instruction without side effects, which is computed where its inputs

@@ -10,16 +10,17 @@ use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Stride};
 
 use super::Build;
-use super::core::Core;
+use super::core::{Core, Slot};
 use super::fragment::Fragment;
 use super::load_store::Edge;
-use super::number::Num;
+use super::number::{Num, arithmetic};
+use super::reduction::Reduction;
 use super::tensor::View;
 use crate::distribution::Distribution;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
-use crate::program::operation::{Binary, Comparison, Number, Operation};
+use crate::program::operation::{Binary, Comparison, Format, Number, Operation};
 use crate::program::register::{Register, Width};
 
 /// A tile whose elements the threads of a block hold in registers.
@@ -113,7 +114,7 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile; an element may not exist.
     #[track_caller]
     pub fn load_distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, Edge::Proved, "load_distributed", Location::caller())
+        self.tile_loaded(held, None, Edge::Proved, "load_distributed", Location::caller())
     }
 
     /// As [`View::load_distributed`]; elements past the edges of the tensor are 0.
@@ -121,12 +122,23 @@ impl<'k> View<'k> {
     /// Errors: the view has not the shape of the tile.
     #[track_caller]
     pub fn load_distributed_predicated(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, Edge::Predicated, "load_distributed_predicated", Location::caller())
+        self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated", Location::caller())
+    }
+
+    /// As [`View::load_distributed`]; elements past the edges of the tensor are this number, of the
+    /// type of the tensor: one that does not count in what follows, as the least in a search for the
+    /// greatest.
+    ///
+    /// Errors: the view has not the shape of the tile; the number is of another type.
+    #[track_caller]
+    pub fn load_distributed_or(&self, held: &Distribution, other: Num<'k>) -> Result<Distributed<'k>, KernelError> {
+        self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or", Location::caller())
     }
 
     fn tile_loaded(
         &self,
         held: &Distribution,
+        other: Option<Num<'k>>,
         edge: Edge,
         statement: &'static str,
         location: &'static Location<'static>,
@@ -137,7 +149,7 @@ impl<'k> View<'k> {
             let (first, layout) = held.first_copies()?;
             let part = self.part_by(held, &layout)?;
             let fragment = part.fragment_like(self.element)?;
-            part.read_into(&fragment, 128, edge)?;
+            part.read_or(other, &fragment, 128, edge)?;
             if first.len() as i64 == held.values() {
                 return fragment.as_tile(held);
             }
@@ -282,14 +294,33 @@ impl<'k> Distributed<'k> {
     #[track_caller]
     pub fn to(&self, element: Element) -> Result<Distributed<'k>, KernelError> {
         let location = Location::caller();
+        let refuse = |refusal: Reason| refusal.at("to", location);
         let values = self.fragment.numbers_at("to", location)?;
         let build = self.fragment.build;
         build.core().begin(Source { statement: "to", location });
+        // Two numbers of 16 bits are made by one instruction, in one register.
+        let narrow = match element {
+            Element::F16 => Some(Format::Number(Number::F16)),
+            Element::Bf16 => Some(Format::Number(Number::Bf16)),
+            _ => None,
+        };
+        if let Some(to) = narrow.filter(|_| self.element() == Element::F32 && values.len().is_multiple_of(2)) {
+            let shape = tilewright_layout::Tree::leaf(values.len() as i64);
+            let fragment = build.fragment_of(element, &shape).map_err(refuse)?;
+            let mut core = build.core();
+            for (pair, at) in values.chunks(2).zip((0..).step_by(2)) {
+                let inputs = [pair[0].register(), pair[1].register()];
+                let word = core.pure(Operation::ConvertPair { to }, inputs, Width::Bits32);
+                core.set_word(fragment.cell, &[at, at + 1], word);
+            }
+            drop(core);
+            return Ok(Distributed { fragment, held: self.held.clone() });
+        }
         let to = |value: Num<'k>| {
             Num::new(build, build.core().converted(value.register(), value.element(), element), element)
         };
         let values: Vec<Num<'k>> = values.into_iter().map(to).collect();
-        self.made(&values).map_err(|refusal| refusal.at("to", location))
+        self.made(&values).map_err(refuse)
     }
 
     /// A tile each element of which is a function of this one's and another's of the same
@@ -342,6 +373,74 @@ impl<'k> Distributed<'k> {
         let values =
             if modes.is_empty() { (0..self.held.values() as usize).collect() } else { self.held.values_onto(&modes) };
         Ok((moved, values))
+    }
+
+    /// Two tiles of one distribution combined element by element, numbers of 16 bits two at a time.
+    ///
+    /// Errors: the distributions differ; types differ, or are only stored.
+    #[track_caller]
+    pub fn combine(&self, other: &Distributed<'k>, reduction: Reduction) -> Result<Distributed<'k>, KernelError> {
+        let location = Location::caller();
+        let build = self.fragment.build;
+        build.core().begin(Source { statement: "combine", location });
+        let combine = || {
+            let (element, wanted) = (self.element(), other.element());
+            let number = match arithmetic(element) {
+                _ if self.held != other.held => {
+                    let because = format!("the other tile is distributed as {}", other.held);
+                    return Err(Reason::Distribution { layout: self.held.to_string(), because });
+                }
+                _ if element != wanted => return Err(Reason::Elements { wanted: element, given: wanted }),
+                None => return Err(Reason::Arithmetic { operation: "combination", element }),
+                Some(number) => number,
+            };
+            let pairs = match number {
+                Number::F16 => Some(Number::F16x2),
+                Number::Bf16 => Some(Number::Bf16x2),
+                _ => None,
+            };
+            let (mine, others) = (self.fragment.slots()?, other.fragment.slots()?);
+            let pairs = pairs.filter(|_| mine.len().is_multiple_of(2));
+            let together = if pairs.is_some() { 2 } else { 1 };
+            let operation = Operation::Binary(reduction.binary(), pairs.unwrap_or(number));
+            let fragment = build.fragment_of(element, &tilewright_layout::Tree::leaf(mine.len() as i64))?;
+            let mut core = build.core();
+            for (at, (a, b)) in mine.chunks(together).zip(others.chunks(together)).enumerate() {
+                let mut one = |cell: usize, slots: &[usize]| match slots {
+                    [one] => core.element_register(cell, *one),
+                    pair => core.word_of(cell, pair),
+                };
+                let inputs = [one(self.fragment.cell, a)?, one(other.fragment.cell, b)?];
+                let width = core.width(inputs[0]);
+                let result = core.pure(operation.clone(), inputs, width);
+                if together == 2 {
+                    core.set_word(fragment.cell, &[2 * at, 2 * at + 1], result);
+                } else {
+                    core.cells[fragment.cell].slots[at] = Slot::Whole(result);
+                }
+            }
+            drop(core);
+            Ok(Distributed { fragment, held: self.held.clone() })
+        };
+        combine().map_err(|refusal| refusal.at("combine", location))
+    }
+
+    /// The tiles at each index of a mode, without that mode. What is done to one after another
+    /// takes fewer registers than what is done to all.
+    ///
+    /// Errors: there is no such mode, or no other; threads differ in what they have along it.
+    #[track_caller]
+    pub fn split(&self, mode: usize) -> Result<Vec<Distributed<'k>>, KernelError> {
+        let location = Location::caller();
+        self.fragment.build.core().begin(Source { statement: "split", location });
+        let split = || {
+            let (held, places) = self.held.without(mode)?;
+            let parts = places
+                .iter()
+                .map(|values| Ok(Distributed { fragment: self.fragment.chosen(values)?, held: held.clone() }));
+            parts.collect::<Result<Vec<_>, Reason>>()
+        };
+        split().map_err(|refusal| refusal.at("split", location))
     }
 
     /// The coordinate along a mode of the tile, of type i32.

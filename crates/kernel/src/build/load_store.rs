@@ -12,6 +12,7 @@ use tilewright_layout::symbolic::Expr;
 use super::access::{Condition, Piece};
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
+use super::number::Num;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
@@ -91,6 +92,28 @@ impl Core {
             let word = self.packed(&[register], 16);
             self.set_word(cell, part, word);
         }
+    }
+
+    /// Gives elements of a cell another value where a predicate is false.
+    fn replace_unless(&mut self, guard: Register, cell: usize, slots: &[usize], other: Register) -> Result<(), Reason> {
+        let bits = self.cells[cell].bits;
+        let each = if bits < 32 { (32 / bits) as usize } else { 1 };
+        let words = each > 1 && slots.len().is_multiple_of(each);
+        for part in slots.chunks(if words { each } else { 1 }) {
+            let (own, other) = if words {
+                (self.word_of(cell, part)?, self.packed(&vec![other; each], bits))
+            } else {
+                (self.element_register(cell, part[0])?, other)
+            };
+            let width = self.width(own);
+            let chosen = self.pure(Operation::Select, [guard, own, other], width);
+            if words {
+                self.set_word(cell, part, chosen);
+            } else {
+                self.cells[cell].slots[part[0]] = Slot::Whole(chosen);
+            }
+        }
+        Ok(())
     }
 
     /// Writes elements of a cell by an access.
@@ -215,8 +238,22 @@ impl<'k> View<'k> {
     }
 
     pub(crate) fn read_into(&self, fragment: &Fragment<'k>, bits: u32, edge: Edge) -> Result<(), Reason> {
+        self.read_or(None, fragment, bits, edge)
+    }
+
+    /// Reads; what does not exist becomes another number than 0.
+    pub(crate) fn read_or(
+        &self,
+        other: Option<Num<'k>>,
+        fragment: &Fragment<'k>,
+        bits: u32,
+        edge: Edge,
+    ) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.readable()?;
+        if let Some(other) = other.filter(|other| other.element() != self.element) {
+            return Err(Reason::Elements { wanted: self.element, given: other.element() });
+        }
         let slots = fragment.slots()?;
         let mut read: HashMap<Vec<usize>, (Expr, Vec<Condition>)> = HashMap::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
@@ -230,7 +267,12 @@ impl<'k> View<'k> {
                 None => {}
             }
             let (access, address, guard) = self.guarded(&piece, &now.1, edge)?;
-            self.build.core().load(access, address, guard, fragment.cell, &slots);
+            let mut core = self.build.core();
+            core.load(access, address, guard, fragment.cell, &slots);
+            if let (Some(other), Some(guard)) = (other, guard) {
+                core.replace_unless(guard, fragment.cell, &slots, other.register())?;
+            }
+            drop(core);
             read.insert(slots, now);
         }
         Ok(())

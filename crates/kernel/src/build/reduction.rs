@@ -26,7 +26,7 @@ use crate::distribution::{Digit, Distribution};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
-use crate::program::operation::{Operation, Shuffle};
+use crate::program::operation::{Binary, Operation, Shuffle};
 
 /// What two numbers become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +42,15 @@ pub enum Reduction {
 }
 
 impl Reduction {
+    pub(crate) fn binary(self) -> Binary {
+        match self {
+            Reduction::Sum => Binary::Add,
+            Reduction::Product => Binary::Multiply,
+            Reduction::Minimum => Binary::Minimum,
+            Reduction::Maximum => Binary::Maximum,
+        }
+    }
+
     #[track_caller]
     pub(crate) fn of<'k>(self, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         match self {
@@ -229,23 +238,24 @@ fn reduce_tiles<'k>(
     }
     // In lanes.
     let moves = Digits::of(held, modes);
-    for mask in &moves.masks {
-        let others = |build: &'k Build, numbers: &[Num<'k>]| -> Vec<Num<'k>> {
-            build.core().begin(Source { statement, location });
-            let shuffle = Shuffle::Butterfly(*mask);
-            let other = |number: &Num<'k>| {
-                let register = build.core().shuffled(number.register(), &shuffle, None);
-                Num::new(build, register, number.element())
-            };
-            numbers.iter().map(other).collect()
+    let turn = |mask: u32, values: &mut Values<'k>| -> Result<(), KernelError> {
+        build.core().begin(Source { statement, location });
+        let shuffle = Shuffle::Butterfly(mask);
+        let other = |number: &Num<'k>| {
+            let register = build.core().shuffled(number.register(), &shuffle, None);
+            Num::new(build, register, number.element())
         };
-        let fetched: Values<'k> = values.iter().map(|numbers| others(build, numbers)).collect();
+        let fetched: Values<'k> = values.iter().map(|numbers| numbers.iter().map(other).collect()).collect();
         let both = values.iter().zip(&fetched);
-        values = both.map(|(mine, other)| checked(mine, other)).collect::<Result<_, _>>()?;
+        *values = both.map(|(mine, other)| checked(mine, other)).collect::<Result<_, _>>()?;
+        Ok(())
+    };
+    for mask in &moves.masks {
+        turn(*mask, &mut values)?;
     }
     if !moves.across.is_empty() {
         build.core().begin(Source { statement, location });
-        let sets = build.exchange(&values, held, &target, &moves).map_err(refuse)?;
+        let (sets, masks) = build.exchange(&values, held, &target, &moves).map_err(refuse)?;
         values = Vec::new();
         for mut set in sets {
             let mut sum = set.remove(0);
@@ -253,6 +263,9 @@ fn reduce_tiles<'k>(
                 sum = checked(&sum, &next)?;
             }
             values.push(sum);
+        }
+        for mask in masks {
+            turn(mask, &mut values)?;
         }
     }
     build.core().begin(Source { statement, location });
@@ -299,15 +312,16 @@ impl Exchange {
 }
 
 impl Build {
-    /// What all members of a set have of each value, for each thread: numbers of the tiles by
-    /// member, by value.
+    /// What members of a set have of each value, for each thread: numbers of the tiles by member,
+    /// by value; and the bits of the lane along which they are still to be combined. Where a whole
+    /// warp wants the same, each lane takes one member's alone.
     fn exchange<'k>(
         &'k self,
         values: &Values<'k>,
         held: &Distribution,
         target: &Distribution,
         moves: &Digits,
-    ) -> Result<Vec<Values<'k>>, Reason> {
+    ) -> Result<(Vec<Values<'k>>, Vec<u32>), Reason> {
         let (member, members) = Exchange::number(self, &moves.across)?;
         let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let (set, sets) = Exchange::number(self, &kept)?;
@@ -320,19 +334,33 @@ impl Build {
             .iter()
             .enumerate()
             .map(|(tile, element)| (*element, values.iter().map(|numbers| numbers[tile]).collect::<Vec<_>>()));
-        let found = self.exchanged(&exchange, &same, &columns.collect::<Vec<_>>())?;
+        let lanes = LANES as i64;
+        let spread = held.threads() % lanes == 0
+            && (lanes / 8..=lanes).contains(&members)
+            && (members as u64).is_power_of_two()
+            && kept.iter().all(|digit| digit.below % lanes == 0);
+        let (taken, masks) = if spread {
+            let mut core = self.core();
+            let thread = core.thread()?;
+            let lane = core.digit(&thread, 1, members)?;
+            (Slot::At(lane), (0..members.trailing_zeros()).map(|bit| 1 << bit).collect())
+        } else {
+            (Slot::All, Vec::new())
+        };
+        let found = self.exchanged(&exchange, &same, &columns.collect::<Vec<_>>(), &taken)?;
         // By tile, value, member; wanted is value, member, tile.
         let at = |value: usize, member: usize| found.iter().map(|tile| tile[value][member]).collect();
-        let members = exchange.members as usize;
-        Ok((0..values.len()).map(|value| (0..members).map(|member| at(value, member)).collect()).collect())
+        let sets = (0..values.len()).map(|value| (0..found[0][value].len()).map(|member| at(value, member)).collect());
+        Ok((sets.collect(), masks))
     }
 
-    /// For each list of numbers, all members' numbers of each.
+    /// For each list of numbers, the numbers of each that the members left: of all, or of one.
     pub(crate) fn exchanged<'k>(
         &'k self,
         exchange: &Exchange,
         same: &[(i64, i64)],
         lists: &[(Element, Vec<Num<'k>>)],
+        taken: &Slot<Expr>,
     ) -> Result<Vec<Values<'k>>, Reason> {
         let mut arrays = Vec::new();
         for (element, numbers) in lists {
@@ -361,7 +389,7 @@ impl Build {
         for (array, (element, numbers)) in arrays.iter().zip(lists) {
             let mut values: Values<'k> = Vec::new();
             for value in 0..numbers.len() {
-                let part = array.sliced(&at(Slot::All, Slot::At(Expr::from(value as i64)))?)?;
+                let part = array.sliced(&at(taken.clone(), Slot::At(Expr::from(value as i64)))?)?;
                 let fragment: Fragment<'k> = part.fragment_like(*element)?;
                 part.read_into(&fragment, 128, Edge::Proved)?;
                 values.push(fragment.all()?);

@@ -11,6 +11,8 @@
 
 use std::panic::Location;
 
+use tilewright_layout::Slot;
+
 use super::Build;
 use super::distributed::Distributed;
 use super::lanes::{LANES, Sources};
@@ -164,7 +166,7 @@ impl Build {
         let (set, sets) = Exchange::number(self, &others)?;
         let exchange = Exchange { member, members, set, sets };
         let lists = [(tile.element(), totals.to_vec())];
-        let found = self.exchanged(&exchange, &tile.held.copy_digits(), &lists)?;
+        let found = self.exchanged(&exchange, &tile.held.copy_digits(), &lists, &Slot::All)?;
         for (value, parts) in found.into_iter().flatten().enumerate() {
             let mut sum = parts[0];
             for (number, part) in parts.into_iter().enumerate().skip(1) {

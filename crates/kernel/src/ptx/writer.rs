@@ -99,6 +99,9 @@ impl<'a> Writer<'a> {
             }
         }
         let _ = writeln!(out, ")\n.reqntid {}, 1, 1", program.threads);
+        if program.resident > 1 {
+            let _ = writeln!(out, ".minnctapersm {}", program.resident);
+        }
         let _ = writeln!(out, "{{");
         for (letter, width, further) in [
             ('p', Width::Predicate, self.further[0]),

@@ -1,0 +1,133 @@
+//! What a kernel should leave, element by element.
+
+use tilewright_kernel::Element;
+use tilewright_layout::LayoutError;
+
+use super::number::{step, value};
+use super::rows::Row;
+use super::{Meaning, Unchecked};
+use crate::planned::Planned;
+
+/// What the definition says of one element of the output.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Which: counted from the first element of the output.
+    pub at: usize,
+    /// The type of the output.
+    pub element: Element,
+    /// All bits, where no rounding is allowed.
+    bits: Option<u64>,
+    value: f64,
+    bound: f64,
+}
+
+impl Wanted {
+    /// How far bits that were found are from it, in units of the bound that rounding gives, 0 where
+    /// they are equal.
+    ///
+    /// Errors: they are farther away than that ([`Unchecked::Wrong`]).
+    pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
+        let value = value(self.element, found);
+        let wrong = Unchecked::Wrong { element: self.at, found: value, wanted: self.value };
+        if let Some(bits) = self.bits {
+            return if bits == found { Ok(0.0) } else { Err(wrong) };
+        }
+        let off = (value - self.value).abs();
+        if off.is_nan() || off > self.bound {
+            return Err(wrong);
+        }
+        Ok(if off == 0.0 { 0.0 } else { off / self.bound })
+    }
+}
+
+impl Wanted {
+    /// A number that rounding may move by so much.
+    pub(super) fn rounded(at: usize, element: Element, value: f64, bound: f64) -> Wanted {
+        Wanted { at, element, bits: None, value, bound }
+    }
+}
+
+/// What a kernel computes of given inputs.
+pub struct Definition<'a> {
+    planned: &'a Planned,
+    input: &'a dyn Fn(usize, usize) -> u64,
+    types: Vec<Element>,
+    output: Element,
+    /// The row that was looked at last, and its number.
+    row: Option<(usize, Row)>,
+}
+
+impl std::fmt::Debug for Definition<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Definition({:?})", self.planned.meaning())
+    }
+}
+
+impl<'a> Definition<'a> {
+    pub(super) fn new(planned: &'a Planned, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
+        let output = planned.kernel().program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
+        Definition { planned, input, types: planned.inputs(), output, row: None }
+    }
+
+    fn value(&self, tensor: usize, at: usize) -> f64 {
+        value(self.types[tensor], (self.input)(tensor, at))
+    }
+
+    /// What the definition says of element `index` of those that it defines.
+    ///
+    /// Errors: an offset is not representable.
+    pub fn wanted(&mut self, index: usize) -> Result<Wanted, LayoutError> {
+        let planned = self.planned;
+        Ok(match planned.meaning() {
+            Meaning::Relayout { from, source, to, destination } => {
+                let (at, place) = (from.eval(&(index as i64))? as usize, to.eval(&(index as i64))? as usize);
+                let bits = (self.input)(0, at);
+                let value = value(*source, bits);
+                let exact = (source == destination).then_some(bits);
+                Wanted { at: place, element: *destination, bits: exact, value, bound: step(*destination, value) }
+            }
+            Meaning::Sum => {
+                let value = self.value(0, index) + self.value(1, index);
+                Wanted::rounded(index, self.output, value, step(self.output, value))
+            }
+            Meaning::Product => {
+                let (n, k) = (planned.size("N"), planned.size("K"));
+                let (row, column) = (index / n, index % n);
+                let terms = (0..k).map(|at| self.value(0, row * k + at) * self.value(1, column * k + at));
+                let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
+                // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
+                let bound = (k as f64) * step(Element::F32, whole) + step(self.output, sum);
+                Wanted::rounded(index, self.output, sum, bound)
+            }
+            Meaning::Softmax { columns } => {
+                let (value, bound) = self.row(index, *columns)?.softmax(index % *columns as usize);
+                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            }
+            Meaning::RmsNorm { columns, epsilon } => {
+                let column = index % *columns as usize;
+                let weight = self.value(1, column);
+                let (value, bound) = self.row(index, *columns)?.rms_norm(column, weight, *epsilon);
+                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            }
+            Meaning::LayerNorm { columns, epsilon } => {
+                let column = index % *columns as usize;
+                let (weight, bias) = (self.value(1, column), self.value(2, column));
+                let (value, bound) = self.row(index, *columns)?.layer_norm(column, weight, bias, *epsilon);
+                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            }
+        })
+    }
+
+    /// The row of the first input in which an element is.
+    fn row(&mut self, index: usize, columns: i64) -> Result<&Row, LayoutError> {
+        let (row, columns) = (index / columns as usize, columns as usize);
+        if self.row.as_ref().is_none_or(|(known, _)| *known != row) {
+            let numbers = (0..columns).map(|column| self.value(0, row * columns + column)).collect();
+            self.row = Some((row, Row::new(numbers)));
+        }
+        match &self.row {
+            Some((_, row)) => Ok(row),
+            None => Err(LayoutError::Overflow { op: "row" }),
+        }
+    }
+}

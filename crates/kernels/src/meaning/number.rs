@@ -1,0 +1,57 @@
+//! Numbers of tensors that are checked.
+
+use tilewright_kernel::Element;
+
+/// A number of a type from bits by chance: eighths in [-4, 4), or any bits where only bits matter.
+pub(super) fn number(element: Element, chance: u64) -> u64 {
+    let eighths = (chance % 64) as f64 / 8.0 - 4.0;
+    match element {
+        Element::F16 => u64::from(half::f16::from_f64(eighths).to_bits()),
+        Element::Bf16 => u64::from(half::bf16::from_f64(eighths).to_bits()),
+        Element::F32 => u64::from((eighths as f32).to_bits()),
+        Element::F64 => eighths.to_bits(),
+        Element::I32 => u64::from((chance % 2001) as u32).wrapping_sub(1000) & 0xffff_ffff,
+        _ => chance.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    }
+}
+
+pub(super) fn value(element: Element, bits: u64) -> f64 {
+    match element {
+        Element::F16 => half::f16::from_bits(bits as u16).to_f64(),
+        Element::Bf16 => half::bf16::from_bits(bits as u16).to_f64(),
+        Element::F32 => f64::from(f32::from_bits(bits as u32)),
+        Element::F64 => f64::from_bits(bits),
+        Element::I32 => f64::from(bits as u32 as i32),
+        _ => bits as f64,
+    }
+}
+
+/// The bits of an element of so many bytes.
+pub fn bits_at(bytes: &[u8], width: usize, at: usize) -> u64 {
+    bytes[at * width..(at + 1) * width].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+}
+
+/// The distance between neighbours of a type at a value: how far rounding may go, twice over.
+pub(super) fn step(element: Element, at: f64) -> f64 {
+    // Digits, and the exponent of the least number that has all of them.
+    let (digits, least) = match element {
+        Element::F16 => (10, -14),
+        Element::Bf16 => (7, -126),
+        Element::F32 => (23, -126),
+        Element::F64 => (52, -1022),
+        _ => return 0.0,
+    };
+    at.abs().max(2_f64.powi(least)) * 2_f64.powi(-digits)
+}
+
+/// Small numbers of a type by chance, as bytes: tensors of a kernel that is checked are made of them.
+pub fn any_numbers(element: Element, count: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+    let mut bytes = Vec::with_capacity(count * element.bytes() as usize);
+    for _ in 0..count {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let bits = number(element, state >> 33);
+        bytes.extend_from_slice(&bits.to_le_bytes()[..element.bytes() as usize]);
+    }
+    bytes
+}

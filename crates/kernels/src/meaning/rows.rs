@@ -1,0 +1,52 @@
+//! What is computed of rows, in f64.
+//!
+//! The bounds are of sums in f32 in any order: a row of n numbers is summed in about log2(n) steps
+//! and the vectors of a thread, so 64 steps are more than there are, each rounding by half a unit
+//! in the last place of what has been summed.
+
+/// Relative error of a sum of 64 steps in f32, and of the approximate functions of the hardware
+/// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.
+const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
+
+/// A row, and what is said about all of it.
+pub(super) struct Row {
+    numbers: Vec<f64>,
+    greatest: f64,
+    /// Sum of the powers of e of what each is above the greatest.
+    powers: f64,
+    mean: f64,
+    squares: f64,
+    variance: f64,
+    size: f64,
+}
+
+impl Row {
+    pub(super) fn new(numbers: Vec<f64>) -> Row {
+        let count = numbers.len().max(1) as f64;
+        let greatest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let powers = numbers.iter().map(|x| (x - greatest).exp()).sum();
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares = numbers.iter().map(|x| x * x).sum::<f64>() / count;
+        let variance = numbers.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+        let size = numbers.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+        Row { numbers, greatest, powers, mean, squares, variance, size }
+    }
+
+    /// The softmax of an element, and how far rounding may move it.
+    pub(super) fn softmax(&self, column: usize) -> (f64, f64) {
+        let value = (self.numbers[column] - self.greatest).exp() / self.powers;
+        (value, value * RELATIVE + f64::from(f32::MIN_POSITIVE))
+    }
+
+    pub(super) fn rms_norm(&self, column: usize, weight: f64, epsilon: f64) -> (f64, f64) {
+        let value = self.numbers[column] * weight / (self.squares + epsilon).sqrt();
+        (value, value.abs() * RELATIVE)
+    }
+
+    pub(super) fn layer_norm(&self, column: usize, weight: f64, bias: f64, epsilon: f64) -> (f64, f64) {
+        let factor = weight / (self.variance + epsilon).sqrt();
+        let value = (self.numbers[column] - self.mean) * factor;
+        // The mean is off by what the sum is.
+        (value + bias, (value.abs() + bias.abs() + self.size * factor.abs()) * RELATIVE)
+    }
+}

@@ -1,0 +1,67 @@
+//! Softmax of rows.
+//!
+//! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 whatever the type of the elements is.
+//! Elements of minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
+//!
+//! A row is read once and written once. Each warp finds the greatest number of its part and the sum
+//! of powers against it; both go to the other warps together, at one barrier. Powers are computed
+//! twice, as keeping them takes more registers than the elements themselves.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::{Element, Kernel, Num};
+
+use crate::error::PlanError;
+use crate::meaning::Meaning;
+use crate::planned::Planned;
+use crate::rows::Rows;
+
+/// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
+const LEAST: f64 = -2.3e38;
+
+/// `e^(x - greatest)`.
+fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
+    ((x - greatest) * std::f64::consts::LOG2_E).exp2()
+}
+
+/// A kernel that takes the softmax of each row of a matrix `(M,N)`, rows one after another, of any
+/// number of rows of `columns` elements.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::softmax;
+///
+/// let plan = softmax(8192, Element::Bf16).unwrap();
+/// assert!(plan.to_string().contains("a block of 512 threads a row, 2 vectors of 8 a thread"));
+/// ```
+///
+/// Errors: elements of this type have no powers; a row does not fit into the registers of a block.
+pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let rows = Rows::new(columns, element)?;
+    let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
+    let kernel = Kernel::build("softmax", |k| {
+        let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
+        let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
+        let least = k.number_of(Element::F32, LEAST);
+        let mut greatest = rows.greatest(&held)?.map(|x| Ok(x.max(least)))?;
+        let mut sum = rows.sum(&held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
+        if rows.meet() {
+            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| {
+                let greatest = a[0].max(b[0]);
+                Ok(vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)])
+            })?;
+            (greatest, sum) = (both[0].clone(), both[1].clone());
+        }
+        let log = sum.map(|sum| Ok(sum.log2()))?;
+        let y = rows.tile(k, &y)?;
+        for (number, run) in held.iter().enumerate() {
+            let above = run.to(Element::F32)?.zip(&greatest, |x, greatest| Ok(x - greatest))?;
+            let result = above.zip(&log, |x, log| {
+                let factor = x.like(std::f64::consts::LOG2_E);
+                Ok(x.multiply_add(factor, -log).exp2())
+            })?;
+            rows.store(&y, number, &result)?;
+        }
+        Ok(())
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+}
