@@ -51,9 +51,7 @@ mod launch;
 pub mod program;
 pub mod ptx;
 
-pub use build::{
-    Build, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduction, Stage, Tensor, View,
-};
+pub use build::{Build, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduction, Stage, Tensor, View};
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};

@@ -31,6 +31,7 @@ impl Assembler {
             maps: Vec::new(),
             grid: [Expr::from(blocks), Expr::from(1), Expr::from(1)],
             threads,
+            resident: 1,
             cluster: 1,
             shared_bytes: 0,
             widths: Vec::new(),
