@@ -127,9 +127,10 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     for entry in kernels::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
+            let least = ptx::least(entry.plan(&[], None)?.kernel().program())?;
             let sizes: serde_json::Map<String, Json> =
                 entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
-            let object = json!({ "name": entry.name, "summary": entry.summary, "sizes": sizes, "types": types });
+            let object = json!({ "name": entry.name, "summary": entry.summary, "sizes": sizes, "types": types, "arch": least.name() });
             terminal.object(&object)?;
         } else {
             let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();

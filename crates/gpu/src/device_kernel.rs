@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
-use tilewright_kernel::{Element, Kernel, Program};
+use tilewright_kernel::{BoxMap, Element, Kernel, Program};
 use tilewright_layout::AnyLayout;
 
 use crate::device::Device;
@@ -20,8 +20,9 @@ use crate::error::GpuError;
 use crate::function::{Function, Resources};
 use crate::launch::Launch;
 use crate::module::{Module, ModuleOptions};
-use crate::parameter::{Argument, Parameter};
+use crate::parameter::{Access, Argument, Parameter};
 use crate::stream::Stream;
+use crate::tensor_map::{EncodedTensorMap, Outside, Promotion};
 
 /// A kernel that was compiled for a device.
 ///
@@ -112,6 +113,12 @@ impl DeviceKernel {
             launch: Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes),
             scalars: scalars.collect(),
             layouts: program.layouts(sizes)?,
+            maps: launch
+                .maps
+                .into_iter()
+                .zip(&program.maps)
+                .map(|(map, of)| (map, program.buffer(of.buffer).element.into()))
+                .collect(),
         })
     }
 
@@ -144,6 +151,7 @@ pub struct SizedKernel {
     scalars: SmallVec<[Argument<'static>; 8]>,
     /// Of the tensors, at these sizes.
     layouts: Vec<AnyLayout>,
+    maps: Box<[(BoxMap, ElementType)]>,
 }
 
 impl SizedKernel {
@@ -166,8 +174,18 @@ impl SizedKernel {
                 });
             }
         }
+        // A tensor that is missing, or no memory, is refused with the other arguments.
+        let memory = |map: &BoxMap| tensors.get(map.tensor).and_then(Argument::memory);
+        let mut maps: SmallVec<[EncodedTensorMap<'_>; 4]> = SmallVec::new();
+        for (map, element) in &self.maps {
+            let Some(place) = memory(map) else { continue };
+            let wanted =
+                (*element, place.address, &map.dimensions[..], map.swizzle, Promotion::Bytes256, Outside::Zeros);
+            maps.push(EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?);
+        }
         let numbers = self.scalars.iter().copied();
-        let arguments: SmallVec<[Argument<'_>; 16]> = tensors.iter().copied().chain(numbers).collect();
+        let arguments: SmallVec<[Argument<'_>; 16]> =
+            tensors.iter().copied().chain(numbers).chain(maps.iter().map(Argument::from)).collect();
         self.function.launch(stream, &self.launch, &arguments)
     }
 
@@ -233,7 +251,8 @@ fn number(scalar: &Scalar, value: u64) -> Argument<'static> {
     }
 }
 
-/// The parameters of the text of a program: its tensors of so many bytes, then its numbers.
+/// The parameters of the text of a program: its tensors of so many bytes, its numbers, and its tensor
+/// maps, which are of the memory of the tensors.
 fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
     let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
         let element = buffer.element.into();
@@ -245,5 +264,14 @@ fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
     });
     let numbers = program.scalars.iter().enumerate();
     let numbers = numbers.map(|(at, scalar)| Parameter::scalar(&format!("scalar{at}"), passed(scalar)));
-    tensors.chain(numbers).collect()
+    let count = program.tensors().count();
+    let maps = program.maps.iter().enumerate().map(|(at, map)| {
+        let access = match program.buffer(map.buffer).role {
+            Role::Input => Access::Read,
+            Role::Output | Role::Both => Access::Write,
+        };
+        Parameter::tensor_map(&format!("map{at}"), access).memory_of(map.buffer.index())
+    });
+    debug_assert!(program.maps.iter().all(|map| map.buffer.index() < count));
+    tensors.chain(numbers).chain(maps).collect()
 }

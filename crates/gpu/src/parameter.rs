@@ -69,6 +69,8 @@ pub enum ParameterKind {
 pub struct Parameter {
     name: Box<str>,
     kind: ParameterKind,
+    /// The position of another parameter of which this is the memory too.
+    memory_of: Option<usize>,
 }
 
 impl Parameter {
@@ -84,17 +86,25 @@ impl Parameter {
 
     fn pointer(name: &str, element: ElementType, access: Access) -> Parameter {
         let alignment = element.bytes() as u64;
-        Parameter { name: name.into(), kind: ParameterKind::Pointer { access, element, alignment, bytes: 0 } }
+        let kind = ParameterKind::Pointer { access, element, alignment, bytes: 0 };
+        Parameter { name: name.into(), kind, memory_of: None }
     }
 
     /// A number.
     pub fn scalar(name: &str, element: ElementType) -> Parameter {
-        Parameter { name: name.into(), kind: ParameterKind::Scalar(element) }
+        Parameter { name: name.into(), kind: ParameterKind::Scalar(element), memory_of: None }
     }
 
     /// A tensor map.
     pub fn tensor_map(name: &str, access: Access) -> Parameter {
-        Parameter { name: name.into(), kind: ParameterKind::TensorMap { access } }
+        Parameter { name: name.into(), kind: ParameterKind::TensorMap { access }, memory_of: None }
+    }
+
+    /// The same parameter, of the memory of another one, by its position: the kernel takes both for
+    /// one tensor, so that they may be the same memory though it is written.
+    pub fn memory_of(mut self, position: usize) -> Parameter {
+        self.memory_of = Some(position);
+        self
     }
 
     /// The same parameter, of memory whose address is a multiple of so many bytes.
@@ -276,6 +286,14 @@ impl Argument<'_> {
         }
     }
 
+    /// The memory that it is, where it is memory.
+    pub(crate) fn memory(&self) -> Option<&Place<'_>> {
+        match &self.0 {
+            Kind::Place(place) => Some(place),
+            Kind::Scalar(..) | Kind::Map(_) => None,
+        }
+    }
+
     /// The memory under it: the first byte and how many.
     fn range(&self) -> Option<(u64, u64)> {
         match &self.0 {
@@ -365,7 +383,9 @@ fn disjoint(kernel: &Kernel, arguments: &[Argument<'_>]) -> Result<(), GpuError>
             let Some((other, other_access, (other_start, other_bytes))) = member(first) else { continue };
             let written = access == Access::Write || other_access == Access::Write;
             let apart = start.saturating_add(bytes) <= other_start || other_start.saturating_add(other_bytes) <= start;
-            if written && !apart {
+            let one = parameter.memory_of.is_some_and(|of| of == first || other.memory_of == Some(of))
+                && (start, bytes) == (other_start, other_bytes);
+            if written && !apart && !one {
                 let parameters = (other.name.clone(), parameter.name.clone());
                 return Err(GpuError::Aliasing { kernel: kernel.name().into(), parameters });
             }

@@ -82,6 +82,9 @@ pub struct EncodedTensorMap<'a> {
     memory: PhantomData<&'a ()>,
 }
 
+/// The type of the elements, the address of the first, the dimensions, and how boxes are copied.
+pub(crate) type Wanted<'d> = (ElementType, u64, &'d [Dimension], SwizzleMode, Promotion, Outside);
+
 impl<'a> EncodedTensorMap<'a> {
     /// A map of memory that is read.
     ///
@@ -117,7 +120,19 @@ impl<'a> EncodedTensorMap<'a> {
         outside: Outside,
         writable: bool,
     ) -> Result<EncodedTensorMap<'a>, GpuError> {
-        let context = tensor.context().clone();
+        let range = (tensor.memory().address(), tensor.memory().bytes());
+        let map = (T::TYPE, tensor.address(), boxes.dimensions(), swizzle, promotion, outside);
+        EncodedTensorMap::in_memory(tensor.context(), range, map, writable)
+    }
+
+    /// A map of the elements from an address on, which lies in a range of memory.
+    pub(crate) fn in_memory(
+        context: &Arc<Context>,
+        range: (u64, u64),
+        (element, address, dimensions, swizzle, promotion, outside): Wanted<'_>,
+        writable: bool,
+    ) -> Result<EncodedTensorMap<'a>, GpuError> {
+        let context = context.clone();
         if context.attributes().tensor_maps == 0 {
             let (major, minor) = context.attributes().capability();
             let value = i64::from(major * 10 + minor);
@@ -126,10 +141,9 @@ impl<'a> EncodedTensorMap<'a> {
                 value,
             });
         }
-        let range = (tensor.memory().address(), tensor.memory().bytes());
-        // Offset 0 lies in memory.
-        let there = range.1 - (tensor.address() - range.0);
-        let map = tiled(T::TYPE, tensor.address(), there, boxes.dimensions(), swizzle, promotion, outside)?;
+        // The address lies in memory.
+        let there = range.1 - (address - range.0);
+        let map = tiled(element, address, there, dimensions, swizzle, promotion, outside)?;
         let encoded = context.attempt(|driver| driver.encode_tiled(&map))?;
         let lists = || GpuError::TensorMap { what: "the number of dimensions is", value: map.extents.len() as i64 };
         let bytes = encoded.ok_or_else(lists)?.map_err(|refused| context.explain(refused))?;

@@ -3,6 +3,7 @@
 //! Law: grid and numbers have the values of their expressions at the sizes, and each size is one that
 //! its facts admit. So what was shown for every admissible size holds for the launch.
 
+use tilewright_atoms::{Dimension, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError};
 
@@ -19,6 +20,19 @@ pub struct Launch {
     pub scalars: Vec<u64>,
     /// How many bytes each tensor has, in the order in which they are passed.
     pub bytes: Vec<u64>,
+    /// What is passed after the scalars, in the order of [`Program::maps`].
+    pub maps: Vec<BoxMap>,
+}
+
+/// A tensor map of a launch: how a tensor is cut into boxes for the copy engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoxMap {
+    /// Which tensor, by its place among those that are passed.
+    pub tensor: usize,
+    /// The dimensions, that of adjacent elements first; strides in bytes.
+    pub dimensions: Vec<Dimension>,
+    /// How shared memory is permuted.
+    pub swizzle: SwizzleMode,
 }
 
 impl Program {
@@ -46,13 +60,13 @@ impl Program {
     /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
     /// program takes numbers that are no sizes.
     pub fn launch(&self, sizes: &[(&str, i64)]) -> Result<Launch, SetupError> {
-        let LaunchNumbers { grid, scalars, bytes } = self.launch_numbers(sizes)?;
+        let LaunchNumbers { grid, scalars, bytes, maps } = self.launch_numbers(sizes)?;
         let given = |scalar: Option<u64>| {
             scalar
                 .ok_or_else(|| SetupError::Argument { what: "the program takes a number that is no size".to_string() })
         };
         let scalars = scalars.into_iter().map(given).collect::<Result<_, _>>()?;
-        Ok(Launch { grid, scalars, bytes })
+        Ok(Launch { grid, scalars, bytes, maps })
     }
 
     /// What sizes decide of a launch.
@@ -75,7 +89,17 @@ impl Program {
             bytes.push(size.ok_or_else(|| refuse(format!("`{}` has {elements} elements", buffer.name)))?);
         }
         let scalars = scalars_of(self, &number)?;
-        Ok(LaunchNumbers { grid, scalars, bytes })
+        let mut maps = Vec::new();
+        for map in &self.maps {
+            let dimension = |dimension: &crate::program::memory::Dimension| {
+                let extent = number(&dimension.extent, "the extent of a map")?;
+                let stride = number(&dimension.stride, "the stride of a map")?;
+                Ok(Dimension { extent, stride, boxed: dimension.boxed.into() })
+            };
+            let dimensions = map.dimensions.iter().map(dimension).collect::<Result<_, SetupError>>()?;
+            maps.push(BoxMap { tensor: map.buffer.index(), dimensions, swizzle: map.swizzle });
+        }
+        Ok(LaunchNumbers { grid, scalars, bytes, maps })
     }
 
     /// The layouts of the tensors at these sizes, in the order in which they are passed: offsets
@@ -118,4 +142,5 @@ pub(crate) struct LaunchNumbers {
     pub(crate) grid: [u32; 3],
     pub(crate) scalars: Vec<Option<u64>>,
     pub(crate) bytes: Vec<u64>,
+    pub(crate) maps: Vec<BoxMap>,
 }

@@ -55,7 +55,7 @@ pub use build::{Build, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduc
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};
-pub use launch::Launch;
+pub use launch::{BoxMap, Launch};
 pub use program::Program;
 pub use program::scalar::reciprocal;
 

@@ -145,3 +145,26 @@ pub fn write(program: &Program, target: Target) -> Result<String, PtxError> {
     let own = sums::in_place(program)?;
     Writer::new(own.as_ref().unwrap_or(program), target).module()
 }
+
+/// The least processor that has every instruction of a program.
+///
+/// ```
+/// use tilewright_kernel::{Kernel, ptx};
+///
+/// let kernel = Kernel::build("nothing", |k| k.threads(32))?;
+/// assert_eq!(ptx::least(kernel.program())?, ptx::Target::Sm80);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Errors: an operation has no instruction on any.
+pub fn least(program: &Program) -> Result<Target, PtxError> {
+    let mut last = None;
+    for target in Target::ALL {
+        match write(program, target) {
+            Ok(_) => return Ok(target),
+            Err(error @ PtxError::Target { .. }) => last = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    last.map_or(Ok(Target::Sm80), Err)
+}

@@ -7,6 +7,7 @@
 mod axes;
 mod error;
 mod explanation;
+mod group_product;
 mod library;
 mod meaning;
 mod norm;
@@ -20,6 +21,7 @@ mod tiled_add;
 pub use axes::Axis;
 pub use error::PlanError;
 pub use explanation::explanation;
+pub use group_product::group_product;
 pub use library::{Entry, library, named};
 pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use norm::{layer_norm, rms_norm};

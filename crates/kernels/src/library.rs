@@ -8,7 +8,7 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::planned::Planned;
-use crate::{layer_norm, product, relayout, rms_norm, softmax, tiled_add};
+use crate::{group_product, layer_norm, product, relayout, rms_norm, softmax, tiled_add};
 
 /// A kernel of the library.
 #[derive(Debug, Clone, Copy)]
@@ -87,10 +87,18 @@ const LIBRARY: &[Entry] = &[
         types: &[Element::Bf16, Element::F16],
         plan: |sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
-            let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
-            let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
-            let operations = 2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k);
-            Ok(product(element, element, [m, n, k])?.moving(bytes).computing(operations))
+            Ok(of_product(product(element, element, [m, n, k])?, [m, n, k]))
+        },
+    },
+    Entry {
+        name: "group_product",
+        summary: "the same by products of four warps and bulk copies, N a multiple of 8 too",
+        sizes: &[("M", 150), ("N", 264), ("K", 136)],
+        large: &[4096, 4096, 4096],
+        types: &[Element::Bf16, Element::F16],
+        plan: |sizes, element| {
+            let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
+            Ok(of_product(group_product(element, [m, n, k])?, [m, n, k]))
         },
     },
     Entry {
@@ -129,6 +137,13 @@ const EPSILON: f64 = 1e-5;
 fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
     let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
     planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
+}
+
+/// What a product of 16-bit elements moves and computes.
+fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
+    let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
+    let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
+    planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
 }
 
 /// All kernels.

@@ -53,7 +53,7 @@ const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 
 
 /// The number of tiles along M that are taken one after the other: up to eight, so that as few as
 /// possible of the last group lie outside.
-fn group_of(tiles: i64) -> i64 {
+pub(crate) fn group_of(tiles: i64) -> i64 {
     let outside = |group: &i64| (tiles + group - 1) / group * group - tiles;
     (1..=tiles.clamp(1, 8)).rev().filter(|group| 2 * group >= tiles.min(8)).min_by_key(outside).unwrap_or(1)
 }
@@ -87,11 +87,11 @@ pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result
         (false, _) => SMALL,
     };
     // What a size is a multiple of, where that spares a predicate or widens an access.
-    let fact = |size: i64, by: &[i64]| {
-        by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
-    };
-    let along_k = if k % tiles.depth == 0 { tiles.depth } else { 8 };
-    let facts = [fact(m, &[tiles.tile[0] * group]), fact(n, &[tiles.tile[1], 8]), format!("{{div={along_k}}}")];
+    let facts = [
+        fact(m, &[tiles.tile[0] * group]),
+        fact(n, &[tiles.tile[1], 8]),
+        fact(if k % 8 == 0 { k } else { 8 }, &[tiles.depth, 8]),
+    ];
     let planned = product_of(factors, result, &tiles, group, facts)?;
     Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
 }
@@ -205,6 +205,11 @@ fn product_of(
     Ok(Planned::new(kernel, plan, Meaning::Product))
 }
 
+/// What a size is a multiple of, the first of some numbers, as a fact.
+pub(crate) fn fact(size: i64, by: &[i64]) -> String {
+    by.iter().find(|by| size % **by == 0).map_or(String::new(), |by| format!("{{div={by}}}"))
+}
+
 /// The step of a stage: all rows, and as much of K as an instruction takes.
 fn part<'k>(ring: &View<'k>, stage: &Expr, step: i64) -> Result<View<'k>, KernelError> {
     let stage = ring.slice(at(stage)?)?;
@@ -219,12 +224,12 @@ fn fragments<'k>(ring: &View<'k>, mma: &TiledMma, operand: Operand) -> Result<[F
 }
 
 /// `(_,_,index)`.
-fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
+pub(crate) fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
 }
 
 /// `(row,column)`, and `_` where there is none.
-fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
+pub(crate) fn tile_at(row: &Expr, column: Option<&Expr>) -> Result<Coord<Expr>, KernelError> {
     let column = column.map_or(Slot::All, |column| Slot::At(column.clone()));
     Ok(Tree::flat([Slot::At(row.clone()), column])?)
 }

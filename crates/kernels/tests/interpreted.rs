@@ -4,7 +4,7 @@
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
 use tilewright_kernel::{Element, Kernel};
-use tilewright_kernels::{Planned, named, product, relayout, tiled_add};
+use tilewright_kernels::{Planned, group_product, named, product, relayout, tiled_add};
 use tilewright_layout::Layout;
 
 fn checked(kernel: &Kernel, sizes: &[(&str, i64)], fill: impl FnOnce(&mut Interpreter<'_>)) -> Checked {
@@ -74,6 +74,22 @@ fn large_tiles_are_right() {
     // No facts but that of K: every edge is predicated.
     let planned = product(Element::Bf16, Element::Bf16, [4001, 4003, 4008]).unwrap();
     multiplied(&planned, Element::Bf16, [130, 257, 72]);
+}
+
+/// Products of four warps: several tiles a block, ragged edges, and a ring that goes round.
+#[test]
+fn products_of_four_warps_are_right() {
+    // Planned for other sizes with the same facts, so that a block has more than one tile.
+    let planned = group_product(Element::Bf16, [4096, 4096, 4096]).unwrap();
+    assert_eq!(planned.kernel().program().threads, 288);
+    without_conflicts(&multiplied(&planned, Element::Bf16, [1024, 256, 256]));
+    for sizes in [[256, 512, 320], [130, 264, 72], [1, 8, 8]] {
+        let planned = group_product(Element::Bf16, sizes.map(|size| size as i64)).unwrap();
+        multiplied(&planned, Element::Bf16, sizes);
+    }
+    // Two blocks, each with two tiles.
+    let planned = group_product(Element::Bf16, [129, 8, 8]).unwrap();
+    multiplied(&planned, Element::Bf16, [200, 264, 200]);
 }
 
 /// K that is no multiple of 8 begins rows where no chunk of 16 bytes begins.

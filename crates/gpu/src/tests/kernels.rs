@@ -112,3 +112,49 @@ fn the_text_is_for_the_device() {
     assert_eq!(on(10, 0).unwrap(), "sm_89");
     assert_eq!(on(7, 5).unwrap_err().code(), "E0804");
 }
+
+/// A block copies 16 x 64 elements by the copy engine, in and out.
+fn boxed() -> Kernel {
+    let written = Kernel::build("boxed", |k| {
+        let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
+        let target = k.output::<u16>("target", "(M,K):(K,1)")?;
+        k.threads(32)?;
+        let here = k.block("(x,y)")?;
+        let stage = k.shared::<u16>("S<3,3,3> o 0 o (16,64):(64,1)")?;
+        let pipeline = k.pipeline(1, 1)?;
+        k.single(|| {
+            let turn = pipeline.stage(&0.into())?;
+            turn.acquire()?;
+            turn.load(&source.local_tile("(16,64)", here.clone())?, &stage)?;
+            turn.publish()?;
+            turn.wait()?;
+            k.store_bulk(&stage, &target.local_tile("(16,64)", here.clone())?)?;
+            k.commit_bulk();
+            k.wait_bulk(0);
+            Ok(())
+        })
+    });
+    written.unwrap()
+}
+
+#[test]
+fn a_launch_makes_the_tensor_maps_of_the_program() {
+    let (device, stream) = opened();
+    let kernel = device.compile(&boxed(), &ModuleOptions::default().cache(Cache::none())).unwrap();
+    let layout = || "(40,72):(72,1)".parse::<Layout>().unwrap();
+    let x = DeviceTensor::filled(&stream, layout(), 1_u16).unwrap();
+    let mut y = DeviceTensor::filled(&stream, layout(), 0_u16).unwrap();
+    let sized = kernel.at(&[("M", 40), ("K", 72)]).unwrap();
+    sized.launch(&stream, &[(&x).into(), (&mut y).into()]).unwrap();
+    // The last map is that of the output: 72 elements side by side, 40 rows of 144 bytes.
+    let encoded = books(|books| books.encoded.clone()).unwrap();
+    assert_eq!(encoded, (y.address(), vec![72, 40], vec![144], vec![64, 16]));
+    let launched = books(|books| books.last.clone()).unwrap();
+    let sizes: Vec<usize> = launched.arguments.iter().map(Vec::len).collect();
+    assert_eq!((sizes[..2].to_vec(), sizes[sizes.len() - 2..].to_vec()), (vec![8, 8], vec![128, 128]));
+    // An output is its own map, and no other tensor.
+    let same = (&mut y).into();
+    assert_eq!(sized.launch(&stream, &[same, same]).unwrap_err().code(), "E0815");
+    // What is missing is refused, and the driver makes no map of it.
+    assert_eq!(sized.launch(&stream, &[(&x).into()]).unwrap_err().code(), "E0812");
+}

@@ -9,6 +9,8 @@
 //! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
 //! does.
 
+use std::panic::Location;
+
 use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
@@ -16,8 +18,10 @@ use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Strid
 use super::Build;
 use super::core::Core;
 use super::tensor::{self, View};
-use crate::error::Reason;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
 use crate::program::memory::{Access, Cache, Dimension, Map, MapId, Space};
+use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
 
 /// The most elements of a box along a dimension.
@@ -81,7 +85,11 @@ impl Build {
         if global.element != shared.element {
             return Err(Reason::Elements { wanted: shared.element, given: global.element });
         }
-        let (size, wanted) = (shared.count()?, global.count()?);
+        let count = |view: &View<'k>| {
+            let open = || Reason::Open { what: "the number of elements", layout: view.text() };
+            view.layout.size().known().and_then(|size| usize::try_from(size).ok()).ok_or_else(open)
+        };
+        let (size, wanted) = (count(shared)?, count(global)?);
         if size != wanted {
             return Err(Reason::Sizes {
                 left: global.text(),
@@ -173,6 +181,48 @@ impl Build {
         let dimensions = dimensions.into_iter().map(|(_, dimension)| dimension).collect();
         let map = self.core().map(Map { buffer: global.buffer, dimensions, swizzle });
         Ok(Boxes { map, boxes, bytes: size as i64 * bits / 8 })
+    }
+
+    /// Sets off bulk copies of a tile from shared memory to a tensor, by one thread
+    /// ([`Build::single`]): the tensor map follows from the layouts of both. What the tile has past
+    /// the edges of the tensor is left out. The threads that stored to the tile have fenced
+    /// ([`Build::fence_async`]) and met this one at a barrier.
+    ///
+    /// Errors: sizes or types differ; the tile does not lie in shared memory as boxes of the tensor
+    /// lie; what is not shown to be aligned.
+    #[track_caller]
+    pub fn store_bulk<'k>(&'k self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "store_bulk", location });
+        let store = || {
+            destination.writable()?;
+            let boxes = self.boxes(destination, source)?;
+            for at in &boxes.boxes {
+                let (from, address, corner) = self.placed(at, source)?;
+                let inputs: Vec<Register> = address.into_iter().chain(corner).collect();
+                self.core().effect(Operation::BulkStore { map: boxes.map, from }, inputs, &[], None);
+            }
+            Ok(())
+        };
+        store().map_err(|refusal: Reason| refusal.at("store_bulk", location))
+    }
+
+    /// The bulk stores of this thread since the last call are a group (`cp.async.bulk.commit_group`).
+    #[track_caller]
+    pub fn commit_bulk(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "commit_bulk", location: Location::caller() });
+        core.effect(Operation::CommitBulk, [], &[], None);
+    }
+
+    /// Waits until at most so many groups of bulk stores of this thread still read shared memory
+    /// (`cp.async.bulk.wait_group.read`): before their source is written anew, and before the thread
+    /// ends.
+    #[track_caller]
+    pub fn wait_bulk(&self, groups: u32) {
+        let mut core = self.core();
+        core.begin(Source { statement: "wait_bulk", location: Location::caller() });
+        core.effect(Operation::WaitBulk { groups, read: true }, [], &[], None);
     }
 
     /// Where a box lies in shared memory, and the registers of its address and its corner.
