@@ -20,8 +20,8 @@
 //! The matrix instructions of Hopper (`wgmma`) read operands from shared memory in eight
 //! arrangements: for each of two directions in which elements lie side by side ([`Major`]), four
 //! ways to permute units of 16 bytes ([`SwizzleMode`]). This crate has each of them as a layout,
-//! tiles it to a shape, and goes back: from any layout to the 64-bit descriptor with which the
-//! instruction is told where the matrix is, or to the condition that fails.
+//! tiles it to a shape, and goes back: from any layout to the 64-bit descriptor that says where the
+//! matrix is, or to the condition that fails.
 //!
 //! ```
 //! use tilewright_atoms::{Major, MatrixDescriptor, SwizzleMode};

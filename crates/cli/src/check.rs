@@ -161,7 +161,7 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     };
     let finding = match launch::choices(&operands(&call)) {
         Some(choices) => at_launch(&call, &choices),
-        None => law::of(call.function, &call.arguments, &call.value).map(|verdict| by_algebra(&call, verdict)),
+        None => by_algebra(&call).or_else(|| law::of(call.function, &call.arguments, &call.value).map(of_verdict)),
     };
     let Some(finding) = finding else {
         return Err(Failure::Value(format!("no law of '{}' can be checked on these arguments", call.function)));
@@ -170,19 +170,26 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     conclude(&result, json!({ "result": call.value.to_string() }), &finding, terminal)
 }
 
-/// What came of a test; where it did not get to the end and its law is an equality, the algebra
-/// decides.
-fn by_algebra(call: &Call, verdict: Verdict) -> Finding {
-    let whole = verdict.tested == verdict.total || verdict.failure.is_some();
-    if !whole
-        && matches!(call.function, "coalesce" | "coalesce_z" | "flatten" | "group")
-        && let Some(first) = call.arguments.first()
-        && let Some(Ok(true)) = equivalent(first, &call.value)
-    {
-        let answer = Answer::Holds(format!("at all {} indices, by the algebra", verdict.total));
-        return Finding { law: verdict.law, answer };
+/// What the algebra shows of a law that would take too many indices to test: that it holds, or
+/// nothing.
+fn by_algebra(call: &Call) -> Option<Finding> {
+    let (first, size) = (call.arguments.first()?, map::of(&call.value)?.size());
+    if size <= law::MOST {
+        return None;
     }
-    of_verdict(verdict)
+    let law = match (call.function, first, &call.value) {
+        ("coalesce" | "coalesce_z" | "flatten" | "group", ..) => {
+            matches!(equivalent(first, &call.value), Some(Ok(true))).then_some(law::SAME)
+        }
+        (
+            "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide",
+            Value::Layout(AnyLayout::Integer(a)),
+            Value::Layout(AnyLayout::Integer(result)),
+        ) => law::tiling::same_offsets_as_often(a, result).then_some(law::tiling::DIVIDED),
+        _ => None,
+    };
+    let answer = Answer::Holds(format!("at all {size} indices, by the algebra"));
+    law.map(|law| Finding { law: law.to_owned(), answer })
 }
 
 /// The value of a call and its arguments.

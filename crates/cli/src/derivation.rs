@@ -154,9 +154,11 @@ fn figures(function: &'static str, arguments: &[Value], result: Option<&Value>, 
         ("complement" | "weak_complement", [a, ..]) => plain(a).map(|a| complemented(&a, result, style)),
         ("apply", [map, coordinate]) | ("crd2idx", [coordinate, map]) => element(map, coordinate, style),
         ("idx2crd", [_, shape]) => result.and_then(|found| element(&compact(shape)?, found, style)),
-        ("crd2crd", [coordinate, from, to]) => result.and_then(|found| moved([coordinate, found], [from, to], style)),
+        ("crd2crd", [coordinate, from, to]) => {
+            result.and_then(|found| both_places([coordinate, found], [from, to], style))
+        }
         ("increment_coord", [coordinate, shape]) => {
-            result.and_then(|found| moved([coordinate, found], [shape, shape], style))
+            result.and_then(|found| both_places([coordinate, found], [shape, shape], style))
         }
         _ => {
             let call = result.map(|value| Call { function, arguments: arguments.to_vec(), value: value.clone() });
@@ -231,7 +233,7 @@ fn compact(shape: &Value) -> Option<Value> {
 }
 
 /// The places of two coordinates, each in the indices of its shape.
-fn moved(
+fn both_places(
     coordinates: [&Value; 2],
     shapes: [&Value; 2],
     style: Style,

@@ -140,11 +140,11 @@ impl Options {
 pub fn run(expressions: &[String], options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     // A name that cannot be written is told before anything is computed.
     options.saving.file()?;
-    let figure = drawn(expressions, options)?;
+    let figure = figure_of(expressions, options)?;
     options.saving.show(&figure, options.scale, terminal)
 }
 
-fn drawn(expressions: &[String], options: &Options) -> Result<Figure<'static>, Failure> {
+fn figure_of(expressions: &[String], options: &Options) -> Result<Figure<'static>, Failure> {
     let mut reader = Reader::default();
     let figure = match expressions {
         [name] if is_name(name) => match instruction(name.trim(), options, &mut reader)? {

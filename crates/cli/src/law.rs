@@ -4,7 +4,7 @@
 //! are compared. So a law that holds here does not depend on the code that computed the result.
 
 mod points;
-mod tiling;
+pub mod tiling;
 mod views;
 
 use std::collections::HashMap;
@@ -22,6 +22,9 @@ pub const MOST: i64 = 1 << 22;
 /// How many are tested of a law that needs memory for each, where not all can be: a part proves
 /// nothing about the rest.
 const PART: i64 = 1 << 18;
+
+/// The law of what is the same function in another form.
+pub const SAME: &str = "R(i) = A(i)";
 
 /// What came of testing a law.
 pub struct Verdict {
@@ -101,7 +104,7 @@ pub fn of(operation: &str, arguments: &[Value], value: &Value) -> Option<Verdict
     let b = arguments.get(1).and_then(map::of_operand);
     match operation {
         "composition" | "composition_within" => composition(first, arguments.get(1)?, &result),
-        "coalesce" | "coalesce_z" | "flatten" | "group" => Some(same(&a?, &result, "R(i) = A(i)")),
+        "coalesce" | "coalesce_z" | "flatten" | "group" => Some(same(&a?, &result, SAME)),
         "filter" | "filter_zeros" => Some(same_offsets(&a?, &result)),
         "right_inverse" => Some(right_inverse(&a?, &result)),
         "left_inverse" => Some(left_inverse(&a?, &result)),
@@ -372,6 +375,35 @@ mod tests {
             let failed = verdict(operation, arguments, wrong).unwrap();
             assert!(failed.failure.is_some(), "{operation} {arguments:?} = {wrong} passes");
         }
+    }
+
+    /// Layouts that are shown to take the same offsets do, counted one by one.
+    #[test]
+    fn the_same_offsets_as_often() {
+        let leaves = [(1, 5), (2, 1), (2, 2), (2, 0), (3, 1), (2, -2), (4, 1), (3, 2)];
+        let pairs = leaves.iter().flat_map(|a| leaves.iter().map(move |b| [*a, *b]));
+        let layouts: Vec<Layout> = pairs
+            .flat_map(|[(s, d), (t, e)]| [format!("({s},{t}):({d},{e})"), format!("({s},{t},2):({d},{e},4)")])
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let offsets = |layout: &Layout| {
+            let mut all: Vec<i64> = (0..layout.size()).map(|index| layout.eval(&index).unwrap()).collect();
+            all.sort_unstable();
+            all
+        };
+        let (mut shown, mut other) = (0, 0);
+        for a in &layouts {
+            for b in &layouts {
+                let same = offsets(a) == offsets(b);
+                if tiling::same_offsets_as_often(a, b) {
+                    assert!(same, "{a} and {b}");
+                    shown += usize::from(a != b);
+                } else {
+                    other += usize::from(!same);
+                }
+            }
+        }
+        assert!(shown > 100 && other > 1000, "{shown} {other}");
     }
 
     /// Right answers that name fewer modes than the law's other side, or repeat nothing.

@@ -59,25 +59,25 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let file = NpyFile::open(&options.input).map_err(|error| Failure::of_npy(&options.input, &error))?;
     let header = file.header();
     match (header.kind(), header.size()) {
-        (Kind::Signed, 1) => relaid::<i8>(file, options, terminal),
-        (Kind::Signed, 2) => relaid::<i16>(file, options, terminal),
-        (Kind::Signed, 4) => relaid::<i32>(file, options, terminal),
-        (Kind::Signed, 8) => relaid::<i64>(file, options, terminal),
-        (Kind::Unsigned, 1) => relaid::<u8>(file, options, terminal),
-        (Kind::Unsigned, 2) => relaid::<u16>(file, options, terminal),
-        (Kind::Unsigned, 4) => relaid::<u32>(file, options, terminal),
-        (Kind::Unsigned, 8) => relaid::<u64>(file, options, terminal),
-        (Kind::Float, 2) => relaid::<f16>(file, options, terminal),
-        (Kind::Float, 4) => relaid::<f32>(file, options, terminal),
-        (Kind::Float, 8) => relaid::<f64>(file, options, terminal),
-        (Kind::Complex, 8) => relaid::<[f32; 2]>(file, options, terminal),
-        (Kind::Complex, 16) => relaid::<[f64; 2]>(file, options, terminal),
-        (Kind::Bool, 1) => relaid::<bool>(file, options, terminal),
+        (Kind::Signed, 1) => relayout::<i8>(file, options, terminal),
+        (Kind::Signed, 2) => relayout::<i16>(file, options, terminal),
+        (Kind::Signed, 4) => relayout::<i32>(file, options, terminal),
+        (Kind::Signed, 8) => relayout::<i64>(file, options, terminal),
+        (Kind::Unsigned, 1) => relayout::<u8>(file, options, terminal),
+        (Kind::Unsigned, 2) => relayout::<u16>(file, options, terminal),
+        (Kind::Unsigned, 4) => relayout::<u32>(file, options, terminal),
+        (Kind::Unsigned, 8) => relayout::<u64>(file, options, terminal),
+        (Kind::Float, 2) => relayout::<f16>(file, options, terminal),
+        (Kind::Float, 4) => relayout::<f32>(file, options, terminal),
+        (Kind::Float, 8) => relayout::<f64>(file, options, terminal),
+        (Kind::Complex, 8) => relayout::<[f32; 2]>(file, options, terminal),
+        (Kind::Complex, 16) => relayout::<[f64; 2]>(file, options, terminal),
+        (Kind::Bool, 1) => relayout::<bool>(file, options, terminal),
         _ => Err(Failure::file(&options.input, format_args!("elements of type '{}' are not moved", header.descr()))),
     }
 }
 
-fn relaid<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     let order = match file.header().order() {
         Order::C => "C",
         Order::Fortran => "Fortran",
@@ -106,13 +106,13 @@ fn to_place<T: npy::Element, L: Offsets>(
     let view = TensorView::new(tensor.as_slice(), from.clone())
         .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
     match to {
-        Place::Layout(to) => moved(&view, to, array, options, terminal),
-        Place::Composed(to) => moved(&view, to, array, options, terminal),
-        Place::Xor(to) => moved(&view, to, array, options, terminal),
+        Place::Layout(to) => copy_to(&view, to, array, options, terminal),
+        Place::Composed(to) => copy_to(&view, to, array, options, terminal),
+        Place::Xor(to) => copy_to(&view, to, array, options, terminal),
     }
 }
 
-fn moved<T: npy::Element, L: Offsets, D: Offsets>(
+fn copy_to<T: npy::Element, L: Offsets, D: Offsets>(
     view: &TensorView<'_, T, L>,
     to: &D,
     array: &str,

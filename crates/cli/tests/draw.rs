@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-fn drawn(arguments: &[&str], name: &str) -> (Output, PathBuf) {
+fn draw(arguments: &[&str], name: &str) -> (Output, PathBuf) {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&file);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
@@ -21,7 +21,7 @@ fn every_extension_is_its_format() {
         ("rows.tex", "% Rows"),
         ("rows.txt", "Rows\n"),
     ] {
-        let (output, file) = drawn(&["(4,8):(8,1)", "--title", "Rows"], name);
+        let (output, file) = draw(&["(4,8):(8,1)", "--title", "Rows"], name);
         assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
         let bytes = std::fs::read(file).unwrap();
         let begin: Vec<u8> = begin.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
@@ -37,7 +37,7 @@ fn what_is_refused_leaves_no_file() {
         (["(6,2):(1,7) o (3,2):(2,3)", "--theme", "dark"], "carries.svg", 1),
         (["(4,8):(8,1)", "--theme", "dark"], "rows.gif", 1),
     ] {
-        let (output, file) = drawn(&arguments, name);
+        let (output, file) = draw(&arguments, name);
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {output:?}");
         assert!(!output.stderr.is_empty() && !file.exists(), "{arguments:?}");
     }
@@ -45,7 +45,7 @@ fn what_is_refused_leaves_no_file() {
 
 #[test]
 fn the_file_says_what_it_is_of() {
-    let (_, file) = drawn(&["zipped_divide((8,8):(8,1), [2:1;4:1])", "--theme", "light"], "source.svg");
+    let (_, file) = draw(&["zipped_divide((8,8):(8,1), [2:1;4:1])", "--theme", "light"], "source.svg");
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("<!-- zipped_divide((8,8):(8,1), [2:1;4:1]) -->"));
     assert!(!text.contains("prefers-color-scheme"));

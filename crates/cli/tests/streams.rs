@@ -153,6 +153,76 @@ fn a_line_is_answered_before_the_next_one() {
     }
 }
 
+/// Ctrl-C in the midst of a line of searches.
+#[cfg(target_os = "linux")]
+mod interrupted {
+    use std::fs::File;
+    use std::os::unix::process::ExitStatusExt;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    use super::*;
+
+    /// A layout whose right inverse is searched for long.
+    const SEARCHED: &str = "X = (5,1000,64,65537,2,2,3,2,3):(213,1,0,1000,0,72,-13107396,-13107399,52429598)";
+
+    /// How much processor time a process has taken, in the ticks of `/proc`.
+    fn ticks(child: &Child) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
+    /// Sends SIGINT once the process computes, which costs more than it takes to read the line.
+    fn interrupt(child: &mut Child, before: u64) {
+        let started = Instant::now();
+        while ticks(child) < before + 5 {
+            assert!(child.try_wait().unwrap().is_none() && started.elapsed().as_secs() < 60, "it does not compute");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+    }
+
+    /// At the prompt, it ends the search, and so the line; the session goes on.
+    #[test]
+    fn the_prompt_goes_on() {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        // Lines are read as they are: this terminal has no keys.
+        let mut child = tilewright(&["repl"]).stdin(terminal).env("TERM", "dumb").spawn().unwrap();
+        let mut keys = File::from(master);
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut until = |wanted: &str| output.by_ref().map(Result::unwrap).find(|line| line.ends_with(wanted)).unwrap();
+
+        writeln!(keys, "{SEARCHED}\nsize(7:1)").unwrap();
+        until("7");
+        let before = ticks(&child);
+        // Minutes, if nothing stops them.
+        writeln!(keys, "{}1:0", "A = right_inverse(X); ".repeat(100)).unwrap();
+        interrupt(&mut child, before);
+        assert!(errors.by_ref().map(Result::unwrap).any(|line| line.contains("E0129")));
+        writeln!(keys, "size(8:1)").unwrap();
+        until("8");
+        assert!(ticks(&child) < before + 2000, "most of the searches were left out");
+        writeln!(keys, ":quit").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+
+    /// A command ends, as any program does.
+    #[test]
+    fn a_command_ends() {
+        let program = format!("{SEARCHED}; {}1:0", "A = right_inverse(X); ".repeat(100));
+        let mut child = tilewright(&["eval", &program]).spawn().unwrap();
+        interrupt(&mut child, 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    }
+}
+
 #[test]
 fn a_batch_has_comments_and_may_share_names() {
     let output = fed(&["eval", "-"], b"\xef\xbb\xbfsize(4:1)\n\n  # tiles\nsize(8:1)\n");

@@ -21,7 +21,7 @@ const CASES: [(&str, &str, &str); 5] = [
     ("threads", "((4,8,4),(2,2,16,2)):((256,1,16),(128,8,1024,64))", "(128,128)"),
 ];
 
-fn drawn(what: &str, text: &str, tile: &str) -> Result<String, DrawError> {
+fn picture(what: &str, text: &str, tile: &str) -> Result<String, DrawError> {
     let map = match text.parse::<Layout>() {
         Ok(layout) => Map::from(&layout),
         Err(_) => Map::from(&text.parse::<Composed>()?),
@@ -36,14 +36,14 @@ fn drawn(what: &str, text: &str, tile: &str) -> Result<String, DrawError> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder for the pictures")?);
     for (number, (what, text, tile)) in CASES.into_iter().enumerate() {
-        let svg = drawn(what, text, tile)?;
+        let svg = picture(what, text, tile)?;
         let file = folder.join(format!("{number}.svg"));
         std::fs::write(&file, &svg)?;
         // The fastest of many, as other programs only ever add to a time.
         let mut least = u128::MAX;
         for _ in 0..100 {
             let start = Instant::now();
-            let again = drawn(what, text, tile)?;
+            let again = picture(what, text, tile)?;
             least = least.min(start.elapsed().as_nanos());
             assert_eq!(again.len(), svg.len());
         }

@@ -84,7 +84,7 @@ impl<D: Place> Composed<D> {
     }
 
     /// The same outer map and inner layout, `by` further on.
-    fn moved(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
+    fn shift(&self, inner: Layout<D>, by: &D) -> Result<Composed<D>, LayoutError> {
         let offset = self.offset.plus(by).ok_or_else(|| LayoutError::overflow("composed layout"))?;
         Composed::new(self.outer.clone(), offset, inner)
     }

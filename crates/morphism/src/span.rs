@@ -227,7 +227,7 @@ impl<B: Backward> Span<B> {
         }
         let parts: Vec<Option<usize>> = f.map().images().collect();
         let pulled = self.back.select(f.domain(), &parts)?;
-        let over = moved(&parts, &pulled.lengths(), &self.back.lengths());
+        let over = images_of_pieces(&parts, &pulled.lengths(), &self.back.lengths());
         let domain = pulled.domain().into();
         let map = PointedMap::from_images(self.back.domain().len(), over);
         let along = TupleMorphism::from_valid(domain, self.back.domain().into(), map);
@@ -259,7 +259,7 @@ impl<B: Backward> Span<B> {
 
 /// Where the pieces of parts go: those of each part to the pieces of the part that it is sent to,
 /// in order.
-fn moved(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
+fn images_of_pieces(parts: &[Option<usize>], lengths: &[usize], onto: &[usize]) -> Images {
     let starts: Vec<usize> = onto
         .iter()
         .scan(0, |before, length| {
@@ -378,7 +378,7 @@ impl<B: Backward> Cospan<B> {
         let parts: Vec<Option<usize>> = g.map().preimages().iter().map(|entry| entry.map(usize::from)).collect();
         let pushed = first.join.select(g.codomain(), &parts)?;
         let images: Vec<Option<usize>> = g.map().images().collect();
-        let over = moved(&images, &first.join.lengths(), &pushed.lengths());
+        let over = images_of_pieces(&images, &first.join.lengths(), &pushed.lengths());
         let map = PointedMap::from_images(pushed.domain().len(), over);
         let along = TupleMorphism::from_valid(first.join.domain().into(), pushed.domain().into(), map);
         Cospan::new(along.compose(&first.forward)?, self.join.compose(&pushed)?)

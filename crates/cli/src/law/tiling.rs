@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright::Layout;
-use tilewright::layout::{Composed, Tiler};
+use tilewright::layout::{Composed, Tiler, Tree};
 
 use super::points::{Key, key};
 use super::{MOST, PART, Verdict, at, offset as at_offset, plus, test, test_first};
@@ -45,17 +45,32 @@ pub fn complement(a: &Map, result: &Map, whole: bool) -> Verdict {
     Verdict { failure: Some(failure), ..verdict }
 }
 
+/// The law of a division by tiles that divide.
+pub const DIVIDED: &str = "R takes the offsets of A, each as often";
+
+/// Whether two layouts surely take the same offsets, each as often: modes that change places, split
+/// or merge change nothing about that, so it is shown where the modes in the order of their strides
+/// coalesce to the same.
+pub fn same_offsets_as_often(a: &Layout, b: &Layout) -> bool {
+    let sorted = |layout: &Layout| {
+        let mut leaves = layout.leaves().to_vec();
+        leaves.sort_by_key(|leaf| (leaf.stride.unsigned_abs(), leaf.stride, leaf.extent));
+        Layout::from_tree(Tree::flat(leaves).ok()?).ok()?.coalesce().ok()
+    };
+    sorted(a).zip(sorted(b)).is_some_and(|(a, b)| a == b)
+}
+
 /// No element is lost: `R` takes each offset of `A` at least as often as `A` does, and as often if
 /// the tile divides.
 pub fn divide(a: &Map, result: &Map) -> Verdict {
     let exact = a.size() == result.size();
-    let law = if exact {
-        "R takes the offsets of A, each as often"
-    } else {
-        "R takes every offset of A (the tiles cover more)"
-    };
+    let law = if exact { DIVIDED } else { "R takes every offset of A (the tiles cover more)" };
+    if result.size() > MOST {
+        // A part of the offsets proves nothing about the whole.
+        return Verdict { law: law.into(), tested: 0, total: result.size(), failure: None };
+    }
     let mut counts: HashMap<Key, i64> = HashMap::new();
-    for index in 0..result.size().min(MOST) {
+    for index in 0..result.size() {
         match result.value(index) {
             Ok(offset) => *counts.entry(key(&offset)).or_default() += 1,
             Err(error) => {
@@ -67,10 +82,6 @@ pub fn divide(a: &Map, result: &Map) -> Verdict {
                 };
             }
         }
-    }
-    if result.size() > MOST {
-        // A part of the offsets proves nothing about the whole.
-        return Verdict { law: law.into(), tested: 0, total: result.size(), failure: None };
     }
     test(law, a.size(), |index| {
         let offset = at(a, index)?;

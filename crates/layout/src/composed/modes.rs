@@ -28,7 +28,7 @@ impl<D: Place> Composed<D> {
     /// ```
     pub fn slice(&self, coord: &Coord<D::Extent>) -> Result<Composed<D>, LayoutError> {
         let (inner, offset) = self.inner.slice_and_offset(coord)?;
-        self.moved(inner, &offset)
+        self.shift(inner, &offset)
     }
 
     /// [`Layout::dice`] of the inner layout: the modes that `coord` fixes, the others at 0.
@@ -39,7 +39,7 @@ impl<D: Place> Composed<D> {
     /// The map seen from `coord` on. Errors: as [`Layout::domain_offset`].
     pub fn domain_offset(&self, coord: &Tree<D::Extent>) -> Result<Composed<D>, LayoutError> {
         let (inner, offset) = self.inner.domain_offset(coord)?;
-        self.moved(inner, &offset)
+        self.shift(inner, &offset)
     }
 
     /// [`Layout::coalesce`] of the inner layout.

@@ -139,7 +139,7 @@ pub(super) fn remarks(function: &str, values: &[Value]) -> Vec<String> {
         ("morphism", [Value::Layout(AnyLayout::Integer(layout))]) => {
             standard_representation(layout).map_or_else(|_| Vec::new(), |f| axes(&f))
         }
-        (APPLIED, [Value::Morphism(f), at]) => moved(f, at).into_iter().collect(),
+        (APPLIED, [Value::Morphism(f), at]) => coordinate_in_codomain(f, at).into_iter().collect(),
         ("mutual_refinement", [first, second]) => {
             let mutual = |first: &Tree<i64>, second: &Tree<i64>| MutualRefinement::new(first, second).ok();
             tuple(first).zip(tuple(second)).and_then(|(s, t)| mutual(&s, &t)).map_or_else(Vec::new, |m| pieces(&m))
@@ -219,7 +219,7 @@ fn axes(f: &NestMorphism) -> Vec<String> {
 }
 
 /// The coordinate of an index in the codomain.
-fn moved(f: &NestMorphism, at: &Value) -> Option<String> {
+fn coordinate_in_codomain(f: &NestMorphism, at: &Value) -> Option<String> {
     let value = match at {
         Value::Int(index) => f.realise(*index).ok()?,
         Value::Tree(AnyTree::Integer(coordinate)) => f.realise_at(coordinate).ok()?,
