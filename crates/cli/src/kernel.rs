@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tilewright::kernel::interpret::{AccessCount, CheckError, Class};
 use tilewright::kernel::ptx::{self, Target};
-use tilewright::kernel::{Element, Program};
+use tilewright::kernel::{Coverage, Element, Program, Written};
 use tilewright::kernels::{self, Entry, PlanError, Planned, Report, Unchecked};
 
 use crate::json::Json;
@@ -152,11 +152,23 @@ fn launch(program: &Program) -> Json {
     json!({ "tensors": tensors, "grid": grid, "threads": program.threads, "shared_bytes": program.shared_bytes })
 }
 
+/// What is shown of each output, for all sizes.
+fn outputs(planned: &Planned) -> Vec<Json> {
+    let object = |output: &Coverage| {
+        let because = match &output.written {
+            Written::Once => None,
+            Written::Unproved { because, .. } => Some(because),
+        };
+        json!({ "tensor": output.tensor, "written_once": because.is_none(), "because": because })
+    };
+    planned.kernel().outputs().iter().map(object).collect()
+}
+
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
     let program = planned.kernel().program();
     if terminal.json {
-        let mut object = json!({ "name": entry.name, "plan": planned.plan() });
+        let mut object = json!({ "name": entry.name, "plan": planned.plan(), "outputs": outputs(&planned) });
         crate::json::extend(&mut object, launch(program));
         return Ok(terminal.object(&object)?);
     }
@@ -172,6 +184,9 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let [x, y, z] = &program.grid;
     let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
     let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
+    for output in planned.kernel().outputs() {
+        let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+    }
     Ok(terminal.text(&text)?)
 }
 
@@ -238,6 +253,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
             "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
             "compared": report.compared,
             "worst": report.worst,
+            "outputs": outputs(planned),
         });
         return Ok(terminal.object(&object)?);
     }
@@ -271,5 +287,9 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
         }
     );
     let _ = writeln!(text, "  for these sizes and one set of numbers; other sizes were not run");
+    let _ = writeln!(text, "\n  shown when the kernel was built: no access outside a tensor, for all sizes");
+    for output in planned.kernel().outputs() {
+        let _ = writeln!(text, "  {}: {}", output.tensor, output.written);
+    }
     Ok(terminal.text(&text)?)
 }

@@ -14,6 +14,7 @@ mod control;
 mod conversion;
 mod copy;
 mod core;
+mod coverage;
 mod distributed;
 mod finish;
 mod fragment;
@@ -37,10 +38,11 @@ use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::panic::Location;
 
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coord, Slot, Tree};
 
 pub use copy::Tensor;
+pub use coverage::{Coverage, Written};
 pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
@@ -65,6 +67,7 @@ const MAX_ELEMENTS: i64 = 1 << 12;
 #[derive(Debug, Clone)]
 pub struct Kernel {
     program: Program,
+    outputs: Vec<Coverage>,
 }
 
 impl Kernel {
@@ -82,13 +85,36 @@ impl Kernel {
         if let Some(complaint) = build.complaint.take() {
             return Err(complaint);
         }
-        let program = build.finish(name).map_err(|refusal| refusal.at("kernel", location))?;
-        Ok(Kernel { program })
+        let (program, outputs) = build.finish(name, location)?;
+        Ok(Kernel { program, outputs })
     }
 
     /// What a thread does.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// The outputs, in the order in which they were declared, and whether each of their elements is
+    /// shown to be written by one thread.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, Written};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("zeros", |k| {
+    ///     let y = k.output::<f32>("y", "(M,4):(4,1)")?;
+    ///     k.threads(32)?;
+    ///     let row = y.local_tile("(32,4)", k.block("(x,0)")?)?.thread_part()?;
+    ///     let zeros = row.fragment()?;
+    ///     zeros.clear();
+    ///     row.store_predicated(&zeros)
+    /// })?;
+    /// assert_eq!(kernel.outputs()[0].written, Written::Once);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn outputs(&self) -> &[Coverage] {
+        &self.outputs
     }
 
     /// The name.
@@ -236,6 +262,7 @@ impl Build {
             start = begin as u32;
             core.shared_bytes = end as u32;
         }
+        core.forms.push(layout.clone());
         core.buffers.push(Buffer {
             name: name.to_string(),
             element,
@@ -399,54 +426,42 @@ impl Build {
         self.core().digit(index, 1, modulus).map_err(|refusal| refusal.at("remainder", location))
     }
 
-    fn finish(self, name: &str) -> Result<Program, Reason> {
+    /// The program, and what is shown of its outputs.
+    fn finish(self, name: &str, location: &'static Location<'static>) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
-        let threads = core.threads.ok_or(Reason::Unsaid {
-            what: "the number of threads",
-            help: "say it with `k.threads(256)`, or use a tiled copy or product",
-        })?;
-        for (axis, block) in Axis::ALL.iter().zip(core.blocks) {
-            if block.is_some() && core.grid[*axis as usize].is_none() {
-                return Err(Reason::Unsaid {
-                    what: "the number of blocks",
-                    help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
-                });
-            }
-        }
-        core.place_scratch()?;
+        let threads = core.is_said().map_err(|refusal| refusal.at("kernel", location))?;
+        core.place_scratch().map_err(|refusal| refusal.at("kernel", location))?;
         let mut body = std::mem::take(&mut core.scopes[0].steps);
+        let values = coverage::thread_values(&core, &body, threads);
         finish::replace(&mut body, &core.aliases);
         finish::sweep(&mut body, core.widths.len());
-        let grid = core.grid.map(|count| count.unwrap_or(Expr::from(1)));
         // Global tensors come first, in the order in which they were declared.
         let mut order: Vec<usize> = (0..core.buffers.len()).collect();
         order.sort_by_key(|at| core.buffers[*at].space == Space::Shared);
         let renamed: HashMap<BufferId, BufferId> =
             order.iter().enumerate().map(|(new, old)| (BufferId(*old as u32), BufferId(new as u32))).collect();
         finish::rename(&mut body, &renamed);
-        let mut maps = core.maps;
+        let mut maps = core.maps.clone();
         for map in &mut maps {
             map.buffer = renamed.get(&map.buffer).copied().unwrap_or(map.buffer);
         }
-        let buffers = order.iter().map(|at| core.buffers[*at].clone()).collect();
-        Ok(Program {
+        let declared = |own: &Parameter| core.names.parameter(own.name().unwrap_or("")).unwrap_or(own.clone());
+        let program = Program {
             name: name.to_string(),
-            sizes: core
-                .sizes
-                .iter()
-                .map(|own| core.names.parameter(own.name().unwrap_or("")).unwrap_or(own.clone()))
-                .collect(),
-            buffers,
-            scalars: core.scalars,
+            sizes: core.sizes.iter().map(declared).collect(),
+            buffers: order.iter().map(|at| core.buffers[*at].clone()).collect(),
+            scalars: core.scalars.clone(),
             maps,
-            grid,
+            grid: core.grid.clone().map(|count| count.unwrap_or(Expr::from(1))),
             threads,
             resident: core.resident,
             cluster: 1,
             shared_bytes: core.shared_bytes,
-            widths: core.widths,
+            widths: core.widths.clone(),
             body,
-            sources: core.sources,
-        })
+            sources: core.sources.clone(),
+        };
+        let outputs = coverage::coverages(&core, &values, &program, &renamed)?;
+        Ok((program, outputs))
     }
 }

@@ -142,6 +142,20 @@ pub enum Reason {
         /// Whether the place is a register, or else in memory.
         in_registers: bool,
     },
+    /// E0916: an element of an output that may be written by several threads.
+    WrittenTwice {
+        /// The output.
+        tensor: String,
+        /// By whom.
+        by: String,
+    },
+    /// E0917: an element of an output that nobody may write.
+    NeverWritten {
+        /// The output.
+        tensor: String,
+        /// Which.
+        what: String,
+    },
 }
 
 impl From<LayoutError> for Reason {
@@ -215,6 +229,8 @@ impl KernelError {
             Reason::Unwritten { .. } => "E0913",
             Reason::Arithmetic { .. } => "E0914",
             Reason::Overlap { .. } => "E0915",
+            Reason::WrittenTwice { .. } => "E0916",
+            Reason::NeverWritten { .. } => "E0917",
             Reason::Distribution { .. } => "E0919",
         }
     }
@@ -248,6 +264,13 @@ impl KernelError {
                 "take a fragment with a register for each element".to_string()
             }
             Reason::Overlap { .. } => "cut the tensor so that each element is there once".to_string(),
+            Reason::WrittenTwice { .. } => {
+                "let one thread write it, under a condition or at its own coordinate; or declare the tensor as both"
+                    .to_string()
+            }
+            Reason::NeverWritten { .. } => {
+                "cover the whole tensor: a block for each tile, or a loop over what a block leaves out".to_string()
+            }
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
             Reason::Distribution { .. } => {
                 "give each element of the tile to one thread and value, and copies by modes of stride 0".to_string()
@@ -290,6 +313,10 @@ impl fmt::Display for Reason {
                 write!(f, "two elements of {layout} share a register, and one may exist without the other")
             }
             Reason::Overlap { layout, .. } => write!(f, "two elements of {layout} have one place"),
+            Reason::WrittenTwice { tensor, by } => write!(f, "elements of the output {tensor} may be written by {by}"),
+            Reason::NeverWritten { tensor, what } => {
+                write!(f, "elements of the output {tensor} stay unwritten: {what}")
+            }
         }
     }
 }

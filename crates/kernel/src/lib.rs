@@ -17,9 +17,10 @@
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces: `(M{div=64},N)`.
 //! That an access stays inside its tensor, for every size that the facts admit, is shown while the
 //! kernel is written, or the statement is refused with its line; predicated statements leave out
-//! what may not exist instead. That every element of an output is written, and written once, and
-//! that no two threads meet in memory without a barrier between, is checked by the interpreter at
-//! stated sizes.
+//! what may not exist instead. So is that each element of an output is written by one thread
+//! ([`Kernel::outputs`] says where that is not decided). That no two threads meet in memory without
+//! a barrier between is checked by the interpreter at stated sizes. What a kernel takes of a machine
+//! is counted before it runs ([`Program::cost`]).
 //!
 //! ```
 //! use tilewright_kernel::{Kernel, interpret, ptx};
@@ -51,7 +52,9 @@ mod launch;
 pub mod program;
 pub mod ptx;
 
-pub use build::{Build, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduction, Stage, Tensor, View};
+pub use build::{
+    Build, Coverage, Distributed, Flag, Fragment, Kernel, Num, Pipeline, Reduction, Stage, Tensor, View, Written,
+};
 pub use distribution::Distribution;
 pub use element::{Element, ElementType};
 pub use error::{KernelError, Reason};

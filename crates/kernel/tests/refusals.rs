@@ -2,7 +2,8 @@
 
 use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View};
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Reason, View, Written};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Slot, Tree};
 
@@ -318,4 +319,37 @@ fn a_thread_takes_a_bounded_number_of_elements() {
     assert!(matches!(error.reason(), Reason::TooMuch { what: "elements of a thread", .. }), "{error}");
     let error = refused(|k| k.shared::<f32>("9223372036854775807").map(drop));
     assert!(matches!(error.reason(), Reason::TooMuch { what: "bytes of shared memory", .. }), "{error}");
+}
+
+#[test]
+fn outputs_are_written_once() {
+    // Two threads a row; a block along y that is in no coordinate; no statement at all; the first
+    // columns alone.
+    let whole = |k: &Build, threads: i64, tile: &str, block: &str| -> Outcome {
+        let y = k.output::<f32>("y", "(M{div=16},N{div=4}):(N,1)")?;
+        k.threads(threads)?;
+        let rows = y.local_tile(tile, k.block(block)?)?;
+        let row = Tree::tuple([&Tree::leaf(Slot::At(k.remainder(&k.thread()?, 16)?)), &Tree::leaf(Slot::All)])?;
+        let row = rows.slice(row)?;
+        let zeros = row.fragment()?;
+        zeros.clear();
+        row.store(&zeros)
+    };
+    assert_eq!(Kernel::build("k", |k| whole(k, 16, "(16,4)", "(x,y)")).unwrap().outputs()[0].written, Written::Once);
+    let error = refused(|k| whole(k, 32, "(16,4)", "(x,y)"));
+    assert!(matches!(error.reason(), Reason::WrittenTwice { .. }), "{error}");
+    assert_eq!((error.code(), error.source().statement), ("E0916", "store"));
+    let error = refused(|k| {
+        k.grid(Axis::Z, "3")?;
+        whole(k, 16, "(16,4)", "(x,y)")
+    });
+    assert_eq!(error.code(), "E0916");
+    let error = refused(|k| whole(k, 16, "(16,4)", "(x,0)"));
+    assert!(matches!(error.reason(), Reason::NeverWritten { .. }), "{error}");
+    assert_eq!(error.code(), "E0917");
+    let error = refused(|k| {
+        k.threads(16)?;
+        k.output::<f32>("y", "(M,N):(N,1)").map(|_| ())
+    });
+    assert_eq!(error.code(), "E0917");
 }

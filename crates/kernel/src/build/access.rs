@@ -171,7 +171,7 @@ impl View<'_> {
     }
 
     /// The paths of the modes of the whole tensor, and their extents.
-    fn bounds(&self) -> Vec<(ModePath, Expr)> {
+    pub(super) fn bounds(&self) -> Vec<(ModePath, Expr)> {
         let mut found = Vec::new();
         gather(&self.whole, ModePath::ROOT, &mut found);
         found
@@ -248,14 +248,14 @@ pub(crate) fn constant_term(expr: &Expr) -> Option<i64> {
 
 /// A number of the algebra as a sum of known multiples of parameters and a constant; none where it
 /// is no such sum.
-struct Terms {
+pub(super) struct Terms {
     /// Factor and parameter.
-    moving: Vec<(i64, Parameter)>,
-    constant: i64,
+    pub(super) moving: Vec<(i64, Parameter)>,
+    pub(super) constant: i64,
 }
 
 impl Terms {
-    fn of(expr: &Expr) -> Option<Terms> {
+    pub(super) fn of(expr: &Expr) -> Option<Terms> {
         let mut terms = Terms { moving: Vec::new(), constant: 0 };
         let nodes = match expr.node() {
             Node::Sum(nodes) => nodes,

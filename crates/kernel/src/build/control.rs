@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Expr, Symbolic};
 
 use super::Build;
 use super::core::{Core, Scope, Slot};
@@ -129,8 +129,11 @@ impl Build {
             };
             self.core().new_variable(index, greatest, Some(count.clone()))
         };
+        let around = self.core().turns.len();
+        self.core().turns.extend(variable.parameters().into_iter().map(|turn| (turn, count.clone())));
         body(variable)?;
         let mut core = self.core();
+        core.turns.truncate(around);
         core.begin(Source { statement: "range", location });
         let mut ends = Vec::new();
         for (unit, initial, current) in &units {
@@ -213,14 +216,16 @@ impl Build {
             }
             core.snapshot()
         };
-        let one = |body: &mut dyn FnMut() -> Result<(), KernelError>| {
+        let one = |side: bool, body: &mut dyn FnMut() -> Result<(), KernelError>| {
             {
                 let mut core = self.core();
                 core.restore(&before);
                 core.scopes.push(Scope::default());
+                core.conditions.push((condition.register, side));
             }
             body()?;
             let mut core = self.core();
+            core.conditions.pop();
             let mut ends = Vec::new();
             for (unit, initial) in &units {
                 let width = core.width(*initial);
@@ -230,8 +235,8 @@ impl Build {
             Ok::<_, KernelError>((scope.steps, ends))
         };
         let (mut then, mut otherwise) = (Some(then), Some(otherwise));
-        let (then, yes) = one(&mut || then.take().map_or(Ok(()), |body| body()))?;
-        let (otherwise, no) = one(&mut || otherwise.take().map_or(Ok(()), |body| body()))?;
+        let (then, yes) = one(true, &mut || then.take().map_or(Ok(()), |body| body()))?;
+        let (otherwise, no) = one(false, &mut || otherwise.take().map_or(Ok(()), |body| body()))?;
         let mut core = self.core();
         core.restore(&before);
         for cell in before.len()..core.cells.len() {

@@ -7,10 +7,13 @@
 use std::collections::{HashMap, HashSet};
 
 use smallvec::SmallVec;
+use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Declarations, Expr, Parameter};
 
+use super::coverage::Write;
 use super::role::Team;
 use super::scratch::Scratch;
+use crate::error::Reason;
 use crate::program::memory::{Buffer, Map};
 use crate::program::operation::{Axis, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -58,6 +61,14 @@ pub(crate) struct Core {
     pub(crate) names: Declarations,
     pub(crate) sizes: Vec<Parameter>,
     pub(crate) buffers: Vec<Buffer>,
+    /// The layouts of the buffers, before their swizzles.
+    pub(crate) forms: Vec<Layout<Expr>>,
+    /// The stores to outputs.
+    pub(crate) writes: Vec<Write>,
+    /// The conditions of the bodies that are being written, and which side.
+    pub(crate) conditions: Vec<(Register, bool)>,
+    /// The turns of the loops that are being written, and how many there are.
+    pub(crate) turns: Vec<(Parameter, Expr)>,
     pub(crate) scalars: Vec<Scalar>,
     pub(crate) widths: Vec<Width>,
     /// The depth of the body in which each register exists.
@@ -91,6 +102,10 @@ impl Core {
             names: Declarations::new(),
             sizes: Vec::new(),
             buffers: Vec::new(),
+            forms: Vec::new(),
+            writes: Vec::new(),
+            conditions: Vec::new(),
+            turns: Vec::new(),
             scalars: Vec::new(),
             widths: Vec::new(),
             homes: Vec::new(),
@@ -113,6 +128,22 @@ impl Core {
             sources: vec![source],
             source: SourceId(0),
         }
+    }
+
+    /// The number of threads, where that and the number of blocks were said.
+    pub(crate) fn is_said(&self) -> Result<u32, Reason> {
+        for (axis, block) in Axis::ALL.iter().zip(self.blocks) {
+            if block.is_some() && self.grid[*axis as usize].is_none() {
+                return Err(Reason::Unsaid {
+                    what: "the number of blocks",
+                    help: "cut a tensor at the block with `local_tile`, or say it with `k.grid`",
+                });
+            }
+        }
+        self.threads.ok_or(Reason::Unsaid {
+            what: "the number of threads",
+            help: "say it with `k.threads(256)`, or use a tiled copy or product",
+        })
     }
 
     /// The statement that what follows comes from.

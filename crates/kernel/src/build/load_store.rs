@@ -292,6 +292,7 @@ impl<'k> View<'k> {
     ) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.writable()?;
+        self.remember_write(only)?;
         let slots = fragment.slots()?;
         let mut written: Vec<(Piece, Vec<Condition>)> = Vec::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {

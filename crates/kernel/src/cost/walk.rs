@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let computed = instruction.inputs.iter().all(|input| self.is_known(*input))
-            && compute(self.program, &mut self.registers, instruction);
+            && compute(&self.program.widths, &mut self.registers, instruction);
         instruction.outputs.iter().for_each(|output| self.known[output.index()] = computed);
         if !computed && operation.accesses().next().is_some() {
             self.accesses(place, instruction, mask);

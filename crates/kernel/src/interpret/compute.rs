@@ -6,20 +6,22 @@
 use super::arithmetic;
 use super::convert;
 use super::lanes::{LANES, Lanes, low, one, three, two};
+use crate::program::Instruction;
 use crate::program::operation::Operation;
-use crate::program::{Instruction, Program};
+use crate::program::register::Width;
 
-/// Executes an instruction in all lanes of a warp, if it is one of those; whether it was.
-pub(crate) fn compute(program: &Program, registers: &mut [Lanes], instruction: &Instruction) -> bool {
+/// Executes an instruction in all lanes of a warp, if it is one of those; whether it was. Registers
+/// have these widths.
+pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &Instruction) -> bool {
     let input = |registers: &[Lanes], at: usize| registers[instruction.inputs[at].index()];
     let output = |at: usize| instruction.outputs[at].index();
     match &instruction.operation {
         Operation::Constant(bits) => {
-            let width = program.width(instruction.outputs[0]).bits();
+            let width = widths[instruction.outputs[0].index()].bits();
             registers[output(0)] = [bits & low(width); LANES];
         }
         Operation::Unary(operation, number) => {
-            let mask = low(program.width(instruction.outputs[0]).bits());
+            let mask = low(widths[instruction.outputs[0].index()].bits());
             let a = input(registers, 0);
             arithmetic::unary(*operation, *number, mask, &a, &mut registers[output(0)]);
         }
@@ -57,7 +59,7 @@ pub(crate) fn compute(program: &Program, registers: &mut [Lanes], instruction: &
             convert::widen_pair(*from, &a, &mut registers[output(0)]);
         }
         Operation::Pack => {
-            let width = program.width(instruction.inputs[0]).bits();
+            let width = widths[instruction.inputs[0].index()].bits();
             let mut packed = [0; LANES];
             for (part, register) in instruction.inputs.iter().enumerate() {
                 for (packed, value) in packed.iter_mut().zip(&registers[register.index()]) {
@@ -67,7 +69,7 @@ pub(crate) fn compute(program: &Program, registers: &mut [Lanes], instruction: &
             registers[output(0)] = packed;
         }
         Operation::Unpack => {
-            let width = program.width(instruction.outputs[0]).bits();
+            let width = widths[instruction.outputs[0].index()].bits();
             let a = input(registers, 0);
             for (part, register) in instruction.outputs.iter().enumerate() {
                 let out = &mut registers[register.index()];

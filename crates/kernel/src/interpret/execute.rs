@@ -19,7 +19,7 @@ impl Machine<'_> {
         if !warp.sums.is_empty() {
             self.check_sums(warp, place, instruction)?;
         }
-        if compute(self.program, &mut warp.registers, instruction) {
+        if compute(&self.program.widths, &mut warp.registers, instruction) {
             return Ok(State::Ready);
         }
         let input = |warp: &Warp, at: usize| warp.registers[instruction.inputs[at].index()];

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_layout::Layout;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::{Composed, Layout};
 
 use super::clock::MAX_PLACES;
 use super::code::Code;
@@ -302,14 +302,20 @@ fn program_has_background(code: &Code<'_>) -> bool {
 
 /// The elements of a layout with holes, in order; none where there are no holes.
 fn written_elements(layout: &str, elements: u64, values: &Values) -> Option<Vec<u64>> {
-    let layout: Layout<Expr> = layout.parse().ok()?;
-    let layout = layout.numbers(values).ok()?;
-    let size = u64::try_from(layout.size()).ok()?;
-    if size >= elements {
-        return None;
-    }
-    let mut found: Vec<u64> = (0..layout.size()).filter_map(|at| u64::try_from(layout.eval(&at).ok()?).ok()).collect();
+    let mut found: Vec<u64> = if layout.contains(" o ") {
+        let layout: Composed<Expr> = layout.parse().ok()?;
+        let layout = layout.numbers(values).ok()?;
+        (0..layout.size()).filter_map(|at| u64::try_from(layout.eval(&at).ok()?).ok()).collect()
+    } else {
+        let layout: Layout<Expr> = layout.parse().ok()?;
+        let layout = layout.numbers(values).ok()?;
+        // As many different ones as there are places.
+        if u64::try_from(layout.size()).ok()? == elements && layout.is_injective().is_ok_and(|injective| injective) {
+            return None;
+        }
+        (0..layout.size()).filter_map(|at| u64::try_from(layout.eval(&at).ok()?).ok()).collect()
+    };
     found.sort_unstable();
     found.dedup();
-    Some(found)
+    (found.len() as u64 != elements).then_some(found)
 }

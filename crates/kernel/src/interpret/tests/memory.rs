@@ -223,6 +223,13 @@ fn outputs_that_are_not_written_are_found() {
     is_right(&program(63, 2, "(8,4):(2,16)"));
     finds(&program(64, 2, "(32,2):(2,1)"), "E1014");
     finds(&program(63, 1, "(16,2):(2,32)"), "E1014");
+    // More coordinates than places, and yet holes.
+    is_right(&program(63, 2, "(32,2):(2,0)"));
+    finds(&program(63, 2, "(31,3):(2,1)"), "E1014");
+    // Behind a swizzle: places 0, 2, .., with every second pair exchanged, and the others left out.
+    is_right(&program(64, 2, "S<1,1,2> o 0 o 32:2"));
+    finds(&program(64, 1, "S<1,1,2> o 0 o 32:2"), "E1014");
+    finds(&program(64, 2, "S<1,0,2> o 0 o 32:2"), "E1014");
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! The cost report beside the interpreter, for every kernel of the library.
+//! What is shown and counted of every kernel of the library before it runs: its outputs, and its cost
+//! beside the counts of the interpreter.
 
+use tilewright_kernel::Written;
 use tilewright_kernel::cost::{Cost, Machine};
 use tilewright_kernel::interpret::{AccessCount, Class, Counts};
 use tilewright_kernels::{Planned, library};
@@ -39,6 +41,17 @@ fn counts_are_those_of_the_interpreter() {
             let planned = entry.plan(&[], Some(*element)).unwrap();
             let report = planned.check().unwrap_or_else(|wrong| panic!("{}: {wrong}", entry.name));
             agrees(entry.name, &cost(&planned), &report.checked.run.counts);
+        }
+    }
+}
+
+#[test]
+fn outputs_are_shown_to_be_written_once() {
+    for entry in library() {
+        for planned in [entry.plan(&[], None).unwrap(), entry.plan_large(&[], None).unwrap()] {
+            for output in planned.kernel().outputs() {
+                assert_eq!(output.written, Written::Once, "{}: {}", entry.name, output.written);
+            }
         }
     }
 }

@@ -1,0 +1,430 @@
+//! Whether each element of an output is written, and by one thread.
+//!
+//! Law: [`Written::Once`] is said only where it holds for every size that the facts admit. A store
+//! takes element `e` of a part, in a thread `t`, to the coordinate
+//!
+//! ```text
+//! c_p = inner_p(t, e) + sum over v of factor_v * v
+//! ```
+//!
+//! along each mode `p` of the tensor, where the *outer* variables `v` are what else coordinates
+//! depend on: blocks, turns of loops, and digits of numbers made of these. It is written if it lies
+//! in the tensor. So each element is written by one thread if
+//!
+//! 1. different coordinates are different places: the layout is injective;
+//! 2. the inner coordinates of all threads in which the store happens are a box, each once; they are
+//!    listed, with the values that the instructions of the program compute (`threads.rs`);
+//! 3. along each mode the outer variables count boxes, from the first to the last that there is, and
+//!    together they tell blocks and turns (`grid.rs`).
+//!
+//! What breaks one of these for some admissible size is refused. What is not decided, because a
+//! coordinate or a condition is no such sum, is [`Written::Unproved`], and says why: the interpreter
+//! checks it at each size.
+
+mod grid;
+mod threads;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use tilewright_layout::symbolic::{Expr, Node, Parameter};
+use tilewright_layout::{Coordinate, Extent, ModePath};
+
+use super::access::Terms;
+use super::core::Core;
+use super::tensor::View;
+use crate::error::{KernelError, Reason};
+use crate::program::memory::{BufferId, Role, Space};
+use crate::program::operation::Operation;
+use crate::program::register::Register;
+use crate::program::{Program, Source, SourceId, Step};
+use threads::ThreadValues;
+
+/// The most elements of a block that are listed.
+const MAX_LISTED: usize = 1 << 21;
+
+/// An output, and what is shown of its elements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coverage {
+    /// The name of the output.
+    pub tensor: String,
+    /// What is shown.
+    pub written: Written,
+}
+
+/// What is shown of the elements of an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// Each is written by one thread, for every size that the facts admit.
+    Once,
+    /// That is not shown; a check shows it at its sizes.
+    Unproved {
+        /// What is not decided.
+        because: String,
+        /// The statement where.
+        source: Source,
+    },
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Written::Once => f.write_str("each element is written by one thread, for all sizes"),
+            Written::Unproved { because, .. } => {
+                write!(f, "that each element is written by one thread is checked at sizes only: {because}")
+            }
+        }
+    }
+}
+
+/// A store to an output.
+pub(crate) struct Write {
+    buffer: BufferId,
+    source: SourceId,
+    /// The coordinate of the first element in the whole tensor.
+    start: Coordinate<Expr>,
+    /// From there to each element, along each mode; none where that is not known.
+    elements: Option<Vec<Vec<i64>>>,
+    /// The modes of the tensor, and their extents.
+    bounds: Vec<(ModePath, Expr)>,
+    /// Predicates that are true, or false, in the threads that store.
+    conditions: Vec<(Register, bool)>,
+    /// The loops around it: the turn, and how many there are.
+    turns: Vec<(Parameter, Expr)>,
+}
+
+/// Not decided, or refused.
+pub(super) enum Doubt {
+    Undecided(String),
+    Refused(Reason),
+}
+
+fn undecided(because: impl Into<String>) -> Doubt {
+    Doubt::Undecided(because.into())
+}
+
+impl View<'_> {
+    /// Remembers a store to an output, for [`coverages`].
+    pub(super) fn remember_write(&self, only: Option<Register>) -> Result<(), Reason> {
+        let role = self.build.core().buffers[self.buffer.index()].role;
+        if role != Role::Output || self.is_shared() {
+            return Ok(());
+        }
+        let bounds = self.bounds();
+        let mut elements = Some(Vec::new());
+        for index in 0..self.count()? {
+            let at = self.place.layout.eval(&Expr::from(index as i64))?;
+            let along: Option<Vec<i64>> = bounds.iter().map(|(path, _)| at.scale_at(*path).known()).collect();
+            elements = elements.zip(along).map(|(mut elements, along)| {
+                elements.push(along);
+                elements
+            });
+        }
+        let mut core = self.build.core();
+        let conditions = core.conditions.iter().copied().chain(only.map(|only| (only, true))).collect();
+        let write = Write {
+            buffer: self.buffer,
+            source: core.source,
+            start: self.place.start.clone(),
+            elements,
+            bounds,
+            conditions,
+            turns: core.turns.clone(),
+        };
+        core.writes.push(write);
+        Ok(())
+    }
+}
+
+/// What coordinates and conditions are in each thread, from a body that is complete.
+pub(super) fn thread_values(core: &Core, body: &[Step], threads: u32) -> ThreadValues {
+    let conditions = core.writes.iter().flat_map(|write| &write.conditions).map(|(register, _)| real(core, *register));
+    let wanted: Vec<Register> = core.variables.iter().map(|variable| variable.register).chain(conditions).collect();
+    ThreadValues::of(body, &core.widths, threads, &wanted)
+}
+
+/// What is shown of each output of a program, in which buffers have new numbers.
+pub(super) fn coverages(
+    core: &Core,
+    values: &ThreadValues,
+    program: &Program,
+    renamed: &HashMap<BufferId, BufferId>,
+) -> Result<Vec<Coverage>, KernelError> {
+    let mut found = Vec::new();
+    for (index, buffer) in core.buffers.iter().enumerate() {
+        if buffer.space != Space::Global || buffer.role != Role::Output {
+            continue;
+        }
+        let id = BufferId(index as u32);
+        let writes: Vec<&Write> = core.writes.iter().filter(|write| write.buffer == id).collect();
+        let tensor = buffer.name.clone();
+        let other = other_writer(program, renamed.get(&id).copied().unwrap_or(id), &writes);
+        let Some(last) = writes.last().map(|write| write.source).or(other) else {
+            let source = program.sources[0];
+            let refusal = Reason::NeverWritten { tensor, what: "no statement writes it".to_string() };
+            return Err(refusal.at(source.statement, source.location));
+        };
+        let source = program.sources[last.index()];
+        let shown = match other {
+            Some(other) => Err(undecided(format!("it is written by {} too", program.sources[other.index()]))),
+            None => proved(core, values, program, &core.forms[index], &tensor, &writes),
+        };
+        let written = match shown {
+            Ok(()) => Written::Once,
+            Err(Doubt::Undecided(because)) => Written::Unproved { because, source },
+            Err(Doubt::Refused(refusal)) => return Err(refusal.at(source.statement, source.location)),
+        };
+        found.push(Coverage { tensor, written });
+    }
+    Ok(found)
+}
+
+/// The register that one stands for.
+fn real(core: &Core, mut register: Register) -> Register {
+    while let Some(other) = core.aliases.get(&register) {
+        register = *other;
+    }
+    register
+}
+
+/// A statement that writes an output otherwise than by the stores that are remembered.
+fn other_writer(program: &Program, output: BufferId, writes: &[&Write]) -> Option<SourceId> {
+    let mut open: Vec<&[Step]> = vec![&program.body];
+    while let Some(steps) = open.pop() {
+        for step in steps {
+            match step {
+                Step::Loop(turns) => open.push(&turns.body),
+                Step::Branch(branch) => open.extend([branch.then.as_slice(), branch.otherwise.as_slice()]),
+                Step::Instruction(instruction) => {
+                    let target = match &instruction.operation {
+                        Operation::Store(access)
+                        | Operation::StoreMatrix { access, .. }
+                        | Operation::Atomic(_, _, access)
+                        | Operation::Reduce(_, _, access) => access.buffer,
+                        Operation::BulkStore { map, .. } => program.map(*map).buffer,
+                        _ => continue,
+                    };
+                    if target == output && writes.iter().all(|write| write.source != instruction.source) {
+                        return Some(instruction.source);
+                    }
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A coordinate along a mode: what threads add to it, what else does, and a constant.
+struct Along {
+    inner: Vec<(i64, Register)>,
+    outer: Vec<(i64, Parameter)>,
+    constant: i64,
+}
+
+fn along(core: &Core, values: &ThreadValues, at: &Expr) -> Result<Along, Doubt> {
+    let terms = Terms::of(at).ok_or_else(|| undecided(format!("the coordinate {at} is no sum of known multiples")))?;
+    let mut along = Along { inner: Vec::new(), outer: Vec::new(), constant: terms.constant };
+    for (factor, parameter) in terms.moving {
+        let facts = parameter.facts();
+        if let (Some(least), Some(greatest)) = (facts.least(), facts.greatest())
+            && least == greatest
+        {
+            along.constant += factor * least;
+            continue;
+        }
+        match core.variable(&parameter) {
+            Some(variable) if values.get(variable.register).is_some() => along.inner.push((factor, variable.register)),
+            Some(_) => along.outer.push((factor, parameter)),
+            None => return Err(undecided(format!("the coordinate {at} depends on a size"))),
+        }
+    }
+    along.outer.sort_by_key(|(factor, _)| *factor);
+    Ok(along)
+}
+
+/// Shows that the stores write each element once.
+fn proved(
+    core: &Core,
+    values: &ThreadValues,
+    program: &Program,
+    form: &tilewright_layout::Layout<Expr>,
+    tensor: &str,
+    writes: &[&Write],
+) -> Result<(), Doubt> {
+    let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
+    match form.is_injective() {
+        Ok(true) => {}
+        Ok(false) => return Err(twice("whoever writes one of two elements with one place".to_string())),
+        Err(error) => return Err(undecided(error.to_string())),
+    }
+    let bounds = &writes[0].bounds;
+    let name = |write: &Write| program.sources[write.source.index()].to_string();
+    let mut listed = Listed::new(bounds);
+    let mut outer: Option<Vec<Vec<(i64, Parameter)>>> = None;
+    for write in writes {
+        let all: Vec<Along> = bounds
+            .iter()
+            .map(|(path, _)| along(core, values, &write.start.scale_at(*path)))
+            .collect::<Result<_, _>>()?;
+        let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
+        if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {
+            return Err(undecided(format!(
+                "{} and {} write parts that are cut differently",
+                name(writes[0]),
+                name(write)
+            )));
+        }
+        outer = Some(own);
+        for (turn, count) in &write.turns {
+            let used = outer.iter().flatten().flatten().any(|(_, parameter)| parameter.stands_for(turn));
+            let never = !used && count.range().0.is_none_or(|least| least < 1);
+            if never {
+                return Err(undecided(format!("{} is in a loop that may have no turn", name(write))));
+            }
+        }
+        listed.add(write, &all, core, values, program)?;
+    }
+    let outer = outer.unwrap_or_default();
+    // Where every thread has the same elements, threads may be told by the outer variables.
+    let by_threads = listed.by_threads;
+    let sides = listed.sides(&outer).map_err(|doubt| match doubt {
+        NoBox::Twice(one, other, at) if by_threads => {
+            twice(format!("threads {one} and {other} of a block: both have the element at {at:?} of its part"))
+        }
+        NoBox::Twice(..) => undecided("statements write an element again"),
+        NoBox::Hole(at) if outer.iter().all(Vec::is_empty) && bounds.iter().all(|(_, extent)| is_plain(extent)) => {
+            Doubt::Refused(Reason::NeverWritten {
+                tensor: tensor.to_string(),
+                what: format!("nobody writes the element at {at:?}"),
+            })
+        }
+        NoBox::Hole(at) => undecided(format!("a block writes parts that leave out {at:?}, which another may write")),
+        NoBox::Negative => undecided("a coordinate may be negative"),
+    })?;
+    let turns: Vec<(Parameter, Expr)> = writes.iter().flat_map(|write| write.turns.iter().cloned()).collect();
+    grid::counted(core, tensor, bounds, &outer, &sides, (by_threads, program.threads), &turns)
+}
+
+/// Whether an extent takes every value that its facts admit.
+fn is_plain(extent: &Expr) -> bool {
+    matches!(extent.node(), Node::Integer(_) | Node::Parameter(_))
+}
+
+fn same(a: &[Vec<(i64, Parameter)>], b: &[Vec<(i64, Parameter)>]) -> bool {
+    let pair = |((f, p), (g, q)): (&(i64, Parameter), &(i64, Parameter))| f == g && p.stands_for(q);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(pair))
+}
+
+/// Why the elements of a block are no box.
+enum NoBox {
+    Twice(usize, usize, Vec<i64>),
+    Hole(Vec<i64>),
+    Negative,
+}
+
+/// The elements of a block: who writes each coordinate.
+struct Listed {
+    /// The greatest extents of the modes, where there are such.
+    extents: Vec<Option<i64>>,
+    writers: HashMap<Vec<i64>, usize>,
+    twice: Option<(usize, usize, Vec<i64>)>,
+    /// Whether threads have different elements, or not all of them store.
+    by_threads: bool,
+}
+
+impl Listed {
+    fn new(bounds: &[(ModePath, Expr)]) -> Listed {
+        let extents = bounds.iter().map(|(_, extent)| extent.range().1).collect();
+        Listed { extents, writers: HashMap::new(), twice: None, by_threads: false }
+    }
+
+    fn add(
+        &mut self,
+        write: &Write,
+        all: &[Along],
+        core: &Core,
+        values: &ThreadValues,
+        program: &Program,
+    ) -> Result<(), Doubt> {
+        let threads = program.threads as usize;
+        let name = || program.sources[write.source.index()].to_string();
+        let elements = write.elements.as_ref().ok_or_else(|| undecided(format!("{} has no known part", name())))?;
+        let mut stores = vec![true; threads];
+        for (register, wanted) in &write.conditions {
+            let holds = values.get(real(core, *register));
+            let holds = holds
+                .ok_or_else(|| undecided(format!("{} happens under a condition of more than the thread", name())))?;
+            stores.iter_mut().zip(holds).for_each(|(stores, holds)| *stores &= (*holds != 0) == *wanted);
+        }
+        let apart = all.iter().any(|along| !along.inner.is_empty()) || stores.contains(&false);
+        self.by_threads |= apart;
+        // Threads that all have the same elements are listed as one.
+        let threads = if apart { threads } else { 1 };
+        if elements.len().saturating_mul(threads).saturating_add(self.writers.len()) > MAX_LISTED {
+            return Err(undecided(format!("{} has more elements in a block than are listed", name())));
+        }
+        for thread in (0..threads).filter(|thread| stores[*thread]) {
+            let starts: Vec<i64> = all
+                .iter()
+                .map(|along| {
+                    let value = |register: Register| values.get(register).map_or(0, |values| values[thread]);
+                    along.inner.iter().fold(along.constant, |sum, (factor, register)| sum + factor * value(*register))
+                })
+                .collect();
+            for element in elements {
+                let at: Vec<i64> = starts.iter().zip(element).map(|(start, step)| start + step).collect();
+                if let Some(before) = self.writers.insert(at.clone(), thread)
+                    && before != thread
+                    && self.exists(&at)
+                {
+                    self.twice.get_or_insert((before, thread, at));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a coordinate of the first block is inside for some admissible size.
+    fn exists(&self, at: &[i64]) -> bool {
+        at.iter().zip(&self.extents).all(|(at, extent)| extent.is_none_or(|extent| *at < extent))
+    }
+
+    /// The sides of the box that the elements are, where none is written twice and none left out.
+    fn sides(self, outer: &[Vec<(i64, Parameter)>]) -> Result<Vec<i64>, NoBox> {
+        if let Some((one, other, at)) = self.twice {
+            return Err(NoBox::Twice(one, other, at));
+        }
+        // Past the greatest extent nothing is written, where no outer variable moves the part.
+        let past = |at: &[i64]| {
+            at.iter()
+                .zip(&self.extents)
+                .zip(outer)
+                .any(|((at, extent), outer)| outer.is_empty() && extent.is_some_and(|extent| *at >= extent))
+        };
+        let mut sides = vec![0; outer.len()];
+        let mut count = 0_u64;
+        for at in self.writers.keys().filter(|at| !past(at)) {
+            if at.iter().any(|at| *at < 0) {
+                return Err(NoBox::Negative);
+            }
+            sides.iter_mut().zip(at).for_each(|(side, at)| *side = (*side).max(at + 1));
+            count += 1;
+        }
+        let size = sides.iter().try_fold(1_u64, |size, side| size.checked_mul(side.unsigned_abs()));
+        if size == Some(count) {
+            return Ok(sides);
+        }
+        // The first coordinate of the box that is left out.
+        let mut at = vec![0; sides.len()];
+        while self.writers.contains_key(&at) {
+            for (at, side) in at.iter_mut().zip(&sides) {
+                *at += 1;
+                if *at < *side {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Err(NoBox::Hole(at))
+    }
+}

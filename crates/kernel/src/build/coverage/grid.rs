@@ -1,0 +1,320 @@
+//! Blocks and turns that count the parts of a tensor.
+//!
+//! Law: along a mode, variables `v_1, .., v_n` with `factor_1` the side of the part and
+//! `factor_(i+1) = factor_i * extent_i` are the digits of a number, so each number is counted once;
+//! the last may reach past the extent of the mode, and the number must reach it. A variable is the
+//! number of a block or of a turn, or a digit of a number; digits `(number / d) mod m` with `d` and
+//! `m` in a chain tell that number, up to where it is a whole multiple of their product, and a
+//! number that is such a sum again tells its terms. Every axis of the grid with more than one block
+//! has to be told, and the thread, unless the parts of a block tell it.
+
+use tilewright_layout::symbolic::{Expr, Parameter};
+use tilewright_layout::{Extent, ModePath, Stride};
+
+use super::super::access::Terms;
+use super::super::core::Core;
+use super::{Doubt, is_plain, undecided};
+use crate::error::Reason;
+use crate::program::operation::Axis;
+
+/// What a variable is.
+enum Origin {
+    Block(Axis),
+    Turn,
+    Thread,
+    /// `(number / divisor) mod modulus`; with no modulus, the rest of the number.
+    Digit {
+        number: Expr,
+        divisor: i64,
+        modulus: Option<i64>,
+    },
+}
+
+/// A variable that is to take its values each once.
+struct Need {
+    parameter: Parameter,
+    /// How many values it must take, from 0 on: exactly, or at least so many with whatever follows.
+    reach: Reach,
+}
+
+#[derive(Clone)]
+enum Reach {
+    /// It takes these, and no others.
+    Exactly(i64),
+    /// It takes these; `factor * reach` is the extent of a mode, or more.
+    ToExtent { factor: i64, extent: Expr },
+}
+
+struct Search<'c> {
+    core: &'c Core,
+    tensor: &'c str,
+    turns: &'c [(Parameter, Expr)],
+    blocks: [bool; 3],
+    thread: bool,
+    threads: u32,
+}
+
+pub(super) fn counted(
+    core: &Core,
+    tensor: &str,
+    bounds: &[(ModePath, Expr)],
+    outer: &[Vec<(i64, Parameter)>],
+    sides: &[i64],
+    (by_threads, threads): (bool, u32),
+    turns: &[(Parameter, Expr)],
+) -> Result<(), Doubt> {
+    let mut search = Search { core, tensor, turns, blocks: [false; 3], thread: by_threads || threads == 1, threads };
+    let mut needs = Vec::new();
+    for (mode, (((_, extent), outer), side)) in bounds.iter().zip(outer).zip(sides).enumerate() {
+        match search.mode(extent, outer, *side, &mut needs)? {
+            true => {}
+            false => {
+                let what =
+                    format!("nobody writes what lies from {side} on along mode {mode}, whose extent is {extent}");
+                return Err(Doubt::Refused(Reason::NeverWritten { tensor: tensor.to_string(), what }));
+            }
+        }
+    }
+    search.resolve(needs)?;
+    let twice = |by: String| Doubt::Refused(Reason::WrittenTwice { tensor: tensor.to_string(), by });
+    for axis in Axis::ALL {
+        let count = core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
+        let several = count.range().1.is_none_or(|greatest| greatest > 1);
+        if several && !search.blocks[axis as usize] {
+            let axis = format!("{axis:?}").to_lowercase();
+            return Err(twice(format!("each of the {count} blocks along {axis}: their number is in no coordinate")));
+        }
+    }
+    if !search.thread {
+        return Err(twice(format!("each of the {threads} threads of a block: their number is in no coordinate")));
+    }
+    Ok(())
+}
+
+/// Whether `factor * count` reaches an extent.
+fn reaches(core: &Core, factor: i64, count: &Expr, extent: &Expr) -> bool {
+    let by = Expr::from(factor);
+    let whole = Stride::times(count, &by);
+    let past = whole.and_then(|whole| Stride::plus(&whole, &Expr::from(1)));
+    past.is_some_and(|past| core.is_less(extent, &past))
+        || extent.divide_up(&by).is_some_and(|wanted| wanted.same(count).proved())
+}
+
+impl Search<'_> {
+    /// Looks at the variables along a mode; whether the mode is reached.
+    fn mode(&self, extent: &Expr, outer: &[(i64, Parameter)], side: i64, needs: &mut Vec<Need>) -> Result<bool, Doubt> {
+        let Some(((last_factor, last), others)) = outer.split_last() else {
+            let reached = Stride::plus(&Expr::from(side), &Expr::from(1));
+            if reached.is_some_and(|reached| self.core.is_less(extent, &reached)) {
+                return Ok(true);
+            }
+            // It is not reached for some size, or that is not known.
+            return match is_plain(extent) && extent.range().1.is_none_or(|greatest| greatest > side) {
+                true => Ok(false),
+                false => Err(undecided(format!("whether {extent} is at most {side} is not known"))),
+            };
+        };
+        let mut factor = side;
+        for (own, parameter) in others {
+            let count = self.exact(parameter)?;
+            if *own != factor {
+                return Err(undecided(format!("parts of {factor} are counted in steps of {own}")));
+            }
+            needs.push(Need { parameter: parameter.clone(), reach: Reach::Exactly(count) });
+            factor = factor.checked_mul(count).ok_or_else(|| undecided("an extent is too large"))?;
+        }
+        if *last_factor != factor {
+            return Err(undecided(format!("parts of {factor} are counted in steps of {last_factor}")));
+        }
+        let reach = Reach::ToExtent { factor, extent: extent.clone() };
+        needs.push(Need { parameter: last.clone(), reach });
+        Ok(true)
+    }
+
+    /// How many values a variable takes, where that is a known number.
+    fn exact(&self, parameter: &Parameter) -> Result<i64, Doubt> {
+        let open = || undecided("how many blocks or turns there are along an inner count is known at launch alone");
+        match self.origin(parameter)? {
+            Origin::Block(axis) => self.core.grid[axis as usize].as_ref().and_then(Extent::known).ok_or_else(open),
+            Origin::Turn => self.count_of(parameter).and_then(|count| count.known()).ok_or_else(open),
+            Origin::Thread => Ok(self.threads.into()),
+            Origin::Digit { modulus: Some(modulus), .. } => Ok(modulus),
+            Origin::Digit { number, divisor, modulus: None } => {
+                let range = self.range(&number)?;
+                let range = range.known().ok_or_else(open)?;
+                if range % divisor == 0 { Ok(range / divisor) } else { Err(open()) }
+            }
+        }
+    }
+
+    fn count_of(&self, turn: &Parameter) -> Option<Expr> {
+        self.turns.iter().find(|(own, _)| own.stands_for(turn)).map(|(_, count)| count.clone())
+    }
+
+    fn origin(&self, parameter: &Parameter) -> Result<Origin, Doubt> {
+        let core = self.core;
+        let is = |number: Option<usize>| number.is_some_and(|at| core.variables[at].parameter.stands_for(parameter));
+        if let Some(axis) = Axis::ALL.into_iter().find(|axis| is(core.blocks[*axis as usize])) {
+            return Ok(Origin::Block(axis));
+        }
+        if is(core.thread) {
+            return Ok(Origin::Thread);
+        }
+        if self.count_of(parameter).is_some() {
+            return Ok(Origin::Turn);
+        }
+        let own = Expr::from(parameter.clone());
+        let digit = core.digits.iter().find(|(_, digit)| **digit == own);
+        let ((number, divisor, modulus), _) =
+            digit.ok_or_else(|| undecided("a coordinate depends on a loop around"))?;
+        let modulus = match modulus {
+            0 => None,
+            1.. => Some(*modulus),
+            // A number by a name of its own.
+            ..0 => return Ok(Origin::Digit { number: number.clone(), divisor: 1, modulus: Some(-modulus) }),
+        };
+        Ok(Origin::Digit { number: number.clone(), divisor: *divisor, modulus })
+    }
+
+    /// How many values a number takes, from 0 on, where it is a sum that counts.
+    fn range(&self, number: &Expr) -> Result<Expr, Doubt> {
+        let (terms, last) = self.counting(number)?;
+        let factor = terms.last().map_or(1, |(factor, _)| *factor);
+        Stride::times(&last, &Expr::from(factor)).ok_or_else(|| undecided("a number is too large"))
+    }
+
+    /// The terms of a number whose values are counted without gaps, the one of factor 1 first, and
+    /// how many values the last takes.
+    fn counting(&self, number: &Expr) -> Result<(Vec<(i64, Parameter)>, Expr), Doubt> {
+        let doubt = || undecided(format!("the number {number} is no sum that counts blocks, turns or threads"));
+        let mut terms = Terms::of(number).filter(|terms| terms.constant == 0).ok_or_else(doubt)?.moving;
+        terms.sort_by_key(|(factor, _)| *factor);
+        let mut factor = 1;
+        for (own, parameter) in terms.iter().take(terms.len().saturating_sub(1)) {
+            if *own != factor {
+                return Err(doubt());
+            }
+            factor = factor.checked_mul(self.exact(parameter)?).ok_or_else(doubt)?;
+        }
+        let (own, last) = terms.last().ok_or_else(doubt)?;
+        if *own != factor {
+            return Err(doubt());
+        }
+        let count = match self.origin(last)? {
+            Origin::Block(axis) => self.core.grid[axis as usize].clone().ok_or_else(doubt)?,
+            Origin::Turn => self.count_of(last).ok_or_else(doubt)?,
+            Origin::Thread | Origin::Digit { .. } => Expr::from(self.exact(last)?),
+        };
+        Ok((terms, count))
+    }
+
+    /// Goes from variables to what they are digits of, until only blocks, turns and the thread are
+    /// left.
+    fn resolve(&mut self, mut needs: Vec<Need>) -> Result<(), Doubt> {
+        // Each round takes numbers apart that were made of others; there are as many as variables.
+        for _ in 0..=self.core.variables.len() {
+            let mut digits: Vec<(Expr, i64, Option<i64>, Reach)> = Vec::new();
+            for Need { parameter, reach } in std::mem::take(&mut needs) {
+                let again = || undecided("a block, a turn or a thread is in two coordinates");
+                match self.origin(&parameter)? {
+                    Origin::Block(axis) => {
+                        if std::mem::replace(&mut self.blocks[axis as usize], true) {
+                            return Err(again());
+                        }
+                        let count = self.core.grid[axis as usize].clone().unwrap_or(Expr::from(1));
+                        self.takes(&count, &reach)?;
+                    }
+                    Origin::Turn => {
+                        let count = self.count_of(&parameter).unwrap_or(Expr::from(0));
+                        self.takes(&count, &reach)?;
+                    }
+                    Origin::Thread => {
+                        if std::mem::replace(&mut self.thread, true) {
+                            return Err(again());
+                        }
+                        self.takes(&Expr::from(i64::from(self.threads)), &reach)?;
+                    }
+                    Origin::Digit { number, divisor, modulus } => digits.push((number, divisor, modulus, reach)),
+                }
+            }
+            if digits.is_empty() {
+                return Ok(());
+            }
+            while let Some(first) = digits.pop() {
+                let number = first.0.clone();
+                let (mut own, rest): (Vec<_>, Vec<_>) = digits.into_iter().partition(|digit| digit.0 == number);
+                digits = rest;
+                own.push(first);
+                own.sort_by_key(|digit| digit.1);
+                self.number(&number, &own, &mut needs)?;
+            }
+        }
+        Err(undecided("numbers are made of each other"))
+    }
+
+    /// Whether a variable that takes `count` values takes those that are needed.
+    fn takes(&self, count: &Expr, reach: &Reach) -> Result<(), Doubt> {
+        let enough = match reach {
+            Reach::Exactly(wanted) => count.known() == Some(*wanted),
+            Reach::ToExtent { factor, extent } => reaches(self.core, *factor, count, extent),
+        };
+        if enough {
+            return Ok(());
+        }
+        Err(match reach {
+            Reach::Exactly(wanted) => undecided(format!("{count} values where {wanted} are counted")),
+            Reach::ToExtent { factor, extent } => match (count.known(), extent.known()) {
+                (Some(_), Some(_)) => {
+                    let what = format!("{count} parts of {factor} do not reach {extent}");
+                    Doubt::Refused(Reason::NeverWritten { tensor: self.tensor.to_string(), what })
+                }
+                _ => undecided(format!("{count} parts of {factor} are not shown to reach {extent}")),
+            },
+        })
+    }
+
+    /// The digits of a number: whether they tell it, and what is needed of its terms then.
+    fn number(
+        &self,
+        number: &Expr,
+        digits: &[(Expr, i64, Option<i64>, Reach)],
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Doubt> {
+        let doubt = |what: &str| undecided(format!("the digits of {number} {what}"));
+        let range = self.range(number)?;
+        let mut divisor = 1;
+        for (place, (_, own, modulus, reach)) in digits.iter().enumerate() {
+            let last = place + 1 == digits.len();
+            if *own != divisor {
+                return Err(doubt("are not all used"));
+            }
+            match modulus {
+                Some(modulus) => {
+                    self.takes(&Expr::from(*modulus), reach)?;
+                    divisor = divisor.checked_mul(*modulus).ok_or_else(|| doubt("are too large"))?;
+                }
+                None if !last => return Err(doubt("go on past the rest")),
+                None => {
+                    // Values of the rest with which all other digits occur.
+                    let whole = range.floor_div(&Expr::from(divisor)).ok_or_else(|| doubt("are not known"))?;
+                    self.takes(&whole, reach)?;
+                }
+            }
+        }
+        let ends_in_rest = digits.last().is_some_and(|(_, _, modulus, _)| modulus.is_none());
+        if !ends_in_rest && !range.same(&Expr::from(divisor)).proved() {
+            return Err(doubt("are fewer than the number has"));
+        }
+        let (terms, _) = self.counting(number)?;
+        for (place, (_, parameter)) in terms.iter().enumerate() {
+            let reach = if place + 1 < terms.len() {
+                Reach::Exactly(self.exact(parameter)?)
+            } else {
+                // All its values: how far they reach was asked of the digits.
+                Reach::ToExtent { factor: 1, extent: Expr::from(0) }
+            };
+            needs.push(Need { parameter: parameter.clone(), reach });
+        }
+        Ok(())
+    }
+}

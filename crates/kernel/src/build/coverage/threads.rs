@@ -1,0 +1,90 @@
+//! What registers hold in each thread of a block.
+//!
+//! Law: a register that follows from the number of the thread and from constants alone has these
+//! values, computed by the instructions of the program as the interpreter executes them.
+
+use std::collections::HashMap;
+
+use crate::interpret::compute::compute;
+use crate::interpret::lanes::{LANES, Lanes, signed};
+use crate::program::operation::{Operation, Special};
+use crate::program::register::{Register, Width};
+use crate::program::{Instruction, Step};
+
+/// The values of registers, for each thread; none of those that follow from anything else.
+pub(in crate::build) struct ThreadValues {
+    values: HashMap<Register, Vec<i64>>,
+    threads: usize,
+}
+
+/// All instructions, those of bodies in the place of their steps.
+fn flatten<'s>(steps: &'s [Step], found: &mut Vec<&'s Instruction>) {
+    for step in steps {
+        match step {
+            Step::Instruction(instruction) => found.push(instruction),
+            Step::Loop(turns) => flatten(&turns.body, found),
+            Step::Branch(branch) => {
+                flatten(&branch.then, found);
+                flatten(&branch.otherwise, found);
+            }
+        }
+    }
+}
+
+impl ThreadValues {
+    pub(super) fn of(steps: &[Step], widths: &[Width], threads: u32, wanted: &[Register]) -> ThreadValues {
+        let mut all = Vec::new();
+        flatten(steps, &mut all);
+        // What the wanted ones follow from; a register is read after it is written.
+        let mut needed = vec![false; widths.len()];
+        wanted.iter().for_each(|register| needed[register.index()] = true);
+        let mut chain: Vec<&Instruction> = Vec::new();
+        for instruction in all.into_iter().rev() {
+            if instruction.outputs.iter().any(|output| needed[output.index()]) {
+                instruction.inputs.iter().for_each(|input| needed[input.index()] = true);
+                chain.push(instruction);
+            }
+        }
+        chain.reverse();
+        let mut values: HashMap<Register, Vec<i64>> = HashMap::new();
+        let mut registers: Vec<Lanes> = vec![[0; LANES]; widths.len()];
+        for warp in 0..(threads as usize).div_ceil(LANES) {
+            let mut known = vec![false; widths.len()];
+            for instruction in &chain {
+                let result = match &instruction.operation {
+                    Operation::Special(Special::Thread) => {
+                        registers[instruction.outputs[0].index()] =
+                            std::array::from_fn(|lane| (warp * LANES + lane) as u64);
+                        true
+                    }
+                    Operation::Special(Special::Lane) => {
+                        registers[instruction.outputs[0].index()] = std::array::from_fn(|lane| lane as u64);
+                        true
+                    }
+                    _ => {
+                        instruction.inputs.iter().all(|input| known[input.index()])
+                            && compute(widths, &mut registers, instruction)
+                    }
+                };
+                instruction.outputs.iter().for_each(|output| known[output.index()] = result);
+            }
+            for register in wanted.iter().filter(|register| known[register.index()]) {
+                let here = LANES.min(threads as usize - warp * LANES);
+                let bits = widths[register.index()].bits();
+                let lanes = registers[register.index()][..here].iter();
+                let lanes = lanes.map(|value| if bits == 1 { (value & 1) as i64 } else { signed(*value, bits) });
+                let list = values.entry(*register).or_default();
+                // A register that is wanted twice has its values once.
+                if list.len() == warp * LANES {
+                    list.extend(lanes);
+                }
+            }
+        }
+        ThreadValues { values, threads: threads as usize }
+    }
+
+    /// The values of a register, one for each thread.
+    pub(super) fn get(&self, register: Register) -> Option<&[i64]> {
+        self.values.get(&register).map(Vec::as_slice).filter(|values| values.len() == self.threads)
+    }
+}
