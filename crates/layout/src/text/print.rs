@@ -67,6 +67,12 @@ const NUMBERS: [u32; 1000] = {
     numbers
 };
 
+/// The digits of a number from 0 to 999. Compared as 64 bits: an address may have fewer.
+#[inline(always)]
+fn short(value: i64) -> Option<&'static u32> {
+    if (value as u64) < NUMBERS.len() as u64 { NUMBERS.get(value as usize) } else { None }
+}
+
 /// The marks between two leaves, the first one lowest; in the highest byte, how many there are.
 /// Eight times the tuples that end there plus the tuples that begin there give the place; six of
 /// them at most, so at most seven marks.
@@ -140,7 +146,7 @@ impl Short<'_> {
 
     #[inline(always)]
     fn integer(&mut self, value: i64) -> Option<()> {
-        if let Some(number) = NUMBERS.get(value as usize) {
+        if let Some(number) = short(value) {
             return self.put(number.to_le_bytes(), (number >> 24) as usize);
         }
         // A call in this place, to write longer numbers, would cost the short ones their registers.
@@ -316,7 +322,7 @@ impl TextOut for Printer<'_> {
     #[inline(always)]
     fn integer(&mut self, value: i64) {
         self.room();
-        match NUMBERS.get(value as usize) {
+        match short(value) {
             Some(number) => {
                 let count = (number >> 24) as usize;
                 if let Some(place) = self.buffer.get_mut(self.len..self.len + 4) {
