@@ -1,155 +1,28 @@
 //! `tilewright check`: whether two layouts are the same function, or whether an operation keeps its
 //! law.
 //!
-//! Law: "holds" is said of what was tested at every index or decided by the algebra, which proves
-//! what it says. Where neither is so, the answer is how far the test came, and the exit status is
-//! another.
+//! Law: "holds" is said of what was shown; a claim that stays open has an exit status of its own.
 
 use serde_json::json;
-use tilewright::layout::AnyLayout;
-use tilewright::layout::symbolic::Values;
-use tilewright::notation::{Call, call};
-use tilewright::{Environment, Layout, Value, evaluate};
+use tilewright::Environment;
+use tilewright::Value;
+use tilewright::explain::check::{Answer, Finding, equal, of_call};
+use tilewright::explain::map;
+use tilewright::notation::call;
 
 use crate::json::extend;
-use crate::launch;
-use crate::law::{self, Verdict};
-use crate::map::{self, Map};
 use crate::output::Failure;
 use crate::picture::{Paint, painted};
 use crate::reader::Reader;
 use crate::terminal::Terminal;
 
-/// What is known about a claim.
-struct Finding {
-    /// The claim, as a formula.
-    law: String,
-    answer: Answer,
-}
-
-enum Answer {
-    /// It holds: what shows it, in words.
-    Holds(String),
-    /// It fails: where, in words.
-    Fails(String),
-    /// Nothing was found wrong: how far the search came, in words.
-    Open(String),
-}
-
 pub fn run_equal(left: &str, right: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let (a, b) = (Reader::default().value(left)?, Reader::default().value(right)?);
-    let (x, y) = (map::of(&a), map::of(&b));
-    let law = "left(i) = right(i)";
-    // A shape beside a layout is its compact layout.
-    let functions = [&x, &y].into_iter().any(Option::is_some);
-    let finding = match (map::of_operand(&a), map::of_operand(&b)) {
-        (Some(x), Some(y)) if functions => same(&x, &y, [&a, &b], law),
-        _ if a == b => Finding { law: "left = right".to_owned(), answer: Answer::Holds(String::new()) },
-        (Some(_), Some(_)) => different(),
-        _ => match equivalent(&a, &b) {
-            Some(Ok(true)) => Finding { law: law.to_owned(), answer: Answer::Holds(PROVED.to_owned()) },
-            Some(Ok(false)) => Finding { law: law.to_owned(), answer: Answer::Fails(REFUTED.to_owned()) },
-            Some(Err(reason)) => same_at_launch(&a, &b, law, &reason),
-            None => different(),
-        },
-    };
+    let functions = [&a, &b].into_iter().any(|value| map::of(value).is_some());
+    let finding = equal(&a, &b);
     let values = if a == b && !functions { format!("{a}\n") } else { format!("left:  {a}\nright: {b}\n") };
     let fields = json!({ "left": a.to_string(), "right": b.to_string() });
     conclude(&values, fields, &finding, terminal)
-}
-
-/// That two values which are no functions are not the same.
-fn different() -> Finding {
-    Finding { law: "left = right".to_owned(), answer: Answer::Fails("the values differ".to_owned()) }
-}
-
-const PROVED: &str = "for all values of its numbers, by the algebra";
-const REFUTED: &str = "the algebra shows that they differ";
-
-/// Whether two maps are the same function: at every index where that is done at once, else by the
-/// algebra.
-fn same(a: &Map, b: &Map, values: [&Value; 2], law: &'static str) -> Finding {
-    if a.size() <= law::MOST || a.size() != b.size() {
-        return of_verdict(law::same(a, b, law));
-    }
-    let answer = match equivalent(values[0], values[1]) {
-        Some(Ok(true)) => Answer::Holds(format!("at all {} indices, by the algebra", a.size())),
-        Some(Ok(false)) => {
-            let first = match values {
-                [Value::Layout(AnyLayout::Integer(a)), Value::Layout(AnyLayout::Integer(b))] => first_difference(a, b),
-                _ => None,
-            };
-            let value = |map: &Map, index| map.value(index).map_or_else(|error| error.to_string(), |v| v.to_string());
-            match first {
-                Some(index) => Answer::Fails(format!(
-                    "at coordinate {} (index {index}): the left = {}, but the right = {}",
-                    a.coordinate(index),
-                    value(a, index),
-                    value(b, index)
-                )),
-                None => match law::same(a, b, law).failure {
-                    Some(failure) => Answer::Fails(failure),
-                    None => Answer::Fails(format!("{REFUTED}, after the first {} indices", law::MOST)),
-                },
-            }
-        }
-        _ => return of_verdict(law::same(a, b, law)),
-    };
-    Finding { law: law.to_owned(), answer }
-}
-
-/// Whether two values are the same function, by the algebra; none where they are no functions.
-///
-/// The error is why that is not decided.
-fn equivalent(a: &Value, b: &Value) -> Option<Result<bool, String>> {
-    let mut environment = Environment::new();
-    environment.bind("left", a.clone());
-    environment.bind("right", b.clone());
-    match evaluate("equivalent(left, right)", &mut environment) {
-        Ok(Value::Bool(same)) => Some(Ok(same)),
-        Ok(_) => None,
-        // Refusals of the algebra; the others are about arguments that are no functions.
-        Err(error) if error.code.starts_with("E01") => Some(Err(error.message)),
-        Err(_) => None,
-    }
-}
-
-/// The first index at which two layouts of one size differ; none where they are the same function.
-///
-/// Coalesced, both go on in one mode up to some index `p` and agree there. If their next strides
-/// differ, they differ at `p`. If only their next extents do, the shorter mode ends at some index:
-/// there the longer one takes one step more, and the other takes another, or the two modes would
-/// have been one.
-fn first_difference(a: &Layout, b: &Layout) -> Option<i64> {
-    let (a, b) = (a.coalesce().ok()?, b.coalesce().ok()?);
-    let mut reached = 1_i64;
-    for (x, y) in a.leaves().iter().zip(b.leaves()) {
-        if x.stride != y.stride {
-            return Some(reached);
-        }
-        reached = reached.checked_mul(x.extent.min(y.extent))?;
-        if x.extent != y.extent {
-            return Some(reached);
-        }
-    }
-    None
-}
-
-/// Tests functions whose numbers become known at launch at some numbers.
-fn same_at_launch(a: &Value, b: &Value, law: &'static str, reason: &str) -> Finding {
-    let choices = launch::choices(&[a, b]).unwrap_or_default();
-    let mut tested = 0;
-    for choice in &choices {
-        let (Ok(x), Ok(y)) = (a.substitute(choice), b.substitute(choice)) else { continue };
-        let (Some(x), Some(y)) = (map::of_operand(&x), map::of_operand(&y)) else { continue };
-        if let Some(failure) = law::same(&x, &y, law).failure {
-            let failure = format!("where {}: {failure}", launch::named(&[a, b], choice));
-            return Finding { law: law.to_owned(), answer: Answer::Fails(failure) };
-        }
-        tested += 1;
-    }
-    let answer = Answer::Open(format!("for {tested} choices of numbers; for all of them it is open: {reason}"));
-    Finding { law: law.to_owned(), answer }
 }
 
 pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
@@ -159,76 +32,11 @@ pub fn run_law(source: &str, terminal: &mut Terminal) -> Result<(), Failure> {
             "the expression has no operation to check; give a second one to compare it with".to_owned(),
         ));
     };
-    let finding = match launch::choices(&operands(&call)) {
-        Some(choices) => at_launch(&call, &choices),
-        None => by_algebra(&call).or_else(|| law::of(call.function, &call.arguments, &call.value).map(of_verdict)),
-    };
-    let Some(finding) = finding else {
+    let Some(finding) = of_call(&call) else {
         return Err(Failure::Value(format!("no law of '{}' can be checked on these arguments", call.function)));
     };
     let result = if matches!(call.value, Value::Bool(_)) { String::new() } else { format!("R = {}\n", call.value) };
     conclude(&result, json!({ "result": call.value.to_string() }), &finding, terminal)
-}
-
-/// What the algebra shows of a law that would take too many indices to test: that it holds, or
-/// nothing.
-fn by_algebra(call: &Call) -> Option<Finding> {
-    let (first, size) = (call.arguments.first()?, map::of(&call.value)?.size());
-    if size <= law::MOST {
-        return None;
-    }
-    let law = match (call.function, first, &call.value) {
-        ("coalesce" | "coalesce_z" | "flatten" | "group", ..) => {
-            matches!(equivalent(first, &call.value), Some(Ok(true))).then_some(law::SAME)
-        }
-        (
-            "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide",
-            Value::Layout(AnyLayout::Integer(a)),
-            Value::Layout(AnyLayout::Integer(result)),
-        ) => law::tiling::same_offsets_as_often(a, result).then_some(law::tiling::DIVIDED),
-        _ => None,
-    };
-    let answer = Answer::Holds(format!("at all {size} indices, by the algebra"));
-    law.map(|law| Finding { law: law.to_owned(), answer })
-}
-
-/// The value of a call and its arguments.
-fn operands(call: &Call) -> Vec<&Value> {
-    call.arguments.iter().chain([&call.value]).collect()
-}
-
-/// The law of a call whose numbers become known at launch, tested at some of them.
-fn at_launch(call: &Call, choices: &[Values]) -> Option<Finding> {
-    let (mut law, mut tested, mut count) = (String::new(), 0_i64, 0);
-    for choice in choices {
-        let arguments: Result<Vec<Value>, _> = call.arguments.iter().map(|value| value.substitute(choice)).collect();
-        let (Ok(arguments), Ok(value)) = (arguments, call.value.substitute(choice)) else { continue };
-        let verdict = law::of(call.function, &arguments, &value)?;
-        if let Some(failure) = verdict.failure {
-            let failure = format!("where {}: {failure}", launch::named(&operands(call), choice));
-            return Some(Finding { law: verdict.law, answer: Answer::Fails(failure) });
-        }
-        law = verdict.law;
-        tested = tested.saturating_add(verdict.tested);
-        count += 1;
-    }
-    let places = format!("at {tested} indices, for {count} choices of numbers; the others are not checked");
-    (count > 0).then_some(Finding { law, answer: Answer::Open(places) })
-}
-
-/// What a test says.
-fn of_verdict(verdict: Verdict) -> Finding {
-    let Verdict { law, tested, total, failure } = verdict;
-    let answer = match failure {
-        Some(failure) => Answer::Fails(failure),
-        None if tested == total && total == 1 => Answer::Holds(String::new()),
-        None if tested == total => Answer::Holds(format!("at all {total} indices")),
-        None if tested == 0 => {
-            Answer::Open(format!("but nothing was tested: there are {total} indices, more than {}", law::MOST))
-        }
-        None => Answer::Open(format!("at the first {tested} of {total} indices; the rest is not checked")),
-    };
-    Finding { law, answer }
 }
 
 /// Tells what came of a test; a claim that fails and one that stays open are failures.
@@ -261,37 +69,5 @@ fn conclude(
         Some(true) => Ok(()),
         Some(false) => Err(Failure::No),
         None => Err(Failure::Partly),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of all pairs of small layouts of one size, the first difference is where a walk finds it.
-    #[test]
-    fn the_first_difference_is_found_without_a_walk() {
-        let mut layouts: Vec<Layout> = Vec::new();
-        for shape in ["12", "(2,6)", "(6,2)", "(3,4)", "(4,3)", "(2,3,2)", "(2,2,3)", "(3,2,2)", "(1,12)"] {
-            let shape: tilewright::Tree<i64> = shape.parse().unwrap();
-            for code in 0..6_i64.pow(u32::try_from(shape.rank()).unwrap()) {
-                let mut rest = code;
-                let strides = shape.map(|_| {
-                    let stride = [-1, 0, 1, 2, 4, 6][usize::try_from(rest % 6).unwrap()];
-                    rest /= 6;
-                    stride
-                });
-                layouts.push(Layout::new(&shape, &strides).unwrap());
-            }
-        }
-        let mut differ = 0;
-        for a in &layouts {
-            for b in &layouts {
-                let walked = (0..12).find(|index| a.eval(index) != b.eval(index));
-                assert_eq!(first_difference(a, b), walked, "{a} {b}");
-                differ += usize::from(walked.is_some());
-            }
-        }
-        assert!(differ > 1000 && differ < layouts.len().pow(2));
     }
 }

@@ -3,16 +3,15 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tilewright::atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright::draw::{self, Banks, DrawError, Figure, Label, Map, Multiplication, Palette, Shade, Style};
-use tilewright::layout::{AnyLayout, Composed, DivideForm, OuterMap, Tiler};
+use tilewright::draw::{self, Banks, DrawError, Figure, Label, Map, Palette, Shade, Style};
+use tilewright::explain::{figures, map};
+use tilewright::layout::{AnyLayout, Tiler};
 use tilewright::morphism::Span;
-use tilewright::notation::Call;
 use tilewright::{Layout, Tree, Value};
 
-use crate::map;
 use crate::morphism::morphism_of;
 use crate::output::{Failure, Saving};
-use crate::reader::{Read, Reader, plain, unknown};
+use crate::reader::{Read, Reader, unknown};
 use crate::show::drawable;
 use crate::terminal::Terminal;
 
@@ -291,54 +290,13 @@ fn one(read: &Read, text: &str, options: &Options, reader: &mut Reader) -> Resul
         (Kind::Span, _) => Ok(draw::span(&Span::of_modes(&morphism_of(read)?)?)?),
         (Kind::Memory, _) => Ok(draw::memory(text, &map_of(read)?, options.width, style)?),
         (Kind::Swizzle, Value::Layout(AnyLayout::Composed(map))) => Ok(draw::swizzle(map, banks, style)),
-        (Kind::Auto, Value::Layout(AnyLayout::Composed(map))) if swizzles(map) => Ok(draw::swizzle(map, banks, style)),
-        (Kind::Swizzle | Kind::Auto, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
-        (Kind::Auto, Value::Matrix(map)) => Ok(draw::bits(text, map, style)),
-        (Kind::Auto, Value::Linear(map)) => Ok(draw::bits(text, map.matrix(), style)),
+        (Kind::Swizzle, Value::Swizzle(swizzle)) => Ok(draw::swizzle(&swizzle.layout()?, banks, style)),
         (Kind::Swizzle, other) => Err(Failure::not(&read.source, other, "a swizzle or a swizzled layout")),
-        (Kind::Auto, _) => match read.call.as_ref().map(|call| operation(call, style)) {
-            Some(Ok(Some(figure))) => Ok(figure),
-            Some(Err(failure)) => Err(failure),
-            _ if matches!(read.value, Value::Morphism(_)) => Ok(draw::morphism(&morphism_of(read)?)?),
-            _ => Ok(draw::offsets(text, &map_of(read)?, style)),
+        (Kind::Auto, value) => match figures::of(value, read.call.as_ref(), style, banks)? {
+            Some(figure) => Ok(figure),
+            None => Ok(draw::offsets(text, &map_of(read)?, style)),
         },
         _ => Ok(draw::offsets(text, &map_of(read)?, style)),
-    }
-}
-
-pub(crate) fn swizzles(map: &Composed) -> bool {
-    matches!(map.outer(), OuterMap::Swizzle(_) | OuterMap::Bits(_))
-}
-
-/// The picture of a composition, complement, division or product of layouts, if the call is one.
-fn operation(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
-    match (call.function, call.arguments.as_slice()) {
-        ("composition" | "composition_within", [a, Value::Layout(AnyLayout::Integer(b))]) => {
-            let figure = plain(a).map(|a| draw::composition(&a, b, style));
-            Ok(figure.transpose()?)
-        }
-        ("complement" | "weak_complement", [a, _]) => {
-            let (Some(a), Some(rest)) = (plain(a), plain(&call.value)) else { return Ok(None) };
-            Ok(Some(draw::filled(&a, &rest, style)?))
-        }
-        _ => match crate::morphism::operation(call.function, &call.arguments, Some(&call.value)) {
-            Some(figure) => Ok(Some(figure?)),
-            None => tiling(call, style),
-        },
-    }
-}
-
-/// The picture of a division or product of layouts, if the call is one.
-pub(crate) fn tiling(call: &Call, style: Style) -> Result<Option<Figure<'static>>, Failure> {
-    let [first, second] = call.arguments.as_slice() else { return Ok(None) };
-    let (Some(layout), Some(tiler)) = (plain(first), second.to_tiler()) else { return Ok(None) };
-    if let Some(form) = DivideForm::ALL.into_iter().find(|form| form.division() == call.function) {
-        return Ok(Some(draw::divide(&layout, &tiler?, form, style)?));
-    }
-    let products = [Multiplication::Logical, Multiplication::Blocked, Multiplication::Raked];
-    match (products.into_iter().find(|form| form.name() == call.function), plain(second)) {
-        (Some(form), Some(copies)) => Ok(Some(draw::product(&layout, &copies, form, style)?)),
-        _ => Ok(None),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use clap::Args;
 use tilewright::draw::{self, DrawError, Figure};
+use tilewright::explain::figures::morphisms::{operation, square, tuple};
 use tilewright::layout::AnyTree;
 use tilewright::morphism::{
-    Class, MorphismError, MutualRefinement, NestMorphism, Refinement, Span, Square, WorkedComposition, classify,
-    standard_representation, tractability,
+    Class, MorphismError, MutualRefinement, NestMorphism, Span, WorkedComposition, classify, standard_representation,
+    tractability,
 };
 use tilewright::{Layout, Tree, Value};
 
@@ -51,59 +52,6 @@ fn layout(source: &str) -> Result<Layout, Failure> {
         Value::Tree(AnyTree::Integer(shape)) => Ok(Layout::compact(&shape)?),
         Value::Morphism(f) => Ok(f.encoded_layout()?),
         value => plain(&value).ok_or_else(|| Failure::not(source, &value, "a layout of integers")),
-    }
-}
-
-/// The pictures of an operation on morphisms, or by way of them, if it is one: squares and
-/// refinements have their own, and the others show the morphisms that go in and the one that comes
-/// out. What is applied first stands first.
-pub fn operation(
-    function: &str,
-    arguments: &[Value],
-    result: Option<&Value>,
-) -> Option<Result<Figure<'static>, DrawError>> {
-    match (function, arguments) {
-        ("pullback" | "pushforward", [Value::Morphism(f), along]) => {
-            Some(draw::square(&square(function, f, &tuple(along)?)?.ok()?))
-        }
-        ("mutual_refinement", [first, second]) => {
-            Some(draw::mutual_refinement(&MutualRefinement::new(&tuple(first)?, &tuple(second)?).ok()?))
-        }
-        ("composition_by_refinement", [outer, inner]) => {
-            Some(draw::worked_composition(&WorkedComposition::new(&plain(outer)?, &plain(inner)?).ok()?))
-        }
-        _ => {
-            let drawn = |value: &Value| match value {
-                Value::Morphism(f) => Some(draw::morphism(f)),
-                _ => None,
-            };
-            let beside = |left: Result<Figure<'static>, _>, right: Result<Figure<'static>, _>| Ok(left?.beside(right?));
-            let mut before: Vec<_> = arguments.iter().filter_map(drawn).collect();
-            if matches!(function, "composition" | "weak_composite") {
-                before.reverse();
-            }
-            let before = before.into_iter().reduce(beside);
-            match (before, result.and_then(drawn)) {
-                (Some(before), Some(after)) => Some(before.and_then(|before| Ok(before.followed_by(after?)))),
-                (before, after) => before.or(after),
-            }
-        }
-    }
-}
-
-/// The pullback or pushforward of a morphism along a tuple; none for another function.
-fn square(function: &str, f: &NestMorphism, fine: &Tree<i64>) -> Option<Result<Square, MorphismError>> {
-    match function {
-        "pullback" => Some(Refinement::new(fine, &f.codomain()).and_then(|along| f.pullback(&along))),
-        "pushforward" => Some(Refinement::new(fine, &f.domain()).and_then(|along| f.pushforward(&along))),
-        _ => None,
-    }
-}
-
-fn tuple(value: &Value) -> Option<Tree<i64>> {
-    match value {
-        Value::Layout(layout) => layout.integer().map(Layout::shape),
-        value => value.integer_tree(),
     }
 }
 

@@ -4,6 +4,8 @@ use tilewright::layout::{AnyTree, Coord, Tiler};
 use tilewright::notation::{Call, call};
 use tilewright::{Environment, Layout, LayoutError, Tree, Value, evaluate};
 
+pub use tilewright::explain::map::plain;
+
 use crate::output::Failure;
 
 /// What evaluates expressions, each with the names of those before it.
@@ -61,18 +63,14 @@ impl Reader {
     }
 }
 
-/// The layout that a value is; a shape is its compact layout.
-pub fn plain(value: &Value) -> Option<Layout> {
-    value.operand_layout()?.integer().cloned()
-}
-
 /// That the numbers of a value must be known first, and how they become so:
 /// `substitute((M,4):(4,1), M, 8)`.
 ///
 /// None where they are known.
 pub fn unknown(source: &str, value: &Value) -> Option<String> {
     let parameter = value.parameters().into_iter().next()?;
-    let number = crate::launch::admissible(&parameter).into_iter().find(|number| *number >= 8).unwrap_or(8);
+    let number =
+        tilewright::explain::launch::admissible(&parameter).into_iter().find(|number| *number >= 8).unwrap_or(8);
     // A program of several statements is no argument; its last expression is, where it stands.
     let source = if source.contains([';', '\n']) { "..." } else { source.trim() };
     let names: Vec<String> = value.parameters().iter().map(ToString::to_string).collect();

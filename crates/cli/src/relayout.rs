@@ -10,10 +10,10 @@ use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value};
 
-use crate::map;
 use crate::output::{self, Failure};
 use crate::reader::Reader;
 use crate::terminal::Terminal;
+use tilewright::explain::map;
 
 /// What is moved where.
 #[derive(Debug, Args)]

@@ -8,11 +8,11 @@ use tilewright::layout::{AnyLayout, AnyTree, Extent, Swizzle};
 use tilewright::{Layout, Tree, Value};
 
 use crate::json::{self, extend};
-use crate::map::{self, Map, Point};
 use crate::output::Failure;
 use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
 use crate::reader::{Reader, unknown};
 use crate::terminal::Terminal;
+use tilewright::explain::map::{self, Map, Point};
 
 /// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
 const MOST_SLABS: i64 = 8;

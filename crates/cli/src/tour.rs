@@ -14,10 +14,10 @@ use std::io::Write as _;
 
 use tilewright::{Environment, Value, evaluate};
 
-use crate::map::{self, Map};
 use crate::output::Failure;
 use crate::picture::{Paint, Picture, painted, text};
 use crate::terminal::Terminal;
+use tilewright::explain::map::{self, Map};
 
 /// A step of the tour: its title, and what it says and does.
 type Step = (&'static str, fn(&mut Tour) -> Result<(), Stop>);

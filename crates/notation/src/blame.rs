@@ -251,7 +251,7 @@ impl Operation<'_> {
 
 fn base(error: &LayoutError, span: Range<usize>) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(error.code(), span, error.to_string());
-    diagnostic.witness = error.witness();
+    diagnostic.witness = error.witness().into();
     match error.help() {
         Some(help) => diagnostic.help(help),
         None => diagnostic,

@@ -36,7 +36,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Where the condition fails that the operation needs: an index, or a coordinate with one index
     /// a leaf. Empty where nothing of that kind shows it.
-    pub witness: Vec<i64>,
+    pub witness: Box<[i64]>,
 }
 
 /// A failure of the parser, on the heap: its functions call each other as deep as the text nests,
@@ -49,7 +49,7 @@ const WINDOW: usize = 100;
 
 impl Diagnostic {
     pub(crate) fn new(code: &'static str, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, labels: Vec::new(), help: None, witness: Vec::new() }
+        Diagnostic { code, message: message.into(), span, labels: Vec::new(), help: None, witness: Box::default() }
     }
 
     /// That a program holds no statement.

@@ -73,6 +73,7 @@
 //! * [`compiler`]: layouts in your own compiler: unique identity, memoised operations, a verifier's questions.
 //! * [`draw`]: pictures of layouts, as SVG, HTML, TikZ, PNG, PDF and text.
 //! * [`emit`]: index arithmetic as source text: Rust, C, CUDA, Python and Triton.
+//! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a writer of PTX.
 //! * [`kernels`]: kernels planned from layouts.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
@@ -92,6 +93,7 @@ pub use tilewright_atoms as atoms;
 pub use tilewright_compiler as compiler;
 pub use tilewright_draw as draw;
 pub use tilewright_emit as emit;
+pub use tilewright_explain as explain;
 pub use tilewright_gpu as gpu;
 pub use tilewright_kernel as kernel;
 pub use tilewright_kernels as kernels;

@@ -2,8 +2,8 @@
 
 use super::memory::{BANK_BYTES, BANKS, ELEMENT};
 use super::{Stop, Tour, everywhere, owned};
-use crate::map::Map;
 use crate::picture::{Axis, Paint, Picture, Window, grid};
+use tilewright::explain::map::Map;
 
 pub const LANES: i64 = 32;
 pub const THREADS: i64 = 128;

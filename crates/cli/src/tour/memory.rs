@@ -1,8 +1,8 @@
 //! Steps 1 to 4: from the matrices in global memory to a block in shared memory.
 
 use super::{Stop, Tour, everywhere, owned};
-use crate::map::Map;
 use crate::picture::{Axis, Paint, Picture, Window, grid};
+use tilewright::explain::map::Map;
 
 /// Room for one picture of the tour.
 const WINDOW: Window = Window { columns: 96, rows: 8 };

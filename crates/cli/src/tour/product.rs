@@ -2,7 +2,7 @@
 
 use super::fragments::{LANES, THREADS};
 use super::{Stop, Tour, everywhere};
-use crate::map::Map;
+use tilewright::explain::map::Map;
 
 /// The tile that this step computes.
 const BLOCK: (i64, i64) = (1, 2);

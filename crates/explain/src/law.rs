@@ -9,8 +9,9 @@ mod views;
 
 use std::collections::HashMap;
 
-use tilewright::layout::{AnyLayout, Tiler};
-use tilewright::{Layout, Value};
+use tilewright_layout::Layout;
+use tilewright_layout::{AnyLayout, Tiler};
+use tilewright_notation::Value;
 
 use crate::map::{self, Map, Point};
 use points::{Key, key};
@@ -328,7 +329,7 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Value {
-        tilewright::evaluate(text, &mut tilewright::Environment::new()).unwrap()
+        tilewright_notation::evaluate(text, &mut tilewright_notation::Environment::new()).unwrap()
     }
 
     fn verdict(operation: &str, arguments: &[&str], result: &str) -> Option<Verdict> {

@@ -1,6 +1,7 @@
 //! Laws of results that are no map, or another view of the same bits.
 
-use tilewright::{Layout, Tree, Value};
+use tilewright_layout::{Layout, Tree};
+use tilewright_notation::Value;
 
 use super::{MOST, Verdict};
 
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Value {
-        tilewright::evaluate(text, &mut tilewright::Environment::new()).unwrap()
+        tilewright_notation::evaluate(text, &mut tilewright_notation::Environment::new()).unwrap()
     }
 
     /// Each law accepts the result of the operation and refuses a wrong one.

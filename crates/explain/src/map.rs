@@ -3,9 +3,10 @@
 //! Drawing and checking need no more of a layout than [`Map`], so whatever can be evaluated can be
 //! drawn and checked.
 
-pub use tilewright::draw::{Map, Target as Point};
+pub use tilewright_draw::{Map, Target as Point};
 
-use tilewright::{Tree, Value};
+use tilewright_layout::{Layout, Tree};
+use tilewright_notation::Value;
 
 /// The function that a value is; `None` for numbers, tuples and the like, and for what is not known
 /// before launch.
@@ -19,6 +20,11 @@ pub fn of(value: &Value) -> Option<Map> {
 /// As [`of`], reading a shape as its compact layout, as functions do with their arguments.
 pub fn of_operand(value: &Value) -> Option<Map> {
     Map::new(&value.operand_layout()?)
+}
+
+/// The layout of integers that a value is; a shape is its compact layout.
+pub fn plain(value: &Value) -> Option<Layout> {
+    value.operand_layout()?.integer().cloned()
 }
 
 /// The size of a mode.

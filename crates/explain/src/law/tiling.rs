@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright::Layout;
-use tilewright::layout::{Composed, Tiler, Tree};
+use tilewright_layout::{Composed, Layout, Tiler, Tree};
 
 use super::points::{Key, key};
 use super::{MOST, PART, Verdict, at, offset as at_offset, plus, test, test_first};

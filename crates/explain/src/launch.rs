@@ -3,8 +3,8 @@
 //! A law of layouts with parameters is one for every admissible value of each. It is tested at some
 //! of them: the least ones, and others that differ in size and divisors.
 
-use tilewright::Value;
-use tilewright::layout::symbolic::{Parameter, Values};
+use tilewright_layout::symbolic::{Parameter, Values};
+use tilewright_notation::Value;
 
 /// How many choices of numbers are tried at most.
 const MOST: usize = 24;

@@ -5,7 +5,7 @@
 //! coordinate is 0 in the modes that it does not name, so `(3)` and `(3,0)` are one value, and
 //! `(0)` and the offset 0 are.
 
-use tilewright::Tree;
+use tilewright_layout::Tree;
 
 use crate::map::Point;
 
