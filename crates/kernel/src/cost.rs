@@ -80,6 +80,8 @@ pub struct Operations {
     pub f64: f64,
     /// The seconds that the matrix instructions take at the rate of the machine.
     matrix_seconds: f64,
+    /// Bytes of shared memory that matrix instructions of four warps read.
+    factor_bytes: f64,
 }
 
 impl Operations {
@@ -179,7 +181,11 @@ fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &M
         add_operations(&mut operations, &instruction.operation, *executed as f64, machine);
         for (access, tally) in instruction.operation.accesses().zip(&taken.of) {
             if tally.requests > 0 {
-                let name = program.buffer(access.buffer).name.clone();
+                let buffer = match &instruction.operation {
+                    Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } => program.map(*map).buffer,
+                    _ => access.buffer,
+                };
+                let name = program.buffer(buffer).name.clone();
                 let class = Class::of(&instruction.operation);
                 let count = tally.count(*program.source(instruction.source), class, name);
                 accesses.push(AccessCount { at_most: taken.at_most, ..count });
@@ -198,6 +204,15 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
             let operations = 2.0 * matrix.shape().map(f64::from).iter().product::<f64>() * warps;
             sums.matrix += operations;
             sums.matrix_seconds += operations / machine.rates.matrix(*matrix).max(1.0);
+            return;
+        }
+        Operation::MultiplyGroup { factors, columns, .. } => {
+            // Four warps execute one: 64 rows, and a column of B for each of the sums.
+            let (depth, columns) = (f64::from(factors.depth()), f64::from(*columns));
+            let operations = 2.0 * 64.0 * columns * depth * warps / 4.0;
+            sums.matrix += operations;
+            sums.matrix_seconds += operations / machine.rates.group(*factors).max(1.0);
+            sums.factor_bytes += (64.0 + columns) * depth * f64::from(factors.bytes()) * warps / 4.0;
             return;
         }
         Operation::Binary(Binary::Add | Binary::Subtract | Binary::Multiply | Binary::Divide, number) => (number, 1.0),
@@ -227,6 +242,11 @@ impl Counted {
 
     fn sum(&self, of: impl Fn(&AccessCount) -> u64) -> u64 {
         self.accesses.iter().fold(0, |sum, access| sum.saturating_add(of(access)))
+    }
+
+    /// Bytes of the boxes that the copy engine moves, what is past the edges of tensors included.
+    pub fn bulk_bytes(&self) -> u64 {
+        self.sum(|count| if count.class == Class::Bulk { count.bytes } else { 0 })
     }
 
     /// Wavefronts of shared memory, and what they would be without bank conflicts.
@@ -261,9 +281,10 @@ impl Cost {
             let operations = &counted.operations;
             bound("matrix instructions", operations.matrix_seconds);
             bound("arithmetic", operations.f32 / machine.rates.f32 + operations.f64 / machine.rates.f64);
-            // A multiprocessor serves a wavefront a cycle.
-            let cycles = counted.wavefronts().0 as f64 / f64::from(machine.multiprocessors);
-            bound("shared memory", cycles / machine.clock);
+            // A multiprocessor serves a wavefront of 128 bytes a cycle.
+            let bytes = operations.factor_bytes + counted.bulk_bytes() as f64;
+            let wavefronts = counted.wavefronts().0 as f64 + bytes / 128.0;
+            bound("shared memory", wavefronts / f64::from(machine.multiprocessors) / machine.clock);
         }
         bounds.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         bounds

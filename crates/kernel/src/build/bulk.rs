@@ -197,6 +197,8 @@ impl Build {
         let store = || {
             destination.writable()?;
             let boxes = self.boxes(destination, source)?;
+            // The boxes are the tile, and what they have past the edges is left out.
+            destination.remember_write(None)?;
             for at in &boxes.boxes {
                 let (from, address, corner) = self.placed(at, source)?;
                 let inputs: Vec<Register> = address.into_iter().chain(corner).collect();

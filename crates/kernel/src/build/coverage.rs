@@ -111,9 +111,10 @@ impl View<'_> {
             return Ok(());
         }
         let bounds = self.bounds();
-        let mut elements = Some(Vec::new());
-        for index in 0..self.count()? {
-            let at = self.place.layout.eval(&Expr::from(index as i64))?;
+        let size = self.layout.size().known().filter(|size| *size <= MAX_LISTED as i64);
+        let mut elements = size.map(|_| Vec::new());
+        for index in 0..size.unwrap_or(0) {
+            let at = self.place.layout.eval(&Expr::from(index))?;
             let along: Option<Vec<i64>> = bounds.iter().map(|(path, _)| at.scale_at(*path).known()).collect();
             elements = elements.zip(along).map(|(mut elements, along)| {
                 elements.push(along);
@@ -360,7 +361,8 @@ impl Listed {
         self.by_threads |= apart;
         // Threads that all have the same elements are listed as one.
         let threads = if apart { threads } else { 1 };
-        if elements.len().saturating_mul(threads).saturating_add(self.writers.len()) > MAX_LISTED {
+        let storing = stores[..threads].iter().filter(|stores| **stores).count();
+        if elements.len().saturating_mul(storing).saturating_add(self.writers.len()) > MAX_LISTED {
             return Err(undecided(format!("{} has more elements in a block than are listed", name())));
         }
         for thread in (0..threads).filter(|thread| stores[*thread]) {

@@ -4,6 +4,7 @@
 //! compute capability; a machine that a driver describes has the numbers that the driver gave, and
 //! rates that follow from its capability, its multiprocessors and its clock.
 
+use crate::program::group::GroupFactors;
 use crate::program::operation::Matrix;
 
 /// A processor.
@@ -65,6 +66,15 @@ impl Rates {
             Matrix::Tf32F32 => self.matrix_tf32,
             Matrix::F64 => self.matrix_f64,
             Matrix::I8I32 | Matrix::U8I32 | Matrix::E4M3F32 | Matrix::E5M2F32 => self.matrix_8,
+        }
+    }
+
+    /// The rate of a matrix instruction of four warps.
+    pub fn group(&self, factors: GroupFactors) -> f64 {
+        match factors {
+            GroupFactors::F16 | GroupFactors::Bf16 => self.matrix_16,
+            GroupFactors::Tf32 => self.matrix_tf32,
+            GroupFactors::E4M3 | GroupFactors::E5M2 => self.matrix_8,
         }
     }
 

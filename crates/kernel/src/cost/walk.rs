@@ -241,7 +241,15 @@ impl<'a> Walk<'a> {
                 | Operation::Atomic(..)
                 | Operation::Reduce(..)
                 | Operation::CopyAsync { .. } => access.bytes(),
-                // Barriers in memory, and what the copy engine moves.
+                Operation::BulkLoad { map, .. } | Operation::BulkStore { map, .. } if which == 0 => {
+                    // Each lane has the copy engine move a box.
+                    let bytes = u64::from(self.program.map(*map).box_bytes(self.program));
+                    let tally = &mut self.sums.taken[place].of[0];
+                    tally.requests += 1;
+                    tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(own.count_ones().into()));
+                    continue;
+                }
+                // Barriers in memory, and what matrix instructions of four warps read.
                 _ => continue,
             };
             let space = self.program.buffer(access.buffer).space;

@@ -138,3 +138,11 @@ pub struct Map {
     /// How the bits of shared addresses are permuted.
     pub swizzle: SwizzleMode,
 }
+
+impl Map {
+    /// How many bytes a box has, what is past the edges of the tensor included.
+    pub fn box_bytes(&self, program: &super::Program) -> u32 {
+        let element = program.buffer(self.buffer).element.bytes();
+        self.dimensions.iter().fold(element, |bytes, dimension| bytes.saturating_mul(dimension.boxed))
+    }
+}
