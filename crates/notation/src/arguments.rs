@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use tilewright_atoms::AtomError;
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyCoord, AnyLayout, AnyTiler, AnyTree, Layout, LayoutError, Operand, Profile, Tree};
 use tilewright_morphism::MorphismError;
 
@@ -80,6 +80,16 @@ impl<'a> Arguments<'a> {
 
     pub(crate) fn kind<T>(&self, argument: usize, wanted: &'static str) -> Result<T, Fault> {
         Err(Fault::Kind { argument, wanted })
+    }
+
+    /// A word: a name that nothing is bound to.
+    pub(crate) fn word(&self, argument: usize) -> Option<String> {
+        let Some(Value::Tree(AnyTree::Launch(name))) = self.get(argument) else { return None };
+        let [name] = name.leaves() else { return None };
+        match name.parameters().as_slice() {
+            [parameter] if Expr::from(parameter.clone()) == *name => parameter.name().map(str::to_owned),
+            _ => None,
+        }
     }
 
     /// A layout of any kind; a shape stands for its compact layout.

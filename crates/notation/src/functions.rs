@@ -17,6 +17,7 @@ mod predicates;
 mod spans;
 mod structure;
 mod threads;
+mod tiled;
 mod tiling;
 
 use std::sync::LazyLock;
@@ -84,6 +85,7 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
         algebra::FUNCTIONS,
         tiling::FUNCTIONS,
         threads::FUNCTIONS,
+        tiled::FUNCTIONS,
         partitions::FUNCTIONS,
         bits::FUNCTIONS,
         linear::FUNCTIONS,

@@ -40,6 +40,7 @@ const OURS: &[(&str, &str)] = &[
     ("select_modes", "select(A, mode...)"),
     ("take_modes", "take(A, begin, end)"),
     ("div", "a quotient is floor(a/b) or ceil(a/b); of tuples, floor_div(a, b) and ceil_div(a, b)"),
+    ("retile", "retile_S(copy, fragment) or retile_D(copy, fragment), for what a thread reads or writes"),
     ("shape_div_floor", "floor_div(a, b)"),
     ("shape_div_ceil", "ceil_div(a, b)"),
     ("ceildiv", "ceil_div(a, b)"),

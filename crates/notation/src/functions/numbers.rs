@@ -215,14 +215,19 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "shape_div",
-        signature: "shape_div(a, b)",
-        summary: "a divided by b, where one divides the other; ceil_div and floor_div round",
+        signature: "shape_div(a, b, rounding)",
+        summary: "a divided by b, where one divides the other; with rounding=ceil or floor, as ceil_div and floor_div do",
         example: "shape_div(((8,10),(6,4)), ((2,5),(3,2)))",
         result: "((4,2),(2,2))",
         section: NUMBERS,
         least: 2,
-        most: 2,
-        run: |a| numeric!(a, a.shapes(0, 1)?, (x, y) => x.shape_div(&y)?),
+        most: 3,
+        run: |a| match a.word(2).as_deref() {
+            None if a.len() == 2 => numeric!(a, a.shapes(0, 1)?, (x, y) => x.shape_div(&y)?),
+            Some("ceil") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.ceil_div(&y)?),
+            Some("floor") => numeric!(a, a.shapes(0, 1)?, (x, y) => x.floor_div(&y)?),
+            _ => a.kind(2, "ceil or floor"),
+        },
     },
     Function {
         name: "round_up",

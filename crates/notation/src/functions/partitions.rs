@@ -1,32 +1,22 @@
-//! Tiles of blocks and parts of threads: local tiles, tiled copies and products, and what a thread
+//! Tiles of blocks and parts of threads: local tiles, and what a thread of a tiled copy or product
 //! has of an operand.
 //!
 //! Law: a part is a map with the offset at which it begins, `part(c) = A(where c lies in A)`, for
 //! the tile or the thread that was asked for. So a part of a layout that begins elsewhere than at 0
 //! is the composed layout `1:1 o offset o part`; of a layout of coordinates, which has no such
 //! form, it is the list of part and offset.
-//!
-//! A tiled product is the list of the name of its atom, the layout of its atoms and its
-//! permutation; a tiled copy that of the name of its atom, the bits of an element, the thread-value
-//! layout and the shape of the tile; a thread of one is the list of it and the number. They are
-//! read anew each time, from what is printed.
 
-use tilewright_atoms::{AtomError, CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
-use tilewright_layout::symbolic::{Expr, Symbolic};
-use tilewright_layout::{AnyCoord, AnyLayout, AnyTree, Extent, Layout, LayoutError, Tiler, Tree};
+use tilewright_atoms::{CopyEnd, Operand, TiledMma};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyCoord, AnyLayout, Extent, Layout, LayoutError, Tree};
 
+use super::tiled::{Tiled, instruction};
 use super::{Function, find};
 use crate::arguments::{Arguments, Fault, is_map};
 use crate::reading::{coordinate, single};
 use crate::value::{Value, list_of, tuple_of};
 
 const PARTS: &str = "Tiles of blocks and parts of threads";
-
-/// What a tiled instruction is.
-enum Tiled {
-    Mma(Box<TiledMma>),
-    Copy(Box<TiledCopy>),
-}
 
 /// Another function of the language, of these values; what it refuses is about the layout that is
 /// the last argument.
@@ -37,77 +27,6 @@ fn call(a: &Arguments<'_>, name: &str, values: &[Value]) -> Result<Value, Fault>
         Fault::Kind { wanted, .. } => Fault::Kind { argument: a.len().saturating_sub(1), wanted },
         fault => fault,
     })
-}
-
-/// The name of an atom as the table has it, from one that is a word:
-/// `SM80_CP_ASYNC_CACHEALWAYS_uint128_t`, `UniversalFMA_F32_F32_F32_F32`.
-fn atom_name(word: &str) -> String {
-    if let Some(types) = word.strip_prefix("UniversalFMA_") {
-        return format!("UniversalFMA<{}>", types.replace('_', ","));
-    }
-    match word.rsplit_once("_uint") {
-        Some((stem, bits)) if bits.ends_with("_t") => format!("{stem}<uint{bits}>"),
-        _ => word.to_owned(),
-    }
-}
-
-/// The word that names an atom: a name that nothing is bound to.
-fn atom_word(a: &Arguments<'_>, argument: usize) -> Result<String, Fault> {
-    const WANTED: &str = "the name of an instruction, such as SM80_16x8x16_F32F16F16F32_TN";
-    let Some(Value::Tree(AnyTree::Launch(name))) = a.get(argument) else { return a.kind(argument, WANTED) };
-    let [name] = name.leaves() else { return a.kind(argument, WANTED) };
-    match name.parameters().as_slice() {
-        [parameter] if Expr::from(parameter.clone()) == *name => match parameter.name() {
-            Some(word) => Ok(atom_name(word)),
-            None => a.kind(argument, WANTED),
-        },
-        _ => a.kind(argument, WANTED),
-    }
-}
-
-/// A tiler of known numbers.
-fn known_tiler(a: &Arguments<'_>, argument: usize) -> Result<Tiler, Fault> {
-    match a.tiler(argument)?.integer() {
-        Some(tiler) => Ok(tiler.clone()),
-        None => a.kind(argument, "a tiler whose numbers are known"),
-    }
-}
-
-/// The tiled product of an atom, the layout of its atoms and a permutation.
-fn mma(a: &Arguments<'_>) -> Result<TiledMma, Fault> {
-    let atom = MmaAtom::named(&atom_word(a, 0)?)?;
-    let layout = if a.len() > 1 { a.integer_layout(1)?.into_owned() } else { Layout::unit() };
-    let permutation = if a.len() > 2 { known_tiler(a, 2)? } else { Tiler::Keep };
-    Ok(TiledMma::new(atom, &layout, &permutation)?)
-}
-
-/// The tiled copy of an atom, the bits of an element, a thread-value layout and the shape of the
-/// tile.
-fn copy(a: &Arguments<'_>) -> Result<TiledCopy, Fault> {
-    let atom = CopyAtom::named(&atom_word(a, 0)?)?;
-    Ok(TiledCopy::of_thread_values(atom, a.int(1)?, a.integer_layout(2)?.into_owned(), known_tiler(a, 3)?)?)
-}
-
-/// The tiled instruction that a list is.
-fn tiled(a: &Arguments<'_>, parts: &[Value]) -> Result<Tiled, Fault> {
-    let own = Arguments { function: a.function, values: parts };
-    match parts.len() {
-        3 => Ok(Tiled::Mma(Box::new(mma(&own)?))),
-        4 => Ok(Tiled::Copy(Box::new(copy(&own)?))),
-        _ => a.kind(0, "a tiled copy or a tiled product"),
-    }
-}
-
-/// The tiled instruction that the first argument is, and the number of the thread where it is one
-/// of a thread.
-fn instruction(a: &Arguments<'_>) -> Result<(Tiled, Option<Expr>), Fault> {
-    match a.get(0) {
-        Some(Value::List(parts)) => match parts.as_slice() {
-            [Value::List(parts), thread] => Ok((tiled(a, parts)?, single(thread))),
-            parts => Ok((tiled(a, parts)?, None)),
-        },
-        _ => a.kind(0, "a tiled copy or a tiled product, or a thread of one"),
-    }
 }
 
 /// How a value nests: a tuple of ones.
@@ -141,7 +60,7 @@ fn part_at(a: &Arguments<'_>, map: Value, coord: Value) -> Result<Value, Fault> 
 }
 
 /// `_`
-fn all() -> Value {
+pub(super) fn all() -> Value {
     Value::Coord(AnyCoord::open())
 }
 
@@ -263,51 +182,17 @@ fn fragment(a: &Arguments<'_>, part: Value) -> Result<Value, Fault> {
     call(a, "make_fragment_like", &[part])
 }
 
-fn get_slice(a: Arguments<'_>) -> Result<Value, Fault> {
-    let (tiled, None) = instruction(&a)? else { return a.kind(0, "a tiled copy or a tiled product") };
-    let Some(thread) = a.get(1).and_then(single) else { return a.kind(1, "the number of a thread") };
-    match tiled {
-        Tiled::Mma(mma) => mma.get_slice(&thread).map(|_| ())?,
-        Tiled::Copy(copy) => copy.get_slice(&thread).map(|_| ())?,
-    }
-    Ok(list_of(a.values.to_vec())?)
-}
-
-fn make_tiled_mma(a: Arguments<'_>) -> Result<Value, Fault> {
-    let mma = mma(&a)?;
-    let permutation = a.get(2).cloned().unwrap_or(all());
-    Ok(list_of(vec![a.get(0).cloned().unwrap_or(Value::Bool(false)), mma.atom_layout().clone().into(), permutation])?)
-}
-
-fn make_tiled_copy_tv(a: Arguments<'_>) -> Result<Value, Fault> {
-    let atom = CopyAtom::named(&atom_word(&a, 0)?)?;
-    let bits = a.int(1)?;
-    let (tile, owned) = tilewright_layout::make_layout_tv(&*a.integer_layout(2)?, &*a.integer_layout(3)?)?;
-    TiledCopy::of_thread_values(atom, bits, owned.clone(), Tiler::from_shape(&tile)?)?;
-    Ok(list_of(vec![a.get(0).cloned().unwrap_or(Value::Bool(false)), bits.into(), owned.into(), tile.into()])?)
-}
-
-/// Who holds what of the tile, by thread and value.
-fn thread_values(a: &Arguments<'_>, operand: Result<Operand, CopyEnd>) -> Result<Value, Fault> {
-    match (instruction(a)?.0, operand) {
-        (Tiled::Mma(mma), Ok(operand)) => Ok(mma.thread_values(operand)?.into()),
-        (Tiled::Copy(copy), Err(end)) => Ok(copy.thread_values(end)?.into()),
-        (_, Ok(_)) => a.kind(0, "a tiled product"),
-        (_, Err(_)) => a.kind(0, "a tiled copy"),
-    }
-}
-
-impl From<AtomError> for Fault {
-    fn from(error: AtomError) -> Fault {
-        match error {
-            AtomError::Layout(error) => error.into(),
-            error => Fault::Atom(error),
-        }
+/// Registers that a thread has by another partition, in the modes of a tiled copy.
+fn retile(a: &Arguments<'_>, end: CopyEnd) -> Result<Value, Fault> {
+    let (Tiled::Copy(copy), _) = instruction(a)? else { return a.kind(0, "a tiled copy, or a thread of one") };
+    match a.get(1) {
+        Some(Value::Layout(AnyLayout::Launch(fragment))) => Ok(copy.retile(end, fragment)?.into()),
+        _ => Ok(copy.retile(end, &*a.integer_layout(1)?)?.into()),
     }
 }
 
 /// A row of the table.
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     signature: &'static str,
     summary: &'static str,
@@ -326,36 +211,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         ("local_tile((128,64):(64,1), (32,16,8), (1,0,_), proj=(1,None,1))", "1:1 o 2048 o (32,8,8):(64,1,8)"),
         (3, 4),
         local_tile,
-    ),
-    row(
-        "make_tiled_mma",
-        "make_tiled_mma(atom, atom_layout_mnk, permutation_mnk)",
-        "an instruction repeated over threads and values; UniversalFMA<F32,F32,F32,F32> is written UniversalFMA_F32_F32_F32_F32",
-        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))", "(SM80_16x8x16_F32F16F16F32_TN,(2,2,1):(1,2,0),_)"),
-        (1, 3),
-        make_tiled_mma,
-    ),
-    row(
-        "make_tiled_copy_tv",
-        "make_tiled_copy_tv(atom, bits, thr_layout, val_layout)",
-        "a copy of elements of so many bits repeated over threads and values; <uint128_t> is written _uint128_t",
-        (
-            "make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4))",
-            "(UniversalCopy_uint64_t,16,((8,32),4):((128,1),32),(32,32))",
-        ),
-        (4, 4),
-        make_tiled_copy_tv,
-    ),
-    row(
-        "get_slice",
-        "get_slice(tiled, thread)",
-        "a thread of a tiled copy or product",
-        (
-            "get_slice(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 5)",
-            "((SM80_16x8x16_F32F16F16F32_TN,(1,1,1):(0,0,0),_),5)",
-        ),
-        (2, 2),
-        get_slice,
     ),
     row(
         "partition_A",
@@ -446,52 +301,25 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a| fragment(&a, mma_part(&a, Operand::C)?),
     ),
     row(
-        "layoutA_TV",
-        "layoutA_TV(mma)",
-        "who holds what of the first factor's tile: (thread, value) to the index in the tile",
+        "retile_S",
+        "retile_S(copy, fragment)",
+        "registers of another partition in the modes of what a thread of the copy reads, (values, repetitions)",
         (
-            "layoutA_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))",
-            "((4,8),((2,2,2),(1,1))):((32,1),((16,8,128),(0,0)))",
+            "retile_S(make_tiled_copy_C(UniversalCopy_uint64_t, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN)), ((2,2),2,4):((1,2),16,4))",
+            "((2,2),2,4):((1,2),16,4)",
         ),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::A)),
+        (2, 2),
+        |a| retile(&a, CopyEnd::Source),
     ),
     row(
-        "layoutB_TV",
-        "layoutB_TV(mma)",
-        "who holds what of the second factor's tile: (thread, value) to the index in the tile",
-        ("layoutB_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((16,1),((8,64),(0,0)))"),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::B)),
-    ),
-    row(
-        "layoutC_TV",
-        "layoutC_TV(mma)",
-        "who holds what of the sum's tile: (thread, value) to the index in the tile",
-        ("layoutC_TV(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN))", "((4,8),((2,2),(1,1))):((32,1),((16,8),(0,0)))"),
-        (1, 1),
-        |a| thread_values(&a, Ok(Operand::C)),
-    ),
-    row(
-        "layoutS_TV",
-        "layoutS_TV(copy)",
-        "who reads what of a tile: (thread, value) to the index in the tile",
+        "retile_D",
+        "retile_D(copy, fragment)",
+        "registers of another partition in the modes of what a thread of the copy writes, (values, repetitions)",
         (
-            "layoutS_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
-            "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",
+            "retile_D(make_tiled_copy_A(SM75_U32x4_LDSM_N, make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN, (2,2,1))), ((2,2,2),2,2):((1,2,4),16,8))",
+            "(((2,4),1),2,2):(((1,2),0),16,8)",
         ),
-        (1, 1),
-        |a| thread_values(&a, Err(CopyEnd::Source)),
-    ),
-    row(
-        "layoutD_TV",
-        "layoutD_TV(copy)",
-        "who writes what of a tile: (thread, value) to the index in the tile",
-        (
-            "layoutD_TV(make_tiled_copy_tv(UniversalCopy_uint64_t, 16, (32,8):(8,1), (1,4)))",
-            "((1,(8,32)),(4,1)):((0,(128,1)),(32,0))",
-        ),
-        (1, 1),
-        |a| thread_values(&a, Err(CopyEnd::Destination)),
+        (2, 2),
+        |a| retile(&a, CopyEnd::Destination),
     ),
 ];

@@ -82,6 +82,24 @@ fn operators_and_calls() {
     }
 }
 
+/// Rounded, a division of shapes counts tiles; and where one number divides the other, rounding up
+/// changes nothing.
+#[test]
+fn divisions_of_shapes_round() {
+    for a in 1..=12_i64 {
+        for b in 1..=6_i64 {
+            assert_eq!(value(&format!("shape_div({a}, {b}, floor)")), (a / b).to_string());
+            assert_eq!(value(&format!("shape_div({a}, {b}, rounding=ceil)")), ((a + b - 1) / b).to_string());
+            if a % b == 0 || b % a == 0 {
+                assert_eq!(value(&format!("shape_div({a}, {b})")), ((a + b - 1) / b).to_string());
+            } else {
+                assert_eq!(code(&format!("shape_div({a}, {b})")), "E0115");
+            }
+        }
+    }
+    assert_eq!(value("shape_div((5,(6,7)), (2,(4,2)), floor)"), "(2,(1,3))");
+}
+
 #[test]
 fn every_function_gives_its_documented_result() {
     for function in functions() {

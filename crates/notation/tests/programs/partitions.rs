@@ -101,6 +101,50 @@ fn parts_of_copies_are_those_of_the_library() {
     }
 }
 
+/// Copies of operands, and registers of one partition in the modes of another.
+#[test]
+fn copies_of_operands_are_those_of_the_library() {
+    let name = "SM80_16x8x16_F32F16F16F32_TN";
+    let mma = TiledMma::new(MmaAtom::named(name).unwrap(), &"(2,2,1):(1,2,0)".parse().unwrap(), &Tiler::Keep).unwrap();
+    let layout: Layout = "(64,64):(64,1)".parse().unwrap();
+    let operands = [("A", Operand::A), ("B", Operand::B), ("C", Operand::C)];
+    let (mut given, mut refused) = (0, 0);
+    for (letter, operand) in operands {
+        for (word, atom) in [
+            ("SM75_U32x4_LDSM_N", "SM75_U32x4_LDSM_N"),
+            ("SM75_U32x2_LDSM_N", "SM75_U32x2_LDSM_N"),
+            ("UniversalCopy_uint32_t", "UniversalCopy<uint32_t>"),
+        ] {
+            let source = format!("make_tiled_copy_{letter}({word}, make_tiled_mma({name}, (2,2,1):(1,2,0)))");
+            let Ok(copy) = TiledCopy::of_operand(CopyAtom::named(atom).unwrap(), &mma, operand) else {
+                assert!(evaluate(&source, &mut Environment::new()).is_err(), "{source}");
+                continue;
+            };
+            // What is printed is the value.
+            let value = evaluated(&source);
+            assert_eq!(evaluated(&value.to_string()), value);
+            let fragment = mma.get_slice(&0).unwrap().fragment(operand, &layout).unwrap();
+            for (end_letter, end) in [("S", CopyEnd::Source), ("D", CopyEnd::Destination)] {
+                let part = copy.get_slice(&5).unwrap().partition(end, &layout).unwrap();
+                assert_eq!(table(&format!("{source}.get_slice(5).partition_{end_letter}({layout})")), offsets(part));
+                let retiled = format!("retile_{end_letter}({source}, {fragment})");
+                match (copy.retile(end, &fragment), evaluate(&retiled, &mut Environment::new())) {
+                    (Ok(expected), Ok(found)) => {
+                        assert_eq!(found.to_string(), expected.to_string(), "{retiled}");
+                        given += 1;
+                    }
+                    (Err(expected), Err(found)) => {
+                        assert_eq!(found.code, expected.code(), "{retiled}");
+                        refused += 1;
+                    }
+                    (expected, found) => panic!("{retiled}: {expected:?} and {found:?}"),
+                }
+            }
+        }
+    }
+    assert!(given > 5 && refused > 1, "{given} {refused}");
+}
+
 /// The threads of a product own every element of the sum once, in a swizzled tile as in a plain
 /// one.
 #[test]
@@ -136,6 +180,10 @@ fn what_is_printed_is_the_value() {
         ("partition_S(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), (32,32):(1,32))", "E0208"),
         ("partition_A((1,2), 4:1)", "E0208"),
         ("make_tiled_copy_tv(UniversalCopy_uint64_t, 24, (8,8), (1,4))", "E0324"),
+        ("make_tiled_copy_A(SM75_U32x4_LDSM_N, 16)", "E0208"),
+        ("retile_S(make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN), 4:1)", "E0208"),
+        ("get_slice((SM75_U32x4_LDSM_N,(SM80_16x8x16_F32F16F16F32_TN,(1,1,1),_),3), 5)", "E0208"),
+        ("shape_div(7, 2, up)", "E0208"),
     ] {
         assert_eq!(evaluate(source, &mut Environment::new()).unwrap_err().code, code, "{source}");
     }
