@@ -102,7 +102,8 @@ impl Distribution {
         if moving.size() != size || !within || !moving.is_injective()? {
             return Err(refuse(layout, &format!("modes that are no copies must hold each of {size} elements once")));
         }
-        let flat = Layout::tuple([&threads.flatten()?, &values.flatten()?])?;
+        // One form for one function, so that distributions that are equal compare as equal.
+        let flat = Layout::tuple([&threads.coalesce()?, &values.coalesce()?])?;
         // A mode that goes on past the end of a mode of the tile becomes several.
         let steps = Layout::<Coordinate>::identity(tile)?.compose(&flat)?;
         let parts = [0, 1].map(|mode| steps.mode(mode).unwrap_or(Layout::unit()).flatten());

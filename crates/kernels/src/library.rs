@@ -8,7 +8,7 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::planned::Planned;
-use crate::{group_product, layer_norm, product, relayout, rms_norm, softmax, tiled_add};
+use crate::{Along, Statistic, group_product, layer_norm, product, reduce, relayout, rms_norm, softmax, tiled_add};
 
 /// A kernel of the library.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +124,86 @@ const LIBRARY: &[Entry] = &[
         large: &[32_768, 8192],
         types: FLOATS,
         plan: |sizes, element| Ok(rowwise(layer_norm(sizes[1], element, EPSILON)?, sizes, element, 2)),
+    },
+    Entry {
+        name: "sum_rows",
+        summary: "the sum of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Sum, Along::Rows, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "mean_rows",
+        summary: "the mean of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Mean, Along::Rows, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "norm_rows",
+        summary: "the root of the sum of squares of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Norm, Along::Rows, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "max_rows",
+        summary: "the greatest element of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Maximum, Along::Rows, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "argmax_rows",
+        summary: "the place of the greatest element, as i32, of each row of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::ArgMaximum, Along::Rows, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "sum_columns",
+        summary: "the sum of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Sum, Along::Columns, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "mean_columns",
+        summary: "the mean of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Mean, Along::Columns, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "norm_columns",
+        summary: "the root of the sum of squares of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Norm, Along::Columns, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "max_columns",
+        summary: "the greatest element of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::Maximum, Along::Columns, [sizes[0], sizes[1]], element),
+    },
+    Entry {
+        name: "argmax_columns",
+        summary: "the place of the greatest element, as i32, of each column of a row-major matrix (M,N)",
+        sizes: &[("M", 37), ("N", 520)],
+        large: &[32_768, 8192],
+        types: FLOATS,
+        plan: |sizes, element| reduce(Statistic::ArgMaximum, Along::Columns, [sizes[0], sizes[1]], element),
     },
 ];
 

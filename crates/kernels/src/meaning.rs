@@ -15,6 +15,7 @@ use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
 use tilewright_layout::{Layout, LayoutError};
 
 use crate::planned::Planned;
+use crate::reduce::{Along, Statistic};
 
 pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
@@ -37,6 +38,15 @@ pub(crate) enum Meaning {
     Sum,
     /// `c(m,n) = sum over k of a(m,k) b(n,k)`, K contiguous in a and b, N in c.
     Product,
+    /// One number for each row, or each column, of a matrix, rows one after another.
+    Reduce {
+        /// Which.
+        statistic: Statistic,
+        /// Of rows or columns.
+        along: Along,
+        /// Elements of a row.
+        columns: i64,
+    },
     /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, rows one after another.
     Softmax {
         /// Elements of a row.
@@ -113,6 +123,8 @@ impl Planned {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
             Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
+            Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
+            Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,
             Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
                 self.size("M") * *columns as usize
             }
@@ -134,6 +146,8 @@ impl Planned {
     pub fn effort(&self) -> usize {
         match self.meaning() {
             Meaning::Product => 2 * self.size("K"),
+            Meaning::Reduce { along: Along::Rows, columns, .. } => *columns as usize,
+            Meaning::Reduce { along: Along::Columns, .. } => self.size("M"),
             _ => 1,
         }
     }

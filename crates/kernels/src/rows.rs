@@ -74,6 +74,13 @@ impl Rows {
     ///
     /// Errors: a row does not fit into the registers of a block.
     pub(crate) fn new(columns: i64, element: Element) -> Result<Rows, PlanError> {
+        Rows::in_blocks_of(THREADS, columns, element)
+    }
+
+    /// The same, where a block whose warps have rows of their own has so many threads.
+    ///
+    /// Errors: as there.
+    pub(crate) fn in_blocks_of(threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
         let mut vector = VECTOR / i64::from(element.bytes());
         while columns % vector != 0 {
             vector /= 2;
@@ -82,7 +89,7 @@ impl Rows {
         let up = |number: i64| (number.max(1) as u64).next_power_of_two() as i64;
         let (lanes, warps, rows) = if count <= WARP_VECTORS {
             let lanes = up(count).min(LANES);
-            (lanes, 1, THREADS / lanes)
+            (lanes, 1, threads / lanes)
         } else {
             let whole = |threads: i64| (threads + LANES - 1) / LANES * LANES;
             let each = [2, 4, MOST].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
@@ -144,8 +151,7 @@ impl Rows {
             1..=2 => k.resident((2048 / threads) as u32),
             // Elements of 16 bits take more registers while they are computed with.
             3..=4 if self.element == Element::F32 => k.resident((1536 / threads).max(1) as u32),
-            5..=MOST if threads <= FULL => k.resident((1024 / threads).max(1) as u32),
-            _ => Ok(()),
+            _ => k.resident((1024 / threads).max(1) as u32),
         }
     }
 
@@ -212,6 +218,33 @@ impl Rows {
         all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
     }
 
+    /// The column of each element of a run.
+    pub(crate) fn columns_of<'k>(
+        &self,
+        k: &'k Build,
+        run: usize,
+        tile: &Distributed<'k>,
+    ) -> Result<Distributed<'k>, KernelError> {
+        let length = self.vector * self.lanes;
+        let integer = |value: i64| k.number(value as i32);
+        let before = integer(run as i64 * length * self.warps);
+        let warp = tile.index(2)?.map(|w| Ok(w * integer(length) + before))?;
+        tile.index(1)?.zip(&warp, |a, w| Ok(a + w))
+    }
+
+    /// Writes one number for each row, `(R,1,1)`, to a column `(M,1)`.
+    pub(crate) fn store_results<'k>(
+        &self,
+        k: &'k Build,
+        column: &View<'k>,
+        values: &Distributed<'k>,
+    ) -> Result<(), KernelError> {
+        let at: Coord<Expr> = Tree::flat([Slot::At(k.block_number(operation::Axis::X)), Slot::At(Expr::from(0))])?;
+        let modes = format!("({},1,1):(1,0,0)", self.rows);
+        let tile = column.local_tile(&format!("({},1)", self.rows), at)?.compose_layout(&modes.parse()?)?;
+        tile.store_distributed_predicated(values)
+    }
+
     /// Numbers of a run that count, and 0 for those past the end of a row.
     pub(crate) fn counted<'k>(
         &self,
@@ -224,10 +257,8 @@ impl Rows {
         if before + length * self.warps <= self.columns {
             return Ok(tile);
         }
-        let integer = |value: i64| k.number(value as i32);
-        let warp = tile.index(2)?.map(|w| Ok(w * integer(length)))?;
-        let column = tile.index(1)?.zip(&warp, |a, w| Ok(a + w))?;
-        let end = integer(self.columns - before);
+        let column = self.columns_of(k, run, &tile)?;
+        let end = k.number(self.columns as i32);
         tile.zip(&column, |x, column| Ok(column.lt(end).select(x, x.like(0.0))))
     }
 }

@@ -3,14 +3,16 @@
 //! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 whatever the type of the elements is.
 //! Elements of minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
 //!
-//! A row is read once and written once. Each warp finds the greatest number of its part and the sum
+//! A row that the registers of a block hold is read once and written once. Each warp finds the greatest number of its part and the sum
 //! of powers against it; both go to the other warps together, at one barrier. Powers are computed
-//! twice, as keeping them takes more registers than the elements themselves.
+//! twice, as keeping them takes more registers than the elements themselves. A longer row is read
+//! twice; in the first turn the sum of a thread is corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Element, Kernel, Num};
 
 use crate::error::PlanError;
+use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 use crate::rows::Rows;
@@ -34,9 +36,12 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 /// assert!(plan.to_string().contains("a block of 512 threads a row, 2 vectors of 8 a thread"));
 /// ```
 ///
-/// Errors: elements of this type have no powers; a row does not fit into the registers of a block.
+/// Errors: elements of this type have no powers; there are too many columns.
 pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    let rows = Rows::new(columns, element)?;
+    let rows = match Rows::new(columns, element) {
+        Err(PlanError::TooLarge { .. }) => return long(columns, element),
+        rows => rows?,
+    };
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
@@ -62,6 +67,33 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
             rows.store(&y, number, &result)?;
         }
         Ok(())
+    })?;
+    Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+}
+
+/// Rows that the registers of a block do not hold.
+fn long(columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let rows = LongRows::new(columns, element)?;
+    let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
+    let kernel = Kernel::build("softmax_long", |k| {
+        let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
+        let (greatest, sum) = (rows.kept(k, LEAST)?, rows.kept(k, 0.0)?);
+        rows.first(k, &x, f64::NEG_INFINITY, |numbers, _| {
+            let before = greatest.fragment().numbers()?[0];
+            let now = numbers.iter().fold(before, |greatest, x| greatest.max(*x));
+            let corrected = sum.fragment().numbers()?[0] * power(before, now);
+            sum.fragment().set(&[numbers.iter().fold(corrected, |sum, x| sum + power(*x, now))])?;
+            greatest.fragment().set(&[now])
+        })?;
+        let both = k.reduce_together(&[&greatest, &sum], &[1], |a, b| {
+            let greatest = a[0].max(b[0]);
+            Ok(vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)])
+        })?;
+        let log = both[1].map(|sum| Ok(sum.log2()))?;
+        rows.second(k, [&x, &y], &[], |run, _| {
+            let above = run.zip(&both[0], |x, greatest| Ok(x - greatest))?;
+            above.zip(&log, |x, log| Ok(x.multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }

@@ -152,3 +152,29 @@ fn rows_of_every_structure_are_right() {
         }
     }
 }
+
+#[test]
+fn statistics_of_rows_and_columns_are_right() {
+    let mut sizes = [(1, 1), (5, 24), (9, 129), (150, 40), (2, 1030)].into_iter().cycle();
+    for along in ["rows", "columns"] {
+        for (at, what) in ["sum", "mean", "norm", "max", "argmax"].into_iter().cycle().take(10).enumerate() {
+            let element = [Element::Bf16, Element::F32, Element::F16][at % 3];
+            let (m, n) = sizes.next().unwrap();
+            let name = format!("{what}_{along}");
+            let planned = named(&name).unwrap().plan(&[("M", m), ("N", n)], Some(element)).unwrap();
+            planned.check().unwrap_or_else(|error| panic!("{name} of ({m},{n}) {element}: {error}"));
+        }
+    }
+    // Longer than the registers of a block.
+    let planned = named("argmax_rows").unwrap().plan(&[("M", 1), ("N", 33_000)], Some(Element::F32)).unwrap();
+    planned.check().unwrap();
+}
+
+#[test]
+fn rows_longer_than_a_block_holds_are_right() {
+    // A chunk has 8192 elements of f32; the last one is whole, or has an end in a vector of some threads.
+    for (name, columns) in [("softmax", 32_776), ("rms_norm", 32_772), ("layer_norm", 33_001)] {
+        let planned = named(name).unwrap().plan(&[("M", 1), ("N", columns)], Some(Element::F32)).unwrap();
+        planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {error}"));
+    }
+}

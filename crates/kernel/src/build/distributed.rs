@@ -475,6 +475,16 @@ impl Distribution {
 }
 
 impl Build {
+    /// The coordinate of each element along a mode of the tile of a distribution, of type i32.
+    ///
+    /// Errors: there is no such mode; the block has another number of threads.
+    #[track_caller]
+    pub fn distributed_index(&self, held: &Distribution, mode: usize) -> Result<Distributed<'_>, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "distributed_index", location });
+        self.indices(held, &[mode]).map_err(|refusal| refusal.at("distributed_index", location))
+    }
+
     /// The number of each element among those along some modes of the tile, the first mode fastest,
     /// of type i32.
     pub(crate) fn indices(&self, held: &Distribution, modes: &[usize]) -> Result<Distributed<'_>, Reason> {

@@ -51,6 +51,18 @@ impl Reduction {
         }
     }
 
+    /// Of two numbers with their places, the greater one with its own; of equal ones that with the
+    /// lesser place. NaN is less than any number.
+    #[track_caller]
+    pub fn greater<'k>(a: [Num<'k>; 2], b: [Num<'k>; 2]) -> [Num<'k>; 2] {
+        // NaN compares as false with everything: whatever is a number beats it.
+        let (is_number, other_is) = (a[0].eq(a[0]), b[0].eq(b[0]));
+        let greater = b[0].gt(a[0]).or(other_is.and(is_number.not()));
+        let less = a[0].gt(b[0]).or(is_number.and(other_is.not()));
+        let second = greater.or(less.not().and(b[1].lt(a[1])));
+        [second.select(b[0], a[0]), second.select(b[1], a[1])]
+    }
+
     #[track_caller]
     pub(crate) fn of<'k>(self, a: Num<'k>, b: Num<'k>) -> Num<'k> {
         match self {
@@ -126,14 +138,7 @@ impl<'k> Distributed<'k> {
         let build = self.fragment.build;
         build.core().begin(Source { statement: "argmax", location });
         let index = build.indices(&self.held, modes).map_err(|refusal| refusal.at("argmax", location))?;
-        let combine = |a: &[Num<'k>], b: &[Num<'k>]| {
-            // NaN compares as false with everything: whatever is a number beats it.
-            let (is_number, other_is) = (a[0].eq(a[0]), b[0].eq(b[0]));
-            let greater = b[0].gt(a[0]).or(other_is.and(is_number.not()));
-            let less = a[0].gt(b[0]).or(is_number.and(other_is.not()));
-            let second = greater.or(less.not().and(b[1].lt(a[1])));
-            Ok(vec![second.select(b[0], a[0]), second.select(b[1], a[1])])
-        };
+        let combine = |a: &[Num<'k>], b: &[Num<'k>]| Ok(Reduction::greater([a[0], a[1]], [b[0], b[1]]).to_vec());
         let mut reduced = reduce_tiles(&[self, &index], modes, &combine, "argmax", location)?;
         let index = reduced.remove(1);
         Ok((reduced.remove(0), index))
@@ -177,6 +182,51 @@ impl Build {
         combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError>,
     ) -> Result<Vec<Distributed<'k>>, KernelError> {
         reduce_tiles(tiles, modes, &combine, "reduce_together", Location::caller())
+    }
+}
+
+impl Build {
+    /// Several tiles combined with as many others, element by element: `combine` makes one set of
+    /// numbers, one of each tile, of two.
+    ///
+    /// Errors: the tiles have different distributions, or one list is longer; an element has no value
+    /// yet; the combination gives another number of numbers.
+    #[track_caller]
+    pub fn combine_together<'k>(
+        &'k self,
+        first: &[&Distributed<'k>],
+        second: &[&Distributed<'k>],
+        combine: impl Fn(&[Num<'k>], &[Num<'k>]) -> Result<Vec<Num<'k>>, KernelError>,
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        let location = Location::caller();
+        let refuse = |refusal: Reason| refusal.at("combine_together", location);
+        self.core().begin(Source { statement: "combine_together", location });
+        let held = first.first().map(|tile| tile.held.clone());
+        if first.len() != second.len() || first.iter().chain(second).any(|tile| Some(&tile.held) != held.as_ref()) {
+            let because = "the tiles that are combined are distributed in different ways".to_string();
+            let layout = held.map_or(String::new(), |held| held.to_string());
+            return Err(refuse(Reason::Distribution { layout, because }));
+        }
+        let numbers = |tiles: &[&Distributed<'k>]| -> Result<Vec<Vec<Num<'k>>>, KernelError> {
+            tiles.iter().map(|tile| tile.fragment.numbers_at("combine_together", location)).collect()
+        };
+        let (a, b) = (numbers(first)?, numbers(second)?);
+        let mut results: Vec<Vec<Num<'k>>> = vec![Vec::new(); first.len()];
+        for value in 0..a.first().map_or(0, Vec::len) {
+            let at = |lists: &[Vec<Num<'k>>]| lists.iter().map(|list| list[value]).collect::<Vec<_>>();
+            let both = combine(&at(&a), &at(&b))?;
+            if both.len() != results.len() {
+                return Err(refuse(Reason::Sizes {
+                    left: "what is combined".to_string(),
+                    left_size: results.len().to_string(),
+                    right: "the combination".to_string(),
+                    right_size: both.len().to_string(),
+                }));
+            }
+            results.iter_mut().zip(both).for_each(|(list, number)| list.push(number));
+        }
+        self.core().begin(Source { statement: "combine_together", location });
+        results.iter().zip(first).map(|(list, tile)| tile.made(list).map_err(refuse)).collect()
     }
 }
 

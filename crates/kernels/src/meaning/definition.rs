@@ -4,9 +4,10 @@ use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
 
 use super::number::{step, value};
-use super::rows::Row;
+use super::rows::{Row, reduced};
 use super::{Meaning, Unchecked};
 use crate::planned::Planned;
+use crate::reduce::Along;
 
 /// What the definition says of one element of the output.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +99,15 @@ impl<'a> Definition<'a> {
                 // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
                 let bound = (k as f64) * step(Element::F32, whole) + step(self.output, sum);
                 Wanted::rounded(index, self.output, sum, bound)
+            }
+            Meaning::Reduce { statistic, along, columns } => {
+                let (rows, columns) = (planned.size("M"), *columns as usize);
+                let numbers: Vec<f64> = match along {
+                    Along::Rows => (0..columns).map(|column| self.value(0, index * columns + column)).collect(),
+                    Along::Columns => (0..rows).map(|row| self.value(0, row * columns + index)).collect(),
+                };
+                let (value, bound) = reduced(*statistic, &numbers);
+                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
             }
             Meaning::Softmax { columns } => {
                 let (value, bound) = self.row(index, *columns)?.softmax(index % *columns as usize);

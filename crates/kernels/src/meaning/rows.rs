@@ -4,9 +4,34 @@
 //! and the vectors of a thread, so 64 steps are more than there are, each rounding by half a unit
 //! in the last place of what has been summed.
 
+use crate::reduce::Statistic;
+
 /// Relative error of a sum of 64 steps in f32, and of the approximate functions of the hardware
 /// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.
 const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
+
+/// A statistic of numbers, and how far rounding may move it.
+pub(super) fn reduced(statistic: Statistic, numbers: &[f64]) -> (f64, f64) {
+    let greatest = || numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // A thread adds what it has read one after another, and each addition rounds.
+    let rounded = |size: f64| size * (RELATIVE + numbers.len() as f64 * f64::from(f32::EPSILON) / 256.0);
+    match statistic {
+        Statistic::Sum => (numbers.iter().sum(), rounded(numbers.iter().map(|x| x.abs()).sum())),
+        Statistic::Mean => {
+            let count = numbers.len().max(1) as f64;
+            (numbers.iter().sum::<f64>() / count, rounded(numbers.iter().map(|x| x.abs()).sum()) / count)
+        }
+        Statistic::Norm => {
+            let size = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
+            (size, rounded(size))
+        }
+        Statistic::Maximum => (greatest(), 0.0),
+        Statistic::ArgMaximum => {
+            let greatest = greatest();
+            (numbers.iter().position(|x| *x == greatest).unwrap_or(0) as f64, 0.0)
+        }
+    }
+}
 
 /// A row, and what is said about all of it.
 pub(super) struct Row {

@@ -1,0 +1,158 @@
+//! Rows that are too long for the registers of a block.
+//!
+//! Law: a block goes through its row twice, in chunks, the second time from the end, where the
+//! second-level cache still has it. In the first turn each thread keeps numbers of what it has
+//! seen, which are corrected as it sees more; those of all threads come together once, behind the
+//! loop.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_kernel::{Build, Distributed, Distribution, Element, KernelError, Num, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+
+/// Threads of a block, and vectors of each in a chunk.
+const THREADS: i64 = 512;
+const VECTORS: i64 = 4;
+
+/// How a block goes through a row.
+pub(crate) struct LongRows {
+    columns: i64,
+    element: Element,
+    chunk: i64,
+    run: i64,
+    /// A chunk `(1,A,V)`, a run of it `(1,A)`, and one number of each thread.
+    held: Distribution,
+    one: Distribution,
+    single: Distribution,
+}
+
+/// A tensor as a block sees it: a matrix or a row that goes with all rows.
+pub(crate) struct Stretch<'k> {
+    tensor: View<'k>,
+    row: Expr,
+}
+
+impl LongRows {
+    /// The plan for rows of so many elements.
+    ///
+    /// Errors: columns do not fit into 31 bits.
+    pub(crate) fn new(columns: i64, element: Element) -> Result<LongRows, PlanError> {
+        let limit = i64::from(i32::MAX) / 2;
+        if columns > limit {
+            return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });
+        }
+        let mut vector = 16 / i64::from(element.bytes());
+        while columns % vector != 0 {
+            vector /= 2;
+        }
+        let run = THREADS * vector;
+        let held = Distribution::new(
+            &format!("(1,{run},{VECTORS})"),
+            &format!("({THREADS},({vector},{VECTORS})):({vector},(1,{run}))"),
+        )?;
+        let one = Distribution::new(&format!("(1,{run})"), &format!("({THREADS},{vector}):({vector},1)"))?;
+        let single = Distribution::new(&format!("(1,{THREADS})"), &format!("({THREADS},1):(1,0)"))?;
+        Ok(LongRows { columns, element, chunk: run * VECTORS, run, held, one, single })
+    }
+
+    /// What was chosen, in a sentence.
+    pub(crate) fn plan(&self) -> String {
+        format!("a block of {THREADS} threads a row, read twice in {} chunks of {}", self.chunks(), self.chunk)
+    }
+
+    fn chunks(&self) -> i64 {
+        (self.columns + self.chunk - 1) / self.chunk
+    }
+
+    /// A matrix `(M,N)`, rows one after another.
+    pub(crate) fn matrix<'k>(&self, k: &'k Build, name: &str, role: Role) -> Result<Stretch<'k>, KernelError> {
+        let columns = self.columns;
+        let tensor = k.tensor_of(self.element, name, &format!("(M,{columns}):({columns},1)"), role)?;
+        Ok(Stretch { tensor, row: k.block_number(Axis::X) })
+    }
+
+    /// What is one for each column.
+    pub(crate) fn row<'k>(&self, k: &'k Build, name: &str) -> Result<Stretch<'k>, KernelError> {
+        let tensor = k.tensor_of(self.element, name, &format!("(1,{0}):({0},1)", self.columns), Role::Input)?;
+        Ok(Stretch { tensor, row: Expr::from(0) })
+    }
+
+    /// A chunk as `(1,A,V)`.
+    fn tile<'k>(&self, tensor: &Stretch<'k>, chunk: &Expr) -> Result<View<'k>, KernelError> {
+        let at: Coord<Expr> = Tree::flat([Slot::At(tensor.row.clone()), Slot::At(chunk.clone())])?;
+        let modes = format!("(1,{},{VECTORS}):(0,1,{})", self.run, self.run);
+        tensor.tensor.local_tile(&format!("(1,{})", self.chunk), at)?.compose_layout(&modes.parse()?)
+    }
+
+    /// A number of each thread, kept from chunk to chunk.
+    pub(crate) fn kept<'k>(&self, k: &'k Build, value: f64) -> Result<Distributed<'k>, KernelError> {
+        let fragment = k.register(Element::F32, "1")?;
+        fragment.fill(k.number_of(Element::F32, value))?;
+        fragment.distributed(&self.single)
+    }
+
+    /// The first turn: `each` is given the elements of each thread in f32, chunk by chunk, those past
+    /// the end of the row being `other`, and how many of them count.
+    pub(crate) fn first<'k>(
+        &self,
+        k: &'k Build,
+        x: &Stretch<'k>,
+        other: f64,
+        each: impl Fn(&[Num<'k>], Num<'k>) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        k.threads(THREADS)?;
+        k.range(self.chunks(), |step| {
+            let held = self.tile(x, &step)?.load_distributed_or(&self.held, k.number_of(self.element, other))?;
+            let numbers = held.to(Element::F32)?.fragment().numbers()?;
+            let whole = k.number_of(Element::F32, numbers.len() as f64);
+            each(&numbers, if self.columns % self.chunk == 0 { whole } else { self.count(k, &step)? })
+        })
+    }
+
+    /// How many elements of a chunk a thread has.
+    fn count<'k>(&self, k: &'k Build, chunk: &Expr) -> Result<Num<'k>, KernelError> {
+        let overflow = || LayoutError::Overflow { op: "column" };
+        let first = Stride::times(chunk, &Expr::from(self.chunk)).ok_or_else(overflow)?;
+        let left = k.number(self.columns as i32) - k.index(&first)?;
+        let mut count = k.number_of(Element::F32, 0.0);
+        let (one, zero) = (k.number_of(Element::F32, 1.0), k.number_of(Element::F32, 0.0));
+        for run in 0..VECTORS {
+            let before = k.number((run * self.run) as i32);
+            let held = k.distributed_index(&self.one, 1)?;
+            for column in held.fragment().numbers()? {
+                count = count + (column + before).lt(left).select(one, zero);
+            }
+        }
+        Ok(count)
+    }
+
+    /// The second turn, from the end: each run of each chunk becomes another, by tensors beside it.
+    pub(crate) fn second<'k>(
+        &self,
+        k: &'k Build,
+        [x, y]: [&Stretch<'k>; 2],
+        beside: &[&Stretch<'k>],
+        each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let overflow = || LayoutError::Overflow { op: "chunk" };
+        k.range(self.chunks(), |step| {
+            let last = Expr::from(self.chunks() - 1);
+            let chunk = Stride::times(&step, &Expr::from(-1)).and_then(|back| Stride::plus(&last, &back));
+            let chunk = chunk.ok_or_else(overflow)?;
+            let runs = self.tile(x, &chunk)?.load_distributed_predicated(&self.held)?.split(2)?;
+            for (number, run) in runs.iter().enumerate() {
+                let at: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(number as i64))])?;
+                let others = beside.iter().map(|row| {
+                    self.tile(row, &chunk)?.slice(at.clone())?.load_distributed_predicated(&self.one)?.to(Element::F32)
+                });
+                let others: Vec<Distributed<'k>> = others.collect::<Result<_, KernelError>>()?;
+                let result = each(run.to(Element::F32)?, &others)?;
+                self.tile(y, &chunk)?.slice(at)?.store_distributed_predicated(&result.to(self.element)?)?;
+            }
+            Ok(())
+        })
+    }
+}
