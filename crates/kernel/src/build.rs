@@ -16,6 +16,7 @@ mod copy;
 mod core;
 mod coverage;
 mod distributed;
+mod exchange;
 mod finish;
 mod fragment;
 mod group_matrix;

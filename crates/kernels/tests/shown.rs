@@ -24,7 +24,8 @@ fn agrees(name: &str, cost: &Cost, counts: &Counts) {
         }
     }
     for access in run {
-        let same = |own: &&AccessCount| (own.source, &own.buffer) == (access.source, &access.buffer);
+        let key = |access: &AccessCount| (access.source, access.class, access.buffer.clone());
+        let same = |own: &&AccessCount| key(own) == key(&access);
         let own = own.iter().find(same).unwrap_or_else(|| panic!("{name}: {access:?}"));
         if own.at_most {
             assert!(own.sectors >= access.sectors && own.wavefronts >= access.wavefronts, "{name}: {own:?} {access:?}");

@@ -14,19 +14,19 @@
 use std::panic::Location;
 
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Stride, Tree};
+use tilewright_layout::{Slot, Tree};
 
 use super::Build;
 use super::distributed::Distributed;
-use super::fragment::Fragment;
+use super::exchange::Exchange;
 use super::lanes::LANES;
-use super::load_store::Edge;
 use super::number::Num;
+use super::tensor::View;
 use crate::distribution::{Digit, Distribution};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
-use crate::program::operation::{Binary, Operation, Shuffle};
+use crate::program::operation::{Binary, Shuffle};
 
 /// What two numbers become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -305,15 +305,15 @@ fn reduce_tiles<'k>(
     }
     if !moves.across.is_empty() {
         build.core().begin(Source { statement, location });
-        let (sets, masks) = build.exchange(&values, held, &target, &moves).map_err(refuse)?;
-        values = Vec::new();
-        for mut set in sets {
-            let mut sum = set.remove(0);
-            for next in set {
-                sum = checked(&sum, &next)?;
-            }
-            values.push(sum);
+        let (arrays, exchange, taken, masks) = build.leave_partial(&values, held, &target, &moves).map_err(refuse)?;
+        for (value, numbers) in values.iter_mut().enumerate() {
+            // One after another, which takes few registers.
+            let lists = build.taken(&arrays, &exchange, value, &taken).map_err(refuse)?;
+            let of = |member: usize| lists.iter().map(|list| list[member]).collect::<Vec<_>>();
+            let members = lists.first().map_or(0, Vec::len);
+            *numbers = (1..members).try_fold(of(0), |sum, member| checked(&sum, &of(member)))?;
         }
+        arrays.iter().for_each(|array| build.return_scratch(array));
         for mask in masks {
             turn(mask, &mut values)?;
         }
@@ -328,50 +328,20 @@ fn reduce_tiles<'k>(
     (0..tiles.len()).map(|tile| made(tile).map_err(refuse)).collect()
 }
 
-/// An array in shared memory through which sets of threads exchange numbers: `count` numbers of
-/// each of `sets` sets, for each of `values` values.
-pub(crate) struct Exchange {
-    /// The number of this thread among those whose numbers come together.
-    pub(crate) member: Expr,
-    /// How many of them there are.
-    pub(crate) members: i64,
-    /// The number of the set of this thread.
-    pub(crate) set: Expr,
-    /// How many sets there are.
-    pub(crate) sets: i64,
-}
-
-impl Exchange {
-    /// The numbers of a thread among digits, the first fastest, and in how many.
-    pub(crate) fn number<'d>(
-        build: &Build,
-        digits: impl IntoIterator<Item = &'d Digit>,
-    ) -> Result<(Expr, i64), Reason> {
-        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "thread" });
-        let mut core = build.core();
-        let thread = core.thread()?;
-        let (mut number, mut count) = (Expr::from(0), 1);
-        for digit in digits {
-            let at = core.digit(&thread, digit.below, digit.extent)?;
-            let part = Stride::times(&at, &Expr::from(count)).ok_or_else(overflow)?;
-            number = Stride::plus(&number, &part).ok_or_else(overflow)?;
-            count *= digit.extent;
-        }
-        Ok((number, count))
-    }
-}
+/// What is left of a reduction behind a barrier: the arrays, who meets whom, whose numbers a thread
+/// takes, and the bits of the lane along which they are still to be combined.
+type Left<'k> = (Vec<View<'k>>, Exchange, Slot<Expr>, Vec<u32>);
 
 impl Build {
-    /// What members of a set have of each value, for each thread: numbers of the tiles by member,
-    /// by value; and the bits of the lane along which they are still to be combined. Where a whole
-    /// warp wants the same, each lane takes one member's alone.
-    fn exchange<'k>(
+    /// Leaves what each warp has for the others. Where a whole warp wants the same, each lane takes
+    /// one member's numbers alone.
+    fn leave_partial<'k>(
         &'k self,
         values: &Values<'k>,
         held: &Distribution,
         target: &Distribution,
         moves: &Digits,
-    ) -> Result<(Vec<Values<'k>>, Vec<u32>), Reason> {
+    ) -> Result<Left<'k>, Reason> {
         let (member, members) = Exchange::number(self, &moves.across)?;
         let kept: Vec<Digit> = target.thread_digits().into_iter().filter(|digit| !digit.copies()).collect();
         let (set, sets) = Exchange::number(self, &kept)?;
@@ -380,73 +350,23 @@ impl Build {
         let mut same = held.copy_digits();
         same.extend(moves.masks.iter().map(|mask| (i64::from(*mask), 2)));
         let elements: Vec<Element> = values[0].iter().map(|number| number.element()).collect();
-        let columns = elements
+        let lists = elements
             .iter()
             .enumerate()
             .map(|(tile, element)| (*element, values.iter().map(|numbers| numbers[tile]).collect::<Vec<_>>()));
+        let arrays = self.leave(&exchange, &same, &lists.collect::<Vec<_>>())?;
         let lanes = LANES as i64;
         let spread = held.threads() % lanes == 0
             && (lanes / 8..=lanes).contains(&members)
             && (members as u64).is_power_of_two()
             && kept.iter().all(|digit| digit.below % lanes == 0);
-        let (taken, masks) = if spread {
-            let mut core = self.core();
-            let thread = core.thread()?;
-            let lane = core.digit(&thread, 1, members)?;
-            (Slot::At(lane), (0..members.trailing_zeros()).map(|bit| 1 << bit).collect())
-        } else {
-            (Slot::All, Vec::new())
-        };
-        let found = self.exchanged(&exchange, &same, &columns.collect::<Vec<_>>(), &taken)?;
-        // By tile, value, member; wanted is value, member, tile.
-        let at = |value: usize, member: usize| found.iter().map(|tile| tile[value][member]).collect();
-        let sets = (0..values.len()).map(|value| (0..found[0][value].len()).map(|member| at(value, member)).collect());
-        Ok((sets.collect(), masks))
-    }
-
-    /// For each list of numbers, the numbers of each that the members left: of all, or of one.
-    pub(crate) fn exchanged<'k>(
-        &'k self,
-        exchange: &Exchange,
-        same: &[(i64, i64)],
-        lists: &[(Element, Vec<Num<'k>>)],
-        taken: &Slot<Expr>,
-    ) -> Result<Vec<Values<'k>>, Reason> {
-        let mut arrays = Vec::new();
-        for (element, numbers) in lists {
-            let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
-            // Many sets are written side by side by the lanes of a warp; few are read member by
-            // member, several at once.
-            let layout = if sets >= LANES as i64 / 4 {
-                format!("({members},{sets},{values}):({},1,{sets})", sets * values)
-            } else {
-                format!("({members},{sets},{values}):(1,{members},{})", sets * members)
-            };
-            arrays.push(self.take_scratch(*element, &layout)?);
+        if !spread {
+            return Ok((arrays, exchange, Slot::All, Vec::new()));
         }
-        let at = |member: Slot<Expr>, values: Slot<Expr>| -> Result<Coord<Expr>, Reason> {
-            Ok(Tree::flat([member, Slot::At(exchange.set.clone()), values])?)
-        };
-        let only = self.core().all_zero(same)?;
-        for (array, (element, numbers)) in arrays.iter().zip(lists) {
-            let part = array.sliced(&at(Slot::At(exchange.member.clone()), Slot::All)?)?;
-            let fragment = self.fragment_of(*element, &Tree::leaf(numbers.len() as i64))?;
-            fragment.put(numbers)?;
-            part.write_where(only, &fragment, 128, Edge::Proved)?;
-        }
-        self.core().effect(Operation::Barrier, [], &[], None);
-        let mut found = Vec::new();
-        for (array, (element, numbers)) in arrays.iter().zip(lists) {
-            let mut values: Values<'k> = Vec::new();
-            for value in 0..numbers.len() {
-                let part = array.sliced(&at(taken.clone(), Slot::At(Expr::from(value as i64)))?)?;
-                let fragment: Fragment<'k> = part.fragment_like(*element)?;
-                part.read_into(&fragment, 128, Edge::Proved)?;
-                values.push(fragment.all()?);
-            }
-            found.push(values);
-            self.return_scratch(array);
-        }
-        Ok(found)
+        let mut core = self.core();
+        let thread = core.thread()?;
+        let lane = core.digit(&thread, 1, members)?;
+        drop(core);
+        Ok((arrays, exchange, Slot::At(lane), (0..members.trailing_zeros()).map(|bit| 1 << bit).collect()))
     }
 }

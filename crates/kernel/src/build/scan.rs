@@ -15,9 +15,10 @@ use tilewright_layout::Slot;
 
 use super::Build;
 use super::distributed::Distributed;
+use super::exchange::Exchange;
 use super::lanes::{LANES, Sources};
 use super::number::{Flag, Num};
-use super::reduction::{Exchange, Reduction};
+use super::reduction::Reduction;
 use crate::distribution::Digit;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
@@ -166,8 +167,9 @@ impl Build {
         let (set, sets) = Exchange::number(self, &others)?;
         let exchange = Exchange { member, members, set, sets };
         let lists = [(tile.element(), totals.to_vec())];
-        let found = self.exchanged(&exchange, &tile.held.copy_digits(), &lists, &Slot::All)?;
-        for (value, parts) in found.into_iter().flatten().enumerate() {
+        let arrays = self.leave(&exchange, &tile.held.copy_digits(), &lists)?;
+        for value in 0..scanned.len() {
+            let parts = self.taken(&arrays, &exchange, value, &Slot::All)?.remove(0);
             let mut sum = parts[0];
             for (number, part) in parts.into_iter().enumerate().skip(1) {
                 // Here the sum has all parts before this one.
@@ -180,6 +182,7 @@ impl Build {
             }
             totals[value] = sum;
         }
+        arrays.iter().for_each(|array| self.return_scratch(array));
         Ok(())
     }
 }

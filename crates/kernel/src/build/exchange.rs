@@ -1,0 +1,106 @@
+//! Numbers that threads leave for each other in shared memory.
+//!
+//! Law: threads meet in sets. Each member leaves a number of each value, and after one barrier every
+//! thread of the set takes what it wants of them, in the same order.
+
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Stride, Tree};
+
+use super::Build;
+use super::fragment::Fragment;
+use super::lanes::LANES;
+use super::load_store::Edge;
+use super::number::Num;
+use super::tensor::View;
+use crate::distribution::Digit;
+use crate::element::Element;
+use crate::error::Reason;
+use crate::program::operation::Operation;
+
+/// Sets of threads that exchange numbers through shared memory: the members of each, and who a
+/// thread is.
+pub(crate) struct Exchange {
+    /// The number of this thread among those whose numbers come together.
+    pub(crate) member: Expr,
+    /// How many of them there are.
+    pub(crate) members: i64,
+    /// The number of the set of this thread.
+    pub(crate) set: Expr,
+    /// How many sets there are.
+    pub(crate) sets: i64,
+}
+
+impl Exchange {
+    /// The place of what a member left of a value in the set of this thread.
+    fn at(&self, member: Slot<Expr>, value: Slot<Expr>) -> Result<Coord<Expr>, Reason> {
+        Ok(Tree::flat([member, Slot::At(self.set.clone()), value])?)
+    }
+
+    /// The numbers of a thread among digits, the first fastest, and in how many.
+    pub(crate) fn number<'d>(
+        build: &Build,
+        digits: impl IntoIterator<Item = &'d Digit>,
+    ) -> Result<(Expr, i64), Reason> {
+        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "thread" });
+        let mut core = build.core();
+        let thread = core.thread()?;
+        let (mut number, mut count) = (Expr::from(0), 1);
+        for digit in digits {
+            let at = core.digit(&thread, digit.below, digit.extent)?;
+            let part = Stride::times(&at, &Expr::from(count)).ok_or_else(overflow)?;
+            number = Stride::plus(&number, &part).ok_or_else(overflow)?;
+            count *= digit.extent;
+        }
+        Ok((number, count))
+    }
+}
+
+impl Build {
+    /// Leaves lists of numbers in shared memory, an array each, and waits until all threads have.
+    pub(crate) fn leave<'k>(
+        &'k self,
+        exchange: &Exchange,
+        same: &[(i64, i64)],
+        lists: &[(Element, Vec<Num<'k>>)],
+    ) -> Result<Vec<View<'k>>, Reason> {
+        let mut arrays = Vec::new();
+        for (element, numbers) in lists {
+            let (members, sets, values) = (exchange.members, exchange.sets, numbers.len() as i64);
+            // Many sets are written side by side by the lanes of a warp; few are read member by
+            // member, several at once.
+            let layout = if sets >= LANES as i64 / 4 {
+                format!("({members},{sets},{values}):({},1,{sets})", sets * values)
+            } else {
+                format!("({members},{sets},{values}):(1,{members},{})", sets * members)
+            };
+            arrays.push(self.take_scratch(*element, &layout)?);
+        }
+        let only = self.core().all_zero(same)?;
+        for (array, (element, numbers)) in arrays.iter().zip(lists) {
+            let part = array.sliced(&exchange.at(Slot::At(exchange.member.clone()), Slot::All)?)?;
+            let fragment = self.fragment_of(*element, &Tree::leaf(numbers.len() as i64))?;
+            fragment.put(numbers)?;
+            part.write_where(only, &fragment, 128, Edge::Proved)?;
+        }
+        self.core().effect(Operation::Barrier, [], &[], None);
+        Ok(arrays)
+    }
+
+    /// For each array, what the members of this thread's set left of a value: all of them, or one.
+    pub(crate) fn taken<'k>(
+        &'k self,
+        arrays: &[View<'k>],
+        exchange: &Exchange,
+        value: usize,
+        members: &Slot<Expr>,
+    ) -> Result<Vec<Vec<Num<'k>>>, Reason> {
+        let take = |array: &View<'k>| {
+            let at = exchange.at(members.clone(), Slot::At(Expr::from(value as i64)))?;
+            let part = array.sliced(&at)?;
+            let fragment: Fragment<'k> = part.fragment_like(array.element)?;
+            part.read_into(&fragment, 128, Edge::Proved)?;
+            fragment.all()
+        };
+        arrays.iter().map(take).collect()
+    }
+}
