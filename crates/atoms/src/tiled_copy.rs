@@ -109,19 +109,27 @@ impl TiledCopy {
     #[doc(alias = "make_tiled_copy_B")]
     #[doc(alias = "make_tiled_copy_C")]
     pub fn of_operand(atom: CopyAtom, mma: &TiledMma, operand: Operand) -> Result<TiledCopy, AtomError> {
-        let owned = mma.thread_values(operand)?;
         let types = mma.atom().types();
         let bits = match operand {
             Operand::A => types.a,
             Operand::B => types.b,
             _ => types.c,
         };
+        TiledCopy::of_operand_in(atom, mma, operand, bits.bits())
+    }
+
+    /// As [`TiledCopy::of_operand`], for elements of another width than the product has: sums that
+    /// are stored in fewer bits than they were added in.
+    ///
+    /// Errors: as there.
+    pub fn of_operand_in(atom: CopyAtom, mma: &TiledMma, operand: Operand, bits: i64) -> Result<TiledCopy, AtomError> {
+        let owned = mma.thread_values(operand)?;
         let tile = mma.tile_shape();
         let extents = operand.modes().iter().filter_map(|mode| tile.get(*mode).copied()).collect::<Vec<_>>();
         let part = |path: &[usize]| owned.at(path).map_or(1, |part| part.size());
         let parts = [part(&[1, 0]), part(&[1, 1, 0]), part(&[1, 1, 1])];
         let tiler = Tiler::from_shape(&Tree::flat(extents)?)?;
-        let copy = TiledCopy::of_thread_values(atom, bits.bits(), owned, tiler)?;
+        let copy = TiledCopy::of_thread_values(atom, bits, owned, tiler)?;
         Ok(TiledCopy { parts: Some(parts), ..copy })
     }
 

@@ -179,8 +179,7 @@ impl SizedKernel {
         let mut maps: SmallVec<[EncodedTensorMap<'_>; 4]> = SmallVec::new();
         for (map, element) in &self.maps {
             let Some(place) = memory(map) else { continue };
-            let wanted =
-                (*element, place.address, &map.dimensions[..], map.swizzle, Promotion::Bytes256, Outside::Zeros);
+            let wanted = (*element, place.address, &map.dimensions[..], map.swizzle, promotion(map), Outside::Zeros);
             maps.push(EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?);
         }
         let numbers = self.scalars.iter().copied();
@@ -231,6 +230,13 @@ impl From<Element> for ElementType {
             Element::F64 => ElementType::F64,
         }
     }
+}
+
+/// How much the second-level cache fetches for a row of a box: two lines where rows begin at lines,
+/// else one, because the second would often be of no use.
+fn promotion(map: &BoxMap) -> Promotion {
+    let aligned = map.dimensions.iter().skip(1).all(|dimension| dimension.stride % 256 == 0);
+    if aligned { Promotion::Bytes256 } else { Promotion::Bytes128 }
 }
 
 /// The type in which a number is passed.

@@ -47,7 +47,7 @@ pub use coverage::{Coverage, Written};
 pub use distributed::Distributed;
 pub use fragment::Fragment;
 pub use number::{Flag, Num};
-pub use pipeline::{Pipeline, Stage};
+pub use pipeline::{Cursor, Pipeline, Stage};
 pub use reduction::Reduction;
 pub use tensor::View;
 

@@ -231,3 +231,44 @@ fn a_step_that_is_missing_is_found() {
         }
     }
 }
+
+/// What cannot be a product of four warps is refused, at its statement.
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |threads: i64, warps: std::ops::Range<u32>, left: &str, element: Element, twice: bool| {
+        let mma = TiledMma::new(
+            MmaAtom::named("SM90_64x64x16_F32BF16BF16_SS").unwrap(),
+            &"(1,1,1)".parse().unwrap(),
+            &"[64:1;64:1;16:1]".parse().unwrap(),
+        );
+        let mma = mma.unwrap();
+        let kernel = Kernel::build("refused", |k| {
+            let c = k.output::<f32>("c", "(64,64):(64,1)")?;
+            let a = k.shared_of(element, left)?;
+            let b = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (64,64):(64,1)")?;
+            k.threads(threads)?;
+            k.role(warps, || {
+                let sums = c.partition_mma(&mma, Operand::C)?.fragment_of(Element::F32)?;
+                let others = c.partition_mma(&mma, Operand::C)?.fragment_of(Element::F32)?;
+                sums.clear();
+                others.clear();
+                k.mma(&mma, if twice { &others } else { &sums }, &a, &b, &sums)
+            })
+        });
+        match kernel {
+            Ok(_) => String::new(),
+            Err(error) => {
+                assert_eq!(error.source().statement, "mma", "{error}");
+                error.to_string()
+            }
+        }
+    };
+    let rows = "S<3,3,3> o 0 o (64,64):(64,1)";
+    assert_eq!(refused(128, 0..4, rows, Element::Bf16, false), "");
+    assert!(refused(160, 1..5, rows, Element::Bf16, false).contains("a multiple of four"));
+    assert!(refused(128, 0..4, rows, Element::F16, false).contains("another type"));
+    assert!(refused(128, 0..4, rows, Element::Bf16, true).contains("C and D are one fragment"));
+    // Rows of 32 bytes swizzled as if they had 128, and rows of which the second begins anywhere.
+    assert!(refused(128, 0..4, "S<3,3,3> o 0 o (64,16):(16,1)", Element::Bf16, false).contains("canonical"));
+    assert!(refused(128, 0..4, "(64,64):(72,1)", Element::Bf16, false).contains("canonical"));
+}

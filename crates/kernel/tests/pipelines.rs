@@ -49,8 +49,9 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
         let turns = || k.size(&format!("ceil(K/{columns})"));
         k.role(2..3, || {
             k.single(|| {
+                let cursor = pipeline.cursor()?;
                 k.range(turns()?, |turn| {
-                    let stage = pipeline.stage(&turn)?;
+                    let stage = cursor.stage()?;
                     if defect != Defect::Acquire {
                         stage.acquire()?;
                     }
@@ -64,7 +65,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                     if defect == Defect::Twice {
                         stage.publish()?;
                     }
-                    Ok(())
+                    cursor.advance()
                 })
             })
         })?;
@@ -72,8 +73,9 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
             let chunks = columns / 8;
             let threads = format!("({},{chunks}):({chunks},1)", 64 / chunks).parse()?;
             let copy = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &threads, &"(1,8)".parse()?)?;
+            let cursor = pipeline.cursor()?;
             k.range(turns()?, |turn| {
-                let stage: Stage<'_> = pipeline.stage(&turn)?;
+                let stage: Stage<'_> = cursor.stage()?;
                 if defect != Defect::Wait {
                     stage.wait()?;
                 }
@@ -84,7 +86,7 @@ fn copied(rows: i64, columns: i64, swizzle: &str, stages: i64, defect: Defect) -
                 if !matches!(defect, Defect::Early | Defect::Release) {
                     stage.release()?;
                 }
-                Ok(())
+                cursor.advance()
             })
         })
     })
@@ -138,4 +140,143 @@ fn a_step_that_is_missing_is_found() {
             }
         }
     }
+}
+
+/// What a kernel that stores by the copy engine leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Nothing,
+    /// The fence of those who wrote shared memory.
+    Fence,
+    /// The barrier before the copy is set off.
+    Barrier,
+    /// The wait before shared memory is written anew.
+    Wait,
+    /// The wait before the kernel ends.
+    Last,
+    /// The stores are not a group, so that no wait is for them.
+    Commit,
+}
+
+/// Doubles a matrix, a tile a turn: threads write shared memory, one of them stores it.
+fn stored(rows: i64, columns: i64, swizzle: &str, missing: Missing) -> Result<Kernel, KernelError> {
+    Kernel::build("stored", |k: &Build| {
+        let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
+        let target = k.output::<u16>("target", "(M,K):(K,1)")?;
+        k.threads(64)?;
+        let tile = format!("({rows},{columns})");
+        let from = source.local_tile(&tile, k.block("(x,_)")?)?;
+        let to = target.local_tile(&tile, k.block("(x,_)")?)?;
+        let staged = k.shared::<u16>(&format!("{swizzle} o 0 o ({rows},{columns}):({columns},1)"))?;
+        let chunks = columns / 8;
+        let threads = format!("({},{chunks}):({chunks},1)", 64 / chunks).parse()?;
+        let copy = TiledCopy::new(CopyAtom::named("UniversalCopy<uint128_t>")?, 16, &threads, &"(1,8)".parse()?)?;
+        k.range(k.size(&format!("ceil(K/{columns})"))?, |turn| {
+            if missing != Missing::Wait {
+                k.single(|| {
+                    k.wait_bulk(0);
+                    Ok(())
+                })?;
+            }
+            k.barrier();
+            k.copy_predicated(&copy, &from.slice(at(&turn))?, &staged)?;
+            if missing != Missing::Fence {
+                k.fence_async();
+            }
+            if missing != Missing::Barrier {
+                k.barrier();
+            }
+            k.single(|| {
+                k.store_bulk(&staged, &to.slice(at(&turn))?)?;
+                if missing != Missing::Commit {
+                    k.commit_bulk();
+                }
+                Ok(())
+            })
+        })?;
+        if missing == Missing::Last {
+            return Ok(());
+        }
+        k.single(|| {
+            k.wait_bulk(0);
+            Ok(())
+        })
+    })
+}
+
+const STORED: [(i64, i64, &str); 3] = [(16, 64, "S<3,3,3>"), (32, 32, "S<2,3,3>"), (32, 16, "S<0,3,3>")];
+
+#[test]
+fn what_is_stored_by_the_copy_engine_is_what_was_written() {
+    for (rows, columns, swizzle) in STORED {
+        let kernel = stored(rows, columns, swizzle, Missing::Nothing).unwrap();
+        for (m, n) in [(rows, columns), (2 * rows, 5 * columns), (rows + 3, 4 * columns + 8), (1, 8)] {
+            let mut interpreter = Interpreter::new(kernel.program(), &[("M", m), ("K", n)]).unwrap();
+            let elements: Vec<u16> = (0..m * n).map(|element| element as u16).collect();
+            interpreter.tensor(0, &elements).unwrap();
+            let checked = interpreter.check().unwrap_or_else(|findings| panic!("{swizzle} {m} {n}: {}", findings[0]));
+            assert_eq!(checked.run.tensor::<u16>(1).unwrap(), elements, "{swizzle} {m} {n}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_step_of_a_bulk_store_is_found() {
+    let expected: &[(Missing, &[&str])] = &[
+        (Missing::Fence, &["E1019"]),
+        (Missing::Barrier, &["E1016", "E1018", "E1019", "E1012"]),
+        (Missing::Wait, &["E1018"]),
+        (Missing::Last, &["E1020"]),
+        (Missing::Commit, &["E1018", "E1020"]),
+    ];
+    for (missing, codes) in expected {
+        for (rows, columns, swizzle) in STORED {
+            let kernel = stored(rows, columns, swizzle, *missing).unwrap();
+            let found = check(kernel.program(), &[("M", 40), ("K", 3 * columns)]);
+            let Err(CheckError::Findings(findings)) = found else { panic!("{missing:?} is not found in {swizzle}") };
+            for finding in findings.iter() {
+                assert!(codes.contains(&finding.code()), "{missing:?}: {finding}");
+            }
+        }
+    }
+}
+
+/// What cannot be a bulk copy, a role or a product of four warps is refused at its line.
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |columns: i64, tensor: &str, shared: &str| {
+        let kernel = Kernel::build("refused", |k: &Build| {
+            let source = k.input::<u16>("source", tensor)?;
+            k.threads(32)?;
+            let tile = source.local_tile(&format!("(16,{columns})"), k.block("(x,y)")?)?;
+            let stage = k.shared::<u16>(shared)?;
+            let pipeline = k.pipeline(1, 1)?;
+            pipeline.cursor()?.stage()?.load(&tile, &stage)
+        });
+        let error = kernel.unwrap_err();
+        assert_eq!(error.source().statement, "load", "{error}");
+        error.to_string()
+    };
+    // Rows that are not shown to begin at multiples of 16 bytes, a swizzle with other lines, a layout in
+    // shared memory that no box has, and one with gaps.
+    assert!(refused(64, "(M,K):(K,1)", "S<3,3,3> o 0 o (16,64):(64,1)").contains("multiples of 16 bytes"));
+    assert!(refused(32, "(M,K{div=8}):(K,1)", "S<3,3,3> o 0 o (16,32):(32,1)").contains("line of the swizzle"));
+    assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(1,16)").contains("none in the tensor"));
+    assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(72,1)").contains("without gaps"));
+
+    let of_roles = |threads: i64, warps: std::ops::Range<u32>| {
+        Kernel::build("roles", |k: &Build| {
+            k.threads(threads)?;
+            k.role(warps, || Ok(()))
+        })
+    };
+    assert_eq!(of_roles(64, 0..2).map(drop), Ok(()));
+    assert_eq!(of_roles(64, 1..3).unwrap_err().code(), "E0911");
+    assert_eq!(of_roles(64, 1..1).unwrap_err().code(), "E0911");
+    assert_eq!(of_roles(48, 0..1).unwrap_err().code(), "E0910");
+    let nested = Kernel::build("nested", |k: &Build| {
+        k.threads(64)?;
+        k.role(0..1, || k.role(1..2, || Ok(())))
+    });
+    assert_eq!(nested.unwrap_err().code(), "E0910");
 }

@@ -9,7 +9,7 @@
 //! before is written. Its rows go through shared memory, swizzled, and are stored by the copy engine
 //! while the next tile is computed.
 
-use tilewright_atoms::{MmaAtom, Operand, TiledMma};
+use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
 use tilewright_kernel::{Element, Kernel, KernelError};
@@ -85,12 +85,14 @@ fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Re
     let mma = TiledMma::new(MmaAtom::named(&atom)?, &"(2,1,1)".parse::<Layout>()?, &order)?;
     let plan = vec![
         format!("tiles of {rows} x {columns} of C, {DEPTH} steps along K at a time, {STAGES} stages"),
-        format!("{blocks} blocks, each with several tiles; {group} tiles along M one after the other, then along N"),
+        format!("{blocks} blocks, which take tiles in turn; {group} tiles along M one after the other, then along N"),
         format!("{atom}, {WARPS} warps; bulk copies by one more"),
         "C through shared memory, in panels of 128 bytes, by bulk stores".to_string(),
     ];
     let ring = |rows: i64| format!("S<3,3,3> o 0 o ({rows},{DEPTH},{STAGES}):({DEPTH},1,{})", rows * DEPTH);
     let panels = format!("S<3,3,3> o 0 o ({rows},({PANEL},{})):({PANEL},(1,{}))", columns / PANEL, rows * PANEL);
+    // Matrices of 8 x 8 as the sums lie in the lanes, four at a time.
+    let store = TiledCopy::of_operand_in(CopyAtom::named("SM90_U32x4_STSM_N")?, &mma, Operand::C, 16)?;
     let kernel = Kernel::build("group_product", |k| {
         let a = k.tensor_of(factors, "a", &format!("(M{},K{}):(K,1)", facts[0], facts[2]), Role::Input)?;
         let b = k.tensor_of(factors, "b", &format!("(N{},K):(K,1)", facts[1]), Role::Input)?;
@@ -118,16 +120,18 @@ fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Re
 
         k.role(WARPS..WARPS + 1, || {
             k.single(|| {
+                let cursor = pipeline.cursor()?;
                 k.range(own.clone(), |turn| {
                     let [row, column] = place(&turn)?;
                     let tiles_a = a.local_tile(&format!("({rows},{DEPTH})"), tile_at(&row, None)?)?;
                     let tiles_b = b.local_tile(&format!("({columns},{DEPTH})"), tile_at(&column, None)?)?;
                     k.range(steps.clone(), |step| {
-                        let stage = pipeline.stage(&plus(&times(&turn, &steps)?, &step)?)?;
+                        let stage = cursor.stage()?;
                         stage.acquire()?;
                         stage.load(&tiles_a.slice(at(&step)?)?, &ring_a.slice(at(stage.index())?)?)?;
                         stage.load(&tiles_b.slice(at(&step)?)?, &ring_b.slice(at(stage.index())?)?)?;
-                        stage.publish()
+                        stage.publish()?;
+                        cursor.advance()
                     })
                 })
             })
@@ -135,15 +139,17 @@ fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Re
         k.role(0..WARPS, || {
             let part = staged.partition_mma(&mma, Operand::C)?;
             let sums = part.fragment_of(Element::F32)?;
+            let cursor = pipeline.cursor()?;
             k.range(own.clone(), |turn| {
                 sums.clear();
-                k.range(steps.clone(), |step| {
-                    let stage = pipeline.stage(&plus(&times(&turn, &steps)?, &step)?)?;
+                k.range(steps.clone(), |_| {
+                    let stage = cursor.stage()?;
                     stage.wait()?;
                     let (here_a, here_b) = (ring_a.slice(at(stage.index())?)?, ring_b.slice(at(stage.index())?)?);
                     k.mma(&mma, &sums, &here_a, &here_b, &sums)?;
                     k.wait_mma(0);
-                    stage.release()
+                    stage.release()?;
+                    cursor.advance()
                 })?;
                 // The tile before has been read from shared memory.
                 k.single(|| {
@@ -151,7 +157,7 @@ fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Re
                     Ok(())
                 })?;
                 k.barrier();
-                part.store(&sums.map(|sum| Ok(sum.to(result)))?)?;
+                k.copy(&store, &sums.to(result)?.retile(&store, CopyEnd::Source)?, &staged)?;
                 k.fence_async();
                 k.barrier();
                 let [row, column] = place(&turn)?;

@@ -123,7 +123,7 @@ fn boxed() -> Kernel {
         let stage = k.shared::<u16>("S<3,3,3> o 0 o (16,64):(64,1)")?;
         let pipeline = k.pipeline(1, 1)?;
         k.single(|| {
-            let turn = pipeline.stage(&0.into())?;
+            let turn = pipeline.cursor()?.stage()?;
             turn.acquire()?;
             turn.load(&source.local_tile("(16,64)", here.clone())?, &stage)?;
             turn.publish()?;

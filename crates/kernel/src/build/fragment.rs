@@ -17,7 +17,7 @@ use super::tensor::{View, known_shape};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
-use crate::program::operation::Operation;
+use crate::program::operation::{Format, Number, Operation};
 use crate::program::register::{Register, Width};
 
 /// A tensor in the registers of each thread.
@@ -271,6 +271,44 @@ impl<'k> Fragment<'k> {
         let values = self.numbers()?.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
         self.build.core().begin(Source { statement: "map", location });
         self.like(&values).map_err(|refusal| refusal.at("map", location))
+    }
+
+    /// A new fragment of the same shape, each element in another type: as [`Num::to`], and f32 to
+    /// types of 16 bits two at a time.
+    ///
+    /// Errors: an element has no value yet.
+    #[track_caller]
+    pub fn to(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
+        let location = std::panic::Location::caller();
+        let paired = match element {
+            Element::F16 => Some(Number::F16),
+            Element::Bf16 => Some(Number::Bf16),
+            _ => None,
+        };
+        let Some(number) = paired.filter(|_| self.element == Element::F32) else {
+            return self.map(|value| Ok(value.to(element)));
+        };
+        self.build.core().begin(Source { statement: "to", location });
+        let convert = || {
+            let fragment = self.build.fragment_of(element, &self.layout.shape())?;
+            let slots = self.slots()?;
+            let mut core = self.build.core();
+            for (at, pair) in slots.chunks(2).enumerate() {
+                let low = core.element_register(self.cell, pair[0])?;
+                let [_, second] = pair else {
+                    let one = core.converted(low, self.element, element);
+                    core.cells[fragment.cell].slots[2 * at] = Slot::Whole(one);
+                    continue;
+                };
+                let high = core.element_register(self.cell, *second)?;
+                let operation = Operation::ConvertPair { to: Format::Number(number) };
+                let word = core.pure(operation, [low, high], Width::Bits32);
+                core.set_word(fragment.cell, &[2 * at, 2 * at + 1], word);
+            }
+            drop(core);
+            Ok(fragment)
+        };
+        convert().map_err(|refusal: Reason| refusal.at("to", location))
     }
 
     /// A new fragment of the same shape, each element a function of this one's and another's of the

@@ -2,8 +2,9 @@
 //!
 //! Law: turn `t` is in stage `t mod n`. A stage is filled when it is free, used when it is full, and
 //! free again when all users have released it: two barriers in memory a stage count that, and which
-//! phase a turn waits for is `t / n mod 2`. So neither stages nor phases are counted by hand, and
-//! the bytes that a stage waits for are those of the copies that were set off into it.
+//! phase a turn waits for is `t / n mod 2`. Both are what a cursor counts, one for those who fill and
+//! one for those who use, so neither stages nor phases are counted by hand. The bytes that a stage
+//! waits for are those of the copies that were set off into it.
 
 use std::cell::Cell;
 use std::panic::Location;
@@ -11,6 +12,7 @@ use std::panic::Location;
 use tilewright_layout::symbolic::Expr;
 
 use super::Build;
+use super::core::Slot;
 use super::number::Flag;
 use super::tensor::View;
 use crate::element::Element;
@@ -29,7 +31,14 @@ pub struct Pipeline<'k> {
     empty: BufferId,
 }
 
-/// A turn of a ring: see [`Pipeline::stage`].
+/// Where those who fill, or those who use, are in a ring: see [`Pipeline::cursor`].
+pub struct Cursor<'k> {
+    pipeline: Pipeline<'k>,
+    /// Stage and parity: a variable, which loops carry.
+    cell: usize,
+}
+
+/// A turn of a ring: see [`Cursor::stage`].
 pub struct Stage<'k> {
     build: &'k Build,
     full: BufferId,
@@ -44,6 +53,12 @@ pub struct Stage<'k> {
 impl std::fmt::Debug for Pipeline<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Pipeline({} stages)", self.stages)
+    }
+}
+
+impl std::fmt::Debug for Cursor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cursor({:?})", self.pipeline)
     }
 }
 
@@ -111,23 +126,61 @@ impl Build {
 }
 
 impl<'k> Pipeline<'k> {
-    /// The stage of a turn, turns counted from 0 by those who fill and by those who use alike.
+    /// The place of a role in the ring, at the first stage: one for those who fill, in their role, and
+    /// one for those who use, in theirs.
     ///
-    /// Errors: the turn may be negative or does not fit in 32 bits.
+    /// Errors: the kernel has no room for more variables.
     #[track_caller]
-    pub fn stage(&self, turn: &Expr) -> Result<Stage<'k>, KernelError> {
+    pub fn cursor(&self) -> Result<Cursor<'k>, KernelError> {
         let location = Location::caller();
         let mut core = self.build.core();
+        core.begin(Source { statement: "cursor", location });
+        let zero = core.constant(0, Width::Bits32);
+        let cell = core.new_cell(32, 2).map_err(|refusal| refusal.at("cursor", location))?;
+        core.cells[cell].slots.fill(Slot::Whole(zero));
+        drop(core);
+        Ok(Cursor { pipeline: self.clone(), cell })
+    }
+}
+
+impl<'k> Cursor<'k> {
+    /// The stage at which it is.
+    ///
+    /// Errors: the cursor is of another role, or of a loop that is over.
+    #[track_caller]
+    pub fn stage(&self) -> Result<Stage<'k>, KernelError> {
+        let location = Location::caller();
+        let Pipeline { build, stages, full, empty } = self.pipeline.clone();
+        let mut core = build.core();
         core.begin(Source { statement: "stage", location });
-        let mut find = || {
-            let index = core.digit(turn, 1, self.stages)?;
-            let phase = core.digit(turn, self.stages, 2)?;
-            let parity = core.lower(&phase, Width::Bits32)?;
-            Ok((index, parity))
+        let registers =
+            core.element_register(self.cell, 0).and_then(|index| Ok([index, core.element_register(self.cell, 1)?]));
+        let [index, parity] = registers.map_err(|refusal| refusal.at("stage", location))?;
+        let index = core.new_variable(index, stages - 1, None);
+        drop(core);
+        Ok(Stage { build, full, empty, index, parity, bytes: Cell::new(0) })
+    }
+
+    /// Goes on to the next stage, and after the last one to the first.
+    ///
+    /// Errors: as [`Cursor::stage`].
+    #[track_caller]
+    pub fn advance(&self) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let mut core = self.pipeline.build.core();
+        core.begin(Source { statement: "advance", location });
+        let mut advance = || {
+            let (index, parity) = (core.element_register(self.cell, 0)?, core.element_register(self.cell, 1)?);
+            let [zero, one, end] = [0, 1, self.pipeline.stages as u64].map(|value| core.constant(value, Width::Bits32));
+            let next = core.pure(Operation::Binary(Binary::Add, Number::I32), [index, one], Width::Bits32);
+            let over = core.pure(Operation::Compare(Comparison::Equal, Number::I32), [next, end], Width::Predicate);
+            let index = core.pure(Operation::Select, [over, zero, next], Width::Bits32);
+            let turned = core.pure(Operation::Select, [over, one, zero], Width::Bits32);
+            let parity = core.pure(Operation::Binary(Binary::Xor, Number::U32), [parity, turned], Width::Bits32);
+            core.cells[self.cell].slots = vec![Slot::Whole(index), Slot::Whole(parity)];
+            Ok(())
         };
-        let (index, parity) = find().map_err(|refusal: Reason| refusal.at("stage", location))?;
-        let bytes = Cell::new(0);
-        Ok(Stage { build: self.build, full: self.full, empty: self.empty, index, parity, bytes })
+        advance().map_err(|refusal: Reason| refusal.at("advance", location))
     }
 }
 

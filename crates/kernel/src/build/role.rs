@@ -14,7 +14,7 @@ use super::core::Core;
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
-use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
+use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
 
 /// Lanes of a warp.
@@ -36,18 +36,22 @@ pub(crate) struct Team {
 }
 
 impl Core {
-    /// A predicate that is true in the threads `first..end` of the block.
-    fn among(&mut self, first: i64, end: i64, threads: i64) -> Register {
-        let thread = self.special(Special::Thread);
-        let compare = |core: &mut Core, comparison, bound: i64| {
-            let bound = core.constant(bound as u64, Width::Bits32);
-            core.pure(Operation::Compare(comparison, Number::I32), [thread, bound], Width::Predicate)
+    /// A predicate that is true in the warps of a range, of so many. It is of the number of the warp,
+    /// broadcast, so that the assembler sees that lanes of a warp agree.
+    fn among(&mut self, warps: &Range<u32>, count: u32) -> Register {
+        let (thread, five) = (self.special(Special::Thread), self.constant(5, Width::Bits32));
+        let warp = self.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [thread, five], Width::Bits32);
+        let zero = self.constant(0, Width::Bits32);
+        let warp = self.effect(Operation::Shuffle(Shuffle::Index), [warp, zero], &[Width::Bits32], None)[0];
+        let compare = |core: &mut Core, comparison, bound: u32| {
+            let bound = core.constant(bound.into(), Width::Bits32);
+            core.pure(Operation::Compare(comparison, Number::I32), [warp, bound], Width::Predicate)
         };
-        match (first, end) {
-            (0, _) => compare(self, Comparison::Less, end),
-            (_, end) if end == threads => compare(self, Comparison::GreaterEqual, first),
-            _ => {
-                let both = [compare(self, Comparison::GreaterEqual, first), compare(self, Comparison::Less, end)];
+        match (warps.start, warps.end) {
+            (0, end) => compare(self, Comparison::Less, end),
+            (start, end) if end == count => compare(self, Comparison::GreaterEqual, start),
+            (start, end) => {
+                let both = [compare(self, Comparison::GreaterEqual, start), compare(self, Comparison::Less, end)];
                 self.pure(Operation::Binary(Binary::And, Number::U16), both, Width::Predicate)
             }
         }
@@ -58,6 +62,10 @@ impl Core {
         let help = "say how many threads a block has, `k.threads(288)`, before its roles";
         let all = self.threads.ok_or(Reason::Unsaid { what: "the number of threads", help })?;
         let (first, end) = (i64::from(warps.start) * LANES, i64::from(warps.end) * LANES);
+        if !all.is_multiple_of(LANES as u32) {
+            let because = "a block with roles has whole warps".to_string();
+            return Err(Reason::Instruction { name: format!("role of {all} threads"), because });
+        }
         if warps.is_empty() || end > i64::from(all) {
             let asked = u64::from(warps.end);
             return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / LANES as u64 });
@@ -66,7 +74,7 @@ impl Core {
             return Err(Reason::TooMuch { what: "roles", asked: u64::from(BARRIERS) + 1, limit: BARRIERS.into() });
         }
         self.roles += 1;
-        let inside = self.among(first, end, all.into());
+        let inside = self.among(warps, all.div_ceil(LANES as u32));
         let mut register = self.special(Special::Thread);
         if first > 0 {
             let back = self.constant((-first) as u32 as u64, Width::Bits32);

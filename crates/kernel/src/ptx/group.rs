@@ -4,6 +4,7 @@ use super::writer::Writer;
 use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::group::{Described, GroupFactors};
+use crate::program::memory::Access;
 use crate::program::register::{Register, Width};
 use tilewright_atoms::Major;
 
@@ -42,15 +43,25 @@ impl Writer<'_> {
 
     /// A register with the matrix descriptor of a factor.
     fn descriptor(&mut self, factor: &Described, register: Option<Register>) -> String {
-        let start = self.shared_address(&factor.access, register);
-        let (at, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
-        let bits =
-            u64::from(factor.leading >> 4) << 16 | u64::from(factor.stride >> 4) << 32 | factor.mode.code() << 62;
-        self.line(&format!("shr.u32 {at}, {start}, 4;"));
+        // Units of 16 bytes from where the buffer begins, and what is added to it: the sum is the start
+        // field, which has no carry, because shared memory ends before the field does. So what is
+        // the same for all steps is computed once.
+        let begin = self.shared_address(&Access { offset: 0, ..factor.access }, None);
+        let (low, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
+        self.line(&format!("shr.u32 {low}, {begin}, 4;"));
         // The higher bits of an address name the block in its cluster.
-        self.line(&format!("and.b32 {at}, {at}, 0x3fff;"));
-        self.line(&format!("cvt.u64.u32 {wide}, {at};"));
-        self.line(&format!("or.b64 {wide}, {wide}, {bits:#x};"));
+        self.line(&format!("and.b32 {low}, {low}, 0x3fff;"));
+        self.line(&format!("or.b32 {low}, {low}, {:#x};", factor.leading >> 4 << 16));
+        if let Some(register) = register {
+            let (register, units) = (self.register(register), self.temporary(Width::Bits32));
+            self.line(&format!("shr.u32 {units}, {register}, 4;"));
+            self.line(&format!("add.s32 {low}, {low}, {units};"));
+        }
+        if factor.access.offset != 0 {
+            self.line(&format!("add.s32 {low}, {low}, {};", factor.access.offset >> 4));
+        }
+        let high = u64::from(factor.stride >> 4) | factor.mode.code() << 30;
+        self.line(&format!("mov.b64 {wide}, {{{low}, {high:#x}}};"));
         wide
     }
 
