@@ -27,6 +27,7 @@ mod matrix;
 mod matrix_rows;
 mod number;
 mod pipeline;
+mod recast;
 mod reduction;
 mod role;
 mod scan;

@@ -30,13 +30,10 @@ pub enum PlanError {
         /// Where it begins.
         least: i64,
     },
-    /// E0934: shapes that are cut at different places, so that no coordinate of one is a coordinate
-    /// of the other.
-    Shapes {
-        /// The shape of the source.
-        source: String,
-        /// The shape of the destination.
-        destination: String,
+    /// E0934: a layout behind a map that is no swizzle.
+    Kind {
+        /// The layout.
+        layout: String,
     },
     /// E0935: more elements or blocks than a launch takes.
     TooLarge {
@@ -99,7 +96,7 @@ impl PlanError {
             PlanError::Sizes { .. } => "E0931",
             PlanError::Overlap { .. } => "E0932",
             PlanError::Before { .. } => "E0933",
-            PlanError::Shapes { .. } => "E0934",
+            PlanError::Kind { .. } => "E0934",
             PlanError::TooLarge { .. } => "E0935",
             PlanError::Unknown { .. } => "E0936",
             PlanError::Size { .. } => "E0937",
@@ -115,7 +112,7 @@ impl PlanError {
             PlanError::Sizes { .. } => "give both the same number of elements".to_string(),
             PlanError::Overlap { .. } => "write to a layout that is injective".to_string(),
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
-            PlanError::Shapes { .. } => "write both with one shape".to_string(),
+            PlanError::Kind { .. } => "write it with integer strides, or with one swizzle in front".to_string(),
             PlanError::Unknown { known, .. } => format!("there are {known}"),
             PlanError::Size { .. } => {
                 "give a size of at least 1; a tensor without elements needs no kernel".to_string()
@@ -138,9 +135,7 @@ impl fmt::Display for PlanError {
             PlanError::Before { layout, least } => {
                 write!(f, "{layout} reaches offset {least}, before its tensor begins")
             }
-            PlanError::Shapes { source, destination } => {
-                write!(f, "the shapes {source} and {destination} are not cut at the same places")
-            }
+            PlanError::Kind { layout } => write!(f, "kernels do not take {layout}, behind a map that is no swizzle"),
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
             PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
             PlanError::Size { name, given } => {

@@ -30,6 +30,6 @@ pub use norm::{layer_norm, rms_norm};
 pub use planned::Planned;
 pub use product::product;
 pub use reduce::{Along, Statistic, reduce};
-pub use relayout::relayout;
+pub use relayout::{Place, relayout, relayout_for};
 pub use softmax::softmax;
 pub use tiled_add::tiled_add;

@@ -12,10 +12,11 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
-use tilewright_layout::{Layout, LayoutError};
+use tilewright_layout::LayoutError;
 
 use crate::planned::Planned;
 use crate::reduce::{Along, Statistic};
+use crate::relayout::Place;
 
 pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
@@ -26,11 +27,11 @@ pub(crate) enum Meaning {
     /// `destination[to(i)] = source[from(i)]`, converted where the types differ.
     Relayout {
         /// Where elements are in the source.
-        from: Box<Layout>,
+        from: Box<Place>,
         /// Their type there.
         source: Element,
         /// Where they go.
-        to: Box<Layout>,
+        to: Box<Place>,
         /// Their type then.
         destination: Element,
     },

@@ -4,167 +4,357 @@
 //! differ.
 //!
 //! Memory decides how fast this is, so the plan is about lines of memory: both sides want to be
-//! touched in runs of at least [`RUN`] bytes, and the output in the order of its addresses. Three
+//! touched in runs of hundreds of bytes, and the output in the order of its addresses. Four
 //! structures have them:
 //!
-//! * **rows**: the same axis is contiguous on both sides, and long. Threads are numbered in the
-//!   order of the output, each moves one vector, and finds its source by dividing its number by the
-//!   extents.
-//! * **tiles**: one axis is contiguous in the source, another in the destination. A block moves a
-//!   tile that has runs on both sides through shared memory, and turns it in registers, square by
-//!   square.
-//! * **elements**: whatever remains, as rows of single elements.
+//! * **rows** ([`rows`]): the same axis is contiguous on both sides, and long.
+//! * **squares** ([`squares`]): one run of axes is contiguous in the source, another in the
+//!   destination, and both are aligned. A tile goes through shared memory and is turned in
+//!   registers.
+//! * **windows** ([`windows`]): runs of any lengths that begin anywhere, and may share axes. A tile
+//!   goes through shared memory in words, and is read back element by element.
+//! * **elements**: whatever remains, in the order of the output.
 //!
 //! Before that, elements are made as wide as they can be: if four bytes always stay together, they
 //! are one word.
 
-use tilewright_atoms::{CopyAtom, TiledCopy};
-use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::program::operation;
-use tilewright_kernel::{Build, Element, Kernel, KernelError};
+mod rows;
+mod squares;
+mod sum;
+mod tile;
+mod windows;
+
+use std::fmt;
+
+use tilewright_kernel::{Element, Kernel};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+use tilewright_layout::{Composed, Coord, Layout, LayoutError, OuterMap, Slot, Swizzle, Tree};
 
 use crate::axes::{Axis, common};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
-/// How many bytes side by side a tile has on either side.
-const RUN: i64 = 256;
+use self::squares::Squares;
+use self::windows::Windows;
+
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
 /// From which length on, in bytes, a run that both sides share is moved as it is.
 const LONG: i64 = 64;
-/// Threads of a block.
-const THREADS: i64 = 256;
+/// Processors of the devices that this was measured on.
+const PROCESSORS: u32 = 132;
 /// The most blocks of a grid along its first axis.
 const MAX_BLOCKS: i64 = (1 << 31) - 1;
+
+/// Both layouts as axes, and the memory that they have.
+#[derive(Debug, Clone)]
+struct Sides {
+    /// In the order of the destination.
+    axes: Vec<Axis>,
+    source: Element,
+    destination: Element,
+    /// Where element 0 is, on either side.
+    bases: (i64, i64),
+    /// How many elements there are from the beginning of either tensor on.
+    reach: (i64, i64),
+    maps: [Option<Swizzle>; 2],
+    /// How many elements side by side both swizzles keep side by side.
+    kept: i64,
+    /// How many blocks keep all processors busy.
+    blocks: i64,
+}
+
+impl Sides {
+    /// The layout of a side with these modes, as text.
+    fn text(&self, side: usize, modes: &[(i64, i64)]) -> String {
+        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
+            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        let layout = match modes {
+            [] => "1:0".to_string(),
+            _ => format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1)),
+        };
+        let base = if side == 0 { self.bases.0 } else { self.bases.1 };
+        match (self.maps[side], base) {
+            (None, 0) => layout,
+            (None, base) => format!("S<0,0,0> o {base} o {layout}"),
+            (Some(swizzle), base) => format!("{swizzle} o {base} o {layout}"),
+        }
+    }
+
+    /// The coordinates of the element of the source at an offset, none where no layout reaches it.
+    fn coordinates_of(&self, offset: i64) -> Vec<Vec<i64>> {
+        let mut order: Vec<usize> = (0..self.axes.len()).collect();
+        order.sort_by_key(|axis| std::cmp::Reverse(self.axes[*axis].source));
+        let mut found = Vec::new();
+        let mut coordinate = vec![0; self.axes.len()];
+        self.search(&order, offset - self.bases.0, &mut coordinate, &mut found);
+        found
+    }
+
+    fn search(&self, order: &[usize], left: i64, coordinate: &mut Vec<i64>, found: &mut Vec<Vec<i64>>) {
+        let Some((axis, rest)) = order.split_first() else {
+            if left == 0 {
+                found.push(coordinate.clone());
+            }
+            return;
+        };
+        let Axis { extent, source, .. } = self.axes[*axis];
+        let below: i64 = rest.iter().map(|axis| (self.axes[*axis].extent - 1) * self.axes[*axis].source).sum();
+        // What the other axes cannot reach is left to this one.
+        let (most, least) = (left / source, (left - below + source - 1).div_euclid(source));
+        for at in least.max(0)..=most.min(extent - 1) {
+            coordinate[*axis] = at;
+            self.search(rest, left - at * source, coordinate, found);
+        }
+        coordinate[*axis] = 0;
+    }
+}
+
+/// A layout of a side: integers, perhaps behind an offset and a swizzle.
+///
+/// ```
+/// use tilewright_kernels::Place;
+/// use tilewright_layout::{Composed, Layout};
+///
+/// let rows = Place::from(&"(4,8):(8,1)".parse::<Layout>().unwrap());
+/// assert_eq!((rows.to_string().as_str(), rows.reach().unwrap()), ("(4,8):(8,1)", 32));
+/// let tile: Composed = "S<1,0,2> o 0 o (4,4):(4,1)".parse().unwrap();
+/// assert_eq!(Place::try_from(&tile).unwrap().offset(1).unwrap(), 5);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    map: Option<Swizzle>,
+    base: i64,
+    layout: Layout,
+}
+
+impl From<&Layout> for Place {
+    fn from(layout: &Layout) -> Place {
+        Place { map: None, base: 0, layout: layout.clone() }
+    }
+}
+
+impl TryFrom<&Composed> for Place {
+    type Error = PlanError;
+
+    fn try_from(composed: &Composed) -> Result<Place, PlanError> {
+        let map = match composed.outer() {
+            OuterMap::Swizzle(swizzle) => Some(*swizzle).filter(|swizzle| swizzle.bits() > 0),
+            _ => return Err(PlanError::Kind { layout: composed.to_string() }),
+        };
+        Ok(Place { map, base: *composed.offset(), layout: composed.inner().clone() })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.map, self.base) {
+            (None, 0) => self.layout.fmt(f),
+            (None, base) => write!(f, "{} + {base}", self.layout),
+            (Some(swizzle), base) => write!(f, "{swizzle} o {base} o {}", self.layout),
+        }
+    }
+}
+
+impl Place {
+    /// How many elements there are.
+    pub fn size(&self) -> i64 {
+        self.layout.size()
+    }
+
+    /// Where the element of an index is, counted in elements from the beginning of the tensor.
+    ///
+    /// Errors: the offset is not representable.
+    pub fn offset(&self, index: i64) -> Result<i64, LayoutError> {
+        let inner = self.layout.eval(&index)?;
+        let at = self.base.checked_add(inner).ok_or(LayoutError::Overflow { op: "offset" })?;
+        Ok(self.map.map_or(at, |swizzle| swizzle.apply(at)))
+    }
+
+    /// How many elements a tensor must have at least. A swizzle stays within its blocks; whole ones
+    /// are taken.
+    ///
+    /// Errors: it is not representable.
+    pub fn reach(&self) -> Result<i64, LayoutError> {
+        let (_, greatest) = self.layout.range()?;
+        let overflow = LayoutError::Overflow { op: "cosize" };
+        let end = greatest.checked_add(self.base).and_then(|last| last.checked_add(1)).ok_or(overflow)?;
+        let Some(swizzle) = self.map else { return Ok(end) };
+        let block = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
+        Ok(end.div_euclid(block) * block + if end.rem_euclid(block) > 0 { block } else { 0 })
+    }
+
+    /// How many elements side by side stay side by side behind the swizzle: a power of two.
+    fn kept(&self) -> i64 {
+        match self.map {
+            None => 1 << 30,
+            Some(swizzle) => 1 << swizzle.base().min(swizzle.base() + swizzle.shift()).clamp(0, 30),
+        }
+    }
+}
 
 /// A kernel that moves a tensor of `source` elements under the layout `from` to one of
 /// `destination` elements under `to`.
 ///
-/// Both layouts have the same number of elements, cut at the same places, and begin at offset 0 of
-/// their tensors. `to` is injective; `from` may repeat elements.
+/// Both layouts have the same number of elements, and stay inside their tensors, which begin at
+/// offset 0. `to` is injective; `from` may repeat elements. An index goes through both shapes with
+/// the first mode fastest.
 ///
 /// ```
 /// use tilewright_kernel::Element;
 /// use tilewright_kernels::relayout;
+/// use tilewright_layout::Layout;
 ///
-/// let plan = relayout(&"(512,256):(256,1)".parse().unwrap(), Element::F32, &"(512,256):(1,512)".parse().unwrap(), Element::F32).unwrap();
-/// assert!(plan.to_string().contains("tiles of 64 x 64"));
-/// assert_eq!(plan.bytes(), 2 * 4 * 512 * 256);
+/// let (from, to): (Layout, Layout) = ("(8192,4096):(4096,1)".parse().unwrap(), "(8192,4096)".parse().unwrap());
+/// let plan = relayout(&from, Element::F32, &to, Element::F32).unwrap();
+/// assert!(plan.to_string().contains("tiles of 64 x 128"));
+/// assert_eq!(plan.bytes(), 2 * 4 * 8192 * 4096);
 /// ```
 ///
-/// Errors: sizes or shapes do not go together; a layout begins before its tensor; the destination
-/// overlaps itself; there are more blocks than a launch takes.
-pub fn relayout(from: &Layout, source: Element, to: &Layout, destination: Element) -> Result<Planned, PlanError> {
-    for layout in [from, to] {
-        let (least, _) = layout.range()?;
+/// Errors: the sizes differ; a layout begins before its tensor; the destination overlaps itself;
+/// there are more elements than a launch takes.
+pub fn relayout(
+    from: impl Into<Place>,
+    source: Element,
+    to: impl Into<Place>,
+    destination: Element,
+) -> Result<Planned, PlanError> {
+    relayout_for(PROCESSORS, from, source, to, destination)
+}
+
+/// As [`relayout`], for a device of so many processors: tiles are as large as leaves each of them
+/// two or more.
+///
+/// Errors: as there.
+pub fn relayout_for(
+    processors: u32,
+    from: impl Into<Place>,
+    source: Element,
+    to: impl Into<Place>,
+    destination: Element,
+) -> Result<Planned, PlanError> {
+    let (from, to) = (from.into(), to.into());
+    for place in [&from, &to] {
+        let (least, _) = place.layout.range()?;
+        let least = least.saturating_add(place.base);
         if least < 0 {
-            return Err(PlanError::Before { layout: layout.to_string(), least });
+            return Err(PlanError::Before { layout: place.to_string(), least });
         }
     }
-    if !to.is_injective()? {
+    if !to.layout.is_injective()? {
         return Err(PlanError::Overlap { layout: to.to_string() });
     }
     let mut plan = vec![format!("{source} {from} -> {destination} {to}")];
-    let mut axes = common(from, to)?;
-    let bytes = from.size() * i64::from(source.bytes() + destination.bytes());
-    let meaning = Meaning::Relayout { from: Box::new(from.clone()), source, to: Box::new(to.clone()), destination };
-    let (mut source, mut destination) = (source, destination);
-    if source == destination
-        && let Some(word) = widened(&mut axes, source)
-    {
-        plan.push(format!(
-            "{} {source} side by side on both sides are one word of {} bytes",
-            word.bytes() / source.bytes(),
-            word.bytes()
-        ));
-        (source, destination) = (word, word);
-    }
-    let types = (source, destination);
-    let kernel = match shape_of(&axes, source) {
-        Shape::Rows { vector } => {
-            plan.push(format!("rows: {vector} elements of {source} a thread, in the order of the output"));
-            rows(&axes, types, vector)?
+    let bytes = from.size().saturating_mul(i64::from(source.bytes() + destination.bytes()));
+    let mut sides = Sides {
+        axes: Vec::new(),
+        source,
+        destination,
+        bases: (from.base, to.base),
+        reach: (from.reach()?, to.reach()?),
+        maps: [from.map, to.map],
+        kept: from.kept().min(to.kept()),
+        blocks: 2 * i64::from(processors),
+    };
+    let kernel = match common(&from.layout, &to.layout)? {
+        Some(axes) => {
+            sides.axes = axes;
+            planned(&mut sides, &mut plan)?
         }
-        Shape::Tiles { row, column, square } => {
-            let side = 16 * square;
-            plan.push(format!(
-                "tiles of {side} x {side} through shared memory, turned in squares of {square} x {square}; blocks go along the output"
-            ));
-            tiles(&axes, types, row, column, square)?
+        None => {
+            plan.push(
+                "elements one by one, in the order of the output: the shapes are cut at different places".to_string(),
+            );
+            rows::indexed(&sides, &from.layout, &to.layout)?
         }
     };
+    let meaning = Meaning::Relayout { from: Box::new(from), source, to: Box::new(to), destination };
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
-/// How a kernel goes through the axes.
-enum Shape {
-    Rows {
-        vector: i64,
-    },
-    /// `row` is contiguous in the source, `column` in the destination.
-    Tiles {
-        row: usize,
-        column: usize,
-        square: i64,
-    },
+/// The structure that fits the axes, and its kernel.
+fn planned(sides: &mut Sides, plan: &mut Vec<String>) -> Result<Kernel, PlanError> {
+    if let Some(word) = widened(sides) {
+        plan.push(format!(
+            "{} {} side by side on both sides are one word of {} bytes",
+            word.bytes() / sides.source.bytes(),
+            sides.source,
+            word.bytes()
+        ));
+        (sides.source, sides.destination) = (word, word);
+    }
+    let sides = &*sides;
+    let vector = vector(sides);
+    let first = sides.axes[0];
+    let bytes = i64::from(sides.source.bytes().min(sides.destination.bytes()));
+    let in_rows = |vector: i64| match vector {
+        1 => format!("elements of {} one by one, in the order of the output", sides.source),
+        _ => format!("rows: {vector} elements of {} a thread, in the order of the output", sides.source),
+    };
+    if first.source == 1 && first.destination == 1 && first.extent * bytes >= LONG && vector * bytes >= 4 {
+        plan.push(in_rows(vector));
+        return rows::rows(sides, vector);
+    }
+    if let Some(squares) = Squares::plan(sides) {
+        plan.push(squares.describe());
+        return squares::kernel(sides, &squares);
+    }
+    if let Some(windows) = Windows::plan(sides) {
+        plan.push(windows.describe(&sides.axes));
+        return windows::kernel(sides, &windows);
+    }
+    plan.push(in_rows(vector));
+    rows::rows(sides, vector)
 }
 
 /// Takes elements that always stay together as one word; the type of such words.
-fn widened(axes: &mut [Axis], element: Element) -> Option<Element> {
-    let first = *axes.first()?;
-    if first.source != 1 || first.destination != 1 {
+fn widened(sides: &mut Sides) -> Option<Element> {
+    let first = *sides.axes.first()?;
+    if sides.source != sides.destination || first.source != 1 || first.destination != 1 {
         return None;
     }
-    let bytes = i64::from(element.bytes());
+    let bytes = i64::from(sides.source.bytes());
     let fits = |count: i64| {
-        first.extent % count == 0
-            && axes[1..].iter().all(|axis| axis.source % count == 0 && axis.destination % count == 0)
+        let bases = sides.bases.0 % count == 0 && sides.bases.1 % count == 0;
+        let reach = sides.reach.0 % count == 0 && sides.reach.1 % count == 0;
+        let strides = sides.axes[1..].iter().all(|axis| axis.source % count == 0 && axis.destination % count == 0);
+        first.extent % count == 0 && bases && reach && strides
     };
+    if sides.maps.iter().any(Option::is_some) {
+        return None;
+    }
     let count = [8, 4, 2].into_iter().find(|count| bytes * count <= 8 && fits(*count))?;
-    axes[0].extent /= count;
-    for axis in &mut axes[1..] {
+    sides.axes[0].extent /= count;
+    for axis in &mut sides.axes[1..] {
         axis.source /= count;
         axis.destination /= count;
     }
+    sides.bases = (sides.bases.0 / count, sides.bases.1 / count);
+    sides.reach = (sides.reach.0 / count, sides.reach.1 / count);
     Element::ALL.into_iter().find(|word| {
         i64::from(word.bytes()) == bytes * count && matches!(word, Element::U16 | Element::U32 | Element::U64)
     })
 }
 
-fn shape_of(axes: &[Axis], element: Element) -> Shape {
-    let bytes = i64::from(element.bytes());
-    let first = axes[0];
-    let vector = (VECTOR / bytes).max(1);
-    let shared = first.source == 1 && first.destination == 1;
-    if shared && first.extent * bytes >= LONG {
-        let mut width = vector;
-        while width > 1
-            && (first.extent % width != 0
-                || axes[1..].iter().any(|axis| axis.source % width != 0 || axis.destination % width != 0))
-        {
-            width /= 2;
-        }
-        return Shape::Rows { vector: width };
+/// How many elements along the first axis are one access on both sides.
+fn vector(sides: &Sides) -> i64 {
+    let first = sides.axes[0];
+    if first.source != 1 || first.destination != 1 {
+        return 1;
     }
-    // An axis on either side that is long enough for half a tile.
-    let long = |axis: &Axis| axis.extent * bytes >= RUN / 4;
-    let row = axes.iter().position(|axis| axis.source == 1 && long(axis));
-    let column = axes.iter().position(|axis| axis.destination == 1 && long(axis));
-    match (row, column) {
-        (Some(row), Some(column)) if row != column => Shape::Tiles { row, column, square: vector },
-        _ => Shape::Rows { vector: 1 },
-    }
-}
-
-fn text(modes: &[(i64, i64)]) -> String {
-    let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
-        modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+    let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+    let mut width = (VECTOR / widest).min(sides.kept).max(1);
+    let whole = |width: i64| {
+        let bases = sides.bases.0 % width == 0 && sides.bases.1 % width == 0;
+        let strides = sides.axes[1..].iter().all(|axis| axis.source % width == 0 && axis.destination % width == 0);
+        first.extent % width == 0 && bases && strides
     };
-    format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1))
+    while !whole(width) {
+        width /= 2;
+    }
+    width
 }
 
 fn blocks(count: i64) -> Result<i64, PlanError> {
@@ -177,111 +367,4 @@ fn blocks(count: i64) -> Result<i64, PlanError> {
 /// A coordinate with `_` where nothing is given.
 fn coordinate(parts: impl IntoIterator<Item = Option<Expr>>) -> Result<Coord<Expr>, LayoutError> {
     Tree::flat(parts.into_iter().map(|part| part.map_or(Slot::All, Slot::At)))
-}
-
-/// One vector a thread, threads in the order of the output.
-fn rows(axes: &[Axis], (source, destination): (Element, Element), vector: i64) -> Result<Kernel, PlanError> {
-    let mut extents = vec![axes[0].extent / vector];
-    extents.extend(axes[1..].iter().map(|axis| axis.extent));
-    let total = extents.iter().try_fold(1_i64, |total, extent| total.checked_mul(*extent));
-    let total = total.filter(|total| *total <= i64::from(i32::MAX) - THREADS).ok_or(PlanError::TooLarge {
-        what: "vectors",
-        asked: total.unwrap_or(i64::MAX),
-        limit: i64::from(i32::MAX) - THREADS,
-    })?;
-    let count = blocks((total + THREADS - 1) / THREADS)?;
-    let layout = |stride: &dyn Fn(&Axis) -> i64| {
-        let mut modes = vec![(vector, stride(&axes[0])), (axes[0].extent / vector, stride(&axes[0]) * vector)];
-        modes.extend(axes[1..].iter().map(|axis| (axis.extent, stride(axis))));
-        text(&modes)
-    };
-    let (from, to) = (layout(&|axis| axis.source), layout(&|axis| axis.destination));
-    let kernel = Kernel::build("relayout_rows", |k| {
-        let from = k.tensor_of(source, "source", &from, Role::Input)?;
-        let to = k.tensor_of(destination, "destination", &to, Role::Output)?;
-        k.threads(THREADS)?;
-        k.grid(operation::Axis::X, &count.to_string())?;
-        let number = number_of_vector(k)?;
-        let digits = k.coordinate(&number, &extents)?;
-        let at = coordinate(std::iter::once(None).chain(digits.into_iter().map(Some)))?;
-        let values = from.slice(at.clone())?.load_predicated()?;
-        let values = if source == destination { values } else { values.map(|x| Ok(x.to(destination)))? };
-        to.slice(at)?.store_predicated(&values)
-    })?;
-    Ok(kernel)
-}
-
-/// `block * threads + thread`.
-fn number_of_vector(k: &Build) -> Result<Expr, KernelError> {
-    let block = k.block_number(operation::Axis::X);
-    let thread = k.thread()?;
-    let number = Stride::times(&block, &Expr::from(THREADS)).and_then(|first| Stride::plus(&first, &thread));
-    Ok(number.unwrap_or(thread))
-}
-
-/// A tile a block, through shared memory.
-fn tiles(
-    axes: &[Axis],
-    (source, destination): (Element, Element),
-    row: usize,
-    column: usize,
-    square: i64,
-) -> Result<Kernel, PlanError> {
-    let side = 16 * square;
-    let others: Vec<usize> = (0..axes.len()).filter(|axis| *axis != row && *axis != column).collect();
-    // Modes: the row of the source, the row of the destination, and the others in the order of the
-    // output.
-    let order: Vec<usize> = [row, column].into_iter().chain(others.iter().copied()).collect();
-    let layout = |stride: &dyn Fn(&Axis) -> i64| {
-        text(&order.iter().map(|axis| (axes[*axis].extent, stride(&axes[*axis]))).collect::<Vec<_>>())
-    };
-    let (from, to) = (layout(&|axis| axis.source), layout(&|axis| axis.destination));
-    let tiles_of = |axis: usize| (axes[axis].extent + side - 1) / side;
-    // Blocks that follow each other go along the output.
-    let mut counts = vec![tiles_of(column), tiles_of(row)];
-    counts.extend(others.iter().map(|axis| axes[*axis].extent));
-    let total = counts.iter().try_fold(1_i64, |total, count| total.checked_mul(*count));
-    let total = blocks(total.unwrap_or(i64::MAX))?;
-    // Chunks of 16 bytes change places by the square that they belong to, so that squares side by
-    // side meet other banks.
-    let chunks = side / square;
-    let (log_square, log_side) = (square.trailing_zeros(), side.trailing_zeros());
-    let bits = chunks.trailing_zeros().min(3);
-    let shift = log_side + log_square - log_square;
-    let swizzle = format!("S<{bits},{log_square},{shift}>");
-    let tile_layout = format!("{swizzle} o 0 o ({side},{side}):(1,{side})");
-    let name = format!("({side},{side})");
-    let copy = |threads: String, values: String| -> Result<TiledCopy, PlanError> {
-        let bits = i64::from(source.bits());
-        let atom = CopyAtom::named("UniversalCopy<uint128_t>")?;
-        TiledCopy::new(atom, bits, &threads.parse()?, &values.parse()?).map_err(PlanError::from)
-    };
-    let load = copy(format!("({chunks},{}):(1,{chunks})", THREADS / chunks), format!("({square},1)"))?;
-    let name = &name;
-    let kernel = Kernel::build("relayout_tiles", |k| {
-        let from = k.tensor_of(source, "source", &from, Role::Input)?;
-        let to = k.tensor_of(destination, "destination", &to, Role::Output)?;
-        let tile = k.shared_of(source, &tile_layout)?;
-        k.grid(operation::Axis::X, &total.to_string())?;
-        let block = k.block_number(operation::Axis::X);
-        let digits = k.coordinate(&block, &counts)?;
-        let at = |first: Option<Expr>, second: Option<Expr>, rest: &[Expr]| {
-            coordinate([first, second].into_iter().chain(rest.iter().cloned().map(Some)))
-        };
-        let outer = at(None, None, &digits[2..])?;
-        let inner = at(Some(digits[1].clone()), Some(digits[0].clone()), &[])?;
-        let source_tile = from.slice(outer.clone())?.local_tile(name, inner.clone())?;
-        let target_tile = to.slice(outer)?.local_tile(name, inner)?;
-        k.copy_predicated(&load, &source_tile, &tile)?;
-        k.barrier();
-        // Thread (c, r) takes square (r, c): neighbours write side by side.
-        let squares = format!("[({square},{chunks}):(1,{square});({square},{chunks}):(1,{square})]");
-        let digits = k.coordinate(&k.thread()?, &[chunks, chunks])?;
-        let one = |digit: &Expr| coordinate([None, Some(digit.clone())]);
-        let mine = Tree::tuple([&one(&digits[1])?, &one(&digits[0])?])?;
-        let values = tile.compose(&squares)?.slice(mine.clone())?.load()?;
-        let values = if source == destination { values } else { values.map(|x| Ok(x.to(destination)))? };
-        target_tile.compose(&squares)?.slice(mine)?.store_predicated(&values)
-    })?;
-    Ok(kernel)
 }

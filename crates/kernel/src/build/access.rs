@@ -9,6 +9,7 @@ use tilewright_layout::symbolic::{Expr, Node, Parameter};
 use tilewright_layout::{Coordinate, Extent, ModePath, Stride};
 
 use super::core::Core;
+use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::Reason;
 use crate::program::memory::{Access, Cache, Space};
@@ -179,17 +180,18 @@ impl View<'_> {
 
     /// What must hold for an access to exist: a number that must be less than an extent, each. None
     /// that is shown.
-    pub(crate) fn conditions(&self, piece: &Piece) -> Result<Vec<Condition>, Reason> {
+    pub(crate) fn conditions(&self, piece: &Piece, edge: Edge) -> Result<Vec<Condition>, Reason> {
         let mut open: Vec<Condition> = Vec::new();
         for (number, (path, extent)) in self.bounds().into_iter().enumerate() {
             for index in [piece.elements.first(), piece.elements.last()].into_iter().flatten() {
                 let at = self.coordinate_of(*index)?.scale_at(path);
                 let core = self.build.core();
-                if !core.is_natural(&at) {
+                let natural = core.is_natural(&at);
+                if !natural && !matches!(edge, Edge::Where(_)) {
                     let tensor = core.buffers[self.buffer.index()].name.clone();
                     return Err(Reason::Before { tensor, coordinate: at.to_string(), mode: number });
                 }
-                if core.is_less(&at, &extent) {
+                if natural && core.is_less(&at, &extent) {
                     continue;
                 }
                 // Of elements that exist together, the first one decides.

@@ -185,7 +185,7 @@ impl Build {
         }
     }
 
-    fn copy_async<'k>(
+    pub(super) fn copy_async<'k>(
         &'k self,
         atom: &CopyAtom,
         from: &View<'k>,

@@ -107,7 +107,9 @@ impl View<'_> {
     /// Remembers a store to an output, for [`coverages`].
     pub(super) fn remember_write(&self, only: Option<Register>) -> Result<(), Reason> {
         let role = self.build.core().buffers[self.buffer.index()].role;
-        if role != Role::Output || self.is_shared() {
+        // Of memory that is seen in other elements, coordinates are not those of the tensor.
+        let recast = self.build.core().forms[self.buffer.index()].shape() != self.whole;
+        if role != Role::Output || self.is_shared() || recast {
             return Ok(());
         }
         let bounds = self.bounds();

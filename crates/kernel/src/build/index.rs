@@ -415,6 +415,18 @@ impl Core {
         below.less(a).proved() || below.less(&self.extreme(a, false)).proved()
     }
 
+    /// A predicate that is true where `0 <= a < b`.
+    pub(crate) fn inside(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
+        if self.is_natural(a) {
+            return self.less(a, b);
+        }
+        // A negative number is a large one without its sign.
+        let narrow = fits(a) && fits(b);
+        let (width, number) = if narrow { (Width::Bits32, Number::U32) } else { (Width::Bits64, Number::U64) };
+        let (a, b) = (self.lower(a, width)?, self.lower(b, width)?);
+        Ok(self.pure(Operation::Compare(Comparison::Less, number), [a, b], Width::Predicate))
+    }
+
     /// A predicate that is true where `a < b`.
     pub(crate) fn less(&mut self, a: &Expr, b: &Expr) -> Result<Register, Reason> {
         let narrow = fits(a) && fits(b);

@@ -27,6 +27,8 @@ pub(crate) enum Edge {
     Proved,
     /// A read gives 0, and a write does nothing.
     Predicated,
+    /// As [`Edge::Predicated`], where this predicate is false too, and where an index is negative.
+    Where(Register),
 }
 
 impl Core {
@@ -37,7 +39,10 @@ impl Core {
         conditions: &[Condition],
         edge: Edge,
     ) -> Result<Option<Register>, Reason> {
-        let mut guard = None;
+        let mut guard = match edge {
+            Edge::Where(condition) => Some(condition),
+            _ => None,
+        };
         for (mode, at, extent) in conditions {
             if edge == Edge::Proved {
                 return Err(Reason::Outside {
@@ -47,7 +52,7 @@ impl Core {
                     extent: extent.to_string(),
                 });
             }
-            let inside = self.less(at, extent)?;
+            let inside = self.inside(at, extent)?;
             guard = Some(match guard {
                 None => inside,
                 Some(both) => self.pure(Operation::Binary(Binary::And, Number::U16), [both, inside], Width::Predicate),
@@ -181,7 +186,7 @@ impl<'k> View<'k> {
         self.loaded(Edge::Predicated, "load_predicated", Location::caller())
     }
 
-    fn loaded(
+    pub(super) fn loaded(
         &self,
         edge: Edge,
         statement: &'static str,
@@ -258,7 +263,7 @@ impl<'k> View<'k> {
         let mut read: HashMap<Vec<usize>, (Expr, Vec<Condition>)> = HashMap::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
-            let conditions = self.conditions(&piece)?;
+            let conditions = self.conditions(&piece, edge)?;
             let now = (piece.offset.clone(), conditions);
             // Elements that repeat share registers, and are read once.
             match read.get(&slots) {
@@ -292,12 +297,16 @@ impl<'k> View<'k> {
     ) -> Result<(), Reason> {
         self.same_size(fragment)?;
         self.writable()?;
-        self.remember_write(only)?;
+        let condition = match edge {
+            Edge::Where(condition) => Some(condition),
+            _ => only,
+        };
+        self.remember_write(condition)?;
         let slots = fragment.slots()?;
         let mut written: Vec<(Piece, Vec<Condition>)> = Vec::new();
         for piece in self.pieces((bits / self.element.bits()).max(1))? {
             let slots: Vec<usize> = piece.elements.iter().map(|element| slots[*element]).collect();
-            let conditions = self.conditions(&piece)?;
+            let conditions = self.conditions(&piece, edge)?;
             // Of several elements at one place only one may exist.
             if piece.again && written.iter().any(|(other, when)| *when == conditions && other.meets(&piece)) {
                 return Err(Reason::Overlap { layout: self.text(), in_registers: false });
@@ -322,7 +331,7 @@ impl<'k> View<'k> {
         piece: &Piece,
         edge: Edge,
     ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
-        self.guarded(piece, &self.conditions(piece)?, edge)
+        self.guarded(piece, &self.conditions(piece, edge)?, edge)
     }
 
     fn guarded(

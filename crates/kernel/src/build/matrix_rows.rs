@@ -100,7 +100,7 @@ impl Build {
             if piece.elements.iter().copied().ne(first..first + in_row) {
                 return Err(refusal("a row is not 16 bytes side by side at a multiple of 16"));
             }
-            let conditions = view.conditions(piece)?;
+            let conditions = view.conditions(piece, Edge::Proved)?;
             let mut core = self.core();
             core.guard(view, &conditions, Edge::Proved)?;
             let (address, offset) = view.address(&mut core, &piece.offset)?;

@@ -80,7 +80,7 @@ impl Cut for ByLayout<'_> {
     }
 }
 
-struct BySlice<'a>(&'a Coord<Expr>);
+pub(super) struct BySlice<'a>(pub(super) &'a Coord<Expr>);
 
 impl Cut for BySlice<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {

@@ -81,7 +81,7 @@ impl<'a> Definition<'a> {
         let planned = self.planned;
         Ok(match planned.meaning() {
             Meaning::Relayout { from, source, to, destination } => {
-                let (at, place) = (from.eval(&(index as i64))? as usize, to.eval(&(index as i64))? as usize);
+                let (at, place) = (from.offset(index as i64)? as usize, to.offset(index as i64)? as usize);
                 let bits = (self.input)(0, at);
                 let value = value(*source, bits);
                 let exact = (source == destination).then_some(bits);

@@ -1,0 +1,226 @@
+//! The same memory as other elements, and accesses under a condition.
+//!
+//! Law: `recast` changes what an element is and where elements lie, and never which memory a tensor
+//! has: the whole of the new layout is inside the old tensor. An access under a condition does
+//! nothing in threads where the condition is false; that the others stay inside is shown, or asked
+//! for by a predicate, as for any access.
+
+use std::panic::Location;
+
+use tilewright_atoms::CopyAtom;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, Slot, Stride, Tree};
+
+use super::Build;
+use super::fragment::Fragment;
+use super::load_store::Edge;
+use super::number::{Flag, Num, width_of};
+use super::tensor::{self, View};
+use crate::element::Element;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::operation::{Binary, Number, Operation, Shuffle};
+use crate::program::register::Width;
+
+impl<'k> View<'k> {
+    /// The memory of a whole tensor as elements of another type under another layout, from the
+    /// beginning of the tensor on: words of a tensor of bytes, or the pairs of its elements.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, Kernel};
+    ///
+    /// let kernel = Kernel::build("words", |k| {
+    ///     let bytes = k.input::<u8>("bytes", "1024:1")?;
+    ///     let words = bytes.recast(Element::U32, "256:1")?;
+    ///     let out = k.output::<u32>("out", "256:1")?;
+    ///     k.threads(256)?;
+    ///     let thread = k.thread()?;
+    ///     out.at(&thread)?.store(&words.at(&thread)?.load()?)
+    /// });
+    /// assert!(kernel.is_ok());
+    /// ```
+    ///
+    /// Errors: the layout cannot be read; it has a swizzle, or reaches past the tensor, for some
+    /// admissible size.
+    #[track_caller]
+    pub fn recast(&self, element: Element, layout: &str) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "recast", location });
+        self.recast_to(element, layout).map_err(|refusal| refusal.at("recast", location))
+    }
+
+    fn recast_to(&self, element: Element, text: &str) -> Result<View<'k>, Reason> {
+        let (map, offset, layout) = tensor::read(&mut self.build.core(), text)?;
+        let overflow = || Reason::Layout(tilewright_layout::LayoutError::Overflow { op: "recast" });
+        if map.is_some() {
+            let because = "memory is seen as other elements through a layout without a swizzle".to_string();
+            return Err(Reason::Instruction { name: text.to_string(), because });
+        }
+        let reach = Stride::plus(&layout.cosize()?, &offset).ok_or_else(overflow)?;
+        let wanted = Stride::times(&reach, &Expr::from(i64::from(element.bytes()))).ok_or_else(overflow)?;
+        let (given, name) = {
+            let core = self.build.core();
+            let buffer = &core.buffers[self.buffer.index()];
+            let bytes = Expr::from(i64::from(buffer.element.bytes()));
+            (Stride::times(&buffer.elements, &bytes).ok_or_else(overflow)?, buffer.name.clone())
+        };
+        let past = Stride::plus(&given, &Expr::from(1)).ok_or_else(overflow)?;
+        if !wanted.less(&past).proved() {
+            return Err(Reason::Outside {
+                tensor: name,
+                coordinate: wanted.to_string(),
+                mode: 0,
+                extent: given.to_string(),
+            });
+        }
+        let whole = layout.shape();
+        let place = tensor::whole(&whole)?;
+        Ok(View { build: self.build, buffer: self.buffer, element, map: None, offset, layout, place, whole })
+    }
+
+    /// The element of an index of a view with one mode.
+    ///
+    /// Errors: the view has more modes.
+    #[track_caller]
+    pub fn at(&self, index: &Expr) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "at", location });
+        let cut = || self.cut(&tensor::BySlice(&Tree::leaf(Slot::At(index.clone()))));
+        cut().map_err(|refusal| refusal.at("at", location))
+    }
+
+    /// As [`View::load_predicated`], in threads where a condition is true; elsewhere elements are 0.
+    ///
+    /// Errors: an extent is not known when the kernel is built.
+    #[track_caller]
+    pub fn load_where(&self, condition: Flag<'k>) -> Result<Fragment<'k>, KernelError> {
+        self.loaded(Edge::Where(condition.register), "load_where", Location::caller())
+    }
+
+    /// As [`View::store_predicated`], in threads where a condition is true.
+    ///
+    /// Errors: sizes or types differ; an element has no value.
+    #[track_caller]
+    pub fn store_where(&self, condition: Flag<'k>, fragment: &Fragment<'k>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "store_where", location });
+        let stored = self.write_from(fragment, 128, Edge::Where(condition.register));
+        stored.map_err(|refusal| refusal.at("store_where", location))
+    }
+}
+
+impl Build {
+    /// Copies a part of a tensor into shared memory, asynchronously (`cp.async`), in threads where a
+    /// condition is true; elsewhere zeros are written. The part is 4, 8 or 16 bytes side by side in
+    /// both memories. See [`Build::commit_async`].
+    ///
+    /// Errors: the part is none of these, or not aligned for every admissible size; types differ.
+    #[track_caller]
+    pub fn copy_async_where<'k>(
+        &'k self,
+        condition: Flag<'k>,
+        from: &View<'k>,
+        to: &View<'k>,
+    ) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "copy_async_where", location });
+        let copy = || {
+            let bits = from.element.bits() * u32::try_from(from.count()?).unwrap_or(0);
+            let width = match bits {
+                32 | 64 | 128 => bits,
+                _ => 128,
+            };
+            let atom = CopyAtom::named(&format!("SM80_CP_ASYNC_CACHEALWAYS<uint{width}_t>"))?;
+            self.copy_async(&atom, from, to, width, false, Edge::Where(condition.register))
+        };
+        copy().map_err(|refusal: Reason| refusal.at("copy_async_where", location))
+    }
+
+    /// Whether one index is less than another; none where it is for all threads, blocks and turns.
+    ///
+    /// Errors: an index has too many terms.
+    #[track_caller]
+    pub fn unless_less(&self, a: &Expr, b: &Expr) -> Result<Option<Flag<'_>>, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "unless_less", location });
+        if core.is_less(a, b) {
+            return Ok(None);
+        }
+        let register = core.less(a, b).map_err(|refusal| refusal.at("unless_less", location))?;
+        drop(core);
+        Ok(Some(Flag { build: self, register }))
+    }
+
+    /// How often a number goes into an index, as an index.
+    ///
+    /// Errors: the index may be negative or does not fit in 32 bits; it has too many terms.
+    #[track_caller]
+    pub fn quotient(&self, index: &Expr, divisor: i64) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        self.core().begin(Source { statement: "quotient", location });
+        self.core().rest(index, divisor).map_err(|refusal| refusal.at("quotient", location))
+    }
+
+    /// An index that is brought to 0 where it is negative, and to the last one below `below` where it
+    /// is not below: what is then read is inside, and a condition may leave it out.
+    ///
+    /// Errors: the index does not fit in 32 bits; it has too many terms.
+    #[track_caller]
+    pub fn clamped(&self, index: &Expr, below: i64) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "clamped", location });
+        let last = below.clamp(1, i64::from(i32::MAX)) - 1;
+        if matches!(index.range(), (Some(0..), Some(greatest)) if greatest <= last) {
+            return Ok(index.clone());
+        }
+        let at = core.lower(index, Width::Bits32).map_err(|refusal| refusal.at("clamped", location))?;
+        let (least, most) = (core.constant(0, Width::Bits32), core.constant(last as u64, Width::Bits32));
+        let at = core.pure(Operation::Binary(Binary::Maximum, Number::I32), [at, least], Width::Bits32);
+        let at = core.pure(Operation::Binary(Binary::Minimum, Number::I32), [at, most], Width::Bits32);
+        Ok(core.new_variable(at, last, None))
+    }
+
+    /// The lower 32 bits of two words side by side, `low` first, moved down by `bits`, of which 5
+    /// bits count (`shf.r.wrap`). So it is the word that begins `bits` into `low`.
+    ///
+    /// Errors: the words are no numbers of 32 bits; the index has too many terms.
+    #[track_caller]
+    pub fn funnel_right<'k>(&'k self, low: Num<'k>, high: Num<'k>, bits: &Expr) -> Result<Num<'k>, KernelError> {
+        let location = Location::caller();
+        for word in [low, high] {
+            if word.element().bits() != 32 {
+                let refusal = Reason::Elements { wanted: Element::U32, given: word.element() };
+                return Err(refusal.at("funnel_right", location));
+            }
+        }
+        let mut core = self.core();
+        core.begin(Source { statement: "funnel_right", location });
+        let by = core.lower(bits, Width::Bits32).map_err(|refusal| refusal.at("funnel_right", location))?;
+        let inputs = [low.register(), high.register(), by];
+        let register = core.pure(Operation::FunnelShiftRight, inputs, width_of(low.element()));
+        drop(core);
+        Ok(Num::new(self, register, low.element()))
+    }
+
+    /// The number of 32 bits that another lane has, by the number of that lane modulo 32. All lanes
+    /// of the warp take part.
+    ///
+    /// Errors: it has not 32 bits; the index has too many terms.
+    #[track_caller]
+    pub fn shuffle_from<'k>(&'k self, value: Num<'k>, lane: &Expr) -> Result<Num<'k>, KernelError> {
+        let location = Location::caller();
+        if value.element().bits() != 32 {
+            let refusal = Reason::Elements { wanted: Element::U32, given: value.element() };
+            return Err(refusal.at("shuffle_from", location));
+        }
+        let mut core = self.core();
+        core.begin(Source { statement: "shuffle_from", location });
+        let lane = core.lower(lane, Width::Bits32).map_err(|refusal| refusal.at("shuffle_from", location))?;
+        let shuffle = Operation::Shuffle(Shuffle::Index);
+        let register = core.effect(shuffle, [value.register(), lane], &[Width::Bits32], None)[0];
+        drop(core);
+        Ok(Num::new(self, register, value.element()))
+    }
+}

@@ -1,0 +1,255 @@
+//! Tiles through shared memory, turned in registers square by square.
+//!
+//! Law: the axes of a run of the source and those of a run of the destination are different ones,
+//! and vectors of some bytes are aligned on both sides. A block reads vectors along the source, and a
+//! thread turns a square of as many vectors as a vector has elements of the wider type. Chunks of 16 bytes change
+//! places by the square that they belong to, so that squares side by side meet other banks.
+
+use tilewright_atoms::{CopyAtom, TiledCopy};
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation;
+use tilewright_kernel::{Element, Kernel, KernelError, View};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Tree};
+
+use super::sum::Sum;
+use super::tile::up;
+use super::{Sides, blocks, coordinate};
+use crate::axes::Axis;
+use crate::error::PlanError;
+
+/// The most squares of a box, which are the threads of a block: fewer where squares are large.
+const SQUARES: i64 = 512;
+/// The most elements of a box.
+const ELEMENTS: i64 = 1 << 14;
+/// The least squares of a box: a warp.
+const LEAST: i64 = 32;
+/// How many squares a box has at least, where smaller ones would only make more blocks.
+const FEW_SQUARES: i64 = 64;
+/// The most squares along a side.
+const LONGEST: i64 = 64;
+/// How many bytes side by side are as good as any.
+const RUN: i64 = 256;
+/// How much of all boxes is elements, at least.
+const FILLED: f64 = 0.74;
+/// The least bytes side by side for which squares are worth it.
+const SHORT: i64 = 64;
+
+/// The box of a block, and its squares.
+#[derive(Debug, Clone)]
+pub(super) struct Squares {
+    /// Axes of a run of the source, and how far the box goes along each: powers of two.
+    source: Vec<(usize, i64)>,
+    /// The same for the destination.
+    destination: Vec<(usize, i64)>,
+    square: i64,
+    /// Squares along the source, and along the destination.
+    sides: (i64, i64),
+}
+
+/// Axes that are contiguous one after the other, of which `side` elements are a box: whole ones, of
+/// powers of two, and a part of the last.
+fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, side: i64) -> Option<Vec<(usize, i64)>> {
+    let (mut found, mut length, mut left): (Vec<(usize, i64)>, i64, i64) = (Vec::new(), 1, side);
+    loop {
+        let next = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length)?;
+        let extent = axes[next].extent;
+        // A single axis may be a little short: the rest of the box is left out.
+        if extent >= left || found.is_empty() && 4 * extent >= 3 * left {
+            found.push((next, left));
+            return Some(found);
+        }
+        if !(extent as u64).is_power_of_two() {
+            return None;
+        }
+        found.push((next, extent));
+        left /= extent;
+        length *= extent;
+    }
+}
+
+/// How many elements of a box lie side by side.
+fn side_by_side(axes: &[Axis], step: impl Fn(&Axis) -> i64, extents: &[i64]) -> i64 {
+    let mut length = 1;
+    while let Some(next) = (0..axes.len()).find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length) {
+        let extent = axes[next].extent;
+        if extents[next] < extent {
+            // The last box is smaller: what they have on average.
+            return length * extent / up(extent, extents[next]);
+        }
+        length *= extent;
+    }
+    length
+}
+
+impl Squares {
+    /// The box with the longest runs on both sides of which there are enough; none where the law
+    /// does not hold.
+    pub(super) fn plan(sides: &Sides) -> Option<Squares> {
+        let powers = || (0..).map(|power| 1 << power).take_while(|n| *n <= LONGEST);
+        let boxes =
+            powers().flat_map(|a| powers().map(move |b| (a, b))).filter(|(a, b)| (LEAST..=SQUARES).contains(&(a * b)));
+        // Vectors as wide as are aligned, of a word at least.
+        let widest = i64::from(sides.source.bytes().max(sides.destination.bytes()));
+        let aligned = |square: &i64| Squares::new(sides, (1, 1), *square).is_some();
+        let square = [16, 8].into_iter().map(|bytes| bytes / widest).filter(|square| *square > 1).find(aligned)?;
+        let boxes = boxes.filter_map(|squares| Squares::new(sides, squares, square));
+        let rated = boxes.filter_map(|found| Some((found.rate(sides)?, found)));
+        // Of equal ones the first, whose runs of the source are shorter.
+        rated.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, found)| found)
+    }
+
+    /// How good a box is: bytes side by side on both sides, then its size, and how square it is.
+    fn rate(&self, sides: &Sides) -> Option<(i64, i64, i64)> {
+        let (axes, extents) = (&sides.axes, self.extents(&sides.axes));
+        let bytes = |length: i64, element: Element| (length * i64::from(element.bytes())).min(RUN);
+        let read = bytes(side_by_side(axes, |axis| axis.source, &extents), sides.source);
+        let written = bytes(side_by_side(axes, |axis| axis.destination, &extents), sides.destination);
+        let (a, b) = self.sides;
+        let enough = self.count(axes) >= sides.blocks;
+        // A box that is cut off at the end of an axis leaves threads idle.
+        let (all, boxed) = axes.iter().zip(&extents).fold((1.0, 1.0), |(all, boxed), (axis, part)| {
+            (all * axis.extent as f64, boxed * (up(axis.extent, *part) * part) as f64)
+        });
+        // Words do as well as short vectors.
+        let words = sides.source.bytes() >= 4;
+        if words && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
+            return None;
+        }
+        if all < FILLED * boxed || read.min(written) < SHORT || !enough && a * b > FEW_SQUARES {
+            return None;
+        }
+        Some((read * written, a * b, -(a - b).abs()))
+    }
+
+    fn new(sides: &Sides, squares: (i64, i64), square: i64) -> Option<Squares> {
+        let axes = &sides.axes;
+        let source = run(axes, |axis| axis.source, squares.0 * square)?;
+        let destination = run(axes, |axis| axis.destination, squares.1 * square)?;
+        let apart = source.iter().all(|(axis, _)| destination.iter().all(|(other, _)| axis != other));
+        let (first, last) = (source[0].0, destination[0].0);
+        let aligned = |first: usize, step: &dyn Fn(&Axis) -> i64, base: i64| {
+            base % square == 0
+                && axes[first].extent % square == 0
+                && axes.iter().enumerate().all(|(axis, own)| axis == first || step(own) % square == 0)
+        };
+        let whole = aligned(first, &|axis| axis.source, sides.bases.0)
+            && aligned(last, &|axis| axis.destination, sides.bases.1)
+            && sides.kept >= square;
+        // Bytes have squares of 256, and runs that want 256 of them on both sides.
+        let few = squares.0 * squares.1 * square * square <= ELEMENTS.max(256 * square * square);
+        (apart && whole && few).then_some(Squares { source, destination, square, sides: squares })
+    }
+
+    /// How far the box goes along each axis.
+    fn extents(&self, axes: &[Axis]) -> Vec<i64> {
+        let mut extents = vec![1; axes.len()];
+        for (axis, extent) in self.source.iter().chain(&self.destination) {
+            extents[*axis] = *extent;
+        }
+        extents
+    }
+
+    fn count(&self, axes: &[Axis]) -> i64 {
+        let counts = axes.iter().zip(self.extents(axes)).map(|(axis, part)| up(axis.extent, part));
+        counts.fold(1, |count: i64, n| count.saturating_mul(n))
+    }
+
+    /// What is chosen, in words.
+    pub(super) fn describe(&self) -> String {
+        let text = |list: &[(usize, i64)]| {
+            let parts: Vec<String> = list.iter().map(|(_, extent)| extent.to_string()).collect();
+            if parts.len() == 1 { parts[0].clone() } else { format!("({})", parts.join(",")) }
+        };
+        format!(
+            "tiles of {} x {} through shared memory, turned in squares of {} x {}; blocks go along the output",
+            text(&self.source),
+            text(&self.destination),
+            self.square,
+            self.square
+        )
+    }
+}
+
+/// The kernel.
+pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError> {
+    let axes = &sides.axes;
+    let (square, (across, down)) = (plan.square, plan.sides);
+    let (row, rows) = (across * square, down * square);
+    let extents = plan.extents(axes);
+    let counts: Vec<i64> = axes.iter().zip(&extents).map(|(axis, part)| up(axis.extent, *part)).collect();
+    let total = counts.iter().try_fold(1_i64, |total, count| total.checked_mul(*count));
+    let total = blocks(total.unwrap_or(i64::MAX))?;
+    // Modes: those of the box, the source's first, and the others in the order of the output.
+    let boxed: Vec<usize> = plan.source.iter().chain(&plan.destination).map(|(axis, _)| *axis).collect();
+    let others: Vec<usize> = (0..axes.len()).filter(|axis| !boxed.contains(axis)).collect();
+    let order: Vec<usize> = boxed.iter().chain(&others).copied().collect();
+    let modes = |step: &dyn Fn(&Axis) -> i64| -> Vec<(i64, i64)> {
+        order.iter().map(|axis| (axes[*axis].extent, step(&axes[*axis]))).collect()
+    };
+    let (from, to) = (modes(&|axis| axis.source), modes(&|axis| axis.destination));
+    let threads = across * down;
+    let (log_square, bits) = (square.trailing_zeros(), across.min(down).trailing_zeros().min(3));
+    let tile_layout = format!("S<{bits},{log_square},{}> o 0 o ({row},{rows}):(1,{row})", row.trailing_zeros());
+    let parts: Vec<String> = boxed.iter().map(|axis| extents[*axis].to_string()).collect();
+    let name = &format!("({})", parts.join(","));
+    let vector = square * i64::from(sides.source.bits());
+    let load = TiledCopy::new(
+        CopyAtom::named(&format!("UniversalCopy<uint{vector}_t>"))?,
+        i64::from(sides.source.bits()),
+        &format!("({across},{down}):(1,{across})").parse()?,
+        &format!("({square},1)").parse()?,
+    )?;
+    Ok(Kernel::build("relayout_squares", |k| {
+        let from = k.tensor_of(sides.source, "source", &sides.text(0, &from), Role::Input)?;
+        let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
+        let tile = k.shared_of(sides.source, &tile_layout)?;
+        k.threads(threads)?;
+        k.grid(operation::Axis::X, &total.to_string())?;
+        let block = k.block_number(operation::Axis::X);
+        let digits = k.coordinate(&block, &counts)?;
+        let outer = others.iter().map(|axis| Some(digits[*axis].clone()));
+        let outer = coordinate(boxed.iter().map(|_| None).chain(outer))?;
+        let inner = coordinate(boxed.iter().map(|axis| Some(digits[*axis].clone())))?;
+        let (source_tile, target_tile) =
+            (box_at(&from, plan, &outer, name, &inner)?, box_at(&to, plan, &outer, name, &inner)?);
+        k.copy_predicated(&load, &source_tile, &tile)?;
+        k.barrier();
+        // Thread (c, r) takes square (r, c): neighbours write side by side.
+        let squares = format!("[({square},{across}):(1,{square});({square},{down}):(1,{square})]");
+        let digits = k.coordinate(&k.thread()?, &[down, across])?;
+        let one = |digit: &Expr| coordinate([None, Some(digit.clone())]);
+        let mine = Tree::tuple([&one(&digits[1])?, &one(&digits[0])?])?;
+        // The same of the tensor, digit by digit where squares go along several axes, so that each
+        // coordinate is a digit.
+        let along = |digit: &Expr, list: &[(usize, i64)]| -> Result<Coord<Expr>, KernelError> {
+            let counts = list.iter().enumerate().map(|(at, (_, part))| if at == 0 { part / square } else { *part });
+            let counts: Vec<i64> = counts.collect();
+            let mut step = 1;
+            let mut sum = Sum { base: 0, terms: Vec::new() };
+            for (part, count) in k.coordinate(digit, &counts)?.into_iter().zip(counts) {
+                sum.terms.push((part, step));
+                step *= count;
+            }
+            Ok(one(&sum.expr()?)?)
+        };
+        let theirs = Tree::tuple([&along(&digits[1], &plan.source)?, &along(&digits[0], &plan.destination)?])?;
+        let values = tile.compose(&squares)?.slice(mine)?.load()?;
+        let same = sides.source == sides.destination;
+        let values = if same { values } else { values.map(|x| Ok(x.to(sides.destination)))? };
+        target_tile.compose(&squares)?.slice(theirs)?.store_predicated(&values)
+    })?)
+}
+
+/// The box of a block as two modes: along a run of the source, and along one of the destination.
+fn box_at<'k>(
+    view: &View<'k>,
+    plan: &Squares,
+    outer: &Coord<Expr>,
+    name: &str,
+    inner: &Coord<Expr>,
+) -> Result<View<'k>, KernelError> {
+    let part = view.slice(outer.clone())?.local_tile(name, inner.clone())?;
+    let (first, all) = (plan.source.len(), plan.source.len() + plan.destination.len());
+    part.group(first..all)?.group(0..first)
+}

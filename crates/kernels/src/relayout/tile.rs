@@ -1,0 +1,111 @@
+//! Which elements a block moves at once.
+//!
+//! Law: a tile is a box of axes. Its elements are runs in the source, of whole axes but for the
+//! last, and runs in the destination; an axis that goes on in both is in both runs. Both kinds of
+//! runs are as long as memory wants them, where the layouts have such runs.
+
+use crate::axes::Axis;
+
+/// A box of axes.
+#[derive(Debug, Clone)]
+pub(super) struct Tile {
+    /// How far the box goes along each axis; 1 along those that it has not.
+    pub(super) extents: Vec<i64>,
+    /// The axes along which a run of the source goes, the fastest first.
+    pub(super) source: Vec<usize>,
+    /// The axes along which a run of the destination goes, the fastest first.
+    pub(super) destination: Vec<usize>,
+    /// Axes that are in no run, along which the box goes so that it is large enough.
+    pub(super) beside: Vec<usize>,
+}
+
+/// The axes of a run of about `wanted` elements, more than half as many, and how far it goes along
+/// the last.
+fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, i64) {
+    let (mut found, mut length, mut last): (Vec<usize>, i64, i64) = (Vec::new(), 1, 1);
+    while 2 * length <= wanted {
+        let next = (0..axes.len())
+            .find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length && !found.contains(axis));
+        let Some(next) = next else { break };
+        found.push(next);
+        // Boxes of one size, rather than a small one at the end.
+        let most = axes[next].extent.min((wanted / length).max(1));
+        last = up(axes[next].extent, up(axes[next].extent, most));
+        length = length.saturating_mul(axes[next].extent);
+        if last < axes[next].extent {
+            break;
+        }
+    }
+    (found, last)
+}
+
+impl Tile {
+    /// The box with runs of about so many elements, those of the destination of a multiple of
+    /// `chunk` elements where the last axis is cut.
+    pub(super) fn new(axes: &[Axis], wanted: (i64, i64), chunk: i64) -> Tile {
+        let (source, source_last) = run(axes, |axis| axis.source, wanted.0);
+        let (destination, last) = run(axes, |axis| axis.destination, wanted.1);
+        let mut extents = vec![1; axes.len()];
+        for (list, last) in [(&source, source_last), (&destination, last)] {
+            for (number, axis) in list.iter().enumerate() {
+                let whole = number + 1 < list.len();
+                extents[*axis] = extents[*axis].max(if whole { axes[*axis].extent } else { last });
+            }
+        }
+        // Where a run of the destination is cut, it is cut where a chunk begins.
+        let unit: i64 =
+            destination.split_last().map_or(1, |(_, inner)| inner.iter().map(|axis| axes[*axis].extent).product());
+        let whole = |axis: usize, extent: i64| {
+            let step = if destination.last() == Some(&axis) { chunk / gcd(unit, chunk) } else { 1 };
+            (up(extent, step) * step).min(axes[axis].extent)
+        };
+        if let Some(last) = destination.last() {
+            extents[*last] = whole(*last, extents[*last]);
+        }
+        // Boxes of few elements are filled up in the order of the destination.
+        let (mut beside, least) = (Vec::new(), wanted.0 * wanted.1 / 4);
+        for (axis, Axis { extent, .. }) in axes.iter().enumerate() {
+            let size: i64 = extents.iter().product();
+            if size * 2 > least || extents[axis] == *extent {
+                continue;
+            }
+            let most = (*extent).min(extents[axis] * (least / size));
+            extents[axis] = whole(axis, up(*extent, up(*extent, most)));
+            if !source.contains(&axis) && !destination.contains(&axis) {
+                beside.push(axis);
+            }
+            if extents[axis] < *extent {
+                break;
+            }
+        }
+        Tile { extents, source, destination, beside }
+    }
+
+    /// The axes of the box that are not in a run of the source, in the order of the destination:
+    /// one run of the source for each coordinate.
+    pub(super) fn rows(&self) -> Vec<usize> {
+        let rows = self.destination.iter().filter(|axis| !self.source.contains(axis));
+        rows.chain(&self.beside).copied().collect()
+    }
+
+    /// The axes of the box that are not in a run of the destination, in the order of the source.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        let columns = self.source.iter().filter(|axis| !self.destination.contains(axis));
+        columns.chain(&self.beside).copied().collect()
+    }
+
+    /// How many boxes there are along each axis, the last ones cut off.
+    pub(super) fn counts(&self, axes: &[Axis]) -> Vec<i64> {
+        axes.iter().zip(&self.extents).map(|(axis, extent)| up(axis.extent, *extent)).collect()
+    }
+}
+
+/// The greatest common divisor of two positive numbers.
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// How many parts of so many there are, the last cut off.
+pub(super) fn up(all: i64, part: i64) -> i64 {
+    (all + part - 1) / part
+}

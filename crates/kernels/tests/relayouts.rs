@@ -1,0 +1,215 @@
+//! Relayouts of pairs of layouts by chance, executed by the interpreter under every schedule, and
+//! compared with the definition at every index.
+//!
+//! `TILEWRIGHT_RELAYOUTS=2000 cargo test --release -p tilewright-kernels --test relayouts` draws
+//! more pairs than CI does.
+
+use half::{bf16, f16};
+use tilewright_kernel::Element;
+use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernels::{Place, Planned, relayout_for};
+use tilewright_layout::{Composed, Layout};
+
+/// Numbers by chance (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: i64) -> i64 {
+        (self.next() % n as u64) as i64
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as i64) as usize]
+    }
+}
+
+/// A layout as its modes and what is in front, evaluated here and not by the library.
+#[derive(Debug, Clone)]
+struct Plain {
+    modes: Vec<(i64, i64)>,
+    base: i64,
+    /// Bits, base and shift of a swizzle.
+    swizzle: Option<[i64; 3]>,
+}
+
+impl Plain {
+    fn offset(&self, mut index: i64) -> i64 {
+        let mut at = self.base;
+        for (extent, stride) in &self.modes {
+            at += index % extent * stride;
+            index /= extent;
+        }
+        match self.swizzle {
+            Some([bits, base, shift]) => at ^ (at >> shift & ((1 << bits) - 1) << base),
+            None => at,
+        }
+    }
+
+    fn size(&self) -> i64 {
+        self.modes.iter().map(|mode| mode.0).product()
+    }
+
+    fn place(&self) -> Place {
+        let list = |each: fn(&(i64, i64)) -> i64| {
+            self.modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        let layout = format!("({}):({})", list(|mode| mode.0), list(|mode| mode.1));
+        let [bits, base, shift] = self.swizzle.unwrap_or([0, 4, 3]);
+        if self.swizzle.is_none() && self.base == 0 {
+            return Place::from(&layout.parse::<Layout>().unwrap());
+        }
+        let composed: Composed = format!("S<{bits},{base},{shift}> o {} o {layout}", self.base).parse().unwrap();
+        Place::try_from(&composed).unwrap()
+    }
+
+    /// A layout of a shape whose modes follow each other in memory in an order by chance, with gaps
+    /// here and there.
+    fn any(shape: &[i64], chance: &mut Chance) -> Plain {
+        let mut order: Vec<usize> = (0..shape.len()).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, chance.below(at as i64 + 1) as usize);
+        }
+        let mut modes: Vec<(i64, i64)> = shape.iter().map(|extent| (*extent, 0)).collect();
+        let mut step = 1;
+        for mode in order {
+            if chance.below(12) == 0 {
+                step += chance.below(5);
+            }
+            modes[mode].1 = step;
+            step *= shape[mode];
+        }
+        let base = if chance.below(4) == 0 { chance.below(40) } else { 0 };
+        let swizzle = (chance.below(6) == 0).then(|| chance.of(&[[3, 3, 3], [2, 4, 3], [1, 0, 2], [3, 2, 4]]));
+        Plain { modes, base, swizzle }
+    }
+}
+
+fn bits(bytes: &[u8], width: usize, at: usize) -> u64 {
+    bytes[at * width..(at + 1) * width].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+}
+
+/// The bits of a small whole number in a type, and back.
+fn encoded(element: Element, value: i64) -> u64 {
+    match element {
+        Element::F16 => f16::from_f64(value as f64).to_bits().into(),
+        Element::Bf16 => bf16::from_f64(value as f64).to_bits().into(),
+        Element::F32 => (value as f32).to_bits().into(),
+        Element::F64 => (value as f64).to_bits(),
+        _ => value as u64,
+    }
+}
+
+/// Runs a kernel, and compares it with what the layouts say. What no layout reaches stays as it is.
+fn compared(planned: &Planned, from: &Plain, source: Element, to: &Plain, destination: Element) {
+    let text = || format!("{source} {from:?} to {destination} {to:?}\n{planned}");
+    let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+    let bytes = interpreter.bytes_of(0).unwrap();
+    let (width, wide) = (source.bytes() as usize, destination.bytes() as usize);
+    let same = source == destination;
+    let given: Vec<u64> = (0..bytes / width)
+        .map(|at| {
+            if same {
+                (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
+            } else {
+                encoded(source, (at as i64 * 37) % 101)
+            }
+        })
+        .collect();
+    let memory: Vec<u8> = given.iter().flat_map(|bits| bits.to_le_bytes()[..width].to_vec()).collect();
+    interpreter.bytes(0, &memory).unwrap();
+    let checked = interpreter.check().unwrap_or_else(|findings| panic!("{}\n{}", findings[0], text()));
+    let left = checked.run.bytes(1).unwrap();
+    for index in 0..from.size() {
+        let (at, place) = (from.offset(index) as usize, to.offset(index) as usize);
+        let wanted = if same { bits(&memory, width, at) } else { encoded(destination, (at as i64 * 37) % 101) };
+        assert_eq!(bits(left, wide, place), wanted, "index {index}\n{}", text());
+    }
+}
+
+fn moved(from: &Plain, source: Element, to: &Plain, destination: Element) -> Planned {
+    // Tiles as small arrays have them, and as large ones do.
+    let processors = if from.size() % 2 == 0 { 132 } else { 1 };
+    let planned = relayout_for(processors, from.place(), source, to.place(), destination)
+        .unwrap_or_else(|error| panic!("{error}: {source} {from:?} to {destination} {to:?}"));
+    compared(&planned, from, source, to, destination);
+    planned
+}
+
+/// As [`Plain::any`], with extents that are powers of two or multiples of them, and nothing between.
+fn aligned(chance: &mut Chance) -> [Plain; 2] {
+    let rank = 2 + chance.below(4) as usize;
+    let shape: Vec<i64> = (0..rank)
+        .map(|_| match rank {
+            2 => chance.of(&[16, 48, 64, 96, 128, 200, 256]),
+            3 => chance.of(&[2, 4, 8, 16, 20, 32, 64]),
+            _ => chance.of(&[1, 2, 3, 4, 8, 12, 16]),
+        })
+        .collect();
+    [0, 1].map(|_| {
+        let mut plain = Plain::any(&shape, &mut Chance(u64::MAX - chance.next() % 1000));
+        let mut order: Vec<usize> = (0..rank).collect();
+        order.sort_by_key(|mode| plain.modes[*mode].1);
+        let mut step = 1;
+        for mode in order {
+            plain.modes[mode].1 = step;
+            step *= shape[mode];
+        }
+        Plain { base: 0, swizzle: None, ..plain }
+    })
+}
+
+const SAME: [Element; 4] = [Element::U8, Element::Bf16, Element::F32, Element::F64];
+
+/// How many pairs are drawn.
+fn count(few: usize) -> usize {
+    std::env::var("TILEWRIGHT_RELAYOUTS").ok().and_then(|count| count.parse().ok()).unwrap_or(few)
+}
+
+#[test]
+fn pairs_by_chance_are_right() {
+    let mut chance = Chance(7);
+    for _ in 0..count(60) {
+        let rank = 1 + chance.below(6) as usize;
+        let most = [3000, 90, 24, 10, 7, 5][rank - 1];
+        let shape: Vec<i64> = (0..rank).map(|_| 1 + chance.below(most)).collect();
+        let (from, to) = (Plain::any(&shape, &mut chance), Plain::any(&shape, &mut chance));
+        let source = chance.of(&SAME);
+        let destination = if chance.below(4) == 0 { chance.of(&SAME) } else { source };
+        moved(&from, source, &to, destination);
+    }
+}
+
+#[test]
+fn aligned_pairs_by_chance_are_right() {
+    let mut chance = Chance(3);
+    for _ in 0..count(40) {
+        let [from, to] = aligned(&mut chance);
+        let source = chance.of(&SAME);
+        let destination = if chance.below(4) == 0 { chance.of(&SAME) } else { source };
+        moved(&from, source, &to, destination);
+    }
+}
+
+/// Rows and columns of lengths around the sizes of tiles, words and chunks.
+#[test]
+fn transposes_that_are_not_aligned_are_right() {
+    let mut chance = Chance(11);
+    for source in SAME {
+        for (m, n) in [(1, 1), (2, 3), (17, 1), (33, 47), (131, 67), (270, 131), (600, 37), (37, 600)] {
+            for base in [0, 1 + chance.below(15)] {
+                let from = Plain { modes: vec![(m, n), (n, 1)], base, swizzle: None };
+                let to = Plain { modes: vec![(m, 1), (n, m)], base: base * 3 % 16, swizzle: None };
+                let planned = moved(&from, source, &to, source);
+                assert!(m * n < 100 || planned.to_string().contains("runs of"), "{planned}");
+            }
+        }
+    }
+}
