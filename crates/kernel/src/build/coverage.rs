@@ -224,8 +224,10 @@ struct Along {
     constant: i64,
 }
 
-fn along(core: &Core, values: &ThreadValues, at: &Expr) -> Result<Along, Doubt> {
-    let terms = Terms::of(at).ok_or_else(|| undecided(format!("the coordinate {at} is no sum of known multiples")))?;
+fn along(core: &Core, values: &ThreadValues, mode: usize, at: &Expr) -> Result<Along, Doubt> {
+    let terms = Terms::of(at).ok_or_else(|| {
+        undecided(format!("the coordinate along mode {mode} is no sum of multiples of blocks, turns and threads"))
+    })?;
     let mut along = Along { inner: Vec::new(), outer: Vec::new(), constant: terms.constant };
     for (factor, parameter) in terms.moving {
         let facts = parameter.facts();
@@ -238,7 +240,7 @@ fn along(core: &Core, values: &ThreadValues, at: &Expr) -> Result<Along, Doubt> 
         match core.variable(&parameter) {
             Some(variable) if values.get(variable.register).is_some() => along.inner.push((factor, variable.register)),
             Some(_) => along.outer.push((factor, parameter)),
-            None => return Err(undecided(format!("the coordinate {at} depends on a size"))),
+            None => return Err(undecided(format!("the coordinate along mode {mode} depends on a size"))),
         }
     }
     along.outer.sort_by_key(|(factor, _)| *factor);
@@ -267,7 +269,8 @@ fn proved(
     for write in writes {
         let all: Vec<Along> = bounds
             .iter()
-            .map(|(path, _)| along(core, values, &write.start.scale_at(*path)))
+            .enumerate()
+            .map(|(mode, (path, _))| along(core, values, mode, &write.start.scale_at(*path)))
             .collect::<Result<_, _>>()?;
         let own: Vec<Vec<(i64, Parameter)>> = all.iter().map(|along| along.outer.clone()).collect();
         if outer.as_ref().is_some_and(|outer| !same(outer, &own)) {

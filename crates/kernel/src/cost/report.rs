@@ -61,6 +61,13 @@ impl fmt::Display for Cost {
                 "  sectors      {}B of 32 bytes each, through the caches",
                 short(self.sectors() as f64 * 32.0)
             )?;
+            if counted.bulk_bytes() > 0 {
+                writeln!(
+                    f,
+                    "  boxes        {}B by the copy engine, edges included",
+                    short(counted.bulk_bytes() as f64)
+                )?;
+            }
             let intensity = self.intensity().unwrap_or_default();
             writeln!(f, "  operations   {}, {intensity:.2} a byte", short(counted.operations.total()).trim_end(),)?;
         }
