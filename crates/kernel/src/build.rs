@@ -41,7 +41,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 
 use tilewright_layout::symbolic::{Expr, Parameter};
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Extent, Slot, Tree};
 
 pub use copy::Tensor;
 pub use coverage::{Coverage, Written};
@@ -224,6 +224,10 @@ impl Build {
     fn declare(&self, element: Element, name: &str, text: &str, space: Space, role: Role) -> Result<View<'_>, Reason> {
         let mut core = self.core();
         let (map, offset, layout) = tensor::read(&mut core, text)?;
+        let steps = layout.leaves().iter().map(|leaf| &leaf.stride).chain([&offset]);
+        if let Some(step) = steps.into_iter().find(|step| !Expr::from(-1).less(step).proved()) {
+            return Err(Reason::Backwards { layout: text.to_string(), step: step.to_string() });
+        }
         for parameter in tensor::sizes(&layout) {
             if !core.sizes.iter().any(|own| own.stands_for(&parameter)) {
                 core.sizes.push(parameter);
@@ -235,7 +239,7 @@ impl Build {
                 let whole = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().max(0)).clamp(0, 40);
                 let cosize = tilewright_layout::Stride::plus(&layout.cosize()?, &offset)
                     .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?;
-                let blocks = tilewright_layout::Extent::divide_up(&cosize, &Expr::from(whole));
+                let blocks = Extent::divide_up(&cosize, &Expr::from(whole));
                 blocks
                     .and_then(|blocks| tilewright_layout::Stride::times(&blocks, &Expr::from(whole)))
                     .ok_or(tilewright_layout::LayoutError::Overflow { op: "cosize" })?
@@ -253,7 +257,6 @@ impl Build {
             Space::Global => 16,
         };
         if space == Space::Shared {
-            use tilewright_layout::Extent;
             let open = Reason::Open { what: "the size", layout: text.to_string() };
             let bytes = elements.known().ok_or(open)?.unsigned_abs().saturating_mul(element.bytes().into());
             let begin = u64::from(core.shared_bytes).next_multiple_of(u64::from(alignment));

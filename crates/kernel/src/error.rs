@@ -41,6 +41,13 @@ pub enum Reason {
         /// The mode of the tensor, from 0.
         mode: usize,
     },
+    /// E0903: a tensor that may reach back, before its first element.
+    Backwards {
+        /// Its layout.
+        layout: String,
+        /// The stride, or the offset, that may be negative.
+        step: String,
+    },
     /// E0904: two parts that should have the same number of elements.
     Sizes {
         /// What the first is.
@@ -216,7 +223,7 @@ impl KernelError {
         match self.reason() {
             Reason::Layout(_) => "E0901",
             Reason::Atom(_) => "E0902",
-            Reason::Outside { .. } | Reason::Before { .. } => "E0903",
+            Reason::Outside { .. } | Reason::Before { .. } | Reason::Backwards { .. } => "E0903",
             Reason::Sizes { .. } => "E0904",
             Reason::Elements { .. } => "E0905",
             Reason::Open { .. } => "E0906",
@@ -248,6 +255,7 @@ impl KernelError {
             Reason::Before { .. } => {
                 "take a coordinate that is never negative; predicates leave out the far edge alone".to_string()
             }
+            Reason::Backwards { .. } => "reverse the mode where its coordinate is made".to_string(),
             Reason::Sizes { .. } => "cut both by the same tile".to_string(),
             Reason::Elements { wanted, .. } => format!("convert with `.to(Element::{wanted:?})`"),
             Reason::Open { .. } => "cut tiles of known shapes first, with `local_tile`".to_string(),
@@ -292,6 +300,9 @@ impl fmt::Display for Reason {
             }
             Reason::Before { tensor, coordinate, mode } => {
                 write!(f, "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be 0 or more")
+            }
+            Reason::Backwards { layout, step } => {
+                write!(f, "{layout} begins at its first element, and {step} may lead back before it")
             }
             Reason::Sizes { left, left_size, right, right_size } => {
                 write!(f, "{left} has {left_size} elements, {right} has {right_size}")

@@ -219,6 +219,10 @@ fn elements_before_the_first_are_refused_predicated_or_not() {
         assert!(matches!(error.reason(), Reason::Before { .. }), "{error}");
         assert_eq!(error.code(), "E0903");
     }
+    for layout in ["(M,N):(-1,M)", "S<2,3,3> o -8 o (64,64):(64,1)", "(M,N):(M-4,1)"] {
+        let error = refused(|k| k.input::<f32>("x", layout).map(drop));
+        assert!(matches!(error.reason(), Reason::Backwards { .. }), "{layout}: {error}");
+    }
     // A loop that goes backwards never gets there.
     let backwards = |last: i64| {
         Kernel::build("backwards", move |k| {

@@ -25,10 +25,9 @@ pub(crate) struct Scratch {
     placed: Vec<(BufferId, u32)>,
     /// How many bytes all of them together span.
     bytes: u32,
+    /// What the beginning of all of them must be a multiple of, in bytes.
+    alignment: u32,
 }
-
-/// Arrays begin at multiples of as many bytes.
-const ALIGNMENT: u32 = 128;
 
 impl Scratch {
     /// A barrier of the block: what was given back before it is free.
@@ -36,7 +35,7 @@ impl Scratch {
         self.busy.retain(|(.., returned)| !returned);
     }
 
-    fn take(&mut self, buffer: BufferId, bytes: u32) {
+    fn take(&mut self, buffer: BufferId, bytes: u32, alignment: u32) {
         // The first gap between what is busy.
         let mut begin = 0;
         let mut busy: Vec<(u32, u32)> = self.busy.iter().map(|(_, begin, end, _)| (*begin, *end)).collect();
@@ -45,11 +44,12 @@ impl Scratch {
             if begin + bytes <= from {
                 break;
             }
-            begin = begin.max(to.next_multiple_of(ALIGNMENT));
+            begin = begin.max(to.next_multiple_of(alignment));
         }
         self.busy.push((buffer, begin, begin + bytes, false));
         self.placed.push((buffer, begin));
         self.bytes = self.bytes.max(begin + bytes);
+        self.alignment = self.alignment.max(alignment);
     }
 }
 
@@ -65,9 +65,10 @@ impl Build {
         };
         let view = self.declare(element, &name, layout, Space::Shared, Role::Both)?;
         let mut core = self.core();
-        let bytes = core.shared_bytes - core.buffers[view.buffer.index()].start;
+        let buffer = &core.buffers[view.buffer.index()];
+        let (bytes, alignment) = (core.shared_bytes - buffer.start, buffer.alignment);
         core.shared_bytes = before;
-        core.scratch.take(view.buffer, bytes);
+        core.scratch.take(view.buffer, bytes, alignment);
         drop(core);
         Ok(view)
     }
@@ -86,7 +87,7 @@ impl Core {
         if self.scratch.placed.is_empty() {
             return Ok(());
         }
-        let base = self.shared_bytes.next_multiple_of(ALIGNMENT);
+        let base = self.shared_bytes.next_multiple_of(self.scratch.alignment);
         let end = base + self.scratch.bytes;
         if u64::from(end) > super::MAX_SHARED {
             let (asked, limit) = (end.into(), super::MAX_SHARED);
