@@ -289,7 +289,8 @@ impl<'a> Machine<'a> {
         for warp in warps.iter_mut() {
             warp.restart();
         }
-        let mut last = 0;
+        // In turn from the first warp on, so that going backward is another order even in short programs.
+        let mut last = warps.len().saturating_sub(1);
         loop {
             match self.next_warp(warps, last)? {
                 Some(at) => {

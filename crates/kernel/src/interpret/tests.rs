@@ -9,3 +9,4 @@ mod memory;
 mod numbers;
 mod objects;
 mod races;
+mod table;

@@ -1,12 +1,14 @@
 //! Programs by hand: an instruction a line.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 
 use tilewright_atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
 
 use crate::element::Element;
-use crate::interpret::{Findings, Interpreter, Run, Schedule};
+use crate::interpret::{Finding, Findings, Interpreter, Run, Schedule};
 use crate::program::memory::{Access, Buffer, BufferId, Cache, Dimension, Map, MapId, Role, Space};
 use crate::program::operation::{Axis, Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
@@ -320,11 +322,28 @@ impl Assembler {
     }
 }
 
+thread_local! {
+    /// The kernels of this thread's tests in which one kind of defect was found, and no other: by
+    /// the code, what they do.
+    pub(crate) static FOUND: RefCell<BTreeMap<&'static str, BTreeSet<String>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Remembers a kernel with findings, if they are of one kind.
+pub(crate) fn remember<'f>(program: &Program, findings: impl Iterator<Item = &'f Finding>) {
+    let codes: BTreeSet<&'static str> = findings.map(|finding| finding.code()).collect();
+    if let (1, Some(code)) = (codes.len(), codes.first()) {
+        let text = format!("{:?} {:?}", program.body, program.buffers);
+        FOUND.with_borrow_mut(|found| found.entry(*code).or_default().insert(text));
+    }
+}
+
 /// The runs of a program under every schedule, with inputs by chance.
 pub(crate) fn runs(program: &Program) -> Vec<Result<Run, Findings>> {
     let mut interpreter = Interpreter::new(program, &[]).unwrap_or_else(|error| panic!("{error}"));
     interpreter.fill(3);
-    Schedule::ALL.into_iter().map(|schedule| interpreter.run(schedule)).collect()
+    let runs: Vec<_> = Schedule::ALL.into_iter().map(|schedule| interpreter.run(schedule)).collect();
+    remember(program, runs.iter().filter_map(|run| run.as_ref().err()).flat_map(|findings| findings.iter()));
+    runs
 }
 
 /// Under every schedule there is a finding of this kind, at a line of the program, and none of

@@ -40,7 +40,7 @@ fn exchange(apart: i64, between: &[Operation]) -> Assembler {
 const WAIT: Operation = Operation::WaitAsync(0);
 
 #[test]
-fn copies_are_read_after_waiting() {
+pub(super) fn copies_are_read_after_waiting() {
     use Operation::{Barrier, CommitAsync, WarpBarrier};
     let run = is_right(&exchange(33, &[CommitAsync, WAIT, Barrier]).program());
     let (source, target) = (run.tensor::<u32>(0).unwrap(), run.tensor::<u32>(1).unwrap());
@@ -56,7 +56,7 @@ fn copies_are_read_after_waiting() {
 }
 
 #[test]
-fn copies_that_are_not_waited_for_are_found() {
+pub(super) fn copies_that_are_not_waited_for_are_found() {
     use Operation::{Barrier, CommitAsync};
     // Read, and left behind at the end as well.
     for between in
@@ -119,7 +119,7 @@ fn ring(stages: i64, left: u32, barriers: [bool; 2]) -> Assembler {
 }
 
 #[test]
-fn rings_of_stages_work() {
+pub(super) fn rings_of_stages_work() {
     for stages in [2, 3, 4] {
         is_right(&ring(stages, stages as u32 - 2, [true, true]).program());
         // The barrier of the next turn comes before the next copy over what is read in this one.
@@ -132,7 +132,7 @@ fn rings_of_stages_work() {
 }
 
 #[test]
-fn rings_with_a_defect_are_found() {
+pub(super) fn rings_with_a_defect_are_found() {
     // One group too many may be under way: the stage that is read is.
     finds(&ring(3, 2, [true, true]).program(), "E1018");
     finds(&ring(2, 1, [true, true]).program(), "E1018");
@@ -142,7 +142,7 @@ fn rings_with_a_defect_are_found() {
 }
 
 #[test]
-fn bytes_are_left_alone_while_they_are_copied() {
+pub(super) fn bytes_are_left_alone_while_they_are_copied() {
     // A store over the destination, a store over the source, another copy to the same place.
     let program = |what: usize, wait: bool| {
         let mut k = Assembler::new(1, 32);
@@ -171,7 +171,7 @@ fn bytes_are_left_alone_while_they_are_copied() {
 }
 
 #[test]
-fn a_copy_comes_after_what_was_done_before() {
+pub(super) fn a_copy_comes_after_what_was_done_before() {
     // Another thread reads, or writes, the destination before.
     let program = |barrier: bool, write: bool| {
         let mut k = Assembler::new(1, 64);
@@ -204,7 +204,7 @@ fn a_copy_comes_after_what_was_done_before() {
 }
 
 #[test]
-fn zeros_where_nothing_is_copied() {
+pub(super) fn zeros_where_nothing_is_copied() {
     let program = |elements: i64, end: i64| {
         let mut k = Assembler::new(1, 32);
         let source = k.global(Role::Input, Element::U32, elements);
@@ -229,7 +229,7 @@ fn zeros_where_nothing_is_copied() {
 }
 
 #[test]
-fn empty_groups_may_be_left_behind() {
+pub(super) fn empty_groups_may_be_left_behind() {
     let program = |copy: bool| {
         let mut k = Assembler::new(1, 32);
         let source = k.global(Role::Input, Element::U32, 128);

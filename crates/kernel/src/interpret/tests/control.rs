@@ -1,7 +1,7 @@
 //! Loops, conditions, barriers that not all reach, instructions of whole warps, and runs that do
 //! not end well.
 
-use super::assembler::{Assembler, finds, is_right, runs};
+use super::assembler::{Assembler, finds, is_right, remember, runs};
 use crate::element::Element;
 use crate::interpret::{Defect, Interpreter, Schedule, SetupError};
 use crate::program::memory::Role;
@@ -12,7 +12,7 @@ use crate::program::{Chosen, Program, Step};
 use tilewright_layout::symbolic::{Expr, Facts, Parameter};
 
 #[test]
-fn loops_carry_values_all_at_once() {
+pub(super) fn loops_carry_values_all_at_once() {
     // Fibonacci numbers: both values change places.
     let program = |turns: i64| {
         let mut k = Assembler::new(1, 32);
@@ -33,7 +33,7 @@ fn loops_carry_values_all_at_once() {
 }
 
 #[test]
-fn loops_in_loops_have_their_own_variables() {
+pub(super) fn loops_in_loops_have_their_own_variables() {
     let mut k = Assembler::new(1, 1);
     let target = k.global(Role::Output, Element::U32, 12);
     let (zero, three, four) = (k.constant(0), k.constant(3), k.constant(4));
@@ -51,7 +51,7 @@ fn loops_in_loops_have_their_own_variables() {
 }
 
 #[test]
-fn conditions_choose_lane_by_lane() {
+pub(super) fn conditions_choose_lane_by_lane() {
     let mut k = Assembler::new(1, 64);
     let target = k.global(Role::Output, Element::U32, 64);
     let thread = k.thread();
@@ -69,7 +69,7 @@ fn conditions_choose_lane_by_lane() {
 }
 
 #[test]
-fn loop_bounds_that_differ_are_found() {
+pub(super) fn loop_bounds_that_differ_are_found() {
     // The bounds depend on the lane, on the warp, on the block.
     let program = |divisor: i64, blocks: i64| {
         let mut k = Assembler::new(blocks, 64);
@@ -90,7 +90,7 @@ fn loop_bounds_that_differ_are_found() {
 }
 
 #[test]
-fn inner_loops_may_differ_from_turn_to_turn() {
+pub(super) fn inner_loops_may_differ_from_turn_to_turn() {
     let program = |by_warp: bool| {
         let mut k = Assembler::new(1, 64);
         let thread = k.thread();
@@ -109,7 +109,7 @@ fn inner_loops_may_differ_from_turn_to_turn() {
 }
 
 #[test]
-fn loop_variables_stay_in_range() {
+pub(super) fn loop_variables_stay_in_range() {
     let program = |from: i64, to: i64, step: u32| {
         let mut k = Assembler::new(1, 1);
         let (from, to) = (k.constant(from), k.constant(to));
@@ -126,7 +126,7 @@ fn loop_variables_stay_in_range() {
 }
 
 #[test]
-fn barriers_that_not_all_reach_are_found() {
+pub(super) fn barriers_that_not_all_reach_are_found() {
     // In a condition of lanes, of a warp, and of more than one.
     let program = |end: i64, threads: u32| {
         let mut k = Assembler::new(1, threads);
@@ -151,7 +151,7 @@ fn barriers_that_not_all_reach_are_found() {
 }
 
 #[test]
-fn named_barriers_of_different_numbers_are_found() {
+pub(super) fn named_barriers_of_different_numbers_are_found() {
     let program = |first: u32, second: u32| {
         let mut k = Assembler::new(1, 64);
         let thread = k.thread();
@@ -167,7 +167,7 @@ fn named_barriers_of_different_numbers_are_found() {
 }
 
 #[test]
-fn deadlocks_are_found() {
+pub(super) fn deadlocks_are_found() {
     // Too few come; two warps meet two others in opposite orders.
     let program = |threads: u32| {
         let mut k = Assembler::new(1, 64);
@@ -206,7 +206,7 @@ fn deadlocks_are_found() {
 }
 
 #[test]
-fn instructions_of_whole_warps_need_all_lanes() {
+pub(super) fn instructions_of_whole_warps_need_all_lanes() {
     let operations: [fn(&mut Assembler); 4] = [
         |k| {
             let thread = k.thread();
@@ -249,7 +249,7 @@ fn instructions_of_whole_warps_need_all_lanes() {
 }
 
 #[test]
-fn warps_that_are_not_full_have_no_whole_instructions() {
+pub(super) fn warps_that_are_not_full_have_no_whole_instructions() {
     let program = |threads: u32| {
         let mut k = Assembler::new(1, threads);
         let thread = k.thread();
@@ -263,7 +263,7 @@ fn warps_that_are_not_full_have_no_whole_instructions() {
 }
 
 #[test]
-fn traps_are_found() {
+pub(super) fn traps_are_found() {
     let program = |thread: i64, blocks: i64| {
         let mut k = Assembler::new(blocks, 64);
         k.only(thread, |k| k.plain(Operation::Trap));
@@ -276,7 +276,7 @@ fn traps_are_found() {
 }
 
 #[test]
-fn a_run_has_a_limit() {
+pub(super) fn a_run_has_a_limit() {
     let mut k = Assembler::new(7, 32);
     let (zero, end) = (k.constant(0), k.constant(100));
     k.turns(zero, end, |k, turn| {
@@ -297,31 +297,45 @@ fn a_run_has_a_limit() {
 }
 
 #[test]
-fn results_that_depend_on_the_schedule_are_found() {
-    // The last one to come wins: an exchange keeps what it was given.
-    let program = |exchange: bool| {
-        use crate::program::operation::AtomicOperation;
+pub(super) fn results_that_depend_on_the_schedule_are_found() {
+    use crate::program::operation::AtomicOperation::{self, Add, CompareExchange, Exchange, Maximum};
+    // The last one to come wins (an exchange), or the first (a compare-exchange); or the one that
+    // comes takes the next place of a list (an addition).
+    let program = |operation: AtomicOperation| {
         let mut k = Assembler::new(1, 64);
         let memory = k.global(Role::Both, Element::U32, 1);
+        let list = k.global(Role::Both, Element::U32, 64);
         let zero = k.wide_constant(0);
-        let thread = k.thread();
-        let operation = if exchange { AtomicOperation::Exchange } else { AtomicOperation::Maximum };
+        let (thread, five, one) = (k.thread(), k.constant(5), k.constant(1));
+        let inputs = match operation {
+            CompareExchange => vec![zero, five, thread],
+            Add => vec![zero, one],
+            _ => vec![zero, thread],
+        };
         let access = k.access(memory, 32, 1);
-        k.one(Operation::Atomic(operation, Number::U32, access), &[zero, thread], Width::Bits32);
+        let before = k.one(Operation::Atomic(operation, Number::U32, access), &inputs, Width::Bits32);
+        if operation == Add {
+            let place = k.scaled(before, 4, -20);
+            k.store(list, place, thread);
+        }
         k.program()
     };
     let check = |program: &Program| {
         let mut interpreter = Interpreter::new(program, &[]).unwrap();
-        interpreter.tensor(0, &[5_u32]).unwrap();
+        interpreter.tensor(0, &[5_u32]).unwrap().tensor(1, &[0_u32; 64]).unwrap();
         interpreter.check()
     };
-    assert_eq!(check(&program(false)).unwrap().run.tensor::<u32>(0).unwrap(), [63]);
-    let findings = check(&program(true)).unwrap_err();
-    assert_eq!(findings[0].code(), "E1028");
+    assert_eq!(check(&program(Maximum)).unwrap().run.tensor::<u32>(0).unwrap(), [63]);
+    for operation in [Exchange, CompareExchange, Add] {
+        let program = program(operation);
+        let findings = check(&program).unwrap_err();
+        assert_eq!(findings[0].code(), "E1028");
+        remember(&program, findings.iter());
+    }
 }
 
 #[test]
-fn floating_point_sums_in_any_order_are_not_compared() {
+pub(super) fn floating_point_sums_in_any_order_are_not_compared() {
     use crate::program::operation::AtomicOperation;
     let mut k = Assembler::new(64, 64);
     let memory = k.global(Role::Both, Element::F32, 1);
@@ -346,7 +360,7 @@ fn floating_point_sums_in_any_order_are_not_compared() {
 }
 
 #[test]
-fn sizes_have_to_be_admitted() {
+pub(super) fn sizes_have_to_be_admitted() {
     let mut k = Assembler::new(1, 64);
     let facts = Facts::positive().multiple_of(64).unwrap().at_most(640).unwrap();
     let size = Parameter::named("M", facts).unwrap();
@@ -376,7 +390,7 @@ fn sizes_have_to_be_admitted() {
 }
 
 #[test]
-fn tensors_have_to_fit() {
+pub(super) fn tensors_have_to_fit() {
     let mut k = Assembler::new(1, 32);
     k.global(Role::Input, Element::F32, 8);
     k.raw().scalars.push(Scalar::Given { name: "alpha".to_string(), element: Element::F32 });
@@ -396,7 +410,7 @@ fn tensors_have_to_fit() {
 }
 
 #[test]
-fn tensors_have_a_limit() {
+pub(super) fn tensors_have_a_limit() {
     let mut k = Assembler::new(1, 32);
     k.global(Role::Both, Element::F64, 1 << 40);
     let error = Interpreter::new(&k.program(), &[]).unwrap_err();
@@ -406,7 +420,7 @@ fn tensors_have_a_limit() {
 }
 
 #[test]
-fn malformed_programs_are_refused() {
+pub(super) fn malformed_programs_are_refused() {
     let refused = |write: fn(&mut Assembler)| {
         let mut k = Assembler::new(1, 32);
         k.shared(Element::U32, 32);
@@ -447,7 +461,7 @@ fn malformed_programs_are_refused() {
 }
 
 #[test]
-fn loop_bounds_of_one_warp_that_differ_are_found() {
+pub(super) fn loop_bounds_of_one_warp_that_differ_are_found() {
     let program = |divisor: i64| {
         let mut k = Assembler::new(1, 32);
         let (thread, zero, divisor) = (k.thread(), k.constant(0), k.constant(divisor));

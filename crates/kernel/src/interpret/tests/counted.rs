@@ -18,7 +18,7 @@ fn stored(step: i64, count: usize) -> AccessCount {
 }
 
 #[test]
-fn wavefronts_are_those_of_the_banks() {
+pub(super) fn wavefronts_are_those_of_the_banks() {
     // Step in bytes, words a lane, wavefronts, and those without conflicts.
     for (step, count, wavefronts, least) in [
         (4, 1, 1, 1),
@@ -41,7 +41,7 @@ fn wavefronts_are_those_of_the_banks() {
 }
 
 #[test]
-fn sectors_are_those_that_are_touched() {
+pub(super) fn sectors_are_those_that_are_touched() {
     for (step, count, sectors, lines) in
         [(4, 1, 4, 1), (0, 1, 1, 1), (8, 1, 8, 2), (32, 1, 32, 8), (128, 1, 32, 32), (16, 4, 16, 4), (32, 4, 32, 8)]
     {

@@ -21,7 +21,7 @@ fn copy(threads: u32, elements: i64, from: i64, to: i64) -> Assembler {
 }
 
 #[test]
-fn loads_and_stores_past_the_end_are_found() {
+pub(super) fn loads_and_stores_past_the_end_are_found() {
     is_right(&copy(64, 64, 0, 0).program());
     finds(&copy(64, 63, 0, 0).program(), "E1010");
     finds(&copy(64, 64, -1, 0).program(), "E1010");
@@ -31,7 +31,7 @@ fn loads_and_stores_past_the_end_are_found() {
 }
 
 #[test]
-fn accesses_past_the_end_of_shared_memory_are_found() {
+pub(super) fn accesses_past_the_end_of_shared_memory_are_found() {
     let program = |elements: i64, offset: i64| {
         let mut k = Assembler::new(1, 32);
         let shared = k.shared(Element::U32, elements);
@@ -48,7 +48,7 @@ fn accesses_past_the_end_of_shared_memory_are_found() {
 }
 
 #[test]
-fn a_predicate_keeps_an_access_inside() {
+pub(super) fn a_predicate_keeps_an_access_inside() {
     let program = |end: i64| {
         let mut k = Assembler::new(1, 64);
         let source = k.global(Role::Input, Element::U32, 50);
@@ -67,7 +67,7 @@ fn a_predicate_keeps_an_access_inside() {
 }
 
 #[test]
-fn misaligned_vectors_are_found() {
+pub(super) fn misaligned_vectors_are_found() {
     let program = |count: u32, offset: i64, alignment: u32| {
         let mut k = Assembler::new(1, 8);
         let source = k.global(Role::Input, Element::U32, 64);
@@ -87,7 +87,7 @@ fn misaligned_vectors_are_found() {
 }
 
 #[test]
-fn misaligned_shared_vectors_are_found() {
+pub(super) fn misaligned_shared_vectors_are_found() {
     let program = |start: u32, offset: i64| {
         let mut k = Assembler::new(1, 8);
         let shared = k.buffer(Buffer {
@@ -113,7 +113,7 @@ fn misaligned_shared_vectors_are_found() {
 }
 
 #[test]
-fn reads_of_what_nobody_wrote_are_found() {
+pub(super) fn reads_of_what_nobody_wrote_are_found() {
     // Of shared memory, some of it; of another array beside; of an output.
     let program = |written: i64, shared_too: bool| {
         let mut k = Assembler::new(1, 64);
@@ -141,7 +141,7 @@ fn reads_of_what_nobody_wrote_are_found() {
 }
 
 #[test]
-fn bytes_beside_what_was_written_are_not_written() {
+pub(super) fn bytes_beside_what_was_written_are_not_written() {
     let program = |bits: u32| {
         let mut k = Assembler::new(1, 1);
         let shared = k.shared(Element::U8, 4);
@@ -157,7 +157,7 @@ fn bytes_beside_what_was_written_are_not_written() {
 }
 
 #[test]
-fn shared_memory_is_new_in_every_block() {
+pub(super) fn shared_memory_is_new_in_every_block() {
     let program = |blocks: i64| {
         let mut k = Assembler::new(blocks, 32);
         let shared = k.shared(Element::U32, 32);
@@ -177,7 +177,7 @@ fn shared_memory_is_new_in_every_block() {
 }
 
 #[test]
-fn outputs_written_by_two_threads_are_found() {
+pub(super) fn outputs_written_by_two_threads_are_found() {
     // Thread t writes element (t + block * shift) / divisor.
     let program = |blocks: i64, step: i64, divisor: i64, times: i64| {
         let mut k = Assembler::new(blocks, 32);
@@ -204,7 +204,7 @@ fn outputs_written_by_two_threads_are_found() {
 }
 
 #[test]
-fn outputs_that_are_not_written_are_found() {
+pub(super) fn outputs_that_are_not_written_are_found() {
     let program = |elements: i64, stride: i64, layout: &str| {
         let mut k = Assembler::new(1, 32);
         let target = k.global(Role::Output, Element::U32, elements);
@@ -233,7 +233,7 @@ fn outputs_that_are_not_written_are_found() {
 }
 
 #[test]
-fn roles_are_kept() {
+pub(super) fn roles_are_kept() {
     // A store to an input, an atomic addition to it, and the same to an output; a read of an output
     // that was written.
     let program = |role: Role, atomic: bool| {

@@ -41,7 +41,7 @@ fn cut(value: i128, width: u32) -> u64 {
 }
 
 #[test]
-fn integers_are_those_of_128_bits() {
+pub(super) fn integers_are_those_of_128_bits() {
     let mut random = Random::new(1);
     for (number, width, sign) in INTEGERS {
         for _ in 0..200 {
@@ -168,7 +168,7 @@ fn number_of(magnitudes: &[f64], bits: u64) -> f64 {
 }
 
 #[test]
-fn narrowed_numbers_are_the_nearest() {
+pub(super) fn narrowed_numbers_are_the_nearest() {
     let mut random = Random::new(2);
     let narrow = [
         (Format::E4M3, magnitudes(4, 3, 0x7e), 8, true),
@@ -216,7 +216,7 @@ fn narrowed_numbers_are_the_nearest() {
 }
 
 #[test]
-fn directed_conversions_are_on_their_side() {
+pub(super) fn directed_conversions_are_on_their_side() {
     let mut random = Random::new(3);
     for (number, table) in formats() {
         for _ in 0..300 {
@@ -259,7 +259,7 @@ fn directed_conversions_are_on_their_side() {
 }
 
 #[test]
-fn narrow_arithmetic_is_rounded_once() {
+pub(super) fn narrow_arithmetic_is_rounded_once() {
     let mut random = Random::new(4);
     for (number, table) in formats() {
         let paired = if number == Number::F16 { Number::F16x2 } else { Number::Bf16x2 };
@@ -305,7 +305,7 @@ fn narrow_arithmetic_is_rounded_once() {
 }
 
 #[test]
-fn a_fused_sum_is_not_rounded_twice() {
+pub(super) fn a_fused_sum_is_not_rounded_twice() {
     // 1 + 2^-10 is the number after 1; half of that away, the product decides by a bit far below.
     let [one, tiny] = [0x3c00_u64, 0x0001];
     let half = 0x1000_u64;
@@ -331,7 +331,7 @@ fn a_fused_sum_is_not_rounded_twice() {
 }
 
 #[test]
-fn comparisons_with_nan_are_false_but_for_inequality() {
+pub(super) fn comparisons_with_nan_are_false_but_for_inequality() {
     let nan = u64::from(f32::NAN.to_bits());
     let one = u64::from(1_f32.to_bits());
     for (a, b) in [(nan, one), (one, nan), (nan, nan)] {
@@ -362,7 +362,7 @@ fn comparisons_with_nan_are_false_but_for_inequality() {
 }
 
 #[test]
-fn functions_are_near_the_real_ones() {
+pub(super) fn functions_are_near_the_real_ones() {
     let mut random = Random::new(5);
     let single = |operation: Unary, x: f32| {
         let mut out = [0; 32];
@@ -391,7 +391,7 @@ fn functions_are_near_the_real_ones() {
 }
 
 #[test]
-fn integers_and_floats_convert_as_documented() {
+pub(super) fn integers_and_floats_convert_as_documented() {
     let convert_one = |from: Format, to: Format, rounding: Rounding, value: u64| {
         let mut out = [0; 32];
         convert::convert(from, to, rounding, &[value; 32], &mut out);
@@ -443,7 +443,7 @@ fn integers_and_floats_convert_as_documented() {
 }
 
 #[test]
-fn pairs_of_eight_bits_widen_exactly() {
+pub(super) fn pairs_of_eight_bits_widen_exactly() {
     for (format, exponent, mantissa, greatest) in [(Format::E4M3, 4, 3, 0x7e), (Format::E5M2, 5, 2, 0x7b)] {
         let (table, wide) = (magnitudes(exponent, mantissa, greatest), magnitudes(5, 10, 0x7bff));
         for byte in 0..256_u64 {
@@ -482,7 +482,7 @@ fn words(
 }
 
 #[test]
-fn bits_are_moved_as_documented() {
+pub(super) fn bits_are_moved_as_documented() {
     let mut random = Random::new(7);
     let inputs: [u32; 128] = std::array::from_fn(|_| random.bits() as u32);
     let word = |lane: usize, at: usize| inputs[4 * lane + at];
@@ -529,7 +529,7 @@ fn bits_are_moved_as_documented() {
 }
 
 #[test]
-fn matrices_are_loaded_and_stored_by_rows() {
+pub(super) fn matrices_are_loaded_and_stored_by_rows() {
     // Element (r,c) of matrix q is 64 q + 8 r + c; each lane's two of each, as it is and turned.
     for (transposed, store_transposed) in [(false, false), (true, true), (false, true), (true, false)] {
         let mut k = Assembler::new(1, 32);
@@ -581,7 +581,7 @@ fn matrices_are_loaded_and_stored_by_rows() {
 type Fragment = fn(usize, usize) -> (usize, usize);
 
 #[test]
-fn products_are_those_of_whole_matrices() {
+pub(super) fn products_are_those_of_whole_matrices() {
     // By the tables of the PTX manual, element by element.
     let bytes: [Fragment; 2] = [
         |lane, i| (lane / 4 + if i / 4 % 2 == 1 { 8 } else { 0 }, lane % 4 * 4 + i % 4 + if i >= 8 { 16 } else { 0 }),
@@ -655,7 +655,7 @@ fn products_are_those_of_whole_matrices() {
 }
 
 #[test]
-fn tf32_leaves_thirteen_bits_out() {
+pub(super) fn tf32_leaves_thirteen_bits_out() {
     let value = 1.0 + 2_f32.powi(-10) + 2_f32.powi(-11) + 2_f32.powi(-23);
     let a = [[u64::from(value.to_bits()); 32]; 4];
     let b = [[u64::from(1_f32.to_bits()); 32]; 2];
@@ -667,7 +667,7 @@ fn tf32_leaves_thirteen_bits_out() {
 }
 
 #[test]
-fn atomic_operations_do_what_they_say() {
+pub(super) fn atomic_operations_do_what_they_say() {
     for (operation, number, expected) in [
         (AtomicOperation::Add, Number::U32, 5 + 496),
         (AtomicOperation::Minimum, Number::I32, 0),

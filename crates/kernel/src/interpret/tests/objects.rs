@@ -73,7 +73,7 @@ fn exchange(how: Exchange) -> crate::program::Program {
 }
 
 #[test]
-fn phases_order_those_who_arrive_before_those_who_wait() {
+pub(super) fn phases_order_those_who_arrive_before_those_who_wait() {
     is_right(&exchange(EXCHANGE));
     is_right(&exchange(Exchange { turns: 5, ..EXCHANGE }));
     // Nobody waits.
@@ -89,7 +89,7 @@ fn phases_order_those_who_arrive_before_those_who_wait() {
 }
 
 #[test]
-fn too_few_arrivals_are_a_deadlock() {
+pub(super) fn too_few_arrivals_are_a_deadlock() {
     let how = Exchange { arrivals: 63, ..EXCHANGE };
     finds(&exchange(how), "E1022");
     finds(&exchange(Exchange { count: 65, ..EXCHANGE }), "E1022");
@@ -100,7 +100,7 @@ fn too_few_arrivals_are_a_deadlock() {
 }
 
 #[test]
-fn a_phase_that_is_left_unfinished_is_found() {
+pub(super) fn a_phase_that_is_left_unfinished_is_found() {
     let alone = |count: u32, arrivals: i64| {
         let mut k = Assembler::new(1, 64);
         let objects = k.shared(Element::U64, 1);
@@ -119,7 +119,7 @@ fn a_phase_that_is_left_unfinished_is_found() {
 }
 
 #[test]
-fn more_arrivals_than_a_phase_counts_are_found() {
+pub(super) fn more_arrivals_than_a_phase_counts_are_found() {
     // The phase cannot end, for bytes are expected; a second thread arrives meanwhile.
     let program = |second: bool, expect: u32| {
         let mut k = Assembler::new(1, 32);
@@ -145,7 +145,7 @@ fn more_arrivals_than_a_phase_counts_are_found() {
 }
 
 #[test]
-fn barriers_have_to_be_initialised() {
+pub(super) fn barriers_have_to_be_initialised() {
     finds(&exchange(Exchange { init: false, ..EXCHANGE }), "E1025");
     // Another thread uses it before it can know: it may also come first, or write meanwhile.
     for run in runs(&exchange(Exchange { publish: false, ..EXCHANGE })) {
@@ -168,7 +168,7 @@ fn barriers_have_to_be_initialised() {
 }
 
 #[test]
-fn bytes_of_a_barrier_are_no_ones_else() {
+pub(super) fn bytes_of_a_barrier_are_no_ones_else() {
     let program = |what: usize| {
         let mut k = Assembler::new(1, 32);
         let objects = k.shared(Element::U64, 4);
@@ -288,7 +288,7 @@ fn boxed(how: Boxed) -> crate::program::Program {
 }
 
 #[test]
-fn boxes_are_loaded_and_stored() {
+pub(super) fn boxes_are_loaded_and_stored() {
     let corners = [[32, 4], [0, 0], [64, 8], [-16, -2], [80, 0], [0, -4], [76, 9]];
     let shapes = [(SwizzleMode::None, [32, 4]), (SwizzleMode::Bytes128, [32, 8]), (SwizzleMode::Bytes64, [16, 16])];
     for (at, (swizzle, boxed_by)) in corners.into_iter().flat_map(|at| shapes.map(|shape| (at, shape))) {
@@ -312,7 +312,7 @@ fn boxes_are_loaded_and_stored() {
 }
 
 #[test]
-fn swizzled_boxes_lie_as_the_swizzle_says() {
+pub(super) fn swizzled_boxes_lie_as_the_swizzle_says() {
     // Thread `t` reads word `t` of the box as it lies in shared memory.
     for (swizzle, span) in [(SwizzleMode::Bytes32, 8), (SwizzleMode::Bytes64, 16), (SwizzleMode::Bytes128, 32)] {
         let words = 512;
@@ -348,7 +348,7 @@ fn swizzled_boxes_lie_as_the_swizzle_says() {
 }
 
 #[test]
-fn bulk_loads_are_waited_for() {
+pub(super) fn bulk_loads_are_waited_for() {
     // Nobody waits, and the load is left behind as well.
     for boxed_by in [[32, 4], [64, 4], [16, 8]] {
         for run in runs(&boxed(Boxed { wait: false, boxed: boxed_by, ..BOXED })) {
@@ -360,7 +360,7 @@ fn bulk_loads_are_waited_for() {
 }
 
 #[test]
-fn expected_bytes_are_those_that_come() {
+pub(super) fn expected_bytes_are_those_that_come() {
     for expect in [16, -16, -256, 1 << 16] {
         finds(&boxed(Boxed { expect, ..BOXED }), "E1024");
     }
@@ -369,14 +369,14 @@ fn expected_bytes_are_those_that_come() {
 }
 
 #[test]
-fn barriers_are_published_before_the_copy_engine_uses_them() {
+pub(super) fn barriers_are_published_before_the_copy_engine_uses_them() {
     finds(&boxed(Boxed { publish: false, ..BOXED }), "E1025");
     finds(&boxed(Boxed { publish: false, at: [0, 0], ..BOXED }), "E1025");
     finds(&boxed(Boxed { publish: false, swizzle: SwizzleMode::Bytes128, ..BOXED }), "E1025");
 }
 
 #[test]
-fn bulk_stores_need_a_fence_of_the_writers() {
+pub(super) fn bulk_stores_need_a_fence_of_the_writers() {
     for swizzle in [SwizzleMode::None, SwizzleMode::Bytes128] {
         finds(&boxed(Boxed { fence: false, swizzle, ..BOXED }), "E1019");
     }
@@ -400,7 +400,7 @@ fn bulk_stores_need_a_fence_of_the_writers() {
 }
 
 #[test]
-fn bulk_copies_race_as_others_do() {
+pub(super) fn bulk_copies_race_as_others_do() {
     // The store is set off before the others have written.
     finds(&boxed(Boxed { barrier: false, ..BOXED }), "E1018");
     // Its source is written again before it was read.
@@ -412,7 +412,7 @@ fn bulk_copies_race_as_others_do() {
 }
 
 #[test]
-fn bulk_stores_are_waited_for_before_the_end() {
+pub(super) fn bulk_stores_are_waited_for_before_the_end() {
     is_right(&boxed(Boxed { stored: Some(false), ..BOXED }));
     finds(&boxed(Boxed { stored: None, ..BOXED }), "E1020");
     finds(&boxed(Boxed { stored: None, at: [0, 0], ..BOXED }), "E1020");
@@ -420,7 +420,7 @@ fn bulk_stores_are_waited_for_before_the_end() {
 }
 
 #[test]
-fn boxes_are_aligned() {
+pub(super) fn boxes_are_aligned() {
     // In shared memory to 128 bytes, or to the period of the swizzle; in the tensor to 16 bytes.
     is_right(&boxed(Boxed { offset: 128, ..BOXED }));
     finds(&boxed(Boxed { offset: 64, ..BOXED }), "E1011");
@@ -429,7 +429,7 @@ fn boxes_are_aligned() {
 }
 
 #[test]
-fn a_ring_of_full_and_empty_barriers_works() {
+pub(super) fn a_ring_of_full_and_empty_barriers_works() {
     // One warp loads, two read; 8 turns through 2 stages.
     let program = |released: bool, tells: bool| {
         let (turns, stages) = (8, 2);
@@ -510,7 +510,7 @@ fn a_ring_of_full_and_empty_barriers_works() {
 }
 
 #[test]
-fn a_fence_before_the_stores_is_none_after_them() {
+pub(super) fn a_fence_before_the_stores_is_none_after_them() {
     let program = |after: bool| {
         let mut k = Assembler::new(1, 64);
         let target = k.global(Role::Output, Element::U32, 64);

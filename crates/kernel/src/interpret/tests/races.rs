@@ -27,7 +27,7 @@ fn exchange(threads: u32, apart: i64, between: &[Operation]) -> Assembler {
 }
 
 #[test]
-fn a_read_after_a_write_of_another_thread_needs_a_barrier() {
+pub(super) fn a_read_after_a_write_of_another_thread_needs_a_barrier() {
     let run = is_right(&exchange(128, 1, &[Operation::Barrier]).program());
     let expected: Vec<u32> = (0..128).map(|thread| (thread + 1) % 128).collect();
     assert_eq!(run.tensor::<u32>(0).unwrap(), expected);
@@ -37,7 +37,7 @@ fn a_read_after_a_write_of_another_thread_needs_a_barrier() {
 }
 
 #[test]
-fn lanes_of_a_warp_need_a_barrier_too() {
+pub(super) fn lanes_of_a_warp_need_a_barrier_too() {
     is_right(&exchange(32, 1, &[Operation::WarpBarrier]).program());
     is_right(&exchange(32, 1, &[Operation::Barrier]).program());
     finds(&exchange(32, 1, &[]).program(), "E1016");
@@ -47,7 +47,7 @@ fn lanes_of_a_warp_need_a_barrier_too() {
 }
 
 #[test]
-fn shuffles_and_ballots_order_no_memory() {
+pub(super) fn shuffles_and_ballots_order_no_memory() {
     let program = |barrier: bool, ballot: bool| {
         let mut k = Assembler::new(1, 32);
         let shared = k.shared(Element::U32, 32);
@@ -75,7 +75,7 @@ fn shuffles_and_ballots_order_no_memory() {
 }
 
 #[test]
-fn a_write_after_a_read_needs_a_barrier() {
+pub(super) fn a_write_after_a_read_needs_a_barrier() {
     let program = |turns: i64, barriers: bool| {
         let mut k = Assembler::new(1, 64);
         let shared = k.shared(Element::U32, 64);
@@ -101,7 +101,7 @@ fn a_write_after_a_read_needs_a_barrier() {
 }
 
 #[test]
-fn two_writes_are_a_race() {
+pub(super) fn two_writes_are_a_race() {
     let program = |between: bool, divide: i64| {
         let mut k = Assembler::new(1, 64);
         let shared = k.shared(Element::U32, 128);
@@ -126,7 +126,7 @@ fn two_writes_are_a_race() {
 }
 
 #[test]
-fn bytes_of_one_word_are_different_bytes() {
+pub(super) fn bytes_of_one_word_are_different_bytes() {
     let program = |step: i64| {
         let mut k = Assembler::new(1, 64);
         let shared = k.shared(Element::U8, 256);
@@ -142,7 +142,7 @@ fn bytes_of_one_word_are_different_bytes() {
 }
 
 #[test]
-fn many_readers_are_all_remembered() {
+pub(super) fn many_readers_are_all_remembered() {
     // All threads read one word, then one thread writes it: only behind a barrier of all.
     let program = |threads: u32, writer: i64, waits: Option<u32>| {
         let mut k = Assembler::new(1, threads);
@@ -172,7 +172,7 @@ fn many_readers_are_all_remembered() {
 }
 
 #[test]
-fn named_barriers_order_those_who_meet() {
+pub(super) fn named_barriers_order_those_who_meet() {
     // Two pairs of warps exchange; the pairs do not meet.
     let program = |partner: i64, number: u32| {
         let mut k = Assembler::new(1, 128);
@@ -198,7 +198,7 @@ fn named_barriers_order_those_who_meet() {
 }
 
 #[test]
-fn knowledge_is_passed_on() {
+pub(super) fn knowledge_is_passed_on() {
     // Warp 0 writes and meets warp 1, which meets warp 2, which reads.
     let program = |second: bool| {
         let mut k = Assembler::new(1, 96);
@@ -236,7 +236,7 @@ fn atomic_add(k: &mut Assembler, buffer: BufferId, address: Register, value: Reg
 }
 
 #[test]
-fn atomic_operations_do_not_race_with_each_other() {
+pub(super) fn atomic_operations_do_not_race_with_each_other() {
     let program = |before: bool, after: bool| {
         let mut k = Assembler::new(1, 64);
         let target = k.global(Role::Output, Element::U32, 1);
@@ -265,7 +265,7 @@ fn atomic_operations_do_not_race_with_each_other() {
 }
 
 #[test]
-fn blocks_are_not_ordered() {
+pub(super) fn blocks_are_not_ordered() {
     // Each block reads what the one before wrote; adds to one element, atomically or not; reads
     // what nobody writes.
     let program = |read: i64, write: i64| {
@@ -289,7 +289,7 @@ fn blocks_are_not_ordered() {
 }
 
 #[test]
-fn blocks_may_add_to_one_element() {
+pub(super) fn blocks_may_add_to_one_element() {
     let program = |atomic: bool, read: bool| {
         let mut k = Assembler::new(4, 32);
         let memory = k.global(Role::Both, Element::U32, 1);
@@ -316,7 +316,7 @@ fn blocks_may_add_to_one_element() {
 }
 
 #[test]
-fn threads_of_a_block_race_in_global_memory() {
+pub(super) fn threads_of_a_block_race_in_global_memory() {
     let program = |barrier: bool, apart: i64| {
         let mut k = Assembler::new(2, 64);
         let memory = k.global(Role::Both, Element::U32, 128);
@@ -339,7 +339,7 @@ fn threads_of_a_block_race_in_global_memory() {
 }
 
 #[test]
-fn rows_of_matrices_race_with_stores() {
+pub(super) fn rows_of_matrices_race_with_stores() {
     // A warp stores a matrix, a lane a row, and loads it by `ldmatrix`, as it is or with rows of
     // another lane.
     let program = |barrier: bool| {
@@ -368,7 +368,7 @@ fn rows_of_matrices_race_with_stores() {
 }
 
 #[test]
-fn an_atomic_operation_races_with_what_another_block_does() {
+pub(super) fn an_atomic_operation_races_with_what_another_block_does() {
     // The first block adds, the second one loads, stores, or adds too.
     let program = |what: usize| {
         let mut k = Assembler::new(2, 32);
