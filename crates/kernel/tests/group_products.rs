@@ -243,7 +243,7 @@ fn what_cannot_be_is_refused() {
         );
         let mma = mma.unwrap();
         let kernel = Kernel::build("refused", |k| {
-            let c = k.output::<f32>("c", "(64,64):(64,1)")?;
+            let c = k.tensor::<f32>("c", "(64,64):(64,1)")?;
             let a = k.shared_of(element, left)?;
             let b = k.shared_of(Element::Bf16, "S<3,3,3> o 0 o (64,64):(64,1)")?;
             k.threads(threads)?;
