@@ -250,6 +250,9 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
     })
 }
 
+/// The most elements along an axis: with any type, its bytes and a tile more are numbers of 64 bits.
+const MAX_SIZE: i64 = 1 << 40;
+
 impl Entry {
     /// The kernel for these sizes and this type; those that are not given are the entry's own.
     ///
@@ -279,6 +282,9 @@ impl Entry {
             })?;
             if *size < 1 {
                 return Err(PlanError::Size { name: (*name).to_string(), given: *size });
+            }
+            if *size > MAX_SIZE {
+                return Err(PlanError::TooLarge { what: "elements along an axis", asked: *size, limit: MAX_SIZE });
             }
             values[at] = *size;
         }

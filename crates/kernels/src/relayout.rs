@@ -38,6 +38,8 @@ use crate::planned::Planned;
 use self::squares::Squares;
 use self::windows::Windows;
 
+/// The most bytes of a tensor.
+const MAX_BYTES: i64 = 1 << 56;
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
 /// From which length on, in bytes, a run that both sides share is moved as it is.
@@ -236,11 +238,20 @@ pub fn relayout_for(
     destination: Element,
 ) -> Result<Planned, PlanError> {
     let (from, to) = (from.into(), to.into());
-    for place in [&from, &to] {
-        let (least, _) = place.layout.range()?;
+    for (place, element) in [(&from, source), (&to, destination)] {
+        let (least, greatest) = place.layout.range()?;
         let least = least.saturating_add(place.base);
         if least < 0 {
             return Err(PlanError::Before { layout: place.to_string(), least });
+        }
+        // Offsets in bytes, and a tile more, are numbers of 64 bits.
+        let last = greatest.max(place.layout.size()).saturating_add(place.base);
+        if last.checked_mul(element.bytes().into()).is_none_or(|last| last > MAX_BYTES) {
+            return Err(PlanError::TooLarge {
+                what: "elements of a tensor",
+                asked: last,
+                limit: MAX_BYTES / i64::from(element.bytes()),
+            });
         }
     }
     if !to.layout.is_injective()? {
