@@ -107,7 +107,9 @@ fn what_arrives_is_what_was_there() {
                     interpreter.check().unwrap_or_else(|findings| panic!("{swizzle} {m} {n}: {}", findings[0]));
                 assert_eq!(checked.run.tensor::<u16>(1).unwrap(), elements, "{swizzle} {stages} {m} {n}");
             }
-            assert!(ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap().contains("cp.async.bulk.tensor.2d"));
+            // A tile is one box.
+            let text = ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
+            assert_eq!(text.matches("cp.async.bulk.tensor.2d").count(), 1, "{text}");
             assert_eq!(ptx::write(kernel.program(), ptx::Target::Sm80).unwrap_err().code(), "E0921");
         }
     }
@@ -263,6 +265,17 @@ fn what_cannot_be_is_refused() {
     assert!(refused(32, "(M,K{div=8}):(K,1)", "S<3,3,3> o 0 o (16,32):(32,1)").contains("line of the swizzle"));
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(1,16)").contains("none in the tensor"));
     assert!(refused(64, "(M,K{div=8}):(K,1)", "(16,64):(72,1)").contains("without gaps"));
+
+    // A second stage that begins in the middle of a pattern.
+    let apart = Kernel::build("apart", |k: &Build| {
+        let source = k.input::<u16>("source", "(M,K{div=8}):(K,1)")?;
+        k.threads(32)?;
+        let tile = source.local_tile("(16,64)", k.block("(x,y)")?)?;
+        let ring = k.shared::<u16>("S<3,3,3> o 0 o (16,64,2):(64,1,1280)")?;
+        let stage = k.pipeline(2, 1)?.cursor()?.stage()?;
+        stage.load(&tile, &ring.slice(at(&Expr::from(1)))?)
+    });
+    assert!(apart.unwrap_err().to_string().contains("where the swizzle of shared memory does"));
 
     let of_roles = |threads: i64, warps: std::ops::Range<u32>| {
         Kernel::build("roles", |k: &Build| {

@@ -193,7 +193,6 @@ impl Clocks {
 
     /// All given threads know a background work of one of them to be over up to a count.
     pub(super) fn finish_for(&mut self, threads: impl Iterator<Item = usize>, owner: usize, work: Work, count: u32) {
-        self.finish(owner, work, count);
         let nothing: Clock = Rc::from([]);
         let clock = with(&nothing, work as usize * self.threads + owner, count);
         self.acquire(threads, &clock);
