@@ -164,4 +164,6 @@ mod book {
     pub struct Atoms;
     #[doc = include_str!("../../../docs/book/src/kernels.md")]
     pub struct Kernels;
+    #[doc = include_str!("../../../docs/book/src/hopper.md")]
+    pub struct Hopper;
 }
