@@ -10,14 +10,18 @@
 //! * `function`: the functions of the language, as functions and as methods
 //! * `refusal`: exceptions
 //! * `array`: layouts at arrays of indices
+//! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
 
+mod analysis;
 mod array;
+mod claim;
 mod convert;
 mod function;
 mod layout;
 mod maps;
 mod numbers;
 mod object;
+mod picture;
 mod refusal;
 
 use pyo3::prelude::*;
@@ -26,6 +30,10 @@ use pyo3::prelude::*;
 mod _native {
     use super::*;
 
+    #[pymodule_export]
+    use super::analysis::{access_of, banks, covered, suggestions};
+    #[pymodule_export]
+    use super::claim::{check_call, check_equal, derivation};
     #[pymodule_export]
     use super::function::{Function, functions, spelling};
     #[pymodule_export]
@@ -36,6 +44,8 @@ mod _native {
     use super::numbers::{Expr, Step, Xor};
     #[pymodule_export]
     use super::object::{Object, evaluate};
+    #[pymodule_export]
+    use super::picture::{Picture, picture};
     #[pymodule_export]
     use super::refusal::page;
 

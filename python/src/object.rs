@@ -9,6 +9,7 @@ use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use tilewright_draw::Theme;
 use tilewright_layout::AnyTree;
 use tilewright_notation::Value;
 
@@ -17,6 +18,7 @@ use crate::function;
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle, Tiler};
 use crate::numbers::{Expr, Step, Xor};
+use crate::picture;
 
 /// A value of the language: a layout, a tiler, a swizzle, a map over bits, a morphism, or a number that is no integer.
 #[pyclass(frozen, subclass, module = "tilewright", name = "Value")]
@@ -67,6 +69,16 @@ impl Object {
 
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf.clone()
+    }
+
+    /// The picture of the value in a notebook; none where there is nothing to draw.
+    fn _repr_svg_(&self) -> Option<String> {
+        picture::of_value(self).map(|figure| figure.svg(Theme::Auto))
+    }
+
+    /// The same for documents that hold other pictures.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self._repr_svg_().map(|svg| picture::image(py, &svg)).transpose()
     }
 
     /// The composition: `(a @ b)(c) == a(b(c))`.

@@ -69,6 +69,13 @@ fn raise(py: Python<'_>, text: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyE
 /// The page about an error code, as Markdown; none where there is no such code.
 #[pyfunction]
 pub fn page(code: &str) -> Option<&'static str> {
-    let pages = [tilewright_layout::explanation, tilewright_notation::explanation, tilewright_morphism::explanation];
+    let pages = [
+        tilewright_layout::explanation,
+        tilewright_notation::explanation,
+        tilewright_morphism::explanation,
+        tilewright_atoms::explanation,
+        tilewright_analysis::explanation,
+        tilewright_draw::explanation,
+    ];
     pages.into_iter().find_map(|page| page(code))
 }

@@ -3,7 +3,6 @@ from typing import Any, overload
 from ._errors import LayoutError as LayoutError
 from ._more import E as E
 from ._more import Param as Param
-from ._more import explain as explain
 from ._more import make_composed_layout as make_composed_layout
 from ._more import make_layout as make_layout
 from ._native import BitMatrix as BitMatrix
@@ -12,6 +11,7 @@ from ._native import Function as Function
 from ._native import Layout as Layout
 from ._native import LinearLayout as LinearLayout
 from ._native import Morphism as Morphism
+from ._native import Picture as Picture
 from ._native import Step as Step
 from ._native import Swizzle as Swizzle
 from ._native import Tiler as Tiler
@@ -19,6 +19,19 @@ from ._native import Value as Value
 from ._native import Xor as Xor
 from ._native import evaluate as evaluate
 from ._native import functions as functions
+from ._study import Access as Access
+from ._study import Advice as Advice
+from ._study import Banks as Banks
+from ._study import Claim as Claim
+from ._study import Footprint as Footprint
+from ._study import Suggestion as Suggestion
+from ._study import access as access
+from ._study import banks as banks
+from ._study import check as check
+from ._study import draw as draw
+from ._study import explain as explain
+from ._study import footprint as footprint
+from ._study import suggest as suggest
 from ._types import Argument as Argument
 from ._types import IntTuple as IntTuple
 from ._types import LayoutLike as LayoutLike

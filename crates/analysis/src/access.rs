@@ -164,6 +164,48 @@ impl Access {
         Ok(Access { lanes: 8 * count, fixed: true, ..Access::new(&name, &pattern, bits, unit)? })
     }
 
+    /// The names of accesses, each of which may be followed by `:` and the elements of one load:
+    /// `rows:8`. After `ldmatrix` and `stmatrix` may stand `.x1`, `.x2` or `.x4`, then `.trans`.
+    pub const NAMES: [&'static str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
+
+    /// The access of a name to a tile of a shape; none where there is no such access.
+    ///
+    /// Errors: as those that make it.
+    ///
+    /// ```
+    /// use tilewright_analysis::Access;
+    ///
+    /// let shape = "(128,64)".parse().unwrap();
+    /// let rows = Access::of_name("rows:8", &shape, 16, 1).unwrap().unwrap();
+    /// assert_eq!((rows.name(), rows.vector()), ("rows:8", 8));
+    /// assert!(Access::of_name("rings", &shape, 16, 1).unwrap().is_none());
+    /// ```
+    pub fn of_name(spec: &str, shape: &Tree<i64>, bits: i64, vector: i64) -> Result<Option<Access>, AnalysisError> {
+        let (name, wide) = match spec.split_once(':') {
+            Some((name, own)) => match own.parse() {
+                Ok(own) => (name, own),
+                Err(_) => return Ok(None),
+            },
+            None => (spec, vector),
+        };
+        let access = match name {
+            "threads" => Access::thread_values(shape, bits, wide)?,
+            "rows" => Access::rows(shape, bits, wide)?,
+            "columns" => Access::columns(shape, bits, wide)?,
+            _ => {
+                let stem = name.strip_suffix(".trans").unwrap_or(name);
+                let count = match stem.strip_prefix("ldmatrix").or_else(|| stem.strip_prefix("stmatrix")) {
+                    Some("" | ".x1") => 1,
+                    Some(".x2") => 2,
+                    Some(".x4") => 4,
+                    _ => return Ok(None),
+                };
+                return Ok(Some(Access::matrices(shape, bits, count, stem != name)?.named(name)));
+            }
+        };
+        Ok(Some(if wide == vector && !spec.contains(':') { access } else { access.named(spec) }))
+    }
+
     /// The same under another name.
     #[must_use]
     pub fn named(self, name: &str) -> Access {

@@ -62,55 +62,25 @@ fn accesses(lanes: &Lanes, shape: &Tree<i64>, reader: &mut Reader) -> Result<Vec
     specs.iter().map(|spec| access(spec.trim(), shape, [*bits, *vector], reader)).collect()
 }
 
-/// The accesses that have names.
-const PATTERNS: [&str; 5] = ["threads", "rows", "columns", "ldmatrix", "stmatrix"];
-
 fn access(spec: &str, shape: &Tree<i64>, [bits, vector]: [i64; 2], reader: &mut Reader) -> Result<Access, Failure> {
-    let (name, own) = match spec.split_once(':') {
-        Some((name, own)) if is_word(name) => match own.parse() {
-            Ok(own) => (name, Some(own)),
-            Err(_) => (spec, None),
-        },
-        _ => (spec, None),
-    };
-    let wide = own.unwrap_or(vector);
-    let matrices = name.strip_prefix("ldmatrix").or_else(|| name.strip_prefix("stmatrix"));
-    let access = match (name, matrices) {
-        ("threads", _) => Access::thread_values(shape, bits, wide)?,
-        ("rows", _) => Access::rows(shape, bits, wide)?,
-        ("columns", _) => Access::columns(shape, bits, wide)?,
-        (_, Some(rest)) => {
-            let (count, transposed) = match rest.strip_suffix(".trans") {
-                Some(count) => (count, true),
-                None => (rest, false),
-            };
-            let count = match count {
-                ".x1" | "" => 1,
-                ".x2" => 2,
-                ".x4" => 4,
-                _ => {
-                    let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
-                    return Err(Failure::Usage(format!("there is no access `{name}`: {known}")));
-                }
-            };
-            return Ok(Access::matrices(shape, bits, count, transposed)?.named(name));
+    if let Some(access) = Access::of_name(spec, shape, bits, vector)? {
+        return Ok(access);
+    }
+    // A word, with or without the elements of a load, is the name of an access, and no expression.
+    let name = spec.split_once(':').filter(|(_, own)| own.parse::<i64>().is_ok()).map_or(spec, |(name, _)| name);
+    let word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
+    if word {
+        if name.starts_with("ldmatrix") || name.starts_with("stmatrix") {
+            let known = "after `ldmatrix` and `stmatrix` stands .x1, .x2 or .x4, then .trans";
+            return Err(Failure::Usage(format!("there is no access `{name}`: {known}")));
         }
-        _ if is_word(name) => {
-            let meant = nearest(name, PATTERNS, 1);
-            let meant = meant.first().map_or(String::new(), |near| format!(" (`{near}` is near)"));
-            let known =
-                "threads, rows, columns, ldmatrix.x1 and the like, or a layout from (thread, value) to an index";
-            return Err(Failure::Usage(format!("there is no access `{name}`{meant}: write {known}")));
-        }
-        _ => Access::new(spec, &reader.layout(spec)?, bits, vector)?,
-    };
-    Ok(if own.is_some() { access.named(spec) } else { access })
-}
-
-/// Whether a text is a word, and no expression.
-fn is_word(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_')
+        let meant = nearest(name, Access::NAMES, 1);
+        let meant = meant.first().map_or(String::new(), |near| format!(" (`{near}` is near)"));
+        let known = "threads, rows, columns, ldmatrix.x1 and the like, or a layout from (thread, value) to an index";
+        return Err(Failure::Usage(format!("there is no access `{name}`{meant}: write {known}")));
+    }
+    Ok(Access::new(spec, &reader.layout(spec)?, bits, vector)?)
 }
 
 /// The fields that say what an access is.

@@ -316,9 +316,7 @@ fn product(atom: MmaAtom, options: &Options, reader: &mut Reader) -> Result<Figu
     let (name, style) = (atom.name().to_owned(), options.style());
     let held = |layout: &Layout| Map::from(layout);
     if options.atoms.is_none() && options.tile.is_none() {
-        let maps = [atom.a(), atom.b(), atom.c()].map(|operand| held(operand.layout()));
-        let [a, b, c] = &maps;
-        return Ok(draw::mma([a, b, c], atom.shape(), style)?.titled(name));
+        return Ok(figures::instructions::of_mma(&atom, style)?);
     }
     let atoms = match &options.atoms {
         Some(atoms) => reader.layout(atoms)?,
@@ -345,12 +343,5 @@ fn transfer(atom: CopyAtom, options: &Options, reader: &mut Reader) -> Result<Fi
         let [source, target] = ends.map(|end| tiled.thread_values(end));
         return Ok(draw::copy(&Map::from(&source?), &Map::from(&target?), &tile, style)?.titled(name));
     }
-    let places = (atom.bits() / bits).max(1);
-    let across = (128 / bits).clamp(1, places);
-    let down = places / across;
-    // A place counts along the row; a tile counts downward.
-    let turned = Layout::new(&Tree::flat([across, down])?, &Tree::flat([down, 1])?)?;
-    let side = |end: CopyEnd| -> Result<Map, Failure> { Ok(Map::from(&turned.compose(&atom.values(end, bits)?)?)) };
-    let [source, target] = ends.map(side);
-    Ok(draw::copy(&source?, &target?, &Tree::flat([down, across])?, style)?.titled(name))
+    figures::instructions::of_copy(&atom, bits, style).map_err(|error| Failure::refused(&*error))
 }

@@ -4,6 +4,7 @@
 //! that, and any other the picture of its value.
 
 mod derivation;
+pub mod instructions;
 pub mod morphisms;
 
 use tilewright_draw::{self as draw, Banks, DrawError, Figure, Multiplication, Style};

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from . import _native
 from ._errors import LayoutError
-from ._more import E, Param, aliases, explain, make_composed_layout, make_layout
+from ._more import E, Param, aliases, make_composed_layout, make_layout
 from ._native import (
     BitMatrix,
     Expr,
@@ -26,6 +26,7 @@ from ._native import (
     Layout,
     LinearLayout,
     Morphism,
+    Picture,
     Step,
     Swizzle,
     Tiler,
@@ -33,6 +34,21 @@ from ._native import (
     Xor,
     evaluate,
     functions,
+)
+from ._study import (
+    Access,
+    Advice,
+    Banks,
+    Claim,
+    Footprint,
+    Suggestion,
+    access,
+    banks,
+    check,
+    draw,
+    explain,
+    footprint,
+    suggest,
 )
 from ._types import Argument, IntTuple, LayoutLike
 

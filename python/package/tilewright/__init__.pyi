@@ -4,7 +4,6 @@ from typing import Any, overload
 from ._errors import LayoutError as LayoutError
 from ._more import E as E
 from ._more import Param as Param
-from ._more import explain as explain
 from ._more import make_composed_layout as make_composed_layout
 from ._more import make_layout as make_layout
 from ._native import BitMatrix as BitMatrix
@@ -13,6 +12,7 @@ from ._native import Function as Function
 from ._native import Layout as Layout
 from ._native import LinearLayout as LinearLayout
 from ._native import Morphism as Morphism
+from ._native import Picture as Picture
 from ._native import Step as Step
 from ._native import Swizzle as Swizzle
 from ._native import Tiler as Tiler
@@ -20,15 +20,33 @@ from ._native import Value as Value
 from ._native import Xor as Xor
 from ._native import evaluate as evaluate
 from ._native import functions as functions
+from ._study import Access as Access
+from ._study import Advice as Advice
+from ._study import Banks as Banks
+from ._study import Claim as Claim
+from ._study import Footprint as Footprint
+from ._study import Suggestion as Suggestion
+from ._study import access as access
+from ._study import banks as banks
+from ._study import check as check
+from ._study import draw as draw
+from ._study import explain as explain
+from ._study import footprint as footprint
+from ._study import suggest as suggest
 from ._types import Argument as Argument
 from ._types import IntTuple as IntTuple
 from ._types import LayoutLike as LayoutLike
 
 __all__ = [
+    "Access",
+    "Advice",
     "Argument",
+    "Banks",
     "BitMatrix",
+    "Claim",
     "E",
     "Expr",
+    "Footprint",
     "Function",
     "IntTuple",
     "Layout",
@@ -37,13 +55,17 @@ __all__ = [
     "LinearLayout",
     "Morphism",
     "Param",
+    "Picture",
     "Step",
+    "Suggestion",
     "Swizzle",
     "Tiler",
     "Value",
     "Xor",
+    "access",
     "append",
     "append_to_rank",
+    "banks",
     "bit_image",
     "bit_inverse",
     "bit_kernel",
@@ -53,6 +75,7 @@ __all__ = [
     "blocked_product",
     "cdiv",
     "ceil_div",
+    "check",
     "coalesce",
     "coalesce_z",
     "codomain",
@@ -84,6 +107,7 @@ __all__ = [
     "domain_distribute",
     "domain_offset",
     "downcast",
+    "draw",
     "elem_geq",
     "elem_gtr",
     "elem_leq",
@@ -102,6 +126,7 @@ __all__ = [
     "flat_product",
     "flatten",
     "floor_div",
+    "footprint",
     "functionally_equal",
     "functions",
     "gcd",
@@ -215,6 +240,7 @@ __all__ = [
     "standard_form",
     "stride",
     "substitute",
+    "suggest",
     "take",
     "take_modes",
     "tensor_zipped_divide",

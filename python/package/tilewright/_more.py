@@ -6,7 +6,6 @@ import difflib
 from typing import Any
 
 from . import _native
-from ._errors import LayoutError
 from ._native import Expr, Layout, Step, evaluate
 
 _functions = {function.__name__: function for function in _native.functions()}
@@ -58,15 +57,6 @@ def make_composed_layout(inner: Any, offset: Any, outer: Any) -> Layout:
     """
     made: Layout = evaluate("inner o offset o outer", inner=inner, offset=offset, outer=outer)
     return made
-
-
-def explain(subject: LayoutError | str) -> str:
-    """The page about an error or a code, as Markdown."""
-    code = subject.code if isinstance(subject, LayoutError) else str(subject).strip().upper()
-    page = _native.page(code)
-    if page is None:
-        raise LookupError(f"there is no error code {code}")
-    return page
 
 
 #: What other libraries call functions of the language.

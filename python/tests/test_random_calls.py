@@ -1,0 +1,96 @@
+"""Random calls of the whole package with random arguments: what comes back is a value, or a documented exception."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import tilewright as tw
+
+CALLS = int(os.environ.get("TILEWRIGHT_CALLS", "10000"))
+TEXTS = ["(4,8):(8,1)", "", "_", "(", "M{div=8}", "S<3,0,3>", "1@0", "^9", "[2:1;_]", "é", "A = 4; A", "4:1:1", "SM80_16x8x16_F32F16F16F32_TN", "rows:8"]
+
+
+def random_argument(source: random.Random, depth: int = 3) -> Any:
+    pick = source.randrange(20)
+    if pick < 5:
+        return source.choice([1, 2, 3, 4, 8])
+    if pick == 5:
+        return source.choice([0, 1, 2, 3, 4, 6, 8, 16, 64, -1, -8, 2**31, 2**62, 2**63, -(2**63), 2**70])
+    if pick < 10 and depth:
+        return tuple(random_argument(source, depth - 1) for _ in range(source.randrange(4)))
+    if pick == 10 and depth:
+        return [random_argument(source, depth - 1) for _ in range(source.randrange(4))]
+    if pick < 15:
+        return source.choice(LAYOUTS)
+    if pick == 15:
+        return source.choice(OTHERS)
+    if pick == 16:
+        return source.choice(TEXTS)
+    return source.choice([None, True, 1.5, b"4", {}, object()])
+
+
+LAYOUTS = [
+    tw.Layout(text)
+    for text in ["(4,8):(8,1)", "4:2", "((2,2),3):((24,2),8)", "(4,8):(1@0,1@1)", "(8,8):(^1,^9)", "S<2,0,2> o 0 o (4,8):(8,1)", "(M{div=8},K):(K,1)", "(3,5):(-1,0)", "8:0", "(2,3,1):(6,2,9)"]
+]
+OTHERS = [
+    tw.Tiler("[2:1;_]"), tw.Swizzle(2, 1, 3), tw.BitMatrix(2, (2, 3)), tw.Morphism("(4,5) -> (4,16,5) : (1,3)"), tw.Param("M", div=8),
+    tw.E(0), tw.Xor(9), tw.LinearLayout("register=[(0,1)] lane=[(1,0),(2,0)] -> row:4 column:2"),
+]  # fmt: skip
+
+
+OPERATORS: list[Any] = [
+    lambda a, b: a @ b,
+    lambda a, b: b @ a,
+    lambda a, b: b + a,
+    lambda a, b: b * a,
+    lambda a, b: b // a,
+    lambda a, b: b[a],
+    lambda a, b: a == b,
+]
+
+
+def test_random_calls() -> None:
+    source = random.Random(11)
+    plain = [tw.Layout, tw.Tiler, tw.Swizzle, tw.BitMatrix, tw.LinearLayout, tw.Morphism, tw.Expr, tw.Step, tw.Xor, tw.evaluate, tw.explain, tw.check,
+             tw.banks, tw.access, tw.suggest, tw.footprint, tw.make_composed_layout, tw.Param, tw.E, tw.make_layout]  # fmt: skip
+    functions: list[Any] = [*tw.functions(), *plain]
+    answered = refused = 0
+    for _ in range(CALLS):
+        function = source.choice(functions)
+        arguments = [random_argument(source) for _ in range(source.choice([0, 1, 1, 2, 2, 2, 3, 4]))]
+        names: dict[str, Any] = {}
+        if isinstance(function, tw.Function) and source.random() < 0.2:
+            names = {source.choice([*source.choice(function.ways), "modus"]): random_argument(source)}
+        attribute = None
+        if source.random() < 0.2 and arguments:
+            function = source.choice([*LAYOUTS, *OTHERS])
+            if source.random() < 0.7:
+                attribute = source.choice([name for name in dir(function) if not name.startswith("_")])
+        if source.random() < 0.05:
+            arguments, names, attribute = [random_argument(source), source.choice([*LAYOUTS, *OTHERS])], {}, None
+            function = source.choice(OPERATORS)
+        try:
+            found = getattr(function, attribute) if attribute else function
+            value = found(*arguments, **names) if callable(found) else found
+        except (tw.LayoutError, TypeError, ValueError, LookupError, OverflowError) as error:
+            refused += 1
+            assert str(error)
+            continue
+        answered += 1
+        repr(value)
+        assert value is NotImplemented or str(value) is not None
+    assert answered > CALLS / 20 and refused > CALLS / 20
+
+
+def test_random_pictures() -> None:
+    source = random.Random(12)
+    for _ in range(300):
+        what = [random_argument(source) for _ in range(source.randrange(3))]
+        options: dict[str, Any] = {name: source.choice(["auto", "copy", "mma", "memory", "thread-value", "offsets", 3, None, "heat"]) for name in source.sample(["kind", "tile", "title", "theme", "shade", "width"], 2)}
+        try:
+            tw.draw(*what, **options).text()
+        except (tw.LayoutError, TypeError, ValueError, OverflowError):
+            pass
