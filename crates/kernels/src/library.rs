@@ -8,7 +8,10 @@ use tilewright_layout::Layout;
 
 use crate::error::PlanError;
 use crate::planned::Planned;
-use crate::{Along, Statistic, group_product, layer_norm, product, reduce, relayout, rms_norm, softmax, tiled_add};
+use crate::{
+    Along, Expression, Statistic, group_product, layer_norm, map, product, reduce, relayout, rms_norm, softmax,
+    tiled_add,
+};
 
 /// A kernel of the library.
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +102,32 @@ const LIBRARY: &[Entry] = &[
         plan: |sizes, element| {
             let [m, n, k] = [sizes[0], sizes[1], sizes[2]];
             Ok(of_product(group_product(element, [m, n, k])?, [m, n, k]))
+        },
+    },
+    Entry {
+        name: "add",
+        summary: "the sum of two contiguous tensors of N elements",
+        sizes: &[("N", 10_000)],
+        large: &[1 << 28],
+        types: COMPUTED,
+        plan: |sizes, element| {
+            let layout: Layout = format!("{}:1", sizes[0]).parse()?;
+            let tensor = (&layout, element);
+            map(&(Expression::input(0) + Expression::input(1)), &[tensor, tensor], tensor)
+        },
+    },
+    Entry {
+        name: "add_row",
+        summary: "max(x + row, 0) for each row of a row-major matrix (M,N), as f32",
+        sizes: &[("M", 50), ("N", 300)],
+        large: &[16_384, 16_384],
+        types: COMPUTED,
+        plan: |sizes, element| {
+            let [m, n] = [sizes[0], sizes[1]];
+            let (matrix, row): (Layout, Layout) =
+                (format!("({m},{n}):({n},1)").parse()?, format!("({m},{n}):(0,1)").parse()?);
+            let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
+            map(&clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
         },
     },
     Entry {
@@ -209,6 +238,9 @@ const LIBRARY: &[Entry] = &[
 
 /// Types of which 32 bits are enough to compute with.
 const FLOATS: &[Element] = &[Element::Bf16, Element::F16, Element::F32];
+
+/// Types that maps compute with.
+const COMPUTED: &[Element] = &[Element::Bf16, Element::F16, Element::F32, Element::F64];
 
 /// What norms add below the root.
 const EPSILON: f64 = 1e-5;

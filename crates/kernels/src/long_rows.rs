@@ -143,11 +143,13 @@ impl LongRows {
             let chunk = Stride::times(&step, &Expr::from(-1)).and_then(|back| Stride::plus(&last, &back));
             let chunk = chunk.ok_or_else(overflow)?;
             let runs = self.tile(x, &chunk)?.load_distributed_predicated(&self.held)?.split(2)?;
+            // All of it before anything is written: nothing is read past a write.
+            let others =
+                beside.iter().map(|row| self.tile(row, &chunk)?.load_distributed_predicated(&self.held)?.split(2));
+            let others: Vec<Vec<Distributed<'k>>> = others.collect::<Result<_, KernelError>>()?;
             for (number, run) in runs.iter().enumerate() {
                 let at: Coord<Expr> = Tree::flat([Slot::All, Slot::All, Slot::At(Expr::from(number as i64))])?;
-                let others = beside.iter().map(|row| {
-                    self.tile(row, &chunk)?.slice(at.clone())?.load_distributed_predicated(&self.one)?.to(Element::F32)
-                });
+                let others = others.iter().map(|row| row[number].to(Element::F32));
                 let others: Vec<Distributed<'k>> = others.collect::<Result<_, KernelError>>()?;
                 let result = each(run.to(Element::F32)?, &others)?;
                 self.tile(y, &chunk)?.slice(at)?.store_distributed_predicated(&result.to(self.element)?)?;

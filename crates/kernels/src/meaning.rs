@@ -14,6 +14,7 @@ use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
 use tilewright_layout::LayoutError;
 
+use crate::expression::Expression;
 use crate::planned::Planned;
 use crate::reduce::{Along, Statistic};
 use crate::relayout::Place;
@@ -39,6 +40,15 @@ pub(crate) enum Meaning {
     Sum,
     /// `c(m,n) = sum over k of a(m,k) b(n,k)`, K contiguous in a and b, N in c.
     Product,
+    /// `output[to(i)] = f(input_0[from_0(i)], ..)`.
+    Map {
+        /// The function.
+        expression: Expression,
+        /// Where elements are in the inputs.
+        inputs: Vec<Layout>,
+        /// Where they go.
+        output: Box<Layout>,
+    },
     /// One number for each row, or each column, of a matrix, rows one after another.
     Reduce {
         /// Which.
@@ -123,6 +133,7 @@ impl Planned {
     pub fn defined(&self) -> usize {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
+            Meaning::Map { output, .. } => output.size() as usize,
             Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
             Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
             Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,

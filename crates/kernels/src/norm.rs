@@ -43,15 +43,11 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
         let weights = rows.beside(&weights)?;
-        let squares = rows.sum(&held, &[1, 2], |_, run| run.map(|x| Ok(x * x)))?;
+        let squares = rows.sum(k, &held, &[1, 2], |_, run| run.map(|x| Ok(x * x)))?;
         let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
-        let y = rows.tile(k, &y)?;
-        for (number, run) in held.iter().enumerate() {
-            let scaled = run.to(Element::F32)?.zip(&factor, |x, factor| Ok(x * factor))?;
-            let result = scaled.zip(&weights.run(number)?, |x, weight| Ok(x * weight))?;
-            rows.store(&y, number, &result)?;
-        }
-        Ok(())
+        rows.write(k, &held, &[weights], &y, |run, beside| {
+            run.zip(&factor, |x, factor| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::RmsNorm { columns, epsilon }))
 }
@@ -81,20 +77,16 @@ pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planne
         let held = rows.load(k, &x, None)?;
         let (weights, bias) = (rows.beside(&weights)?, rows.beside(&bias)?);
         let part = 1.0 / columns as f64;
-        let mean = rows.sum(&held, &[1, 2], |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
-        let squares = rows.sum(&held, &[1, 2], |number, run| {
+        let mean = rows.sum(k, &held, &[1, 2], |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
+        let squares = rows.sum(k, &held, &[1, 2], |number, run| {
             let left = rows.counted(k, number, run.zip(&mean, |x, mean| Ok(x - mean))?)?;
             left.map(|x| Ok(x * x))
         })?;
         let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-        let y = rows.tile(k, &y)?;
-        for (number, run) in held.iter().enumerate() {
-            let left = run.to(Element::F32)?.zip(&mean, |x, mean| Ok(x - mean))?;
-            let scaled = left.zip(&factor, |x, factor| Ok(x * factor))?;
-            let scaled = scaled.zip(&weights.run(number)?, |x, w| Ok(x * w))?;
-            rows.store(&y, number, &scaled.zip(&bias.run(number)?, |x, b| Ok(x + b))?)?;
-        }
-        Ok(())
+        rows.write(k, &held, &[weights, bias], &y, |run, beside| {
+            let left = run.zip(&mean, |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
+            left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
 }

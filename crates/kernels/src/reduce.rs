@@ -21,7 +21,7 @@ use tilewright_layout::{Coord, Slot, Stride, Tree};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::Rows;
+use crate::rows::{Held, Rows, together};
 
 /// Threads of a block that goes along something.
 const THREADS: i64 = 512;
@@ -160,7 +160,7 @@ pub fn reduce(
     let mut plan = vec![format!("{} of each {each} of ({rows},{columns}) {element}", statistic.name())];
     let (kernel, chosen) = match along {
         Along::Columns => down(statistic, rows, columns, element)?,
-        Along::Rows => match Rows::in_blocks_of(THREADS, columns, element) {
+        Along::Rows => match Rows::in_registers(THREADS, columns, element) {
             Ok(held) => (at_once(statistic, &held, element)?, held.plan()),
             Err(PlanError::TooLarge { .. }) => in_chunks(statistic, columns, element)?,
             Err(error) => return Err(error),
@@ -196,8 +196,9 @@ fn at_once(statistic: Statistic, rows: &Rows, element: Element) -> Result<Kernel
             return rows.store_results(k, &y, &place(k, rows, &held)?);
         }
         let mut all: Option<Vec<Distributed<'_>>> = None;
-        for (number, run) in held.iter().enumerate() {
-            let parts = statistic.parts(run, || rows.columns_of(k, number, run))?;
+        for (number, run) in held.runs(k).enumerate() {
+            let run = run?;
+            let parts = statistic.parts(&run, || rows.columns_of(k, number, &run))?;
             all = Some(match all {
                 None => parts,
                 Some(all) => statistic.both(k, &all, &parts)?,
@@ -210,27 +211,21 @@ fn at_once(statistic: Statistic, rows: &Rows, element: Element) -> Result<Kernel
 
 /// The place of the greatest element of each row: the least place of an element that is equal to
 /// the greatest. That takes fewer instructions than to carry places along.
-fn place<'k>(k: &'k Build, rows: &Rows, held: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
-    let greatest = rows.greatest(held)?.reduce(&[2], Reduction::Maximum)?;
+fn place<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
+    let greatest = rows.greatest(k, held)?.reduce(&[2], Reduction::Maximum)?;
     let none = k.number(i32::MAX);
-    let mut all: Option<Distributed<'k>> = None;
-    for (number, run) in held.iter().enumerate() {
+    let part = |(number, run): (usize, Result<Distributed<'k>, KernelError>)| {
         // Numbers of 16 bits are what they are in f32, too.
-        let (wide, places) = (run.to(Element::F32)?, rows.columns_of(k, number, run)?);
+        let run = run?;
+        let (wide, places) = (run.to(Element::F32)?, rows.columns_of(k, number, &run)?);
         let greatest = wide.zip(&greatest, |_, greatest| Ok(greatest))?;
         let mut both = k.combine_together(&[&wide, &places], &[&greatest, &places], |x, greatest| {
             Ok(vec![x[0], x[0].eq(greatest[0]).select(x[1], none)])
         })?;
-        let places = both.remove(1);
-        all = Some(match all {
-            None => places,
-            Some(all) => all.combine(&places, Reduction::Minimum)?,
-        });
-    }
-    let least = match all {
-        Some(all) => all.reduce(&[1, 2], Reduction::Minimum)?,
-        None => rows.columns_of(k, 0, &held[0])?,
+        Ok(both.remove(1))
     };
+    let least = together(held.runs(k).enumerate().map(part), Reduction::Minimum)?;
+    let least = least.reduce(&[1, 2], Reduction::Minimum)?;
     // Where nothing is a number, the first.
     least.map(|place| Ok(place.eq(none).select(place.like(0.0), place)))
 }

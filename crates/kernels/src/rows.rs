@@ -8,15 +8,19 @@
 //!
 //! * A row of at most [`WARP_VECTORS`] vectors is held by one warp, or by fewer lanes, and a block
 //!   has several rows; nothing waits.
-//! * A longer one is held by a block of up to 512 threads, with two vectors of 16 bytes each, then
-//!   four, then eight: few enough registers for several blocks at once, whose loads and stores
-//!   overlap. The longest take 1024 threads with eight.
+//! * A longer one is held by a block of up to 512 threads, with two vectors of 16 bytes each, or
+//!   four: few enough registers for several blocks at once, whose loads and stores
+//!   overlap.
+//! * Where a thread has more than four vectors, up to sixteen, the others are in shared memory,
+//!   copied there asynchronously, if rows begin at multiples of 16 bytes: two blocks of 512 threads
+//!   at once, or one of 1024.
 
+use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Distributed, Distribution, Element, KernelError, Num, Reduction, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Layout, Slot, Tree};
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Tree};
 
 use crate::error::PlanError;
 
@@ -32,8 +36,31 @@ const THREADS: i64 = 128;
 const FULL: i64 = 512;
 /// The most vectors of one thread.
 const MOST: i64 = 8;
+/// How many vectors remain in registers where there are more.
+const KEPT: i64 = 4;
+/// How many runs ahead a row that goes with all rows is read; where there are two, half as many.
+const AHEAD: usize = 2;
 /// The most threads of a block.
 const LARGEST: i64 = 1024;
+
+/// Rows that a block holds: the first runs in shared memory, the others in registers.
+pub(crate) struct Held<'k> {
+    stored: Vec<View<'k>>,
+    kept: Vec<Distributed<'k>>,
+    run: Distribution,
+}
+
+impl<'k> Held<'k> {
+    /// The runs, each as `(R,A,W)`, read when they are wanted.
+    pub(crate) fn runs(&self, k: &Build) -> impl Iterator<Item = Result<Distributed<'k>, KernelError>> + '_ {
+        // Read again each time: kept from the last time, they would fill the registers.
+        if !self.stored.is_empty() {
+            k.warp_barrier();
+        }
+        let stored = self.stored.iter().map(|array| array.load_distributed(&self.run));
+        stored.chain(self.kept.iter().map(|run| Ok(run.clone())))
+    }
+}
 
 /// A row that goes with all rows: weights, for instance.
 pub(crate) struct Beside<'k> {
@@ -42,10 +69,24 @@ pub(crate) struct Beside<'k> {
 }
 
 impl<'k> Beside<'k> {
-    /// What goes with a run, in f32.
-    pub(crate) fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
-        self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held)?.to(Element::F32)
+    fn run(&self, run: usize) -> Result<Distributed<'k>, KernelError> {
+        self.tile.slice(at_run(run)?)?.load_distributed_predicated(&self.held)
     }
+}
+
+/// Tiles combined element by element; there is one at least.
+pub(crate) fn together<'k>(
+    tiles: impl Iterator<Item = Result<Distributed<'k>, KernelError>>,
+    reduction: Reduction,
+) -> Result<Distributed<'k>, KernelError> {
+    let mut all: Option<Distributed<'k>> = None;
+    for tile in tiles {
+        all = Some(match all {
+            None => tile?,
+            Some(all) => all.combine(&tile?, reduction)?,
+        });
+    }
+    all.ok_or(LayoutError::Overflow { op: "runs" }.into())
 }
 
 fn at_run(run: usize) -> Result<Coord<Expr>, KernelError> {
@@ -62,10 +103,11 @@ pub(crate) struct Rows {
     /// Lanes that hold a run, vectors of each, warps that hold a row, rows of a block.
     lanes: i64,
     vectors: i64,
+    /// How many of these vectors are in shared memory: the first.
+    stored: i64,
     warps: i64,
     rows: i64,
-    /// Of all runs, and of one.
-    held: Distribution,
+    /// Who holds what of a run.
     run: Distribution,
 }
 
@@ -74,42 +116,44 @@ impl Rows {
     ///
     /// Errors: a row does not fit into the registers of a block.
     pub(crate) fn new(columns: i64, element: Element) -> Result<Rows, PlanError> {
-        Rows::in_blocks_of(THREADS, columns, element)
+        Rows::holding(2 * MOST, THREADS, columns, element)
     }
 
-    /// The same, where a block whose warps have rows of their own has so many threads.
+    /// The same without shared memory, where a block whose warps have rows of their own has so many
+    /// threads.
     ///
     /// Errors: as there.
-    pub(crate) fn in_blocks_of(threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
+    pub(crate) fn in_registers(threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
+        Rows::holding(MOST, threads, columns, element)
+    }
+
+    fn holding(most: i64, threads: i64, columns: i64, element: Element) -> Result<Rows, PlanError> {
         let mut vector = VECTOR / i64::from(element.bytes());
         while columns % vector != 0 {
             vector /= 2;
         }
         let count = (columns + vector - 1) / vector;
+        // What is copied to shared memory goes in whole vectors.
+        let most = if vector * i64::from(element.bytes()) == VECTOR { most } else { MOST };
         let up = |number: i64| (number.max(1) as u64).next_power_of_two() as i64;
         let (lanes, warps, rows) = if count <= WARP_VECTORS {
             let lanes = up(count).min(LANES);
             (lanes, 1, threads / lanes)
         } else {
             let whole = |threads: i64| (threads + LANES - 1) / LANES * LANES;
-            let each = [2, 4, MOST].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
+            let each = [2, 4, MOST, most].into_iter().find(|each| whole((count + each - 1) / each) <= FULL);
             (LANES, each.map_or(LARGEST, |each| whole((count + each - 1) / each)) / LANES, 1)
         };
         let vectors = (count + lanes * warps - 1) / (lanes * warps);
-        if vectors > MOST {
-            let limit = LARGEST * MOST * vector;
+        if vectors > most {
+            let limit = LARGEST * most * vector;
             return Err(PlanError::TooLarge { what: "elements of a row", asked: columns, limit });
         }
         let run = vector * lanes;
-        let tile = format!("({rows},{run},{vectors},{warps})");
-        let held = |tile: String, part: i64, values: String| -> Result<Distribution, PlanError> {
-            let threads: Layout = format!("({lanes},{rows},{warps}):({},1,{part})", rows * vector).parse()?;
-            Ok(Distribution::of_layout(&tile.parse()?, &Layout::tuple([&threads, &values.parse()?])?)?)
-        };
-        let values = format!("({vector},{vectors}):({rows},{})", rows * run);
-        let one = held(format!("({rows},{run},{warps})"), rows * run, format!("{vector}:{rows}"))?;
-        let held = held(tile, rows * run * vectors, values)?;
-        Ok(Rows { columns, element, vector, lanes, vectors, warps, rows, held, run: one })
+        let layout = format!("(({lanes},{rows},{warps}),{vector}):(({},1,{}),{rows})", rows * vector, rows * run);
+        let held = Distribution::new(&format!("({rows},{run},{warps})"), &layout)?;
+        let stored = if most > MOST && vectors > KEPT { vectors - KEPT } else { 0 };
+        Ok(Rows { columns, element, vector, lanes, vectors, stored, warps, rows, run: held })
     }
 
     /// What was chosen, in a sentence.
@@ -122,7 +166,13 @@ impl Rows {
         match (self.warps, self.lanes) {
             (1, LANES) => format!("a warp a row, {} rows a block, {vectors} a lane", self.rows),
             (1, lanes) => format!("{lanes} lanes a row, {} rows a block, {vectors} a lane", self.rows),
-            (warps, _) => format!("a block of {} threads a row, {vectors} a thread", warps * LANES),
+            (warps, _) => {
+                let stored = match self.stored {
+                    0 => String::new(),
+                    stored => format!(", {stored} of them in shared memory"),
+                };
+                format!("a block of {} threads a row, {vectors} a thread{stored}", warps * LANES)
+            }
         }
     }
 
@@ -167,54 +217,99 @@ impl Rows {
         matrix.local_tile(&format!("({rows},{})", run * vectors * warps), at)?.compose_layout(&modes.parse()?)
     }
 
-    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and read when it is needed.
+    /// A row `(1,N)` that goes with all rows. It is in a cache near by, and read late.
     pub(crate) fn beside<'k>(&self, row: &View<'k>) -> Result<Beside<'k>, KernelError> {
         Ok(Beside { tile: self.cut(row, 1, None)?, held: self.run.reduced(&[0])? })
     }
 
-    /// The rows of this block, as `(R,A,W)` for each run; what lies past their ends is 0, or another
-    /// number.
+    /// The rows of this block; what lies past their ends is 0, or another number.
     pub(crate) fn load<'k>(
         &self,
         k: &'k Build,
         matrix: &View<'k>,
         other: Option<Num<'k>>,
-    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+    ) -> Result<Held<'k>, KernelError> {
         let tile = self.tile(k, matrix)?;
         self.share(k)?;
-        let held = match other {
-            Some(other) => tile.load_distributed_or(&self.held, other)?,
-            None => tile.load_distributed_predicated(&self.held)?,
-        };
-        held.split(2)
+        let mut stored = Vec::new();
+        if self.stored > 0 {
+            // Copied behind the threads' backs; each reads what it has copied itself.
+            let threads = self.lanes * self.warps;
+            let (length, vector) = (threads * self.vector, self.vector);
+            let copy = TiledCopy::new(
+                CopyAtom::named("SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>")?,
+                i64::from(self.element.bits()),
+                &format!("(1,{threads}):({threads},1)").parse()?,
+                &format!("(1,{vector}):({vector},1)").parse()?,
+            )?;
+            let modes: Layout =
+                format!("(1,{},{}):(0,1,{})", self.vector * self.lanes, self.warps, vector * self.lanes).parse()?;
+            for run in 0..self.stored {
+                let array = k.shared_of(self.element, &format!("(1,{length}):({length},1)"))?;
+                let block = k.block_number(operation::Axis::X);
+                let at: Coord<Expr> = Tree::flat([Slot::At(block), Slot::At(Expr::from(run))])?;
+                k.copy(&copy, &matrix.local_tile(&format!("(1,{length})"), at)?, &array)?;
+                stored.push(array.compose_layout(&modes)?);
+            }
+            k.commit_async();
+        }
+        let mut kept = Vec::new();
+        for run in self.stored..self.vectors {
+            let part = tile.slice(at_run(run as usize)?)?;
+            kept.push(match other {
+                Some(other) => part.load_distributed_or(&self.run, other)?,
+                None => part.load_distributed_predicated(&self.run)?,
+            });
+        }
+        if self.stored > 0 {
+            k.wait_async(0);
+        }
+        Ok(Held { stored, kept, run: self.run.clone() })
     }
 
-    /// Writes a run of the rows of this block.
-    pub(crate) fn store<'k>(&self, tile: &View<'k>, run: usize, values: &Distributed<'k>) -> Result<(), KernelError> {
-        tile.slice(at_run(run)?)?.store_distributed_predicated(&values.to(self.element)?)
+    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read before
+    /// earlier runs are written, where there are several: nothing is read past a write.
+    pub(crate) fn write<'k>(
+        &self,
+        k: &'k Build,
+        held: &Held<'k>,
+        beside: &[Beside<'k>],
+        matrix: &View<'k>,
+        each: impl Fn(Distributed<'k>, &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError>,
+    ) -> Result<(), KernelError> {
+        let tile = self.tile(k, matrix)?;
+        let ahead = if self.vectors > 2 { AHEAD / beside.len().max(1) } else { 0 };
+        let mut read: Vec<Vec<Distributed<'k>>> = Vec::new();
+        for (number, run) in held.runs(k).enumerate() {
+            while read.len() <= (number + ahead).min(self.vectors as usize - 1) {
+                let next = read.len();
+                read.push(beside.iter().map(|row| row.run(next)).collect::<Result<_, _>>()?);
+            }
+            let others: Vec<Distributed<'k>> =
+                read[number].iter().map(|row| row.to(Element::F32)).collect::<Result<_, _>>()?;
+            let result = each(run?.to(Element::F32)?, &others)?;
+            tile.slice(at_run(number)?)?.store_distributed_predicated(&result.to(self.element)?)?;
+        }
+        Ok(())
     }
 
     /// All runs reduced: what is made of each in f32, these element by element, and what is left
     /// along the given modes of `(R,A,W)`.
     pub(crate) fn sum<'k>(
         &self,
-        runs: &[Distributed<'k>],
+        k: &'k Build,
+        held: &Held<'k>,
         modes: &[usize],
         each: impl Fn(usize, Distributed<'k>) -> Result<Distributed<'k>, KernelError>,
     ) -> Result<Distributed<'k>, KernelError> {
-        let mut all = each(0, runs[0].to(Element::F32)?)?;
-        for (number, run) in runs.iter().enumerate().skip(1) {
-            all = all.combine(&each(number, run.to(Element::F32)?)?, Reduction::Sum)?;
-        }
+        let part = |(number, run): (usize, Result<Distributed<'k>, KernelError>)| each(number, run?.to(Element::F32)?);
+        let all = together(held.runs(k).enumerate().map(part), Reduction::Sum)?;
         all.reduce(modes, Reduction::Sum)
     }
 
     /// The greatest numbers of the rows of each warp, in f32.
-    pub(crate) fn greatest<'k>(&self, runs: &[Distributed<'k>]) -> Result<Distributed<'k>, KernelError> {
-        let mut all = runs[0].clone();
-        for run in &runs[1..] {
-            all = all.combine(run, Reduction::Maximum)?;
-        }
+    pub(crate) fn greatest<'k>(&self, k: &'k Build, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
+        let all = together(held.runs(k), Reduction::Maximum)?;
         all.to(Element::F32)?.reduce(&[1], Reduction::Maximum)
     }
 

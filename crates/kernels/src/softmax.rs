@@ -47,8 +47,8 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
         let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
         let least = k.number_of(Element::F32, LEAST);
-        let mut greatest = rows.greatest(&held)?.map(|x| Ok(x.max(least)))?;
-        let mut sum = rows.sum(&held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
+        let mut greatest = rows.greatest(k, &held)?.map(|x| Ok(x.max(least)))?;
+        let mut sum = rows.sum(k, &held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
         if rows.meet() {
             let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| {
                 let greatest = a[0].max(b[0]);
@@ -57,16 +57,10 @@ pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
             (greatest, sum) = (both[0].clone(), both[1].clone());
         }
         let log = sum.map(|sum| Ok(sum.log2()))?;
-        let y = rows.tile(k, &y)?;
-        for (number, run) in held.iter().enumerate() {
-            let above = run.to(Element::F32)?.zip(&greatest, |x, greatest| Ok(x - greatest))?;
-            let result = above.zip(&log, |x, log| {
-                let factor = x.like(std::f64::consts::LOG2_E);
-                Ok(x.multiply_add(factor, -log).exp2())
-            })?;
-            rows.store(&y, number, &result)?;
-        }
-        Ok(())
+        rows.write(k, &held, &[], &y, |run, _| {
+            let above = run.zip(&greatest, |x, greatest| Ok(x - greatest))?;
+            above.zip(&log, |x, log| Ok(x.multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
+        })
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
 }

@@ -173,8 +173,47 @@ fn statistics_of_rows_and_columns_are_right() {
 #[test]
 fn rows_longer_than_a_block_holds_are_right() {
     // A chunk has 8192 elements of f32; the last one is whole, or has an end in a vector of some threads.
-    for (name, columns) in [("softmax", 32_776), ("rms_norm", 32_772), ("layer_norm", 33_001)] {
+    for (name, columns) in [
+        ("softmax", 65_540),
+        ("rms_norm", 65_540),
+        ("layer_norm", 33_001),
+        ("softmax", 36_888),
+        ("layer_norm", 40_000),
+        ("rms_norm", 20_000),
+    ] {
         let planned = named(name).unwrap().plan(&[("M", 1), ("N", columns)], Some(Element::F32)).unwrap();
         planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {error}"));
     }
+}
+
+#[test]
+fn maps_broadcast_and_convert() {
+    use tilewright_kernels::{Expression, map};
+
+    let layout = |text: &str| -> Layout { text.parse().unwrap() };
+    let (x, y, z) = (Expression::input(0), Expression::input(1), Expression::input(2));
+    let everything =
+        ((x.clone() - y.clone() * 0.5) / (z.clone().abs() + 1.0)).tanh().min(z) + (x * 0.25).exp() - y.abs().sqrt();
+    let cases = [
+        ("(10,24):(24,1)", "(10,24):(0,1)", "(10,24):(1,0)", "(10,24):(1,10)"),
+        ("(4,6,8):(48,8,1)", "(4,6,8):(1,4,24)", "(4,6,8):(0,0,0)", "(4,6,8):(48,8,1)"),
+        ("1000:1", "1000:0", "1000:3", "1000:1"),
+        ("7:1", "7:2", "7:1", "7:1"),
+    ];
+    for (number, (a, b, c, to)) in cases.into_iter().enumerate() {
+        let (a, b, c, to) = (layout(a), layout(b), layout(c), layout(to));
+        let types = [Element::Bf16, Element::F32, Element::F16, Element::Bf16, Element::F32];
+        let inputs = [(&a, types[number]), (&b, types[number + 1]), (&c, Element::F32)];
+        let planned = map(&everything, &inputs, (&to, types[(number + 2) % 5])).unwrap();
+        let report = planned.check().unwrap_or_else(|error| panic!("{to}: {error}"));
+        assert_eq!(report.compared, to.size() as usize);
+    }
+    let (four, overlapping) = (layout("4:1"), layout("4:0"));
+    let refused = |expression: &Expression, to: &Layout, element: Element| {
+        map(expression, &[(&four, Element::F32)], (to, element)).unwrap_err().code()
+    };
+    assert_eq!(refused(&Expression::input(1), &four, Element::F32), "E0936");
+    assert_eq!(refused(&Expression::input(0), &overlapping, Element::F32), "E0932");
+    assert_eq!(refused(&Expression::input(0), &layout("(2,2)"), Element::F32), "E0934");
+    assert_eq!(refused(&Expression::input(0), &four, Element::I32), "E0936");
 }

@@ -39,6 +39,15 @@ impl Build {
         core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
     }
 
+    /// The threads of a warp wait for each other (`__syncwarp`): what they wrote is seen by the
+    /// others of the warp, and what is read after it is read again.
+    #[track_caller]
+    pub fn warp_barrier(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "warp_barrier", location: Location::caller() });
+        core.effect(Operation::WarpBarrier, [], &[], None);
+    }
+
     /// All threads of the block wait for each other (`__syncthreads`); inside a role, all of the
     /// role.
     #[track_caller]

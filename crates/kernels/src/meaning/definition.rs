@@ -87,6 +87,15 @@ impl<'a> Definition<'a> {
                 let exact = (source == destination).then_some(bits);
                 Wanted { at: place, element: *destination, bits: exact, value, bound: step(*destination, value) }
             }
+            Meaning::Map { expression, inputs, output } => {
+                let elements = inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(tensor, from)| Ok(self.value(tensor, from.eval(&(index as i64))? as usize)));
+                let (value, bound) = expression.value(&elements.collect::<Result<Vec<f64>, LayoutError>>()?);
+                let place = output.eval(&(index as i64))? as usize;
+                Wanted::rounded(place, self.output, value, bound + step(self.output, value))
+            }
             Meaning::Sum => {
                 let value = self.value(0, index) + self.value(1, index);
                 Wanted::rounded(index, self.output, value, step(self.output, value))

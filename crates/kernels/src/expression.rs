@@ -1,0 +1,258 @@
+//! Expressions over elements of tensors.
+//!
+//! Law: an expression has one value for given elements, and [`Expression::number`] computes it in a
+//! kernel as [`Expression::value`] does in f64, each step rounded.
+
+use std::fmt;
+use std::ops;
+
+use tilewright_kernel::{Build, Element, Num};
+
+/// A function of the elements of several tensors at one index.
+///
+/// ```
+/// use tilewright_kernels::Expression;
+///
+/// let (x, bias) = (Expression::input(0), Expression::input(1));
+/// let clipped = (x * 2.0 + bias).max(Expression::constant(0.0));
+/// assert_eq!(clipped.to_string(), "max(x0 * 2 + x1, 0)");
+/// assert_eq!(clipped.value(&[3.0, -1.0]).0, 5.0);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression(Node);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    Input(usize),
+    Constant(f64),
+    Unary(Function, Box<Node>),
+    Binary(Operator, Box<Node>, Box<Node>),
+}
+
+/// Functions of one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Exp,
+    Tanh,
+    Abs,
+    Sqrt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Minimum,
+    Maximum,
+}
+
+impl Expression {
+    /// The element of a tensor, by its number among the inputs.
+    pub fn input(number: usize) -> Expression {
+        Expression(Node::Input(number))
+    }
+
+    /// A number.
+    pub fn constant(value: f64) -> Expression {
+        Expression(Node::Constant(value))
+    }
+
+    fn unary(self, function: Function) -> Expression {
+        Expression(Node::Unary(function, Box::new(self.0)))
+    }
+
+    fn binary(self, operator: Operator, other: Expression) -> Expression {
+        Expression(Node::Binary(operator, Box::new(self.0), Box::new(other.0)))
+    }
+
+    /// `e^self`.
+    #[must_use]
+    pub fn exp(self) -> Expression {
+        self.unary(Function::Exp)
+    }
+
+    /// `tanh(self)`, within a relative error of 2^-10.
+    #[must_use]
+    pub fn tanh(self) -> Expression {
+        self.unary(Function::Tanh)
+    }
+
+    /// The magnitude.
+    #[must_use]
+    pub fn abs(self) -> Expression {
+        self.unary(Function::Abs)
+    }
+
+    /// The square root.
+    #[must_use]
+    pub fn sqrt(self) -> Expression {
+        self.unary(Function::Sqrt)
+    }
+
+    /// The lesser of two.
+    #[must_use]
+    pub fn min(self, other: Expression) -> Expression {
+        self.binary(Operator::Minimum, other)
+    }
+
+    /// The greater of two.
+    #[must_use]
+    pub fn max(self, other: Expression) -> Expression {
+        self.binary(Operator::Maximum, other)
+    }
+
+    /// One more than the greatest number of an input.
+    pub fn inputs(&self) -> usize {
+        fn of(node: &Node) -> usize {
+            match node {
+                Node::Input(number) => number + 1,
+                Node::Constant(_) => 0,
+                Node::Unary(_, x) => of(x),
+                Node::Binary(_, a, b) => of(a).max(of(b)),
+            }
+        }
+        of(&self.0)
+    }
+
+    /// The value, and how far the roundings of f32 may move it.
+    pub fn value(&self, elements: &[f64]) -> (f64, f64) {
+        value(&self.0, elements)
+    }
+
+    /// The number in a kernel, all of whose elements have the same type.
+    pub(crate) fn number<'k>(&self, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Num<'k> {
+        number(&self.0, k, element, elements)
+    }
+}
+
+/// Half a unit in the last place of f32, and what functions of the hardware are off by.
+const ROUNDING: f64 = 1.0 / (1 << 23) as f64;
+
+fn value(node: &Node, elements: &[f64]) -> (f64, f64) {
+    match node {
+        Node::Input(number) => (elements[*number], 0.0),
+        Node::Constant(value) => (*value, value.abs() * ROUNDING),
+        Node::Unary(function, x) => {
+            let (x, off) = value(x, elements);
+            let (value, own) = match function {
+                // The argument is multiplied by log2(e), and that is rounded, too.
+                Function::Exp => (x.exp(), x.exp() * (off + (4.0 + x.abs() * 2.0) * ROUNDING)),
+                Function::Tanh => (x.tanh(), off + x.tanh().abs() / 1024.0),
+                Function::Abs => (x.abs(), off),
+                Function::Sqrt => (x.sqrt(), off / x.sqrt().max(f64::MIN_POSITIVE) + x.sqrt() * ROUNDING),
+            };
+            (value, own)
+        }
+        Node::Binary(operator, a, b) => {
+            let ((a, a_off), (b, b_off)) = (value(a, elements), value(b, elements));
+            let rounded = |value: f64, off: f64| (value, off + value.abs() * ROUNDING);
+            match operator {
+                Operator::Add => rounded(a + b, a_off + b_off),
+                Operator::Subtract => rounded(a - b, a_off + b_off),
+                Operator::Multiply => rounded(a * b, a.abs() * b_off + b.abs() * a_off + a_off * b_off),
+                Operator::Divide => rounded(a / b, (a_off + (a / b).abs() * b_off) / (b.abs() - b_off).max(0.0)),
+                Operator::Minimum => (a.min(b), a_off.max(b_off)),
+                Operator::Maximum => (a.max(b), a_off.max(b_off)),
+            }
+        }
+    }
+}
+
+fn number<'k>(node: &Node, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Num<'k> {
+    match node {
+        Node::Input(number) => elements[*number],
+        Node::Constant(value) => k.number_of(element, *value),
+        Node::Unary(function, x) => {
+            let x = number(x, k, element, elements);
+            match function {
+                Function::Exp => x.exp(),
+                Function::Tanh => x.tanh(),
+                Function::Abs => x.abs(),
+                Function::Sqrt => x.sqrt(),
+            }
+        }
+        Node::Binary(operator, a, b) => {
+            let (a, b) = (number(a, k, element, elements), number(b, k, element, elements));
+            match operator {
+                Operator::Add => a + b,
+                Operator::Subtract => a - b,
+                Operator::Multiply => a * b,
+                Operator::Divide => a / b,
+                Operator::Minimum => a.min(b),
+                Operator::Maximum => a.max(b),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        written(&self.0, 0, f)
+    }
+}
+
+/// Writes an expression in which operators bind at least so strongly.
+fn written(node: &Node, least: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match node {
+        Node::Input(number) => write!(f, "x{number}"),
+        Node::Constant(value) => write!(f, "{value}"),
+        Node::Unary(function, x) => {
+            write!(f, "{}(", format!("{function:?}").to_lowercase())?;
+            written(x, 0, f)?;
+            f.write_str(")")
+        }
+        Node::Binary(operator @ (Operator::Minimum | Operator::Maximum), a, b) => {
+            f.write_str(if *operator == Operator::Minimum { "min(" } else { "max(" })?;
+            written(a, 0, f)?;
+            f.write_str(", ")?;
+            written(b, 0, f)?;
+            f.write_str(")")
+        }
+        Node::Binary(operator, a, b) => {
+            let (sign, binds) = match operator {
+                Operator::Add => ("+", 1),
+                Operator::Subtract => ("-", 1),
+                Operator::Multiply => ("*", 2),
+                _ => ("/", 2),
+            };
+            if binds < least {
+                f.write_str("(")?;
+            }
+            written(a, binds, f)?;
+            write!(f, " {sign} ")?;
+            written(b, binds + 1, f)?;
+            if binds < least { f.write_str(")") } else { Ok(()) }
+        }
+    }
+}
+
+macro_rules! operators {
+    ($($of:ident :: $method:ident, $operator:ident;)*) => {
+        $(
+            impl ops::$of for Expression {
+                type Output = Expression;
+
+                fn $method(self, other: Expression) -> Expression {
+                    self.binary(Operator::$operator, other)
+                }
+            }
+
+            impl ops::$of<f64> for Expression {
+                type Output = Expression;
+
+                fn $method(self, other: f64) -> Expression {
+                    self.binary(Operator::$operator, Expression::constant(other))
+                }
+            }
+        )*
+    };
+}
+
+operators! {
+    Add::add, Add;
+    Sub::sub, Subtract;
+    Mul::mul, Multiply;
+    Div::div, Divide;
+}

@@ -1,0 +1,161 @@
+//! Expressions over tensors, element by element.
+//!
+//! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`, computed
+//! in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0 stands
+//! for all indices along it (broadcasting), and types are converted.
+//!
+//! Threads are numbered in the order of the output, and each computes one vector of it: 16 bytes of
+//! the widest type. Axes along which all tensors go on from each other are one.
+
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation;
+use tilewright_kernel::{Element, Fragment, Kernel, Num};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Layout, LayoutError, Slot, Stride, Tree};
+
+use crate::error::PlanError;
+use crate::expression::Expression;
+use crate::meaning::Meaning;
+use crate::planned::Planned;
+
+/// Threads of a block.
+const THREADS: i64 = 256;
+/// The widest access of a thread, in bytes.
+const VECTOR: i64 = 16;
+
+/// An axis of all tensors: its extent, and from one element to the next in each, the output first.
+type Axis = (i64, Vec<i64>);
+
+/// A kernel that computes an expression of the elements of `inputs` for each element of `output`,
+/// each a layout and a type.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::{Expression, map};
+///
+/// // y = x + row, the row standing for all rows of the matrix.
+/// let (matrix, row) = ("(1024,4096):(4096,1)".parse().unwrap(), "(1024,4096):(0,1)".parse().unwrap());
+/// let sum = Expression::input(0) + Expression::input(1);
+/// let plan = map(&sum, &[(&matrix, Element::Bf16), (&row, Element::Bf16)], (&matrix, Element::F32)).unwrap();
+/// assert!(plan.to_string().contains("x0 + x1"));
+/// ```
+///
+/// Errors: shapes differ; the expression has an input that is not given; a layout begins before its
+/// tensor; the output overlaps itself; elements of a type are integers; there are more vectors than
+/// a launch takes.
+pub fn map(
+    expression: &Expression,
+    inputs: &[(&Layout, Element)],
+    output: (&Layout, Element),
+) -> Result<Planned, PlanError> {
+    let tensors: Vec<(&Layout, Element)> = std::iter::once(output).chain(inputs.iter().copied()).collect();
+    if expression.inputs() > inputs.len() {
+        return Err(PlanError::Unknown {
+            what: "input",
+            given: format!("x{}", expression.inputs() - 1),
+            known: format!("{} tensors", inputs.len()),
+        });
+    }
+    for (layout, element) in &tensors {
+        let (least, _) = layout.range()?;
+        if least < 0 {
+            return Err(PlanError::Before { layout: layout.to_string(), least });
+        }
+        if layout.shape() != output.0.shape() {
+            return Err(PlanError::Shapes {
+                source: layout.shape().to_string(),
+                destination: output.0.shape().to_string(),
+            });
+        }
+        if !element.is_float() {
+            return Err(PlanError::Unknown {
+                what: "type",
+                given: element.to_string(),
+                known: "floating-point numbers".to_string(),
+            });
+        }
+    }
+    if !output.0.is_injective()? {
+        return Err(PlanError::Overlap { layout: output.0.to_string() });
+    }
+    let axes = merged(&tensors);
+    let widest = tensors.iter().map(|(_, element)| i64::from(element.bytes())).max().unwrap_or(1);
+    let mut vector = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
+    while axes[0].0 % vector != 0 {
+        vector /= 2;
+    }
+    let text = |tensor: usize| {
+        let (extent, strides) = &axes[0];
+        let mut modes = vec![(vector, strides[tensor]), (extent / vector, strides[tensor] * vector)];
+        modes.extend(axes[1..].iter().map(|(extent, strides)| (*extent, strides[tensor])));
+        let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
+            modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
+        };
+        format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1))
+    };
+    let mut extents = vec![axes[0].0 / vector];
+    extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
+    let limit = i64::from(i32::MAX) - THREADS;
+    let total = extents.iter().try_fold(1_i64, |total, extent| total.checked_mul(*extent)).unwrap_or(i64::MAX);
+    if total > limit {
+        return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
+    }
+    let wide = if tensors.iter().any(|(_, element)| *element == Element::F64) { Element::F64 } else { Element::F32 };
+    let kernel = Kernel::build("map", |k| {
+        let tensor = |number: usize, name: &str, role: Role| k.tensor_of(tensors[number].1, name, &text(number), role);
+        let sources = (1..tensors.len())
+            .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
+            .collect::<Result<Vec<_>, _>>()?;
+        let y = tensor(0, "y", Role::Output)?;
+        k.threads(THREADS)?;
+        k.grid(operation::Axis::X, &((total + THREADS - 1) / THREADS).to_string())?;
+        let overflow = || LayoutError::Overflow { op: "vector" };
+        let first = Stride::times(&k.block_number(operation::Axis::X), &Expr::from(THREADS)).ok_or_else(overflow)?;
+        let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
+        let digits = k.coordinate(&number, &extents)?;
+        let slots = std::iter::once(Slot::All).chain(digits.into_iter().map(Slot::At));
+        let at: Coord<Expr> = Tree::flat(slots)?;
+        let read = sources.iter().map(|source| source.slice(at.clone())?.load_predicated()?.numbers());
+        let read: Vec<Vec<Num<'_>>> = read.collect::<Result<_, _>>()?;
+        let part = y.slice(at)?;
+        let result: Fragment<'_> = part.fragment()?;
+        let value = |at: usize| {
+            let elements: Vec<Num<'_>> = read.iter().map(|numbers| numbers[at].to(wide)).collect();
+            expression.number(k, wide, &elements).to(output.1)
+        };
+        result.set(&(0..vector as usize).map(value).collect::<Vec<_>>())?;
+        part.store_predicated(&result)
+    })?;
+    let plan = vec![
+        format!("{expression} for each element of {}", output.0),
+        format!("{vector} elements a thread, in the order of the output"),
+    ];
+    // Each element of each tensor once.
+    let bytes = tensors.iter().map(|(layout, element)| layout.filter_zeros().size() * i64::from(element.bytes()));
+    let bytes = bytes.sum();
+    let inputs = inputs.iter().map(|(layout, _)| (*layout).clone()).collect();
+    let meaning = Meaning::Map { expression: expression.clone(), inputs, output: Box::new(output.0.clone()) };
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
+}
+
+/// The axes of all tensors, that with the least step in the output first, joined where all go on.
+fn merged(tensors: &[(&Layout, Element)]) -> Vec<Axis> {
+    let count = tensors[0].0.leaves().len();
+    let axis = |at: usize| {
+        let leaf = |layout: &Layout| layout.leaves()[at].stride;
+        (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, _)| leaf(layout)).collect::<Vec<i64>>())
+    };
+    let mut axes: Vec<Axis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
+    axes.sort_by_key(|(_, strides)| strides.clone());
+    let mut merged: Vec<Axis> = Vec::new();
+    for (extent, strides) in axes {
+        match merged.last_mut() {
+            Some((last, before)) if before.iter().zip(&strides).all(|(a, b)| a * *last == *b) => *last *= extent,
+            _ => merged.push((extent, strides)),
+        }
+    }
+    if merged.is_empty() {
+        merged.push((1, vec![1; tensors.len()]));
+    }
+    merged
+}
