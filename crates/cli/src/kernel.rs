@@ -124,6 +124,7 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {
+    let width = kernels::library().iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     for entry in kernels::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
@@ -134,9 +135,8 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
             terminal.object(&object)?;
         } else {
             let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-            let text =
-                format!("{:<10} {}\n           {}; {}\n", entry.name, entry.summary, sizes.join(" "), types.join(", "));
-            terminal.text(&text)?;
+            let (name, sizes, types) = (entry.name, sizes.join(" "), types.join(", "));
+            terminal.text(&format!("{name:<width$}  {}\n{:width$}  {sizes}; {types}\n", entry.summary, ""))?;
         }
     }
     Ok(())
