@@ -22,6 +22,7 @@ use crate::algebra::compose::{Level, OP, Outer, Run, split_mode};
 use crate::limits::MAX_CASES;
 use crate::refusal::error::{LayoutError, Path};
 use crate::refusal::evidence::{Carry, Condition, Offset, Question};
+use crate::value::kind::ExtentKind;
 use crate::value::layout::Leaf;
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::TreeRef;
@@ -43,7 +44,7 @@ struct Steps<'a, D: Stride> {
 impl<'a, D: Stride> Steps<'a, D> {
     /// Levels that never carry are read as endless ones. Nothing is given back when none ever does.
     fn new(outer: &'a Outer<D>, runs: &[(usize, Run<D::Extent>)]) -> Result<Option<Steps<'a, D>>, LayoutError> {
-        let overflow = || LayoutError::overflow(OP);
+        let overflow = || D::Extent::overflow(OP);
         let mut steps = Steps { outer, ends: Vec::new(), runs: Vec::new(), values: Vec::new() };
         let mut carrying = None;
         for level in &outer.levels {
@@ -72,11 +73,11 @@ impl<'a, D: Stride> Steps<'a, D> {
         let mut sum = D::zero();
         for ((c, (_, step)), value) in coordinate.iter().zip(&self.runs).zip(&self.values) {
             index += Wide::from(*c) * Wide::from(*step);
-            let part = value.times(&D::Extent::from(*c)).ok_or_else(|| LayoutError::overflow(OP))?;
-            sum = sum.plus(&part).ok_or_else(|| LayoutError::overflow(OP))?;
+            let part = value.times(&D::Extent::from(*c)).ok_or_else(|| D::Extent::overflow(OP))?;
+            sum = sum.plus(&part).ok_or_else(|| D::Extent::overflow(OP))?;
         }
-        let index = i64::try_from(index).map_err(|_| LayoutError::overflow(OP))?;
-        let value = self.outer.eval(&D::Extent::from(index)).ok_or_else(|| LayoutError::overflow(OP))?;
+        let index = i64::try_from(index).map_err(|_| D::Extent::overflow(OP))?;
+        let value = self.outer.eval(&D::Extent::from(index)).ok_or_else(|| D::Extent::overflow(OP))?;
         Ok((value, sum))
     }
 
@@ -204,7 +205,7 @@ const ENDLESS: Wide = 1 << 120;
 /// Whether no sum of runs carries at a level with this end, for all values; the error is what is
 /// not known of that.
 fn stays_below<N: Extent>(end: &N, runs: &[(usize, Run<N>)]) -> Result<(), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let one_sign = runs.iter().all(|(_, run)| run.negative) || runs.iter().all(|(_, run)| !run.negative);
     let (mut rising, mut falling, mut aligned) = (N::zero(), N::zero(), true);
     for (_, run) in runs {
@@ -261,7 +262,7 @@ fn explain<D: Stride>(
     runs: &[(usize, Run<D::Extent>)],
     witness: Vec<i64>,
 ) -> LayoutError {
-    let Ok((value, sum)) = steps.sides(&witness) else { return LayoutError::overflow(OP) };
+    let Ok((value, sum)) = steps.sides(&witness) else { return D::Extent::overflow(OP) };
     // A coordinate of a leaf of B counts in steps of the leaf; its runs count in multiples of that.
     let stride = |leaf: usize| b.leaves.get(leaf).and_then(|leaf| leaf.stride.known()).map_or(0, i64::abs);
     let mut coordinate: SmallVec<[i64; 8]> = SmallVec::from_elem(0, b.leaves.len());
@@ -283,7 +284,7 @@ fn explain<D: Stride>(
             parts >= *end || steps.runs.iter().any(|(_, step)| *step < 0)
         })
         .unwrap_or(0);
-    refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| LayoutError::overflow(OP))
+    refusal(steps.outer, b, coordinate, level, &value, &sum).unwrap_or_else(|| D::Extent::overflow(OP))
 }
 
 /// The refusal that shows a coordinate of B at which level `level` carries; none when a number is
@@ -449,7 +450,7 @@ pub(crate) fn first_break<D: Stride>(
     extent: D::Extent,
     from: D::Extent,
 ) -> Result<D::Extent, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || D::Extent::overflow(OP);
     let open = || LayoutError::open(OP, Condition::Equal, &step, &D::Extent::zero());
     let (Some(e), Some(s), Some(mut at)) = (step.known(), extent.known(), from.known()) else { return Err(open()) };
     let ends: Vec<Wide> =

@@ -140,7 +140,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        shown(layout.leaves_mut(), self.leaves()).ok_or_else(|| LayoutError::overflow("coalesce"))?;
+        shown(layout.leaves_mut(), self.leaves()).ok_or_else(|| D::Extent::overflow("coalesce"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -181,7 +181,7 @@ impl<D: Stride> Layout<D> {
             return Ok(self.clone());
         }
         let mut layout = Layout::blank();
-        push_coalesced(layout.leaves_mut(), self.leaves(), true).ok_or_else(|| LayoutError::overflow("coalesce_z"))?;
+        push_coalesced(layout.leaves_mut(), self.leaves(), true).ok_or_else(|| D::Extent::overflow("coalesce_z"))?;
         layout.nest_flat()?;
         Ok(layout)
     }
@@ -250,7 +250,7 @@ fn coalesce_modes<D: Stride>(
 ) -> Result<(), LayoutError> {
     if profile.is_leaf() {
         let mut modes = Leaves::new();
-        shown(&mut modes, layout.leaves).ok_or_else(|| LayoutError::overflow("coalesce"))?;
+        shown(&mut modes, layout.leaves).ok_or_else(|| D::Extent::overflow("coalesce"))?;
         if modes.is_empty() {
             out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() });
         } else {

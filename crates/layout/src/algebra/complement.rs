@@ -98,7 +98,7 @@ pub(crate) fn moving<N: Extent>(op: &'static str, stride: &N, magnitude: &N) -> 
 pub(crate) fn no_magnitude<N: Extent>(op: &'static str, stride: &N) -> LayoutError {
     match stride.less(&N::zero()) {
         Truth::Open => LayoutError::open(op, Condition::AtMost, &N::zero(), stride),
-        _ => LayoutError::overflow(op),
+        _ => N::overflow(op),
     }
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn fill<N: Extent>(
     filling: Filling,
     target: Option<&N>,
 ) -> Result<Layout<N>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
+    let overflow = || N::overflow(op);
     if let Some(target) = target
         && !N::zero().less(target).proved()
     {
@@ -291,7 +291,7 @@ fn refuse<N: Extent>(
             let condition = if filling == Filling::Whole { Condition::Divides } else { Condition::AtMost };
             match modes.get(number) {
                 Some((_, stride, _)) => LayoutError::open(op, condition, covered, stride),
-                None => LayoutError::overflow(op),
+                None => N::overflow(op),
             }
         }
     }

@@ -212,7 +212,7 @@ pub(crate) fn compose_into<D: Stride>(
             }
             // Whether it rises or falls is all the same to a line.
             Truth::Open if outer.levels.is_empty() => {
-                let stride = outer.straight(&leaf.stride).ok_or_else(overflow)?;
+                let stride = outer.straight(&leaf.stride).ok_or_else(overflow::<D::Extent>)?;
                 leaves.push(Leaf { extent: leaf.extent.clone(), stride });
                 tree.leaf(1);
                 continue;
@@ -222,8 +222,8 @@ pub(crate) fn compose_into<D: Stride>(
         let mut extent = leaf.extent.clone();
         let mut runs = 1;
         loop {
-            let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
-            let (value, fits) = outer.walk(&step, &last, &extent).ok_or_else(overflow)?;
+            let last = extent.minus(&D::Extent::one()).ok_or_else(overflow::<D::Extent>)?;
+            let (value, fits) = outer.walk(&step, &last, &extent).ok_or_else(overflow::<D::Extent>)?;
             if fits {
                 leaves.push(Leaf { extent, stride: signed(value, negative)? });
                 break;
@@ -240,7 +240,7 @@ pub(crate) fn compose_into<D: Stride>(
                 }
             };
             let stride = signed(to_end.unwrap_or(value), negative)?;
-            match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow)?, &run) {
+            match outer.carrying(&run.minus(&D::Extent::one()).ok_or_else(overflow::<D::Extent>)?, &run) {
                 None => {}
                 Some(level) => {
                     // The first carry decides, unless it cancels; with steps of both signs the sums
@@ -255,7 +255,7 @@ pub(crate) fn compose_into<D: Stride>(
                     open = true;
                 }
             }
-            step = step.times(&run).ok_or_else(overflow)?;
+            step = step.times(&run).ok_or_else(overflow::<D::Extent>)?;
             leaves.push(Leaf { extent: run, stride });
             if rest.is_one().proved() {
                 break;
@@ -278,14 +278,14 @@ fn signed<D: Stride>(value: D, negative: bool) -> Result<D, LayoutError> {
 #[cold]
 #[inline(never)]
 fn mirrored<D: Stride>(step: D) -> Result<D, LayoutError> {
-    step.times(&D::Extent::from(-1)).ok_or_else(overflow)
+    step.times(&D::Extent::from(-1)).ok_or_else(overflow::<D::Extent>)
 }
 
 /// A number of a composition is not representable.
 #[cold]
 #[inline(never)]
-fn overflow() -> LayoutError {
-    LayoutError::overflow(OP)
+fn overflow<N: Extent>() -> LayoutError {
+    N::overflow(OP)
 }
 
 #[cold]

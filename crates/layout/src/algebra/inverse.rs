@@ -34,6 +34,7 @@ use crate::algebra::search;
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
 use crate::refusal::interrupt;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, index_steps};
 use crate::value::number::{Extent, Stride, Truth};
 
@@ -55,7 +56,7 @@ struct Sorted<N> {
 }
 
 fn sorted<N: Extent>(op: &'static str, layout: &Layout<N>) -> Result<Sorted<N>, LayoutError> {
-    let overflow = || LayoutError::overflow(op);
+    let overflow = || N::overflow(op);
     let leaves = coalesced(layout.leaves()).ok_or_else(overflow)?;
     let steps = index_steps(&leaves).ok_or_else(overflow)?;
     let mut sorted = Sorted { modes: SmallVec::new(), positive: true, negative: true };
@@ -182,7 +183,7 @@ fn searched<N: Extent>(
 #[inline(always)]
 pub(crate) fn right_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<(N, bool), LayoutError> {
     const OP: &str = "right_inverse";
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let sorted = match sorted(OP, layout) {
         Err(error @ LayoutError::Open { .. }) => return right_chain_unsorted(layout, result).ok_or(error),
         sorted => sorted?,
@@ -246,7 +247,7 @@ fn right_chain_unsorted<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -
 #[inline(always)]
 pub(crate) fn left_chain<N: Extent>(layout: &Layout<N>, result: &mut Layout<N>) -> Result<bool, LayoutError> {
     const OP: &str = "left_inverse";
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let sorted = sorted(OP, layout)?;
     let chain = sorted.modes.windows(2).all(|pair| {
         let [inner, outer] = pair else { return false };
@@ -292,7 +293,7 @@ impl<D: Stride> Layout<D> {
     /// assert_eq!(layout.nullspace().unwrap().to_string(), "6:8");
     /// ```
     pub fn nullspace(&self) -> Result<Layout<D::Extent>, LayoutError> {
-        let overflow = || LayoutError::overflow("nullspace");
+        let overflow = || D::Extent::overflow("nullspace");
         let steps = index_steps(self.leaves()).ok_or_else(overflow)?;
         let mut result = Layout::blank();
         let leaves = result.leaves_mut();

@@ -74,7 +74,7 @@ fn running<N: Extent>(
         let (Some(extent), Some(stride)) = (extents.get(leaf), strides.get_mut(leaf)) else { continue };
         if !extent.is_one().proved() {
             *stride = step.clone();
-            step = step.times(extent).ok_or_else(|| LayoutError::overflow("size"))?;
+            step = step.times(extent).ok_or_else(|| N::overflow("size"))?;
         }
     }
     Ok(strides)

@@ -91,7 +91,7 @@ impl<N: Extent> Layout<N> {
     /// ```
     pub fn downcast(&self, n: i64) -> Result<Layout<N>, LayoutError> {
         const OP: &str = "downcast";
-        let overflow = || LayoutError::overflow(OP);
+        let overflow = || N::overflow(OP);
         let count = N::from(factor(OP, n)?);
         let mut position = 0;
         let tree = self.tree().try_map(|leaf| {
@@ -154,7 +154,7 @@ impl<N: Extent> Layout<N> {
             }
         }
         let divisor = gcd(new_bits, old_bits) as i64;
-        let parts = cut(self.leaves(), old_bits / divisor).ok_or_else(|| LayoutError::overflow(OP))?;
+        let parts = cut(self.leaves(), old_bits / divisor).ok_or_else(|| N::overflow(OP))?;
         let leaves = pack(self.profile(), &parts, new_bits / divisor)?;
         let profile = match parts.run {
             Run::Kept => self.profile().duplicate(),
@@ -225,7 +225,7 @@ fn factor(op: &'static str, n: i64) -> Result<i64, LayoutError> {
 /// CuTe's upcast of one leaf.
 fn widen<N: Extent>(leaf: &Leaf<N>, n: &N) -> Result<Leaf<N>, LayoutError> {
     const OP: &str = "upcast";
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let (extent, stride) = (&leaf.extent, &leaf.stride);
     if extent.is_one().proved() {
         return Ok(Leaf { extent: N::one(), stride: N::zero() });
@@ -360,7 +360,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
     let mut out = Leaves::new();
     for (position, leaf) in parts.leaves.iter().enumerate() {
         if wide.divides(&leaf.stride).proved() {
-            let (stride, _) = leaf.stride.divide(&wide).ok_or_else(|| LayoutError::overflow(OP))?;
+            let (stride, _) = leaf.stride.divide(&wide).ok_or_else(|| N::overflow(OP))?;
             out.push(Leaf { extent: leaf.extent.clone(), stride });
             continue;
         }
@@ -380,7 +380,7 @@ fn pack<N: Extent>(profile: &Profile, parts: &Parts<N>, n: i64) -> Result<Leaves
             (Truth::Proved, Some(extent)) => extent,
             _ => return Err(LayoutError::open(OP, Condition::AtMost, &room, &leaf.extent)),
         };
-        let divided = leaf.extent.divide(&N::from(part)).ok_or_else(|| LayoutError::overflow(OP))?;
+        let divided = leaf.extent.divide(&N::from(part)).ok_or_else(|| N::overflow(OP))?;
         let (rest, left) = divided;
         if !left.is_zero().proved() {
             return Err(match leaf.extent.known() {

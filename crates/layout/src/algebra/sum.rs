@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::algebra::coalesce::{coalesced, push_merged};
 use crate::refusal::error::LayoutError;
 use crate::refusal::evidence::Condition;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, eval_given};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::tree::Leaves;
@@ -41,7 +42,7 @@ impl<D: Stride> Layout<D> {
 
 /// The sum where counts act as integers do.
 pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<Layout<D>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || D::Extent::overflow(OP);
     let size = x.size();
     if !size.same(&y.size()).proved() {
         return Err(match (size.known(), y.size().known()) {
@@ -82,7 +83,7 @@ pub(crate) fn add_integers<D: Stride>(x: &Layout<D>, y: &Layout<D>) -> Result<La
 
 /// The indices, in increasing order, after every so many of which the sum changes step.
 fn common_changes<D: Stride>(a: &[Leaf<D>], b: &[Leaf<D>]) -> Result<SmallVec<[D::Extent; 8]>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || D::Extent::overflow(OP);
     let (mut changes, mut x, mut y) = (SmallVec::new(), Changes::new(a), Changes::new(b));
     loop {
         match (x.end().ok_or_else(overflow)?, y.end().ok_or_else(overflow)?) {

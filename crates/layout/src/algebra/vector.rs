@@ -184,7 +184,7 @@ fn undone<N: Extent>(by: &mut Undoing<'_, N>, cut: &Layout<N>) -> Result<Option<
         // Coalesced, so that what goes on evenly is one mode; of numbers that are not known, where
         // that is seen.
         match leaf.stride.same(&covered) {
-            Truth::Proved => covered = covered.times(&leaf.extent).ok_or_else(|| LayoutError::overflow(OP))?,
+            Truth::Proved => covered = covered.times(&leaf.extent).ok_or_else(|| N::overflow(OP))?,
             _ if leaf.extent.is_one().proved() => {}
             Truth::Open => return Err(LayoutError::open(OP, Condition::Equal, &leaf.stride, &covered)),
             // Where this mode has one position, a later one must not go on instead of it.
@@ -211,7 +211,7 @@ fn longest_cut<N: Extent>(r: &Layout<N>, layout: &Layout<N>, work: &Work) -> Res
 }
 
 fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layout<N>, LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let r = r.coalesce()?;
     let mut best = Layout::unit();
     let mut covered = N::one();

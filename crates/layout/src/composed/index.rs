@@ -43,7 +43,7 @@ impl<N: Extent> Composed<Coordinate<N>> {
             let first = layout.eval_coordinate(&self.offset)?;
             let (outer, offset) = match &self.outer {
                 OuterMap::Chain(chain) => {
-                    let offset = chain.offset.plus(&first).ok_or_else(|| LayoutError::overflow("composed layout"))?;
+                    let offset = chain.offset.plus(&first).ok_or_else(|| N::overflow("composed layout"))?;
                     (chain.outer.clone(), offset)
                 }
                 _ => (OuterMap::identity(), first),

@@ -84,7 +84,7 @@ impl<N: Extent> OuterMap<N> {
             OuterMap::Bits(matrix) => Ok(N::from(matrix.extended(number(offset)?)?)),
             OuterMap::Chain(chain) => {
                 let value = chain.offset.plus(&chain.inner.eval(offset)?);
-                chain.outer.eval(&value.ok_or_else(|| LayoutError::overflow("eval"))?)
+                chain.outer.eval(&value.ok_or_else(|| N::overflow("eval"))?)
             }
         }
     }
@@ -238,7 +238,7 @@ fn swizzled<N: Extent>(swizzle: Swizzle, offset: &N) -> Result<N, LayoutError> {
         let change = c.minus(&a.times(&c)?.times(&two)?)?;
         value.plus(&change.times(&power(into + index)?)?)
     };
-    (0..bits).try_fold(offset.clone(), flipped).ok_or_else(|| LayoutError::overflow("swizzle"))
+    (0..bits).try_fold(offset.clone(), flipped).ok_or_else(|| N::overflow("swizzle"))
 }
 
 fn number<N: Extent>(offset: &N) -> Result<i64, LayoutError> {

@@ -59,11 +59,11 @@ impl<N: Extent> Place for N {
         let Ok((least, greatest)) = inner.range() else {
             // Where the strides are known, so is that their sum does not fit.
             let open = inner.leaves().iter().any(|leaf| !known(&leaf.extent) || !known(&leaf.stride));
-            return if open { Ok(()) } else { Err(LayoutError::overflow("composed layout")) };
+            return if open { Ok(()) } else { Err(N::overflow("composed layout")) };
         };
         let first = outer.first();
         for reach in [least, greatest] {
-            let end = offset.plus(&reach).ok_or_else(|| LayoutError::overflow("composed layout"))?;
+            let end = offset.plus(&reach).ok_or_else(|| N::overflow("composed layout"))?;
             if let (OuterMap::Bits(matrix), Some(end)) = (first, end.known()) {
                 matrix.extended(end)?;
             }
@@ -160,7 +160,7 @@ impl<N: Extent> OuterMap<N> {
             OuterMap::Layout(layout) => layout.eval_at(coord),
             OuterMap::Chain(chain) => {
                 let value = chain.offset.plus(&chain.inner.eval_at(coord)?);
-                chain.outer.eval(&value.ok_or_else(|| LayoutError::overflow("eval"))?)
+                chain.outer.eval(&value.ok_or_else(|| N::overflow("eval"))?)
             }
             _ => match coord.leaves() {
                 [index] => self.eval(index),

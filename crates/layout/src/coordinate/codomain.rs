@@ -83,7 +83,7 @@ impl<N: Extent> Layout<Coordinate<N>> {
     /// ```
     pub fn coshape(&self) -> Result<Tree<N>, LayoutError> {
         const OP: &str = "coshape";
-        let overflow = || LayoutError::overflow(OP);
+        let overflow = || N::overflow(OP);
         let mut largest = Coordinate::<N>::zero();
         for leaf in self.leaves() {
             let last = leaf.extent.minus(&N::one()).ok_or_else(overflow)?;

@@ -34,6 +34,7 @@ use crate::algebra::inner::{Inner, InnerKind};
 use crate::limits::MAX_NODES;
 use crate::refusal::error::{LayoutError, Limit};
 use crate::tile::divide::write_parts;
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf, eval_leaves};
 use crate::value::number::{Extent, Stride, Truth};
 use crate::value::pairs::Pairs;
@@ -110,7 +111,7 @@ fn compose_lines<D: Stride>(
                 leaves.truncate(before);
                 return Ok(false);
             };
-            line.stride.add_times(scale, stride).ok_or_else(|| LayoutError::overflow(OP))?;
+            line.stride.add_times(scale, stride).ok_or_else(|| D::Extent::overflow(OP))?;
         }
         leaves.push(line);
     }
@@ -245,7 +246,7 @@ pub(crate) fn within<D: Stride>(
     offset: &Coordinate<D::Extent>,
     b: &Layout<Coordinate<D::Extent>>,
 ) -> Result<(), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || D::Extent::overflow(OP);
     let strides = b.leaves().iter().map(|leaf| &leaf.stride);
     for (path, number) in super::paths_of(strides.chain(core::iter::once(offset))) {
         let part = Layout::from_valid(Tree::from_parts(b.profile().duplicate(), component(b.as_ref(), path)));
@@ -329,7 +330,7 @@ impl<D: Stride> Layout<D> {
                 profile: Box::new(self.profile().clone()),
             })?;
             let part = eval_leaves(mode.leaves, index);
-            value = part.and_then(|part| value.plus(&part)).ok_or_else(|| LayoutError::overflow(OP))?;
+            value = part.and_then(|part| value.plus(&part)).ok_or_else(|| D::Extent::overflow(OP))?;
         }
         Ok(value)
     }

@@ -60,7 +60,7 @@ impl<N: Extent> Part<N> {
         let scaled =
             |leaf: &Leaf<Coordinate<N>>| Leaf { extent: leaf.extent.clone(), stride: leaf.stride.scale_at(path) };
         let within = Layout::from_valid(layout.tree().map(scaled));
-        let steps = index_steps(layout.leaves()).ok_or_else(|| LayoutError::overflow(op))?;
+        let steps = index_steps(layout.leaves()).ok_or_else(|| N::overflow(op))?;
         let (mut alone, mut spread): (Leaves<Leaf<N>>, Leaves<Leaf<N>>) = (Leaves::new(), Leaves::new());
         for (leaf, step) in within.leaves().iter().zip(steps).filter(|(leaf, _)| moves(leaf)) {
             alone.push(leaf.clone());
@@ -231,7 +231,7 @@ fn seen_enough<N: Extent>(layout: &Layout<Coordinate<N>>) -> Result<Option<Layou
             let paths = all.iter().enumerate().filter(|(number, _)| chosen >> number & 1 == 1);
             let term = |(_, path): (usize, &ModePath)| Coordinate::step(leaf.stride.scale_at(*path), *path);
             let sum = paths.map(term).try_fold(Coordinate::zero(), |sum: Coordinate<N>, step| sum.plus(&step));
-            Ok(Leaf { extent: leaf.extent.clone(), stride: sum.ok_or_else(|| LayoutError::overflow(OP))? })
+            Ok(Leaf { extent: leaf.extent.clone(), stride: sum.ok_or_else(|| N::overflow(OP))? })
         };
         let seen = Layout::from_tree(layout.tree().try_map(seen)?)?;
         match seen.is_injective() {

@@ -98,7 +98,7 @@ impl<N: Extent + Literal> Literal for Coordinate<N> {
                 Some(b'-') => {}
                 _ => return Ok(sum),
             }
-            sum = sum.plus(&read_term(text)?).ok_or_else(|| LayoutError::overflow("coordinate"))?;
+            sum = sum.plus(&read_term(text)?).ok_or_else(|| N::overflow("coordinate"))?;
         }
     }
 

@@ -21,6 +21,7 @@ use crate::algebra::inner::Inner;
 use crate::refusal::error::{DIVIDE as OP, LayoutError};
 use crate::tile::form::DivideForm;
 use crate::tile::tiler::{Tiler, by_tiler};
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
@@ -32,7 +33,7 @@ pub(crate) fn divide_by_indices<D: Stride>(
     tile: &Layout<D::Extent>,
     pairs: &mut Pairs<D>,
 ) -> Result<(), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || D::Extent::overflow(OP);
     if let ([whole], [part]) = (layout.leaves, tile.leaves())
         && tile.profile().is_leaf()
         && D::Extent::zero().less(&part.stride).proved()
@@ -206,7 +207,7 @@ impl<N: Extent> Tiler<N> {
         // the result.
         let whole = Layout::compact(shape)?;
         let pair = |mode: TreeRef<'_, Leaf<N>>, tile: &Layout<N>, pairs: &mut Pairs<N>| {
-            let size = size_of(mode.leaves).ok_or_else(|| LayoutError::overflow("ceil_div"))?;
+            let size = size_of(mode.leaves).ok_or_else(|| N::overflow("ceil_div"))?;
             pairs.first().append(tile.as_ref());
             pairs.second().append(tile.complement(&size).map_err(LayoutError::in_divide)?.as_ref());
             Ok(())

@@ -19,6 +19,7 @@ use crate::algebra::inner::Inner;
 use crate::refusal::error::LayoutError;
 use crate::tile::form::DivideForm;
 use crate::tile::tiler::{Tiler, by_tiler};
+use crate::value::kind::ExtentKind;
 use crate::value::layout::{Layout, Leaf};
 use crate::value::number::{Extent, Stride};
 use crate::value::pairs::Pairs;
@@ -155,7 +156,7 @@ impl<D: Blocks> Layout<D> {
         out.open();
         self.mode_products(tiler, |block, copies| {
             let leaves: Leaves<Leaf<D>> = copies.leaves.iter().chain(block.leaves).cloned().collect();
-            let modes = coalesced(&leaves).ok_or_else(|| LayoutError::overflow("raked_product"))?;
+            let modes = coalesced(&leaves).ok_or_else(|| D::Extent::overflow("raked_product"))?;
             match modes.is_empty() {
                 true => out.leaf(Leaf { extent: D::Extent::one(), stride: D::zero() }),
                 false => out.run(&modes),
@@ -210,7 +211,7 @@ impl<D: Blocks> Layout<D> {
     /// ```
     pub fn tile_to_shape(&self, target: &Tree<D::Extent>, order: Option<&Tree<i64>>) -> Result<Layout<D>, LayoutError> {
         const OP: &str = "tile_to_shape";
-        let overflow = || LayoutError::overflow(OP);
+        let overflow = || D::Extent::overflow(OP);
         let (rank, wanted) = (self.rank(), target.rank());
         if rank > wanted {
             return Err(LayoutError::Rank { op: OP, path: Default::default(), expected: wanted, found: rank });

@@ -44,7 +44,7 @@ const OP: &str = "make_layout_tv";
 /// assert_eq!(tv.to_string(), "((64,4),(8,16)):((512,16),(64,1))");
 /// ```
 pub fn make_layout_tv<N: Extent>(thr: &Layout<N>, val: &Layout<N>) -> Result<(Tree<N>, Layout<N>), LayoutError> {
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let (mut threads, mut values) = (thr.modes(), val.modes());
     let (mut thread_leaves, mut value_leaves) = (Leaves::new(), Leaves::new());
     let mut extents: Leaves<N> = Leaves::new();

@@ -267,7 +267,7 @@ impl<D: Stride> Layout<D> {
     /// ```
     #[inline]
     pub fn eval(&self, index: &D::Extent) -> Result<D, LayoutError> {
-        eval_leaves(self.leaves(), index).ok_or_else(|| LayoutError::overflow("eval"))
+        eval_leaves(self.leaves(), index).ok_or_else(|| D::Extent::overflow("eval"))
     }
 }
 
@@ -330,13 +330,13 @@ impl<N: Extent> Layout<N> {
     /// assert_eq!(cosize("(4,2):(-1,8)"), 9); // 8 is the largest offset; the least is -3
     /// ```
     pub fn cosize(&self) -> Result<N, LayoutError> {
-        self.range()?.1.plus(&N::one()).ok_or_else(|| LayoutError::overflow("cosize"))
+        self.range()?.1.plus(&N::one()).ok_or_else(|| N::overflow("cosize"))
     }
 }
 
 fn range_of<N: Extent>(leaves: &[Leaf<N>]) -> Result<(N, N), LayoutError> {
     const OP: &str = "cosize";
-    let overflow = || LayoutError::overflow(OP);
+    let overflow = || N::overflow(OP);
     let (mut least, mut greatest) = (N::zero(), N::zero());
     for leaf in leaves {
         let reach = leaf.extent.minus(&N::one()).and_then(|last| leaf.stride.times(&last)).ok_or_else(overflow)?;

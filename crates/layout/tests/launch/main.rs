@@ -2,6 +2,7 @@
 
 mod admissible;
 mod expression;
+mod limits;
 mod named;
 #[path = "../oracle/mod.rs"]
 mod oracle;

@@ -61,7 +61,7 @@ impl<D: Stride> Outer<D> {
     /// Reads a layout.
     #[inline(always)]
     pub(crate) fn read(&mut self, leaves: &[Leaf<D>]) -> Result<(), LayoutError> {
-        self.try_read(leaves).ok_or_else(|| LayoutError::overflow(OP))
+        self.try_read(leaves).ok_or_else(|| D::Extent::overflow(OP))
     }
 
     #[inline(always)]
@@ -185,7 +185,7 @@ impl<D: Stride> Level<D> {
         if !D::Extent::zero().less_given(&self.part, &[extent]).proved() {
             return Err(carrying_or_not(self, step, extent));
         }
-        self.end.divide_up(&self.part).map(Some).ok_or_else(overflow)
+        self.end.divide_up(&self.part).map(Some).ok_or_else(overflow::<D::Extent>)
     }
 
     /// The same with other steps of the run that has been taken up.

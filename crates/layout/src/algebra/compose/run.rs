@@ -43,7 +43,7 @@ pub(super) fn first_run<D: Stride>(
     if run == *extent {
         return Ok((run, D::Extent::one()));
     }
-    let (quotient, remainder) = extent.divide(&run).ok_or_else(overflow)?;
+    let (quotient, remainder) = extent.divide(&run).ok_or_else(overflow::<D::Extent>)?;
     if !remainder.is_zero().proved() {
         let run = Run { extent: run, step: step.clone(), negative: false };
         return Err(uneven(outer, b, number, extent.clone(), run, level));
@@ -105,12 +105,12 @@ pub(crate) fn split_mode<D: Stride>(
         Truth::Open => return Err(unsigned(&leaf.stride)),
         sign => sign.proved(),
     };
-    let mut step = leaf.stride.magnitude().ok_or_else(overflow)?;
+    let mut step = leaf.stride.magnitude().ok_or_else(overflow::<D::Extent>)?;
     let mut extent = leaf.extent.clone();
     loop {
-        let (value, _) = outer.walk(&step, &D::Extent::zero(), &extent).ok_or_else(overflow)?;
+        let (value, _) = outer.walk(&step, &D::Extent::zero(), &extent).ok_or_else(overflow::<D::Extent>)?;
         let (run, next) = first_run(outer, b, number, &extent, &step, &value)?;
-        let after = step.times(&run).ok_or_else(overflow)?;
+        let after = step.times(&run).ok_or_else(overflow::<D::Extent>)?;
         emit(Run { extent: run, step, negative });
         if next.is_one().proved() {
             return Ok(());
@@ -133,7 +133,7 @@ fn first_carry<D: Stride>(
     extent: &D::Extent,
     step: &D::Extent,
 ) -> Result<Option<FirstCarry<D::Extent>>, LayoutError> {
-    let last = extent.minus(&D::Extent::one()).ok_or_else(overflow)?;
+    let last = extent.minus(&D::Extent::one()).ok_or_else(overflow::<D::Extent>)?;
     let mut levels = outer.levels.iter().enumerate();
     let mut first = loop {
         let Some((number, level)) = levels.next() else { return Ok(None) };
@@ -169,7 +169,7 @@ fn uneven<D: Stride>(
         && !broken.stride.continues(&broken.extent, next).refuted()
     {
         // For some values the modes of A merge here, and nothing breaks.
-        let Some(end) = broken.stride.times(&broken.extent) else { return LayoutError::overflow(OP) };
+        let Some(end) = broken.stride.times(&broken.extent) else { return D::Extent::overflow(OP) };
         return LayoutError::Open { op: OP, question: Box::new(Question::plain(Condition::Equal, &end, next)) };
     }
     match (left.known(), run.extent.known(), run.step.known(), extent_of_a, b_mode(b, number)) {
@@ -181,7 +181,7 @@ fn uneven<D: Stride>(
         (_, Some(_), ..) => LayoutError::open(OP, Condition::Divides, &run.extent, &left),
         _ => match broken.and_then(|level| Some((left.minus(&D::Extent::one())?.times(&level.part)?, &level.end))) {
             Some((reach, end)) => LayoutError::open(OP, Condition::Less, &reach, end),
-            None => LayoutError::overflow(OP),
+            None => D::Extent::overflow(OP),
         },
     }
 }
