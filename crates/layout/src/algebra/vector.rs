@@ -20,7 +20,11 @@
 //! `d + K*(d - d')` has a value `i` in `0 ..= M` exactly where both layouts are `i`. So a right
 //! inverse of it, taken through `G` and cut, is common to both. The longest of the three results is
 //! returned; a longer common layout that runs across the modes of `G` may exist. This last way is
-//! taken with numbers that are known.
+//! taken with numbers that are known. With others, modes of `G` and diagonals of two of them are
+//! put together, as long as both layouts take the same steps in them; what results is returned
+//! where it is as long as a right inverse of one of the two can be.
+
+use alloc::vec::Vec;
 
 use crate::algebra::compose::{Outer, compose_outer, stays_within};
 use crate::algebra::domain::greatest_common_domain;
@@ -67,6 +71,17 @@ pub fn max_common_layout<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layo
     if a == b {
         return a.right_inverse();
     }
+    match common(a, b) {
+        Err(open @ LayoutError::Open { .. }) => match along_lines(a, b) {
+            Ok(found) => as_long_as_any(found, a, b).map_err(|_| open),
+            Err(_) => Err(open),
+        },
+        found => found,
+    }
+}
+
+/// As [`max_common_layout`], for two layouts that differ, by way of their right inverses.
+fn common<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
     let work = Work::new();
     // Where injectivity is not decided, the longer way round is right too.
     let (first, second) = (injective(a)?, injective(b)?);
@@ -256,6 +271,48 @@ fn cut_undone<N: Extent>(r: &Layout<N>, by: &mut Undoing<'_, N>) -> Result<Layou
         covered = covered.times(&leaf.extent).ok_or_else(overflow)?;
     }
     Ok(best)
+}
+
+/// A common layout of lines in the greatest common domain, where numbers are not known: modes of it
+/// in which both layouts take the same steps, and diagonals of two modes in which both do. No mode
+/// of the domain is in two lines.
+fn along_lines<N: Extent>(a: &Layout<N>, b: &Layout<N>) -> Result<Layout<N>, LayoutError> {
+    let overflow = || N::overflow(OP);
+    let domain = greatest_common_domain(&a.shape(), &b.shape())?;
+    let mut steps = Vec::new();
+    for leaf in domain.leaves() {
+        steps.push((leaf, a.eval(&leaf.stride)?, b.eval(&leaf.stride)?));
+    }
+    // The modes of each line, what it is in the domain, and the step that both take.
+    let mut lines: Vec<(usize, usize, Leaf<N>, N)> = Vec::new();
+    for (p, (first, d, e)) in steps.iter().enumerate() {
+        if d.same(e).proved() {
+            lines.push((p, p, (*first).clone(), d.clone()));
+        }
+        for (q, (second, f, g)) in steps.iter().enumerate().skip(p + 1) {
+            let extent = match (second.extent.less(&first.extent), first.extent.less(&second.extent)) {
+                (Truth::Refuted, _) => first.extent.clone(),
+                (_, Truth::Refuted) => second.extent.clone(),
+                _ => continue,
+            };
+            let (left, right) = d.plus(f).zip(e.plus(g)).ok_or_else(overflow)?;
+            if left.same(&right).proved() {
+                let stride = first.stride.plus(&second.stride).ok_or_else(overflow)?;
+                lines.push((p, q, Leaf { extent, stride }, left));
+            }
+        }
+    }
+    let (mut covered, mut leaves, mut used) = (N::one(), Leaves::new(), Vec::new());
+    while let Some((p, q, leaf, _)) = lines.iter().find(|(p, q, leaf, step)| {
+        step.same(&covered).proved()
+            && !leaf.extent.is_one().proved()
+            && !used.iter().any(|mode| [p, q].contains(&mode))
+    }) {
+        covered = covered.times(&leaf.extent).ok_or_else(overflow)?;
+        leaves.push(leaf.clone());
+        used.extend([*p, *q]);
+    }
+    if leaves.is_empty() { Ok(Layout::unit()) } else { Layout::flat(leaves)?.coalesce() }
 }
 
 /// A common layout by way of the greatest common domain; none where a number is not known or does

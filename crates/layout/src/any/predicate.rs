@@ -10,7 +10,7 @@ use crate::refusal::error::{LayoutError, Operand};
 use crate::value::tree::Tree;
 
 macro_rules! properties {
-    ($($(#[$about:meta])* $name:ident, $xor:ident => $of_xor:expr;)*) => {
+    ($($(#[$about:meta])* $name:ident, $xor:ident => $of_xor:expr $(, $launch:ident => $of_launch:expr)?;)*) => {
         impl AnyLayout {
             $(
                 $(#[$about])*
@@ -19,6 +19,7 @@ macro_rules! properties {
                         AnyLayout::Xor($xor) => $of_xor,
                         AnyLayout::Composed(map) => map.$name(),
                         AnyLayout::Launch(layout) => layout.$name(),
+                        $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
                         map => Ok(map.integer_in(stringify!($name), Operand::First)?.$name()),
                     }
                 }
@@ -30,12 +31,12 @@ macro_rules! properties {
 properties! {
     /// Whether every value from 0 up to the cosize is reached:
     /// [`Layout::is_surjective`](crate::Layout::is_surjective).
-    is_surjective, layout => layout.is_surjective();
+    is_surjective, layout => layout.is_surjective(), map => map.is_surjective();
     /// Whether the values are those from 0 up to the size, each once:
     /// [`Layout::is_bijective`](crate::Layout::is_bijective).
-    is_bijective, layout => layout.is_bijective();
+    is_bijective, layout => layout.is_bijective(), map => map.is_bijective();
     /// The same as [`AnyLayout::is_bijective`]: the memory has no hole and no sharing.
-    is_compact, layout => layout.is_compact();
+    is_compact, layout => layout.is_compact(), map => map.is_bijective();
     /// Whether the values form an interval without a hole:
     /// [`Layout::is_contiguous`](crate::Layout::is_contiguous).
     is_contiguous, layout => layout.composed()?.is_contiguous();

@@ -9,7 +9,7 @@ use crate::refusal::error::{LayoutError, Operand};
 use crate::symbolic::Expr;
 
 macro_rules! widths {
-    ($($(#[$about:meta])* $name:ident($($argument:ident),*);)*) => {
+    ($($(#[$about:meta])* $name:ident($($argument:ident),*) $(, $launch:ident => $of_launch:expr)?;)*) => {
         impl AnyLayout {
             $(
                 $(#[$about])*
@@ -21,6 +21,7 @@ macro_rules! widths {
                         AnyLayout::Coordinate(_) => {
                             wrong_kind(stringify!($name), Operand::First, "a layout of another kind")
                         }
+                        $(AnyLayout::LaunchComposed($launch) => $of_launch,)?
                         map => Ok(map.composed_in(stringify!($name), Operand::First)?.$name($($argument),*)?.into()),
                     }
                 }
@@ -38,7 +39,7 @@ widths! {
     downcast(n);
     /// The layout of the same bits read as elements of another width:
     /// [`Layout::recast`](crate::Layout::recast).
-    recast(new_bits, old_bits);
+    recast(new_bits, old_bits), map => Ok(map.recast(new_bits, old_bits)?.into());
 }
 
 impl AnyLayout {

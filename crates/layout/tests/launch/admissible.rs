@@ -323,6 +323,39 @@ fn common_vectors_are_the_largest_at_every_value() {
     assert!(answered > 400 && long > 150);
 }
 
+/// Two layouts that step in different modes have a diagonal in common.
+#[test]
+fn common_vectors_along_diagonals() {
+    for (a, b, expected) in [
+        ("(M{min=4},4):(0,1)", "(M{min=4},4):(1,0)", 4),
+        ("(4,M{min=4}):(1,0)", "(4,M{min=4}):(0,1)", 4),
+        ("(M{min=4},4,2):(0,1,4)", "(M{min=4},4,2):(1,0,4)", 8),
+        ("(2,M{min=4},4):(1,0,2)", "(2,M{min=4},4):(1,2,0)", 8),
+        ("(M{min=4},4):(2,-1)", "(M{min=4},4):(1,0)", 0),
+    ] {
+        let (a, b): (Layout<Expr>, Layout<Expr>) = (a.parse().unwrap(), b.parse().unwrap());
+        if expected == 0 {
+            // What is not shown to be the longest is refused.
+            assert!(matches!(max_common_layout(&a, &b), Err(LayoutError::Open { .. })), "{a} and {b}");
+            continue;
+        }
+        let common = max_common_layout(&a, &b).unwrap();
+        assert_eq!(max_common_vector(&a, &b), Ok(Expr::from(expected)));
+        for m in [4, 5, 9] {
+            let mut values = Values::new();
+            values.set_named("M", m);
+            let [common, a, b] = [&common, &a, &b].map(|layout| layout.numbers(&values).unwrap());
+            let both = |i: &i64| (0..a.size()).any(|x| a.eval(&x) == Ok(*i) && b.eval(&x) == Ok(*i));
+            assert_eq!((0..).take_while(both).count() as i64, expected, "{a} and {b} have no more");
+            for i in 0..common.size() {
+                let index = common.eval(&i).unwrap();
+                assert!(index < a.size());
+                assert_eq!((a.eval(&index), b.eval(&index)), (Ok(i), Ok(i)), "{a} and {b}: {common}");
+            }
+        }
+    }
+}
+
 #[test]
 fn common_domains_are_those_of_every_value() {
     let (names, mut random) = (names(), Random(9));

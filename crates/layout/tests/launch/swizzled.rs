@@ -1,8 +1,8 @@
 //! Swizzled layouts of numbers known at launch: what is answered holds for every value, against the
 //! values themselves.
 
-use tilewright_layout::Composed;
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
+use tilewright_layout::{AnyLayout, Composed};
 
 fn values(map: &Composed) -> Vec<i64> {
     (0..map.size()).map(|index| map.eval(&index).unwrap()).collect()
@@ -25,6 +25,16 @@ fn answers_hold_for_every_value() {
         for offset in [0, 4, 3] {
             let text = format!("{outer} o {offset} o {inner}");
             let launch: Composed<Expr> = text.parse().unwrap();
+            // Asked as a layout of any kind, it says the same.
+            let any = AnyLayout::from(launch.clone());
+            assert_eq!(any.is_injective(), launch.is_injective(), "{text}");
+            assert_eq!(any.is_surjective(), launch.is_surjective(), "{text}");
+            assert_eq!(
+                [any.is_bijective(), any.is_compact()],
+                [launch.is_bijective(), launch.is_bijective()],
+                "{text}"
+            );
+            assert_eq!(any.recast(8, 16), launch.recast(8, 16).map(AnyLayout::from), "{text}");
             for (m, k) in [(4, 2), (8, 2), (4, 6), (12, 4), (8, 8)] {
                 let mut numbers = Values::new();
                 numbers.set_named("M", m);
