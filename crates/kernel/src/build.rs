@@ -282,7 +282,7 @@ impl Build {
         drop(core);
         let whole = layout.shape();
         let place = tensor::whole(&whole)?;
-        Ok(View { build: self, buffer, element, map, offset, layout, place, whole })
+        Ok(View { build: self, buffer, element, map, offset, layout, place, whole, recast: false })
     }
 
     /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes

@@ -203,7 +203,7 @@ fn happened(kernel: &Kernel, sizes: &[(&str, i64)]) -> Option<Happened> {
 
 #[test]
 fn what_is_shown_is_what_happens() {
-    let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(1000);
+    let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
     let cases = [[8, 4], [16, 8], [24, 12], [1, 1], [33, 5], [7, 31], [64, 16], [40, 20]];
     let (mut once, mut refused, mut open) = (0, 0, 0);
     for seed in 1..=count {

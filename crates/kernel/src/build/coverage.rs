@@ -108,8 +108,7 @@ impl View<'_> {
     pub(super) fn remember_write(&self, only: Option<Register>) -> Result<(), Reason> {
         let role = self.build.core().buffers[self.buffer.index()].role;
         // Of memory that is seen in other elements, coordinates are not those of the tensor.
-        let recast = self.build.core().forms[self.buffer.index()].shape() != self.whole;
-        if role != Role::Output || self.is_shared() || recast {
+        if role != Role::Output || self.is_shared() || self.recast {
             return Ok(());
         }
         let bounds = self.bounds();
@@ -169,7 +168,10 @@ pub(super) fn coverages(
         };
         let source = program.sources[last.index()];
         let shown = match other {
-            Some(other) => Err(undecided(format!("it is written by {} too", program.sources[other.index()]))),
+            Some(other) => {
+                let other = program.sources[other.index()];
+                Err(undecided(format!("{other} writes it otherwise than at coordinates of the tensor")))
+            }
             None => proved(core, values, program, &core.forms[index], &tensor, &writes),
         };
         let written = match shown {

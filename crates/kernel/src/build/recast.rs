@@ -75,7 +75,17 @@ impl<'k> View<'k> {
         }
         let whole = layout.shape();
         let place = tensor::whole(&whole)?;
-        Ok(View { build: self.build, buffer: self.buffer, element, map: None, offset, layout, place, whole })
+        Ok(View {
+            build: self.build,
+            buffer: self.buffer,
+            element,
+            map: None,
+            offset,
+            layout,
+            place,
+            whole,
+            recast: true,
+        })
     }
 
     /// The element of an index of a view with one mode.

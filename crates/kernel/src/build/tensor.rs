@@ -46,6 +46,8 @@ pub struct View<'k> {
     pub(crate) place: Place,
     /// The shape of the whole tensor.
     pub(crate) whole: Tree<Expr>,
+    /// Whether that is not the tensor that was declared, but its memory as other elements.
+    pub(crate) recast: bool,
 }
 
 impl fmt::Debug for View<'_> {
