@@ -62,10 +62,8 @@ pub fn map(
             return Err(PlanError::Before { layout: layout.to_string(), least });
         }
         if layout.shape() != output.0.shape() {
-            return Err(PlanError::Shapes {
-                source: layout.shape().to_string(),
-                destination: output.0.shape().to_string(),
-            });
+            let (given, known) = (layout.shape().to_string(), output.0.shape().to_string());
+            return Err(PlanError::Unknown { what: "shape", given, known });
         }
         if !element.is_float() {
             return Err(PlanError::Unknown {

@@ -12,7 +12,7 @@ use std::fmt;
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
-use tilewright_layout::LayoutError;
+use tilewright_layout::{Layout, LayoutError};
 
 use crate::expression::Expression;
 use crate::planned::Planned;
