@@ -5,6 +5,7 @@ use tilewright_atoms::{Major, MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Element, Kernel, KernelError, View, ptx};
+use tilewright_layout::{Slot, Tree};
 
 /// What a kernel leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,20 +104,7 @@ impl Case {
         interpreter.fill(5);
         let checked =
             interpreter.check().unwrap_or_else(|findings| panic!("{} {:?}: {}", self.atom, self.modes, findings[0]));
-        let values = |tensor: usize| -> Vec<f64> {
-            let bytes = checked.run.bytes(tensor).unwrap();
-            match self.element {
-                Element::F32 => {
-                    // The low bits of a tf32 are left out.
-                    let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
-                    words.map(|word| f64::from(f32::from_bits(word & !0x1fff))).collect()
-                }
-                Element::F16 => pairs(bytes).map(|bits| half::f16::from_bits(bits).to_f64()).collect(),
-                Element::Bf16 => pairs(bytes).map(|bits| half::bf16::from_bits(bits).to_f64()).collect(),
-                Element::E4M3 => bytes.iter().map(|byte| small(*byte, 4, 3)).collect(),
-                _ => bytes.iter().map(|byte| small(*byte, 5, 2)).collect(),
-            }
-        };
+        let values = |tensor: usize| numbers(self.element, checked.run.bytes(tensor).unwrap());
         let (a, b, c) = (values(0), values(1), checked.run.tensor::<f32>(2).unwrap());
         for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
             let terms = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
@@ -129,6 +117,20 @@ impl Case {
                 self.modes
             );
         }
+    }
+}
+
+/// The numbers that bytes are; the low bits of a tf32 are left out.
+fn numbers(element: Element, bytes: &[u8]) -> Vec<f64> {
+    match element {
+        Element::F32 => {
+            let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+            words.map(|word| f64::from(f32::from_bits(word & !0x1fff))).collect()
+        }
+        Element::F16 => pairs(bytes).map(|bits| half::f16::from_bits(bits).to_f64()).collect(),
+        Element::Bf16 => pairs(bytes).map(|bits| half::bf16::from_bits(bits).to_f64()).collect(),
+        Element::E4M3 => bytes.iter().map(|byte| small(*byte, 4, 3)).collect(),
+        _ => bytes.iter().map(|byte| small(*byte, 5, 2)).collect(),
     }
 }
 
@@ -229,6 +231,114 @@ fn a_step_that_is_missing_is_found() {
             assert!(findings.iter().any(|finding| finding.code() == codes[0]), "{defect:?} {}", case.atom);
             for finding in findings.iter() {
                 assert!(codes.contains(&finding.code()), "{defect:?} {}: {finding}", case.atom);
+            }
+        }
+    }
+}
+
+/// Defects of products whose A is in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Right,
+    /// The sums are read before the wait.
+    Read,
+    /// A is loaded anew, turn by turn, while the product before may still read it.
+    Replaced,
+    /// B is replaced before the wait.
+    Other,
+}
+
+/// One group of warps: A from global memory to registers, `turns` times, and B in shared memory.
+fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -> Kernel {
+    let bits = i64::from(element.bits());
+    let depth = 256 / bits;
+    let (k_size, turns) = (steps * depth, 3);
+    let mma = TiledMma::new(
+        MmaAtom::named(&format!("SM90_64x{columns}x{depth}_{types}")).unwrap(),
+        &"(1,1,1)".parse().unwrap(),
+        &format!("[64:1;{columns}:1;{depth}:1]").parse().unwrap(),
+    );
+    let mma = mma.unwrap();
+    let lies = SwizzleMode::Bytes32.tile(Major::K, bits, &format!("({columns},{k_size})").parse().unwrap()).unwrap();
+    let written = Kernel::build("held", |k| {
+        let a =
+            k.tensor_of(element, "a", &format!("(64,{k_size},{turns}):({},1,{k_size})", turns * k_size), Role::Input)?;
+        let b = k.tensor_of(element, "b", &format!("({columns},{k_size}):({k_size},1)"), Role::Input)?;
+        let c = k.output::<f32>("c", &format!("(64,{columns}):({columns},1)"))?;
+        let right = k.shared_of(element, &lies.to_string())?;
+        k.threads(128)?;
+        let fill = || part_of(&right, 128, columns * k_size)?.store(&part_of(&b, 128, columns * k_size)?.load()?);
+        fill()?;
+        k.fence_async();
+        k.barrier();
+        let part = c.partition_mma(&mma, Operand::C)?;
+        let sums = part.fragment_of(Element::F32)?;
+        sums.clear();
+        k.range(turns, |turn| {
+            let rows = a.slice(Tree::flat([Slot::All, Slot::All, Slot::At(turn)])?)?;
+            let rows = rows.partition_mma(&mma, Operand::A)?.load()?;
+            k.mma(&mma, &sums, &rows, &right, &sums)?;
+            if defect != Held::Replaced {
+                k.wait_mma(0);
+            }
+            Ok(())
+        })?;
+        k.wait_mma(0);
+        if matches!(defect, Held::Read | Held::Other) {
+            let rows = a.slice(Tree::flat([Slot::All, Slot::All, Slot::At(0.into())])?)?;
+            k.mma(&mma, &sums, &rows.partition_mma(&mma, Operand::A)?.load()?, &right, &sums)?;
+        }
+        if defect == Held::Other {
+            fill()?;
+            k.wait_mma(0);
+        }
+        part.store(&sums)
+    });
+    written.unwrap_or_else(|error| panic!("{types}: {error}"))
+}
+
+const HELD: [(Element, &str, i64, i64); 4] = [
+    (Element::Bf16, "F32BF16BF16_RS", 16, 1),
+    (Element::F16, "F32F16F16_RS", 64, 2),
+    (Element::E4M3, "F32E4M3E4M3_RS_TN", 32, 2),
+    (Element::F32, "F32TF32TF32_RS_TN", 24, 4),
+];
+
+/// A in registers: as the definition says, for every type, and through a loop.
+#[test]
+fn rows_may_be_in_registers() {
+    for (element, types, columns, steps) in HELD {
+        let kernel = held(element, types, columns, steps, Held::Right);
+        assert!(ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap().contains("wgmma.mma_async"));
+        let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+        interpreter.fill(9);
+        let checked = interpreter.check().unwrap_or_else(|findings| panic!("{types}: {}", findings[0]));
+        let numbers = |tensor: usize| numbers(element, checked.run.bytes(tensor).unwrap());
+        let (a, b, c) = (numbers(0), numbers(1), checked.run.tensor::<f32>(2).unwrap());
+        let (n, k) = (columns as usize, b.len() / columns as usize);
+        let all = a.len() / 64;
+        for (row, column) in (0..64).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let terms = (0..all).map(|at| a[row * all + at] * b[column * k + at % k]);
+            let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + f64::abs(term)));
+            let error = (f64::from(c[row * n + column]) - sum).abs();
+            assert!(error <= size * all as f64 * 2_f64.powi(-24), "{types} ({row},{column}): {error}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_step_of_rows_in_registers_is_found() {
+    let expected: &[(Held, &[&str])] =
+        &[(Held::Read, &["E1033", "E1020"]), (Held::Replaced, &["E1033"]), (Held::Other, &["E1018"])];
+    for (defect, codes) in expected {
+        for (element, types, columns, steps) in HELD {
+            let kernel = held(element, types, columns, steps, *defect);
+            let Err(CheckError::Findings(findings)) = check(kernel.program(), &[]) else {
+                panic!("{defect:?} is not found in {types}");
+            };
+            assert!(findings.iter().any(|finding| finding.code() == codes[0]), "{defect:?} {types}");
+            for finding in findings.iter() {
+                assert!(codes.contains(&finding.code()), "{defect:?} {types}: {finding}");
             }
         }
     }

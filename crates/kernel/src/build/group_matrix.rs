@@ -1,4 +1,4 @@
-//! Products of four warps, whose factors lie in shared memory (`wgmma`).
+//! Products of four warps, whose factors lie in shared memory, or A in registers (`wgmma`).
 //!
 //! Law: as for any product, `D(v,m,n) = C(v,m,n) + sum over k of A(v,m,k) * B(v,n,k)`, k ascending.
 //! What a thread has of a factor by the thread-value layout of the atom is all that its four warps
@@ -23,17 +23,21 @@ use crate::error::Reason;
 use crate::program::Source;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
-use crate::program::operation::Operation;
+use crate::program::operation::{FACTOR_REGISTERS, Operation};
 use crate::program::register::{Register, Width};
 
 /// Threads of four warps.
 const GROUP: i64 = 128;
 
-/// The types of factors of an atom of four warps with both in shared memory; none for others.
-fn factors_of(atom: &MmaAtom) -> Option<GroupFactors> {
+/// The types of factors of an atom of four warps, A in shared memory or in registers; none for others.
+fn factors_of(atom: &MmaAtom, in_registers: bool) -> Option<GroupFactors> {
     let types = atom.types();
-    let described = atom.name().starts_with("SM90_64x") && atom.name().contains("_SS");
-    if !described || types.d != ValueType::F32 || types.a != types.b {
+    let held = if in_registers { "_RS" } else { "_SS" };
+    if !atom.name().starts_with("SM90_64x")
+        || !atom.name().contains(held)
+        || types.d != ValueType::F32
+        || types.a != types.b
+    {
         return None;
     }
     Some(match types.a {
@@ -67,30 +71,49 @@ struct Factor<'k> {
     count: [usize; 2],
 }
 
+/// The first factor: a tile in shared memory, or the rows of each thread.
+pub(super) enum Left<'v, 'k> {
+    Tile(&'v View<'k>),
+    Rows(&'v Fragment<'k>),
+}
+
 impl Build {
-    /// The product of tiles in shared memory, `(M,K)` and `(N,K)`, added to a fragment `(V,M,N)`.
+    /// The product of `(M,K)` and a tile `(N,K)` in shared memory, added to a fragment `(V,M,N)`.
     pub(super) fn multiplied_by_groups<'k>(
         &'k self,
         mma: &TiledMma,
         [d, c]: [&Fragment<'k>; 2],
-        [a, b]: [&View<'k>; 2],
+        a: Left<'_, 'k>,
+        b: &View<'k>,
     ) -> Result<(), Reason> {
         let atom = mma.atom();
         let because =
             |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
-        let Some(factors) = factors_of(atom) else {
-            return Err(because("factors in shared memory are those of wgmma, SM90_64xNxK_.._SS, with sums in f32"));
+        let Some(factors) = factors_of(atom, matches!(a, Left::Rows(_))) else {
+            return Err(because(
+                "tiles in shared memory are multiplied by wgmma with sums in f32: SM90_64xNxK_.._SS, or _RS where A is a fragment",
+            ));
         };
         if d.cell != c.cell || d.start != c.start || d.layout != c.layout {
             return Err(because("its sums stay in their registers: C and D are one fragment"));
         }
-        let (left, right) = (self.factor(mma, a, Operand::A, factors)?, self.factor(mma, b, Operand::B, factors)?);
-        let mode = |mode: usize| d.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
-        let [m, n, k] = [left.count[0], right.count[0], left.count[1]];
-        if [mode(1), mode(2)] != [m, n] || right.count[1] != k {
+        let mode =
+            |fragment: &Fragment<'_>, mode: usize| fragment.layout.mode(mode).map_or(1, |mode| mode.size() as usize);
+        let (tile, [m, k]) = match a {
+            Left::Tile(view) => {
+                let factor = self.factor(mma, view, Operand::A, factors)?;
+                let count = factor.count;
+                (Some(factor), count)
+            }
+            Left::Rows(rows) if holds(rows.element, atom.types().a) => (None, [mode(rows, 1), mode(rows, 2)]),
+            Left::Rows(_) => return Err(because("the elements of A are of another type")),
+        };
+        let right = self.factor(mma, b, Operand::B, factors)?;
+        let n = right.count[0];
+        if [mode(d, 1), mode(d, 2)] != [m, n] || right.count[1] != k {
             return Err(Reason::Sizes {
                 left: format!("the sums, {}", d.layout),
-                left_size: format!("({},{})", mode(1), mode(2)),
+                left_size: format!("({},{})", mode(d, 1), mode(d, 2)),
                 right: "the product of the factors".to_string(),
                 right_size: format!("({m},{n}), over {k} and {} steps", right.count[1]),
             });
@@ -101,16 +124,31 @@ impl Build {
         }
         let columns = atom.shape()[1] as u32;
         self.prepared(d)?;
+        // What A is made of comes before the fence as well.
+        let mut rows = Vec::new();
+        if let Left::Rows(fragment) = a {
+            for index in 0..m * k {
+                rows.push(self.core().words_of(fragment, [index % m, index / m], FACTOR_REGISTERS)?);
+            }
+        }
         self.core().effect(Operation::FenceRegisters, [], &[], None);
         for depth in 0..k {
             for column in 0..n {
                 for row in 0..m {
-                    let (from, to) = (left.at(self, row + m * depth)?, right.at(self, column + n * depth)?);
+                    let index = row + m * depth;
+                    let (a, mut inputs) = match &tile {
+                        Some(tile) => {
+                            let (described, address) = tile.at(self, index)?;
+                            (Some(described), address.into_iter().collect())
+                        }
+                        None => (None, rows[index].clone()),
+                    };
+                    let (b, address) = right.at(self, column + n * depth)?;
                     let mut core = self.core();
                     let sums = core.words_of(d, [row, column], columns as usize / 2)?;
                     let widths = vec![Width::Bits32; sums.len()];
-                    let operation = Operation::MultiplyGroup { factors, columns, a: from.0, b: to.0 };
-                    let inputs: Vec<Register> = from.1.into_iter().chain(to.1).chain(sums).collect();
+                    inputs.extend(address.into_iter().chain(sums));
+                    let operation = Operation::MultiplyGroup { factors, columns, a, b };
                     let results = core.effect(operation, inputs, &widths, None);
                     core.set_words_of(d, [row, column], &results)?;
                     core.sums.extend(results);

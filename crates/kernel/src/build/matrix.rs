@@ -12,6 +12,7 @@ use super::Build;
 use super::copy::Tensor;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
+use super::group_matrix::Left;
 use super::number::arithmetic;
 use crate::error::{KernelError, Reason};
 use crate::program::Source;
@@ -113,6 +114,10 @@ impl Build {
     /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
     /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
+    /// For atoms of four warps (`SM90_64xNxK_.._SS`), A and B are tiles in shared memory, `(M,K)` and
+    /// `(N,K)`, and D and C one fragment; with `_RS`, A is a fragment `(V,M,K)`. The products of a
+    /// statement are a group that goes on behind the threads' backs: see [`Build::wait_mma`].
+    ///
     /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom
     /// is no instruction that kernels have.
     #[track_caller]
@@ -128,10 +133,12 @@ impl Build {
         self.core().begin(Source { statement: "mma", location });
         let multiplied = match (a.as_fragment(), b.as_fragment(), a.as_view(), b.as_view()) {
             (Some(a), Some(b), ..) => self.multiplied(mma, [d, a, b, c]),
-            (.., Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], [a, b]),
+            (None, None, Some(a), Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Tile(a), b),
+            (Some(a), None, _, Some(b)) => self.multiplied_by_groups(mma, [d, c], Left::Rows(a), b),
             _ => Err(Reason::Instruction {
                 name: mma.atom().name().to_string(),
-                because: "both factors are fragments, or both are tiles in shared memory".to_string(),
+                because: "B is a fragment where A is one and a warp multiplies; else it is a tile in shared memory"
+                    .to_string(),
             }),
         };
         multiplied.map_err(|refusal| refusal.at("mma", location))

@@ -62,7 +62,7 @@ impl Machine<'_> {
             }
             Operation::MultiplyGroup { factors, columns, a, b } => {
                 self.whole_warp(warp, place)?;
-                self.multiply_group(warp, place, instruction, (*factors, *columns), [a, b])?;
+                self.multiply_group(warp, place, instruction, (*factors, *columns), (a.as_ref(), b))?;
             }
             Operation::FenceRegisters => warp.sums.fence(),
             Operation::CommitMultiply => warp.sums.commit(),

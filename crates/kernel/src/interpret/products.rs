@@ -4,7 +4,7 @@
 //! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
 //! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read in
 //! between is a defect, and so is a product that adds to a register written since the last fence for
-//! registers. Values are those of the moment at which a product is set off.
+//! registers, and what writes a register from which a product under way reads its rows of A. Values are those of the moment at which a product is set off.
 //!
 //! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
 //! together is checked at the end of the block: each must have set off the same products, whose
@@ -16,13 +16,14 @@ use super::access::addresses;
 use super::clock::{MAX_COUNT, Work};
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
+use super::lanes::{Lanes, low};
 use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::shadow::Touch;
 use super::warp::Warp;
 use crate::program::Instruction;
 use crate::program::group::{Described, GroupFactors};
-use crate::program::operation::Operation;
+use crate::program::operation::{FACTOR_REGISTERS, Operation};
 
 /// Rows of A that a warp has.
 const ROWS: i64 = 16;
@@ -46,12 +47,16 @@ pub(super) struct Sums {
     written: HashMap<usize, u64>,
     /// Of registers that a product may still write, its group and its node.
     pending: HashMap<usize, (u32, usize)>,
+    /// The same of registers that a product may still read.
+    read: HashMap<usize, (u32, usize)>,
+    /// The product whose registers of A a loop or a condition has just written over.
+    replaced: Option<usize>,
 }
 
 impl Sums {
     /// Whether no product is under way.
     pub(super) fn is_empty(&self) -> bool {
-        self.pending.is_empty()
+        self.pending.is_empty() && self.read.is_empty()
     }
 
     /// A register was written by something that a fence must follow.
@@ -62,6 +67,9 @@ impl Sums {
 
     /// A value was carried from one register to another.
     pub(super) fn moved(&mut self, from: usize, to: usize) {
+        if let Some((_, by)) = self.read.get(&to) {
+            self.replaced = Some(*by);
+        }
         match self.pending.get(&from).copied() {
             Some(pending) => {
                 self.pending.insert(to, pending);
@@ -85,10 +93,19 @@ impl Sums {
 impl Machine<'_> {
     /// An instruction that reads what a product may still write.
     pub(super) fn check_sums(&mut self, warp: &Warp, place: usize, instruction: &Instruction) -> Result<(), Stop> {
-        if matches!(instruction.operation, Operation::MultiplyGroup { .. }) {
-            return Ok(());
+        let mut written = instruction.outputs.iter();
+        let replaced = written.find_map(|register| Some(warp.sums.read.get(&register.index())?.1));
+        if let Some(by) = replaced.or(warp.sums.replaced) {
+            let before = Some(self.source_at(by));
+            self.report(Defect::Sums { before, fence: false }, place, Some(warp.thread(0)))?;
         }
-        let mut read = instruction.inputs.iter().chain(&instruction.guard);
+        // Products under way are added to one after the other; A in registers is read like any number.
+        let inputs = match instruction.operation {
+            Operation::MultiplyGroup { a: None, .. } => &instruction.inputs[..FACTOR_REGISTERS],
+            Operation::MultiplyGroup { .. } => &[],
+            _ => &instruction.inputs[..],
+        };
+        let mut read = inputs.iter().chain(&instruction.guard);
         let found = read.find_map(|register| warp.sums.pending.get(&register.index()).copied());
         let Some((_, by)) = found else { return Ok(()) };
         let before = Some(self.source_at(by));
@@ -101,12 +118,13 @@ impl Machine<'_> {
         place: usize,
         instruction: &Instruction,
         (factors, columns): (GroupFactors, u32),
-        operands: [&Described; 2],
+        (a, b): (Option<&Described>, &Described),
     ) -> Result<(), Stop> {
         let owner = warp.thread(0);
-        let mut input = 0;
+        let mut input = if a.is_none() { FACTOR_REGISTERS } else { 0 };
         let mut starts = [0; 2];
-        for (start, factor) in starts.iter_mut().zip(operands) {
+        for (start, factor) in starts.iter_mut().zip([a, Some(b)]) {
+            let Some(factor) = factor else { continue };
             let lanes = addresses(warp, instruction, &factor.access, false, &mut input);
             *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
             if lanes.iter().any(|lane| *lane != lanes[0]) {
@@ -126,11 +144,21 @@ impl Machine<'_> {
         let group = warp.sums.committed + 1;
         let rows = ROWS * (warp.number as i64 % 4);
         let mut values: [Vec<f32>; 2] = Default::default();
-        for (at, (factor, (first, count))) in
-            operands.into_iter().zip([(rows, ROWS), (0, i64::from(columns))]).enumerate()
-        {
-            self.touch_factor((place, owner), factor, factors, starts[at], (first, count), group)?;
-            values[at] = self.factor(factor, factors, starts[at], (first, count));
+        let parts = [(a, rows, ROWS), (Some(b), 0, i64::from(columns))];
+        for (at, (factor, first, count)) in parts.into_iter().enumerate() {
+            values[at] = match factor {
+                Some(factor) => {
+                    self.touch_factor((place, owner), factor, factors, starts[at], (first, count), group)?;
+                    self.factor(factor, factors, starts[at], (first, count))
+                }
+                None => {
+                    let registers = &instruction.inputs[..FACTOR_REGISTERS];
+                    for register in registers {
+                        warp.sums.read.insert(register.index(), (group, place));
+                    }
+                    held(factors, &[0, 1, 2, 3].map(|at| &warp.registers[registers[at].index()]))
+                }
+            };
         }
         let depth = factors.depth() as usize;
         let [a, b] = &values;
@@ -190,13 +218,7 @@ impl Machine<'_> {
                 let at = factor.byte(start, bytes, [mn, k]) as usize;
                 let bits = &self.block.shared[at..at + bytes as usize];
                 let bits = bits.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-                values.push(match factors {
-                    GroupFactors::F16 => from_f16(bits),
-                    GroupFactors::Bf16 => from_bf16(bits),
-                    GroupFactors::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
-                    GroupFactors::E4M3 => from_e4m3(bits as u8),
-                    GroupFactors::E5M2 => from_e5m2(bits as u8),
-                });
+                values.push(value(factors, bits));
             }
         }
         values
@@ -205,6 +227,7 @@ impl Machine<'_> {
     pub(super) fn wait_products(&mut self, warp: &mut Warp, groups: u32) {
         let done = warp.sums.committed.saturating_sub(groups);
         warp.sums.pending.retain(|_, (group, _)| *group > done);
+        warp.sums.read.retain(|_, (group, _)| *group > done);
         let owner = warp.thread(0);
         self.block.clocks.finish_for(warp.threads(warp.exists), owner, Work::Multiply, done);
     }
@@ -238,4 +261,34 @@ impl Machine<'_> {
         let Some((place, first, products)) = found else { return Ok(()) };
         self.report(Defect::Group { first: first as u32, products }, place, Some(first * 32))
     }
+}
+
+/// The number that the bits of a factor are.
+fn value(factors: GroupFactors, bits: u64) -> f32 {
+    match factors {
+        GroupFactors::F16 => from_f16(bits),
+        GroupFactors::Bf16 => from_bf16(bits),
+        GroupFactors::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
+        GroupFactors::E4M3 => from_e4m3(bits as u8),
+        GroupFactors::E5M2 => from_e5m2(bits as u8),
+    }
+}
+
+/// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows `g`
+/// and `g + 8` the values that register `2h` and `2h + 1` hold, from `t` of each half `h` of K on (PTX
+/// ISA, "Register Fragments for wgmma.mma_async").
+fn held(factors: GroupFactors, registers: &[&Lanes; FACTOR_REGISTERS]) -> Vec<f32> {
+    let packed = 4 / factors.bytes() as usize;
+    let depth = factors.depth() as usize;
+    let mut values = vec![0.0; ROWS as usize * depth];
+    for (number, register) in registers.iter().enumerate() {
+        for (lane, word) in register.iter().enumerate() {
+            let row = lane / 4 + 8 * (number % 2);
+            for part in 0..packed {
+                let k = (number / 2 * 4 + lane % 4) * packed + part;
+                values[row * depth + k] = value(factors, word >> (32 / packed * part) & low(32 / packed as u32));
+            }
+        }
+    }
+    values
 }

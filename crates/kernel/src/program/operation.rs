@@ -408,15 +408,16 @@ pub enum Operation {
     Move,
     /// D += A B of four warps whose first has a number that is a multiple of four (`wgmma`, sm_90a):
     /// 64 rows, 16 for each warp, and this many columns. It goes on behind the threads' backs: A and B
-    /// are read, and the sums written, until a wait for the group that it is committed to. a address?,
-    /// b address?, sums.. -> sums..
+    /// are read, and the sums written, until a wait for the group that it is committed to. a address?
+    /// or its four registers, b address?, sums.. -> sums..
     MultiplyGroup {
         /// The types of A and B.
         factors: GroupFactors,
         /// Columns: a multiple of 8, at most 256.
         columns: u32,
-        /// A, 64 rows.
-        a: Described,
+        /// A, 64 rows in shared memory; none where each warp has its 16 rows in registers, as an
+        /// `mma.sync` of 16 rows takes them.
+        a: Option<Described>,
         /// B, a row for each column of the sums.
         b: Described,
     },
@@ -494,6 +495,9 @@ pub enum Operation {
     Trap,
 }
 
+/// Registers of A of a product of four warps, where A is in registers.
+pub(crate) const FACTOR_REGISTERS: usize = 4;
+
 /// The accesses of an operation, the one that is written first, of a reference of either kind.
 macro_rules! accesses {
     ($operation:expr) => {{
@@ -509,9 +513,10 @@ macro_rules! accesses {
             | Operation::BarrierWait { access }
             | Operation::BulkStore { from: access, .. } => [Some(access), None],
             Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
-            Operation::MultiplyGroup { a: Described { access: a, .. }, b: Described { access: b, .. }, .. } => {
-                [Some(a), Some(b)]
-            }
+            Operation::MultiplyGroup {
+                a: Some(Described { access: a, .. }), b: Described { access: b, .. }, ..
+            } => [Some(a), Some(b)],
+            Operation::MultiplyGroup { a: None, b: Described { access: b, .. }, .. } => [Some(b), None],
             Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
             _ => [None, None],
         };
@@ -520,6 +525,12 @@ macro_rules! accesses {
 }
 
 impl Operation {
+    /// Where the sums of a product of four warps begin among its inputs; none for other operations.
+    pub(crate) fn first_sum(&self) -> Option<usize> {
+        let Operation::MultiplyGroup { a, b, .. } = self else { return None };
+        Some(a.as_ref().map_or(FACTOR_REGISTERS, |a| usize::from(a.access.addressed)) + usize::from(b.access.addressed))
+    }
+
     /// The accesses to memory, the one that is written first.
     pub fn accesses(&self) -> impl Iterator<Item = &Access> {
         accesses!(self)

@@ -414,9 +414,13 @@ impl Checker<'_> {
             }
             Operation::Move => !inputs.is_empty() && inputs == outputs,
             Operation::MultiplyGroup { factors, columns, a, b } => {
-                let addresses = [self.object(&a.access)?, self.object(&b.access)?].concat();
+                let first = match a {
+                    Some(a) => self.object(&a.access)?,
+                    None => vec![Bits32; super::operation::FACTOR_REGISTERS],
+                };
+                let addresses = [first, self.object(&b.access)?].concat();
                 let sums = vec![Bits32; *columns as usize / 2];
-                let turned = [a, b].iter().any(|factor| factor.major == Major::MN) && factors.bytes() != 2;
+                let turned = a.iter().chain([b]).any(|factor| factor.major == Major::MN) && factors.bytes() != 2;
                 let possible = columns % 8 == 0 && (8..=256).contains(columns) && !turned;
                 possible && exactly(&[addresses, sums.clone()].concat(), &sums)
             }

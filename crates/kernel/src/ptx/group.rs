@@ -5,6 +5,7 @@ use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
+use crate::program::operation::FACTOR_REGISTERS;
 use crate::program::register::{Register, Width};
 use tilewright_atoms::Major;
 
@@ -14,14 +15,19 @@ impl Writer<'_> {
         instruction: &Instruction,
         factors: GroupFactors,
         columns: u32,
-        operands: [&Described; 2],
+        (a, b): (Option<&Described>, &Described),
     ) -> Result<(), PtxError> {
         self.least(Target::Sm90a, "a product of four warps", instruction.source)?;
         let mut inputs = instruction.inputs.iter().copied();
-        let descriptors = operands.map(|factor| {
-            let register = factor.access.addressed.then(|| inputs.next()).flatten();
-            self.descriptor(factor, register)
-        });
+        let left = match a {
+            Some(a) => {
+                let register = a.access.addressed.then(|| inputs.next()).flatten();
+                self.descriptor(a, register)
+            }
+            None => format!("{{{}}}", self.names(inputs.by_ref().take(FACTOR_REGISTERS)).join(", ")),
+        };
+        let register = b.access.addressed.then(|| inputs.next()).flatten();
+        let right = self.descriptor(b, register);
         let types = match factors {
             GroupFactors::F16 => "f16.f16",
             GroupFactors::Bf16 => "bf16.bf16",
@@ -31,12 +37,12 @@ impl Writer<'_> {
         };
         // The sums are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
-        let turned = operands.map(|factor| u32::from(factor.major == Major::MN));
-        // Types of other widths have no factors that are turned, and do not say so.
-        let majors = if factors.bytes() == 2 { format!(", {}, {}", turned[0], turned[1]) } else { String::new() };
-        let (depth, [a, b]) = (factors.depth(), descriptors);
+        // Factors of other widths than 16 bits are not turned, nor are registers, and nothing is said.
+        let turned = a.into_iter().chain([b]).map(|factor| format!(", {}", u32::from(factor.major == Major::MN)));
+        let majors = if factors.bytes() == 2 { turned.collect() } else { String::new() };
+        let depth = factors.depth();
         self.line(&format!(
-            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{types} {{{sums}}}, {a}, {b}, 1, 1, 1{majors};"
+            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{types} {{{sums}}}, {left}, {right}, 1, 1, 1{majors};"
         ));
         Ok(())
     }

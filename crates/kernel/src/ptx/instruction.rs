@@ -141,7 +141,7 @@ impl Writer<'_> {
                 }
             }
             Operation::MultiplyGroup { factors, columns, a, b } => {
-                self.multiply_group(instruction, *factors, *columns, [a, b])?;
+                self.multiply_group(instruction, *factors, *columns, (a.as_ref(), b))?;
             }
             Operation::FenceRegisters => self.group_line(instruction, "wgmma.fence.sync.aligned;")?,
             Operation::CommitMultiply => self.group_line(instruction, "wgmma.commit_group.sync.aligned;")?,

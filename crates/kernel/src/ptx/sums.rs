@@ -63,16 +63,6 @@ pub(super) fn in_place(program: &Program) -> Result<Option<Program>, PtxError> {
     Ok(Some(result))
 }
 
-/// Where the sums of a product begin among its inputs.
-fn first_sum(operation: &Operation) -> Option<usize> {
-    match operation {
-        Operation::MultiplyGroup { a, b, .. } => {
-            Some(usize::from(a.access.addressed) + usize::from(b.access.addressed))
-        }
-        _ => None,
-    }
-}
-
 fn count(uses: &mut HashMap<Register, u32>, register: Register) {
     *uses.entry(register).or_default() += 1;
 }
@@ -82,7 +72,7 @@ fn gather(steps: &[Step], classes: &mut Classes, uses: &mut HashMap<Register, u3
         match step {
             Step::Instruction(instruction) => {
                 instruction.inputs.iter().chain(&instruction.guard).for_each(|register| count(uses, *register));
-                if let Some(first) = first_sum(&instruction.operation) {
+                if let Some(first) = instruction.operation.first_sum() {
                     for (from, to) in instruction.inputs[first..].iter().zip(&instruction.outputs) {
                         classes.join(*from, *to);
                         classes.summed[from.index()] = true;
@@ -124,7 +114,7 @@ fn check(program: &Program, steps: &[Step], uses: &HashMap<Register, u32>, own: 
     for step in steps {
         match step {
             Step::Instruction(instruction) => {
-                let Some(first) = first_sum(&instruction.operation) else { continue };
+                let Some(first) = instruction.operation.first_sum() else { continue };
                 let kept = |sum: &Register| own[sum.index()] && uses.get(sum) == Some(&1);
                 if !instruction.inputs[first..].iter().all(kept) {
                     return Err(refuse(instruction.source));
