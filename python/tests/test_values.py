@@ -122,6 +122,13 @@ def str_of(formula: tw.Expr, m: tw.Expr, k: tw.Expr) -> str:
     return by[formula]
 
 
+def test_steps() -> None:
+    identity = tw.make_identity_layout((4, (2, 3)))
+    assert identity.stride == (tw.E(0), (tw.E(1, 0), tw.E(1, 1)))
+    assert tw.Layout((2, 2), (2 * tw.E(0), tw.E(0) * 3 + tw.E(1)))(1, 1) == (5, 1)
+    assert tw.Layout((4, 4), (tw.Xor(1), tw.Xor(5)))(3, 3) == 12
+
+
 def test_text_is_a_program() -> None:
     assert tw.evaluate("A o (4,3):(3,1)", A=tw.Layout((6, 2), (8, 2))) == tw.Layout("((2,2),3):((24,2),8)")
     assert tw.size("A = (4,8); A") == 32

@@ -8,7 +8,7 @@ an ``AssertionError`` too, because that is what CUTLASS raises. What else differ
 * ``complement`` is the exact one where it exists, else the weak one, and refused where modes overlap;
 * ``logical_product`` repeats, also for a number;
 * inverses are the largest ones, and may be longer;
-* ``cosize`` is right with negative strides.
+* ``cosize`` is right with negative strides, and swizzles have values whatever their shift.
 """
 
 from __future__ import annotations
@@ -161,19 +161,10 @@ def crd2crd(crd: Any, dst_shape: Any, src_shape: Any = None) -> Any:
     return crd
 
 
-def slice_(crd: Any, trg: Any) -> Any:
+def slice_(crd: Any, trg: Any) -> tuple[Any, ...]:
     if is_tuple(crd):
-        if is_tuple(trg):
-            assert len(crd) == len(trg)
-            return tuple(chain.from_iterable(_kept(c, s) for c, s in zip(crd, trg)))
-        raise AssertionError("a tuple slices a tuple")
-    return trg if crd is None else ()
-
-
-def _kept(crd: Any, trg: Any) -> tuple[Any, ...]:
-    if is_tuple(crd):
-        found = slice_(crd, trg)
-        return found if is_tuple(found) else (found,)
+        assert is_tuple(trg) and len(crd) == len(trg)
+        return tuple(chain.from_iterable(slice_(c, s) for c, s in zip(crd, trg)))
     return (trg,) if crd is None else ()
 
 
