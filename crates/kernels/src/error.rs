@@ -53,6 +53,13 @@ pub enum PlanError {
         /// What there is.
         known: String,
     },
+    /// E0938: tensors of a map whose shapes differ.
+    Shape {
+        /// The layout of an input.
+        layout: String,
+        /// The shape of the output.
+        shape: String,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -100,6 +107,7 @@ impl PlanError {
             PlanError::TooLarge { .. } => "E0935",
             PlanError::Unknown { .. } => "E0936",
             PlanError::Size { .. } => "E0937",
+            PlanError::Shape { .. } => "E0938",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -110,6 +118,9 @@ impl PlanError {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             PlanError::Sizes { .. } => "give both the same number of elements".to_string(),
+            PlanError::Shape { .. } => {
+                "give it the shape of the output, with strides of 0 where it has fewer elements".to_string()
+            }
             PlanError::Overlap { .. } => "write to a layout that is injective".to_string(),
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
             PlanError::Kind { .. } => "write it with integer strides, or with one swizzle in front".to_string(),
@@ -131,6 +142,7 @@ impl fmt::Display for PlanError {
             PlanError::Sizes { source, destination } => {
                 write!(f, "the source has {source} elements, the destination {destination}")
             }
+            PlanError::Shape { layout, shape } => write!(f, "{layout} has another shape than the output, {shape}"),
             PlanError::Overlap { layout } => write!(f, "two elements of {layout} have one place"),
             PlanError::Before { layout, least } => {
                 write!(f, "{layout} reaches offset {least}, before its tensor begins")

@@ -62,8 +62,7 @@ pub fn map(
             return Err(PlanError::Before { layout: layout.to_string(), least });
         }
         if layout.shape() != output.0.shape() {
-            let (given, known) = (layout.shape().to_string(), output.0.shape().to_string());
-            return Err(PlanError::Unknown { what: "shape", given, known });
+            return Err(PlanError::Shape { layout: layout.to_string(), shape: output.0.shape().to_string() });
         }
         if !element.is_float() {
             return Err(PlanError::Unknown {

@@ -214,6 +214,6 @@ fn maps_broadcast_and_convert() {
     };
     assert_eq!(refused(&Expression::input(1), &four, Element::F32), "E0936");
     assert_eq!(refused(&Expression::input(0), &overlapping, Element::F32), "E0932");
-    assert_eq!(refused(&Expression::input(0), &layout("(2,2)"), Element::F32), "E0934");
+    assert_eq!(refused(&Expression::input(0), &layout("(2,2)"), Element::F32), "E0938");
     assert_eq!(refused(&Expression::input(0), &four, Element::I32), "E0936");
 }
