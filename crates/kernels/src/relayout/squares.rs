@@ -20,6 +20,11 @@ use crate::error::PlanError;
 
 /// The most squares of a box, which are the threads of a block: fewer where squares are large.
 const SQUARES: i64 = 512;
+/// Shared memory of a processor.
+const SHARED: i64 = 228 * 1024;
+/// The most threads of a processor that have the registers which squares take: of 2 vectors, and of
+/// more.
+const REGISTERS: [i64; 2] = [1536, 1024];
 /// The most elements of a box.
 const ELEMENTS: i64 = 1 << 14;
 /// The least squares of a box: a warp.
@@ -31,7 +36,8 @@ const LONGEST: i64 = 64;
 /// How many bytes side by side are as good as any.
 const RUN: i64 = 256;
 /// How much of all boxes is elements, at least.
-const FILLED: f64 = 0.74;
+/// The second number is for elements of a word or more.
+const FILLED: (f64, f64) = (0.74, 0.8);
 /// The least bytes side by side for which squares are worth it.
 const SHORT: i64 = 64;
 
@@ -112,11 +118,12 @@ impl Squares {
             (all * axis.extent as f64, boxed * (up(axis.extent, *part) * part) as f64)
         });
         // Words do as well as short vectors.
-        let words = sides.source.bytes() >= 4;
-        if words && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
+        let wide = sides.source.bytes() >= 4;
+        if wide && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
             return None;
         }
-        if all < FILLED * boxed || read.min(written) < SHORT || !enough && a * b > FEW_SQUARES {
+        let filled = if wide { FILLED.1 } else { FILLED.0 };
+        if all < filled * boxed || read.min(written) < SHORT || !enough && a * b > FEW_SQUARES {
             return None;
         }
         Some((read * written, a * b, -(a - b).abs()))
@@ -205,6 +212,11 @@ pub(super) fn kernel(sides: &Sides, plan: &Squares) -> Result<Kernel, PlanError>
         let to = k.tensor_of(sides.destination, "destination", &sides.text(1, &to), Role::Output)?;
         let tile = k.shared_of(sides.source, &tile_layout)?;
         k.threads(threads)?;
+        // Squares of 16 vectors take what registers they take.
+        if square < 16 {
+            let bytes = row * rows * i64::from(sides.source.bytes()) + 1024;
+            k.resident((SHARED / bytes).clamp(1, REGISTERS[usize::from(square >= 4)] / threads) as u32)?;
+        }
         k.grid(operation::Axis::X, &total.to_string())?;
         let block = k.block_number(operation::Axis::X);
         let digits = k.coordinate(&block, &counts)?;

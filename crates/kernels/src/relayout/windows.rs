@@ -19,7 +19,7 @@ use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
 use tilewright_kernel::{Build, Element, Flag, Fragment, Kernel, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Extent, Slot, Tree};
+use tilewright_layout::{Coord, Slot, Tree};
 
 use super::sum::{Sum, plus, times};
 use super::tile::{Tile, up};
@@ -28,16 +28,18 @@ use crate::axes::Axis;
 use crate::error::PlanError;
 
 /// The most shared memory of a tile, in bytes: two of them in a processor.
-const MOST_SHARED: i64 = 100_000;
+const MOST_SHARED: i64 = 112_000;
 /// Shared memory of as many blocks as should be in a processor: fewer of them have more registers,
 /// and more words under way.
 const RESIDENT: i64 = 228 * 1024;
 /// The most words that a lane reads of a part of a run.
 const WORDS: i64 = 4;
+/// Tiles of more bytes than the first take the second number, of which a processor has two: three
+/// blocks at once were slower, as they touch more rows of memory.
+const LARGE: i64 = 60_000;
+const THIRD: i64 = 78_000;
 /// How many words each of 512 threads has under way.
 const UNDER_WAY: i64 = 16;
-/// The most elements of all copies of the code that writes a run.
-const MOST_COPIED: i64 = 1024;
 /// How many elements a thread writes before it goes on to the next turn of a loop.
 const UNROLLED: i64 = 256;
 
@@ -52,6 +54,9 @@ pub(super) struct Windows {
     chunk: i64,
     /// Whether runs of the source may begin inside a word.
     phased: bool,
+    /// How much further inside a word each run begins than the one before, where that is the same
+    /// for all: then words are left as they are, and elements are found where they are in them.
+    kept: Option<i64>,
     /// Whether runs of the destination may begin inside a chunk.
     skewed: bool,
     /// How far the tile goes along each axis as it is read, and from one element to the next in
@@ -140,15 +145,26 @@ impl Windows {
         let lanes = (count as u64).next_power_of_two().min(32) as i64;
         let parts = up(count, lanes * WORDS);
         let words = up(count, lanes * parts);
+        let apart = tile.destination.iter().all(|axis| !tile.source.contains(axis));
+        let padded = tile.beside.is_empty() && !tile.source.contains(&first);
+        let turned = apart && tile.beside.is_empty();
+        let mut further = axes[first].source.rem_euclid(word);
+        let even = tile.destination.iter().all(|axis| {
+            let same = axes[*axis].source.rem_euclid(word) == further;
+            further = further * read[*axis] % word;
+            same
+        });
+        let kept = (phased && turned && even && chunk % word == 0).then(|| axes[first].source.rem_euclid(word));
+        let shifts = phased && kept.is_none();
         let rows: i64 = tile.rows().iter().map(|axis| read[*axis]).product();
         // Words that are shifted wait in registers, of which fewer threads have more.
-        let mut threads = if phased { 256 } else { 512 };
+        let mut threads = if shifts { 256 } else { 512 };
         while threads > 128 && rows * parts * lanes < 4 * threads {
             threads /= 2;
         }
         let passes = up(rows * parts, threads / lanes);
         // Asynchronous copies need no registers; a turn is as long as is unrolled.
-        let under_way = if phased { 512 * UNDER_WAY / threads } else { UNDER_WAY };
+        let under_way = if shifts { 512 * UNDER_WAY / threads } else { UNDER_WAY };
         let turns = up(passes * words, under_way.min(2 * UNDER_WAY)).min(passes);
         let each = up(passes, turns);
         let mut places = vec![0; axes.len()];
@@ -162,9 +178,6 @@ impl Windows {
             places[axis] = row;
             row *= read[axis];
         }
-        let apart = tile.destination.iter().all(|axis| !tile.source.contains(axis));
-        let padded = tile.beside.is_empty() && !tile.source.contains(&first);
-        let turned = apart && tile.beside.is_empty();
         Some(Windows {
             places,
             padded,
@@ -175,6 +188,7 @@ impl Windows {
             word,
             chunk,
             phased,
+            kept,
             skewed,
             read,
             lanes,
@@ -185,6 +199,11 @@ impl Windows {
         })
     }
 
+    /// Whether words are shifted to where a row begins.
+    fn shifts(&self) -> bool {
+        self.phased && self.kept.is_none()
+    }
+
     /// Words from one row of the tile to the next: odd.
     fn pitch(&self) -> i64 {
         (self.lanes * self.words * self.parts) | 1
@@ -192,7 +211,8 @@ impl Windows {
 
     /// Words of the tile.
     fn length(&self) -> i64 {
-        self.runs() * self.pitch() + if self.padded { up(self.runs(), self.chunk) } else { 0 }
+        let words = self.runs() * self.pitch() + if self.padded { up(self.runs(), self.chunk) } else { 0 };
+        if words * self.word_bytes > LARGE { words.max(THIRD / self.word_bytes) } else { words }
     }
 
     /// Runs of the source that are read, those that are left out counted in.
@@ -214,7 +234,7 @@ impl Windows {
             "tiles of ({}) through shared memory: runs of {from} in the source, of {to} in the destination",
             boxes.join(", ")
         );
-        if self.phased {
+        if self.shifts() {
             text.push_str("; words of the source are shifted to where its runs begin");
         }
         if self.skewed {
@@ -233,6 +253,8 @@ struct Writer<'k, 'a> {
     numbers: Vec<Expr>,
     starts: Vec<Expr>,
     thread: Expr,
+    /// How many elements of its first word are before the first row.
+    phase: Expr,
     /// The tile, as words and as elements.
     words: View<'k>,
     elements: View<'k>,
@@ -257,24 +279,6 @@ struct Column<'k> {
     /// Where its elements are in a run of the source.
     place: Expr,
     exists: Option<Flag<'k>>,
-}
-
-/// One of the bodies for `least` to below `most`, by an index, which is the same in a warp.
-fn cases(
-    k: &Build,
-    index: &Expr,
-    least: i64,
-    most: i64,
-    body: &dyn Fn(i64) -> Result<(), KernelError>,
-) -> Result<(), KernelError> {
-    if most - least == 1 {
-        return body(least);
-    }
-    let middle = (least + most) / 2;
-    match k.unless_less(index, &Expr::from(middle))? {
-        None => cases(k, index, least, middle, body),
-        Some(below) => k.choose(below, || cases(k, index, least, middle, body), || cases(k, index, middle, most, body)),
-    }
 }
 
 /// Both conditions, of which either may be none.
@@ -307,7 +311,7 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
     };
     Ok(Kernel::build("relayout_windows", |k| {
         k.threads(plan.threads)?;
-        let most = if plan.phased { 512 } else { 1536 };
+        let most = if plan.shifts() { 512 } else { 1536 };
         k.resident((RESIDENT / (plan.shared() + 1024)).clamp(1, most / plan.threads) as u32)?;
         k.grid(operation::Axis::X, &total.to_string())?;
         let source = k.tensor_of(sides.source, "source", &sides.text(0, &modes(|axis| axis.source)), Role::Input)?;
@@ -328,7 +332,20 @@ pub(super) fn kernel(sides: &Sides, plan: &Windows) -> Result<Kernel, PlanError>
         let numbers = k.coordinate(&block, &counts)?;
         let starts: Result<Vec<Expr>, KernelError> =
             numbers.iter().zip(&plan.tile.extents).map(|(digit, extent)| times(digit, *extent)).collect();
-        let writer = Writer { k, sides, plan, numbers, starts: starts?, thread: k.thread()?, words, elements };
+        let mut writer = Writer {
+            k,
+            sides,
+            plan,
+            numbers,
+            phase: Expr::from(0),
+            starts: starts?,
+            thread: k.thread()?,
+            words,
+            elements,
+        };
+        if plan.kept.is_some() {
+            writer.phase = writer.origin(|axis| axis.source, sides.bases.0).divided(k, plan.word)?.1;
+        }
         writer.read(&source, word)?;
         k.barrier();
         writer.write(&destination)?;
@@ -363,7 +380,7 @@ impl<'k> Writer<'k, '_> {
                 k.range(plan.turns, turn)?;
             }
         }
-        if !plan.phased {
+        if !plan.shifts() {
             k.commit_async();
             k.wait_async(0);
         }
@@ -405,21 +422,21 @@ impl<'k> Writer<'k, '_> {
         let mut words = Vec::new();
         let behind = self.behind(&row)?;
         // Behind the last word of a part comes the first one of the next.
-        let more = i64::from(plan.phased && plan.parts > 1);
+        let more = i64::from(plan.shifts() && plan.parts > 1);
         for number in 0..plan.words + more {
             let along = plus(&first, &Expr::from(number * plan.lanes))?;
             let at_element = times(&along, plan.word)?;
             let exists = both(k.unless_less(&at_element, &end)?, k.unless_less(&at_element, &cut)?);
             let view = source.at(&plus(&at, &along)?)?;
             let exists = both(condition, exists);
-            if !plan.phased {
+            if !plan.shifts() {
                 let place = plus(&plus(&times(&row, plan.pitch())?, &along)?, &behind)?;
                 k.copy_async_where(exists.unwrap_or_else(|| k.flag(true)), &view, &self.words.at(&place)?)?;
                 continue;
             }
             words.push(load(k, &view, exists)?.numbers()?[0]);
         }
-        Ok(plan.phased.then_some(Read { words, row, first, phase }))
+        Ok(plan.shifts().then_some(Read { words, row, first, phase }))
     }
 
     /// Leaves words of a row in shared memory, shifted to where the row begins.
@@ -452,6 +469,15 @@ impl<'k> Writer<'k, '_> {
             self.words.at(&plus(&plus(&times(&read.row, plan.pitch())?, &along)?, &behind)?)?.store(&one)?;
         }
         Ok(())
+    }
+
+    /// How many elements of its first word are before a row, where words were left as they are. A
+    /// chunk has a multiple of as many rows as a word has elements, which changes nothing.
+    fn phase(&self, row: &Expr) -> Result<Expr, KernelError> {
+        match self.plan.kept {
+            None => Ok(Expr::from(0)),
+            Some(further) => self.k.remainder(&plus(&times(row, further)?, &self.phase)?, self.plan.word),
+        }
     }
 
     /// How many words more there are before a row.
@@ -491,7 +517,7 @@ impl<'k> Writer<'k, '_> {
                     });
                     let terms = rows.collect::<Result<Vec<_>, KernelError>>()?;
                     let row = k.clamped(&Sum { base: 0, terms }.expr()?, plan.runs())?;
-                    place = plus(&place, &times(&self.behind(&row)?, plan.word)?)?;
+                    place = plus(&place, &plus(&times(&self.behind(&row)?, plan.word)?, &self.phase(&row)?)?)?;
                 }
                 let to = self.elements.at(&place)?;
                 store(k, &to, condition, &load(k, &from, condition)?)?;
@@ -553,7 +579,7 @@ impl<'k> Writer<'k, '_> {
         let list = &self.plan.tile.destination;
         // Rows that follow each other are so far apart as the first two.
         if let (Some(first), true) = (list.first(), self.plan.turned) {
-            let behind = times(&self.behind(at)?, self.plan.word)?;
+            let behind = plus(&times(&self.behind(at)?, self.plan.word)?, &self.phase(at)?)?;
             return plus(&plus(&times(at, self.plan.places[*first])?, &behind)?, along);
         }
         let extents: Vec<i64> = list.iter().map(|axis| self.plan.read[*axis]).collect();
@@ -573,11 +599,6 @@ impl<'k> Writer<'k, '_> {
         let list = &plan.tile.destination;
         let Some(first) = list.first().copied() else { return Ok(vec![along.clone()]) };
         let (extent, step) = (plan.read[first], plan.places[first]);
-        if let (true, Some(skew)) = (plan.turned, skew.known()) {
-            let here = plus(along, &times(number, chunk * step + plan.word)?)?;
-            let place = |row: i64| plus(&here, &Expr::from(row * step + row / chunk * plan.word));
-            return (skew..skew + chunk).map(place).collect();
-        }
         let at = plus(skew, &times(number, chunk)?)?;
         if plan.turned || plan.skewed || extent % chunk != 0 {
             return (0..chunk).map(|element| self.place(&plus(&at, &Expr::from(element))?, along)).collect();
@@ -620,10 +641,6 @@ impl<'k> Writer<'k, '_> {
 
         let digits = k.coordinate(&self.thread, &[along, across, down, right])?;
         let left = self.left()?;
-        let copied = plan.turned
-            && plan.skewed
-            && across == 1
-            && steps.min((UNROLLED / chunk).max(1)) * chunk * chunk <= MOST_COPIED;
         // Elements of a chunk, of which the window is shifted by so many.
         let moved = |column: &Column<'k>, skew: &Expr, from: &Expr, count: i64| -> Result<(), KernelError> {
             for step in 0..count {
@@ -631,13 +648,10 @@ impl<'k> Writer<'k, '_> {
                 let number = plus(&times(&plus(&times(&step, right)?, &digits[3])?, along)?, &digits[0])?;
                 let last = plus(&times(&number, chunk)?, &plus(skew, &Expr::from(chunk - 1))?)?;
                 let inside = both(k.unless_less(&number, &Expr::from(chunks))?, k.unless_less(&last, &left)?);
-                // In a copy of the code the run exists, and all rows of the tile were written, so that
-                // reading them needs no predicate.
-                let condition = if copied { inside } else { both(column.exists, inside) };
-                let read = if copied { None } else { condition };
+                let condition = both(column.exists, inside);
                 let mut numbers = Vec::new();
                 for place in self.chunk_places(skew, &number, &column.place)? {
-                    numbers.push(self.element(&place, read)?);
+                    numbers.push(self.element(&place, condition)?);
                 }
                 let values = k.register(sides.destination, &chunk.to_string())?;
                 values.set(&numbers)?;
@@ -652,15 +666,6 @@ impl<'k> Writer<'k, '_> {
             let run = plus(&digits[1], &times(&parts[1], across)?)?;
             let run = plus(&parts[0], &times(&run, apart)?)?;
             let column = self.column(&run)?;
-            // Where all lanes have one run, a copy of the code for each shift has constants for places.
-            if copied {
-                let copy = |skew: i64| moved(&column, &Expr::from(skew), &from, count);
-                let copies = || cases(k, &column.skew, 0, chunk, &copy);
-                return match column.exists {
-                    Some(exists) => k.when(exists, copies),
-                    None => copies(),
-                };
-            }
             moved(&column, &column.skew, &from, count)
         };
         // As many steps at once as make a turn of some length.
@@ -673,7 +678,7 @@ impl<'k> Writer<'k, '_> {
             }
             k.range(parts, |part| body(turn.clone(), times(&part, each)?, each))
         };
-        if turns * steps * chunk <= UNROLLED && (turns == 1 || !copied) {
+        if turns * steps * chunk <= UNROLLED {
             return (0..turns).try_for_each(|turn| inner(Expr::from(turn)));
         }
         k.range(turns, inner)
