@@ -1,6 +1,6 @@
 //! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX, checked and timed.
 
-mod bench;
+pub(crate) mod bench;
 mod cost;
 
 use std::fmt::Write as _;

@@ -1,14 +1,17 @@
 //! `tilewright relayout`: the elements of a NumPy array, moved to another layout.
 
+mod device;
+
 use std::io::Write;
 use std::path::PathBuf;
 
+use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
 use tilewright::layout::{AnyLayout, Composed, Xor};
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
 use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
-use tilewright::{Layout, Tree, Value};
+use tilewright::{Layout, Tree, Value, kernels};
 
 use crate::output::{self, Failure};
 use crate::reader::Reader;
@@ -29,7 +32,7 @@ pub struct Options {
     #[arg(long, value_name = "LAYOUT", allow_hyphen_values = true)]
     from: Option<String>,
     /// The `.npy` file that is written: the memory under the layout, from offset 0 on.
-    #[arg(short, long, value_name = "OUTPUT.npy", required_unless_present = "explain")]
+    #[arg(short, long, value_name = "OUTPUT.npy", required_unless_present_any = ["explain", "device"])]
     output: Option<PathBuf>,
     /// The shape of the array that is written; else it has one axis.
     #[arg(long, value_name = "SHAPE", requires = "output")]
@@ -40,6 +43,10 @@ pub struct Options {
     /// Print how the elements are moved.
     #[arg(long)]
     explain: bool,
+    /// Move on the first GPU too: compare what comes out, and say how long it took beside the driver's
+    /// copy of as many bytes.
+    #[arg(long)]
+    device: bool,
     /// The most threads that share the work; else as many as there are processors.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -106,14 +113,15 @@ fn to_place<T: npy::Element, L: Offsets>(
     let view = TensorView::new(tensor.as_slice(), from.clone())
         .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
     match to {
-        Place::Layout(to) => copy_to(&view, to, array, options, terminal),
-        Place::Composed(to) => copy_to(&view, to, array, options, terminal),
-        Place::Xor(to) => copy_to(&view, to, array, options, terminal),
+        Place::Layout(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
+        Place::Composed(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
+        Place::Xor(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
     }
 }
 
 fn copy_to<T: npy::Element, L: Offsets, D: Offsets>(
     view: &TensorView<'_, T, L>,
+    source: &[T],
     to: &D,
     array: &str,
     options: &Options,
@@ -142,7 +150,9 @@ fn copy_to<T: npy::Element, L: Offsets, D: Offsets>(
     if options.explain {
         writeln!(terminal.out, "{plan}")?;
     }
-    let Some(output) = &options.output else { return Ok(()) };
+    if options.output.is_none() && !options.device {
+        return Ok(());
+    }
     // All the memory under the layout: what lies between its elements is 0.
     let reach = range.1.saturating_add(1);
     let shape = match &options.shape {
@@ -160,8 +170,22 @@ fn copy_to<T: npy::Element, L: Offsets, D: Offsets>(
     let mut memory: Tensor<T> = Tensor::zeroed(rows).map_err(refused)?;
     let mut dst = tilewright::tensor::TensorViewMut::new(memory.as_mut_slice(), to.clone()).map_err(refused)?;
     plan.run(view, &mut dst).map_err(refused)?;
+    if options.device {
+        let kind = T::KIND;
+        let element = device::element(kind, size_of::<T>())
+            .ok_or_else(|| Failure::Value(format!("elements of {} bytes are not moved on a device", size_of::<T>())))?;
+        let (source, wanted) = (cast_slice(source), cast_slice(memory.as_slice()));
+        device::run(placed(view.layout())?, placed(to)?, element, source, wanted, terminal)?;
+    }
+    let Some(output) = &options.output else { return Ok(()) };
     npy::write(output, &memory.view()).map_err(|error| Failure::of_npy(output, &error))?;
     terminal.wrote(output)
+}
+
+/// The layout as kernels take it.
+fn placed(layout: &impl Offsets) -> Result<kernels::Place, Failure> {
+    let composed = layout.composed().map_err(|error| Failure::refused(&error))?;
+    kernels::Place::try_from(&composed).map_err(|error| Failure::refused(&error))
 }
 
 /// The layout that an expression is.

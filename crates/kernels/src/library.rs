@@ -71,6 +71,17 @@ const LIBRARY: &[Entry] = &[
         },
     },
     Entry {
+        name: "permute",
+        summary: "a row-major tensor (A,B,C,D,E,F) to one whose axes are in the order of the digits of ORDER, from 0, the last one contiguous",
+        sizes: &[("A", 1), ("B", 1), ("C", 6), ("D", 10), ("E", 7), ("F", 9), ("ORDER", 15_432)],
+        large: &[1, 1, 64, 512, 32, 512, 15_432],
+        types: STORED,
+        plan: |sizes, element| {
+            let (from, to) = (permuted(&sizes[..6], 12_345)?, permuted(&sizes[..6], sizes[6])?);
+            relayout(&from, element, &to, element)
+        },
+    },
+    Entry {
         name: "tiled_add",
         summary: "the sum of two row-major matrices (M,N), N a multiple of 4",
         sizes: &[("M", 50), ("N", 260)],
@@ -256,6 +267,27 @@ fn of_product(planned: Planned, [m, n, k]: [i64; 3]) -> Planned {
     let elements = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows.saturating_mul(columns));
     let bytes = elements.into_iter().fold(0, i64::saturating_add).saturating_mul(2);
     planned.moving(bytes).computing(2_i64.saturating_mul(m).saturating_mul(n).saturating_mul(k))
+}
+
+/// A tensor whose axes are in memory in the order of the digits of a number, of which a 0 at the
+/// front may be left out; the last one is contiguous.
+fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
+    let (mut strides, mut step, mut left) = (vec![0; shape.len()], 1_i64, order);
+    for _ in 0..shape.len() {
+        let axis = (left % 10) as usize;
+        left /= 10;
+        if axis >= shape.len() || strides[axis] != 0 {
+            return Err(PlanError::Unknown {
+                what: "order of axes",
+                given: order.to_string(),
+                known: "orders of the digits 0 to 5".to_string(),
+            });
+        }
+        strides[axis] = step;
+        step = step.saturating_mul(shape[axis]);
+    }
+    let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    Ok(format!("({}):({})", list(shape), list(&strides)).parse()?)
 }
 
 /// All kernels.

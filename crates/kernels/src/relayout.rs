@@ -141,12 +141,22 @@ impl From<&Layout> for Place {
 impl TryFrom<&Composed> for Place {
     type Error = PlanError;
 
+    /// The layout as it is behind a swizzle; otherwise the layout that is the same function, or the
+    /// swizzle and layout that are.
     fn try_from(composed: &Composed) -> Result<Place, PlanError> {
-        let map = match composed.outer() {
-            OuterMap::Swizzle(swizzle) => Some(*swizzle).filter(|swizzle| swizzle.bits() > 0),
-            _ => return Err(PlanError::Kind { layout: composed.to_string() }),
+        if let Ok((layout, base)) = composed.to_layout() {
+            return Ok(Place { map: None, base, layout });
+        }
+        let behind = |composed: &Composed| match composed.outer() {
+            OuterMap::Swizzle(swizzle) => {
+                let map = Some(*swizzle).filter(|swizzle| swizzle.bits() > 0);
+                Some(Place { map, base: *composed.offset(), layout: composed.inner().clone() })
+            }
+            _ => None,
         };
-        Ok(Place { map, base: *composed.offset(), layout: composed.inner().clone() })
+        let linear = || composed.bit_matrix().and_then(|matrix| matrix.to_composed(&composed.shape())).ok();
+        let found = behind(composed).or_else(|| behind(&linear()?));
+        found.ok_or_else(|| PlanError::Kind { layout: composed.to_string() })
     }
 }
 

@@ -27,9 +27,10 @@ use crate::planned::Planned;
 ///
 /// Errors: elements of this type are only stored.
 pub fn tiled_add(element: Element) -> Result<Planned, PlanError> {
-    // 256 threads, 4 x 64, the second mode fastest; each has 4 x 4 values.
+    // 256 threads, 4 x 64, the second mode fastest; each has 1 x 4 values: a block of 4 KB of a type
+    // of 32 bits, of which more would be slower.
     let threads: Layout = "(4,64):(64,1)".parse()?;
-    let values: Layout = "(4,4):(4,1)".parse()?;
+    let values: Layout = "(1,4):(4,1)".parse()?;
     let (tile, held) = make_layout_tv(&threads, &values)?;
     let plan = vec![format!("tiles of {tile}; threads and values {held}")];
     let tiler = tile.to_string();
@@ -50,6 +51,6 @@ fn part<'k>(k: &'k Build, tensor: &View<'k>, tiler: &str, held: &Layout) -> Resu
     let tiles = tensor.zipped_divide(tiler)?;
     // ((_,_), block)
     let whole: Coord<Expr> = Tree::flat([Slot::All, Slot::All])?;
-    let tile = tiles.slice(Tree::tuple([&whole, &k.block("(x,y)")?])?)?;
+    let tile = tiles.slice(Tree::tuple([&whole, &k.block("(y,x)")?])?)?;
     tile.compose_layout(held)?.thread_part()
 }

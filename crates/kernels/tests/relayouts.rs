@@ -7,8 +7,8 @@
 use half::{bf16, f16};
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
-use tilewright_kernels::{Place, Planned, relayout_for};
-use tilewright_layout::{Composed, Layout};
+use tilewright_kernels::{Place, Planned, relayout, relayout_for};
+use tilewright_layout::{Composed, Layout, Xor};
 
 /// Numbers by chance (splitmix64).
 struct Chance(u64);
@@ -212,4 +212,80 @@ fn transposes_that_are_not_aligned_are_right() {
             }
         }
     }
+}
+
+/// Shapes of which neither is a refinement of the other: the index alone says where an element is.
+#[test]
+fn shapes_that_are_cut_elsewhere_are_right() {
+    let modes = |list: &[(i64, i64)]| Plain { modes: list.to_vec(), base: 0, swizzle: None };
+    let pairs = [
+        (modes(&[(4, 6), (6, 1)]), modes(&[(6, 4), (4, 1)])),
+        (modes(&[(9, 1), (10, 9)]), modes(&[(6, 15), (15, 1)])),
+        (modes(&[(30, 7), (7, 1)]), modes(&[(14, 1), (15, 16)])),
+    ];
+    for (from, to) in &pairs {
+        for (source, destination) in [(Element::U8, Element::U8), (Element::F32, Element::Bf16)] {
+            let planned = moved(from, source, to, destination);
+            assert!(planned.to_string().contains("cut at different places"), "{planned}");
+        }
+    }
+}
+
+/// Tiles of axes beside the runs, and runs that share axes.
+#[test]
+fn tiles_of_short_axes_are_right() {
+    let shapes: [(&[i64], &[usize]); 5] = [
+        (&[37, 5, 48], &[0, 2, 1]),
+        (&[6, 3, 20, 21], &[0, 2, 3, 1]),
+        (&[5, 20, 21, 3], &[0, 3, 1, 2]),
+        (&[9, 5, 4, 3, 2], &[3, 0, 4, 2, 1]),
+        (&[7, 2, 3, 2, 3, 2], &[5, 3, 1, 4, 2, 0]),
+    ];
+    for (shape, order) in shapes {
+        for source in SAME {
+            let (mut from, mut to) = (vec![(1, 0); shape.len()], vec![(1, 0); shape.len()]);
+            let (mut a, mut b) = (1, 1);
+            for axis in (0..shape.len()).rev() {
+                (from[axis], to[order[axis]]) = ((shape[axis], a), (shape[order[axis]], b));
+                (a, b) = (a * shape[axis], b * shape[order[axis]]);
+            }
+            let plain = |modes: Vec<(i64, i64)>| Plain { modes, base: 0, swizzle: None };
+            moved(&plain(from), source, &plain(to), source);
+        }
+    }
+}
+
+/// Layouts over bits that are a swizzle, however they are written.
+#[test]
+fn layouts_over_bits_are_swizzles() {
+    let xor: Layout<Xor> = "(8,8):(^1,^9)".parse().unwrap();
+    let place = Place::try_from(&xor.composed().unwrap()).unwrap();
+    for index in 0..64 {
+        assert_eq!(place.offset(index).unwrap(), (index % 8) ^ (index / 8) ^ (index / 8 * 8));
+    }
+    let planned = relayout(place, Element::U32, &"(8,8):(8,1)".parse::<Layout>().unwrap(), Element::U32).unwrap();
+    assert_eq!(planned.check().unwrap().worst, 0.0);
+}
+
+/// Offsets of more than 32 bits are planned; what does not fit into a launch is refused.
+#[test]
+fn large_tensors_have_plans() {
+    let transposed = |m: i64, n: i64, element| {
+        let (from, to) = (format!("({m},{n}):({n},1)"), format!("({m},{n}):(1,{m})"));
+        relayout(&from.parse::<Layout>().unwrap(), element, &to.parse::<Layout>().unwrap(), element)
+    };
+    for (m, n) in [(65_536, 65_536), (65_537, 65_539), (3, 1 << 33), ((1 << 33) + 1, 5)] {
+        let planned = transposed(m, n, Element::U8).unwrap_or_else(|error| panic!("{m} x {n}: {error}"));
+        assert_eq!(planned.bytes(), 2 * m * n);
+    }
+    let line = |n: i64| {
+        relayout(
+            &format!("{n}:1").parse::<Layout>().unwrap(),
+            Element::F64,
+            &format!("{n}:1").parse::<Layout>().unwrap(),
+            Element::F64,
+        )
+    };
+    assert!(line(1 << 31).is_ok());
+    assert_eq!(line(1 << 40).unwrap_err().code(), "E0935");
 }

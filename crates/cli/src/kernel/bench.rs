@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use tilewright::gpu::{Argument, Device, GpuError, Memory, ModuleOptions, Stream};
+use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
 use tilewright::kernel::ptx::Target;
 use tilewright::kernels::{Entry, Planned, Unchecked, any_numbers, bits_at};
 
@@ -16,9 +16,9 @@ use crate::output::Failure;
 use crate::terminal::Terminal;
 
 /// How often kernel and copy take turns.
-const TURNS: usize = 9;
+pub(crate) const TURNS: usize = 9;
 /// How long a turn takes about, in seconds.
-const TURN: f64 = 0.02;
+pub(crate) const TURN: f64 = 0.02;
 /// How many elements are compared with the definition at most.
 const COMPARED: usize = 1 << 20;
 /// How many numbers of the inputs the definition reads for that, about.
@@ -93,13 +93,13 @@ fn arguments<'a>(inputs: &'a [Memory], output: &'a mut Memory) -> Vec<Argument<'
 }
 
 /// The seconds of the middle of several turns.
-fn median(mut turns: Vec<f64>) -> f64 {
+pub(crate) fn median(mut turns: Vec<f64>) -> f64 {
     turns.sort_by(f64::total_cmp);
     turns.get(turns.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// How long so many repetitions of some work take on a stream, each.
-fn timed(
+pub(crate) fn timed(
     device: &Device,
     stream: &Stream,
     count: usize,
@@ -118,7 +118,8 @@ fn timed(
 fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let device = Device::open(0)?;
     let stream = device.stream()?;
-    let compiled = device.compile(planned.kernel(), &ModuleOptions::default())?;
+    // The linker, from which machine code comes that can be kept, leaves threads other registers.
+    let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
     let kernel = compiled.at(planned.sizes())?;
     let bytes = compiled.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?.bytes;
 

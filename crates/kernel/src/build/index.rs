@@ -14,7 +14,7 @@ use crate::program::register::{Register, Width};
 use crate::program::scalar::Scalar;
 
 /// Whether every value of an expression fits into 32 bits with a sign.
-fn fits(expr: &Expr) -> bool {
+pub(super) fn fits(expr: &Expr) -> bool {
     matches!(expr.range(), (Some(least), Some(greatest))
         if least >= i64::from(i32::MIN) && greatest <= i64::from(i32::MAX))
 }

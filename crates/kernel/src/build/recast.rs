@@ -13,6 +13,7 @@ use tilewright_layout::{Extent, Slot, Stride, Tree};
 
 use super::Build;
 use super::fragment::Fragment;
+use super::index::fits;
 use super::load_store::Edge;
 use super::number::{Flag, Num, width_of};
 use super::tensor::{self, View};
@@ -175,7 +176,7 @@ impl Build {
     /// An index that is brought to 0 where it is negative, and to the last one below `below` where it
     /// is not below: what is then read is inside, and a condition may leave it out.
     ///
-    /// Errors: the index does not fit in 32 bits; it has too many terms.
+    /// Errors: it has too many terms.
     #[track_caller]
     pub fn clamped(&self, index: &Expr, below: i64) -> Result<Expr, KernelError> {
         let location = Location::caller();
@@ -185,10 +186,15 @@ impl Build {
         if matches!(index.range(), (Some(0..), Some(greatest)) if greatest <= last) {
             return Ok(index.clone());
         }
-        let at = core.lower(index, Width::Bits32).map_err(|refusal| refusal.at("clamped", location))?;
-        let (least, most) = (core.constant(0, Width::Bits32), core.constant(last as u64, Width::Bits32));
-        let at = core.pure(Operation::Binary(Binary::Maximum, Number::I32), [at, least], Width::Bits32);
-        let at = core.pure(Operation::Binary(Binary::Minimum, Number::I32), [at, most], Width::Bits32);
+        let (width, number) = if fits(index) { (Width::Bits32, Number::I32) } else { (Width::Bits64, Number::I64) };
+        let at = core.lower(index, width).map_err(|refusal| refusal.at("clamped", location))?;
+        let (least, most) = (core.constant(0, width), core.constant(last as u64, width));
+        let at = core.pure(Operation::Binary(Binary::Maximum, number), [at, least], width);
+        let at = core.pure(Operation::Binary(Binary::Minimum, number), [at, most], width);
+        let at = match width {
+            Width::Bits64 => core.pure_many(Operation::Unpack, [at], &[Width::Bits32; 2])[0],
+            _ => at,
+        };
         Ok(core.new_variable(at, last, None))
     }
 

@@ -716,6 +716,8 @@ impl<'k> Writer<'k, '_> {
                 one(element.clone(), both(both(exists, first), before))?;
             }
             // Behind the last whole chunk: how many there are, and one more.
+            // No more than a window has matter.
+            let left = if cut { k.clamped(&left, self.window() + 2 * chunk)? } else { left.clone() };
             let chunks = plus(&plus(&left, &times(&skew, -1)?)?, &Expr::from(chunk))?;
             let chunks = k.quotient(&chunks, chunk)?;
             let some = k.unless_less(&Expr::from(0), &chunks)?;

@@ -1,0 +1,108 @@
+//! `tilewright relayout --device`: the same move on a GPU, by a planned kernel.
+//!
+//! Law: what the kernel leaves in its memory is, byte by byte, what the move on the processor
+//! leaves. What is printed was measured in this run, beside the driver's copy of as many bytes.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tilewright::gpu::{Argument, Cache, Device, ModuleOptions};
+use tilewright::kernel::Element;
+use tilewright::kernels::{Place, relayout_for};
+use tilewright::tensor::npy::Kind;
+
+use crate::kernel::bench::{TURN, TURNS, median, timed};
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// The type of words that a kernel moves for elements of a file; none where there is no such word.
+pub fn element(kind: Kind, size: usize) -> Option<Element> {
+    Some(match (kind, size) {
+        (_, 1) => Element::U8,
+        (_, 2) => Element::U16,
+        (_, 4) => Element::U32,
+        (_, 8) => Element::U64,
+        _ => return None,
+    })
+}
+
+/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it took.
+pub fn run(
+    from: Place,
+    to: Place,
+    element: Element,
+    source: &[u8],
+    wanted: &[u8],
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let device = Device::open(0)?;
+    let planned = relayout_for(device.attributes().multiprocessors as u32, from, element, to, element)
+        .map_err(|error| Failure::refused(&error))?;
+    let stream = device.stream()?;
+    // Text that is compiled alone is as fast as the compiler makes it.
+    let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+    let kernel = compiled.at(planned.sizes())?;
+    let bytes = compiled.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?.bytes;
+
+    let mut input = device.allocate(bytes[0].max(source.len() as u64))?;
+    input.write(&stream, 0, source)?;
+    // Where no element goes the file has zeros. They are no result of the kernel, so that they are
+    // written after its output was something else.
+    let mut output = device.allocate(bytes[1].max(wanted.len() as u64))?;
+    let mut left = vec![0; wanted.len()];
+    for (poison, empty) in [(0xa5, false), (0, true)] {
+        output.fill_bytes(&stream, poison)?;
+        kernel.launch(&stream, &[Argument::from(&input), Argument::from(&mut output)])?;
+        output.read(&stream, 0, &mut left)?;
+        if empty && left != wanted {
+            let at = left.iter().zip(wanted).position(|(a, b)| a != b).unwrap_or(0);
+            let element = at / element.bytes() as usize;
+            return Err(Failure::Value(format!("element {element} of the output is another than on the processor")));
+        }
+    }
+
+    let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
+    let copied = device.allocate(half)?;
+    let mut copy = device.allocate(half)?;
+    let mut go = || kernel.launch(&stream, &[Argument::from(&input), Argument::from(&mut output)]);
+    let once = timed(&device, &stream, 3, &mut go)?;
+    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let (mut kernels, mut copies) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        kernels.push(timed(&device, &stream, count, &mut go)?);
+        copies.push(timed(&device, &stream, count, || copy.copy_from(&stream, &copied))?);
+    }
+    let (seconds, copy_seconds) = (median(kernels), median(copies));
+    let rate = |seconds: f64| planned.bytes() as f64 / seconds / 1e12;
+    if terminal.json {
+        let object = json!({
+            "plan": planned.plan(),
+            "device": device.name(),
+            "arch": compiled.target().name(),
+            "bytes": planned.bytes(),
+            "median_us": seconds * 1e6,
+            "tb_per_s": rate(seconds),
+            "copy_tb_per_s": rate(copy_seconds),
+            "checked": true,
+            "compared": wanted.len() / element.bytes() as usize,
+        });
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = String::new();
+    for line in planned.plan() {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "{}, {}", device.name(), compiled.target().name());
+    let _ = writeln!(text, "{:.1} us, the median of {TURNS} turns", seconds * 1e6);
+    let _ = writeln!(
+        text,
+        "{:.3} TB/s of {} bytes; the driver's copy of as many {:.3} TB/s: {:.3}",
+        rate(seconds),
+        planned.bytes(),
+        rate(copy_seconds),
+        copy_seconds / seconds
+    );
+    let _ =
+        writeln!(text, "all {} elements of the output as on the processor", wanted.len() / element.bytes() as usize);
+    Ok(terminal.text(&text)?)
+}
