@@ -36,7 +36,7 @@ pub fn run(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let device = Device::open(0)?;
-    let planned = relayout_for(device.attributes().multiprocessors as u32, from, element, to, element)
+    let planned = relayout_for(device.attributes().multiprocessors, from, element, to, element)
         .map_err(|error| Failure::refused(&error))?;
     let stream = device.stream()?;
     // Text that is compiled alone is as fast as the compiler makes it.
