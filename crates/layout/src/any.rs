@@ -123,6 +123,21 @@ macro_rules! with_layout {
     };
 }
 
+/// Methods of a type of any kind that are those of what it holds: `$each!` looks inside.
+macro_rules! of_every_kind {
+    ($Any:ident, $each:ident: $($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
+        impl $Any {
+            $(
+                $(#[$about])*
+                pub fn $name(&self $(, $argument: $kind)*) -> Result<$Any, LayoutError> {
+                    $each!(self, held => Ok(held.$name($($argument),*)?.into()))
+                }
+            )*
+        }
+    };
+}
+use of_every_kind;
+
 /// The value of an expression for two layouts taken to the kind in which they meet; composed ones
 /// are refused.
 macro_rules! paired {

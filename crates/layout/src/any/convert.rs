@@ -2,7 +2,7 @@
 //!
 //! Law: a conversion changes no value. One upwards (a known number to an expression, an expression
 //! to a step in a codomain that is no tuple) always exists; one downwards gives nothing where a
-//! number has no counterpart.
+//! number has no counterpart. How one number is converted is said once, for tuples and layouts.
 
 use alloc::vec::Vec;
 
@@ -30,12 +30,33 @@ fn renumbered<D: Stride, E: Stride>(
     Layout::from_tree(Tree::new(layout.profile().clone(), leaves).ok()?).ok()
 }
 
+/// A tuple with its numbers replaced; none where one has no counterpart.
+pub(crate) fn renumbered_tree<T, U>(tree: &Tree<T>, number: impl Fn(&T) -> Option<U>) -> Option<Tree<U>> {
+    tree.try_map(|leaf| number(leaf).ok_or(())).ok()
+}
+
+/// The XOR step that a number is: 0 alone is one.
+pub(crate) fn no_step(number: &i64) -> Option<Xor> {
+    number.is_zero().proved().then(Xor::zero)
+}
+
+/// The number that an XOR step is.
+pub(crate) fn no_bits(step: &Xor) -> Option<i64> {
+    step.is_zero().proved().then_some(0)
+}
+
+/// The step whose numbers are known.
+fn known_step(step: &Step) -> Option<Coordinate> {
+    let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
+    terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
+}
+
 pub(crate) fn symbolic_tree(tree: &Tree<i64>) -> Tree<Expr> {
     tree.map(|number| Expr::from(*number))
 }
 
 pub(crate) fn known_tree(tree: &Tree<Expr>) -> Option<Tree<i64>> {
-    tree.try_map(|number| number.known().ok_or(())).ok()
+    renumbered_tree(tree, Extent::known)
 }
 
 pub(crate) fn symbolic_coord(coord: &Coord) -> Coord<Expr> {
@@ -68,7 +89,7 @@ pub(crate) fn step_tree(tree: &Tree<Expr>) -> Tree<Step> {
 }
 
 pub(crate) fn plain_tree(tree: &Tree<Step>) -> Option<Tree<Expr>> {
-    tree.try_map(|step| plain(step).ok_or(())).ok()
+    renumbered_tree(tree, plain)
 }
 
 pub(crate) fn step_layout(layout: &Layout<Expr>) -> Option<Layout<Step>> {
@@ -81,11 +102,7 @@ pub(crate) fn plain_layout(layout: &Layout<Step>) -> Option<Layout<Expr>> {
 
 /// A coordinate layout with known numbers.
 pub(crate) fn known_steps(layout: &Layout<Step>) -> Option<Layout<Coordinate>> {
-    let step = |step: &Step| {
-        let terms = step.terms().map(|(path, scale)| Some(Coordinate::step(scale.known()?, path)));
-        terms.collect::<Option<Vec<Coordinate>>>()?.iter().try_fold(Coordinate::zero(), |sum, term| sum.plus(term))
-    };
-    renumbered(layout, Extent::known, step)
+    renumbered(layout, Extent::known, known_step)
 }
 
 /// A coordinate layout whose numbers may become known at launch.
@@ -96,12 +113,12 @@ pub(crate) fn launch_steps(layout: &Layout<Coordinate>) -> Layout<Step> {
 
 /// The layout with XOR strides, where its strides are 0.
 pub(crate) fn xor_layout(layout: &Layout) -> Option<Layout<Xor>> {
-    renumbered(layout, |extent| Some(*extent), |stride| stride.is_zero().proved().then(Xor::zero))
+    renumbered(layout, |extent| Some(*extent), no_step)
 }
 
 /// The layout with integer strides, where its strides are 0.
 pub(crate) fn without_bits(layout: &Layout<Xor>) -> Option<Layout> {
-    renumbered(layout, |extent| Some(*extent), |stride| stride.is_zero().proved().then_some(0))
+    renumbered(layout, |extent| Some(*extent), no_bits)
 }
 
 /// A tiler with its layouts replaced; none where one has no counterpart.

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{AnyLayout, AnyTree, Kind, wrong_kind};
+use super::{AnyLayout, AnyTree, Kind, of_every_kind, wrong_kind};
 use crate::composed::Composed;
 use crate::refusal::error::{LayoutError, Operand};
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
@@ -16,21 +16,8 @@ use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 use crate::with_layout;
 
-/// Methods that every kind of layout has, with the same arguments.
-macro_rules! of_every_kind {
-    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
-        impl AnyLayout {
-            $(
-                $(#[$about])*
-                pub fn $name(&self $(, $argument: $kind)*) -> Result<AnyLayout, LayoutError> {
-                    with_layout!(self, layout => Ok(layout.$name($($argument),*)?.into()))
-                }
-            )*
-        }
-    };
-}
-
 of_every_kind! {
+    AnyLayout, with_layout:
     /// The same function with the fewest modes: [`Layout::coalesce`].
     coalesce();
     /// The same function on all integers with the fewest modes: [`Layout::coalesce_z`].

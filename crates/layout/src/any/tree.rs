@@ -7,11 +7,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{AnyCoord, Step, convert, wrong_kind};
+use super::{AnyCoord, Step, convert, of_every_kind, wrong_kind};
 use crate::coordinate::Coordinate;
 use crate::refusal::error::{LayoutError, Operand};
 use crate::symbolic::{Expr, Parameter, Symbolic, Values};
-use crate::value::number::{Extent, Stride};
+use crate::value::number::Extent;
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
 use crate::xor::Xor;
@@ -51,20 +51,8 @@ macro_rules! with_tree {
 }
 pub(super) use with_tree;
 
-macro_rules! of_every_kind {
-    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
-        impl AnyTree {
-            $(
-                $(#[$about])*
-                pub fn $name(&self $(, $argument: $kind)*) -> Result<AnyTree, LayoutError> {
-                    with_tree!(self, tree => Ok(tree.$name($($argument),*)?.into()))
-                }
-            )*
-        }
-    };
-}
-
 of_every_kind! {
+    AnyTree, with_tree:
     /// The same leaves in one flat tuple: [`Tree::flatten`].
     flatten();
     /// The same leaves in another nesting: [`Tree::unflatten`].
@@ -153,7 +141,7 @@ impl AnyTree {
     pub fn xor(&self) -> Option<Tree<Xor>> {
         match self {
             AnyTree::Xor(tree) => Some(tree.clone()),
-            _ => self.integer()?.try_map(|step| if *step == 0 { Ok(Xor::zero()) } else { Err(()) }).ok(),
+            _ => convert::renumbered_tree(self.integer()?, convert::no_step),
         }
     }
 
@@ -323,9 +311,9 @@ impl From<Tree<Coordinate>> for AnyTree {
 
 impl From<Tree<Xor>> for AnyTree {
     fn from(tree: Tree<Xor>) -> AnyTree {
-        match tree.leaves().iter().all(|step| step.is_zero().proved()) {
-            true => AnyTree::Integer(tree.map(|_| 0)),
-            false => AnyTree::Xor(tree),
+        match convert::renumbered_tree(&tree, convert::no_bits) {
+            Some(numbers) => AnyTree::Integer(numbers),
+            None => AnyTree::Xor(tree),
         }
     }
 }

@@ -17,11 +17,8 @@ use core::fmt;
 use core::ops::Range;
 use core::str::FromStr;
 
-use smallvec::SmallVec;
-
 use super::{Coordinate, ModePath};
-use crate::limits::MAX_PATH;
-use crate::refusal::error::{LayoutError, Limit};
+use crate::refusal::error::LayoutError;
 use crate::text::reading::{Cursor, Literal};
 use crate::value::profile::Profile;
 use crate::value::tree::Tree;
@@ -59,8 +56,7 @@ impl Descriptor {
 struct Entry {
     count: i64,
     denominator: i64,
-    /// Outermost first.
-    modes: SmallVec<[usize; MAX_PATH]>,
+    path: ModePath,
     /// Where it stands in the text.
     place: Range<usize>,
 }
@@ -80,27 +76,18 @@ impl Entry {
             }
             end = text.at();
         }
-        let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
-        while text.eat(b'@') {
-            if modes.len() == MAX_PATH {
-                return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
-            }
-            modes.push(text.mode()?);
-            end = text.at();
-        }
+        let path = text.path(&mut end)?;
         // Zero needs no mode.
-        if modes.is_empty() && (count != 0 || denominator != 1) {
+        if path.is_empty() && (count != 0 || denominator != 1) {
             return text.fail("'@' and a mode");
         }
-        modes.reverse();
-        Ok(Entry { count, denominator, modes, place: start..end })
+        Ok(Entry { count, denominator, path, place: start..end })
     }
 
     /// The step that the entry stands for.
     fn step(self) -> Result<Coordinate, LayoutError> {
-        let path = ModePath::new(&self.modes)?;
         match (self.count.checked_div(self.denominator), self.count.checked_rem(self.denominator)) {
-            (Some(count), Some(0)) => Ok(Coordinate::step(count, path)),
+            (Some(count), Some(0)) => Ok(Coordinate::step(count, self.path)),
             (Some(_), Some(_)) => {
                 Err(LayoutError::Fraction { place: self.place, count: self.count, denominator: self.denominator })
             }

@@ -69,18 +69,20 @@ impl<N: Extent> fmt::Debug for Coordinate<N> {
 fn read_term<N: Extent + Literal>(text: &mut Cursor<'_>) -> Result<Coordinate<N>, LayoutError> {
     text.peek();
     let scale = N::read(text)?;
-    Ok(Coordinate::step(scale, text.path()?))
+    Ok(Coordinate::step(scale, text.path(&mut 0)?))
 }
 
 impl Cursor<'_> {
     /// The path after a scale, `@1@0`, innermost mode first; the empty one where there is none.
-    pub(crate) fn path(&mut self) -> Result<ModePath, LayoutError> {
+    /// `end` becomes the place after its last mode.
+    pub(crate) fn path(&mut self, end: &mut usize) -> Result<ModePath, LayoutError> {
         let mut modes: SmallVec<[usize; MAX_PATH]> = SmallVec::new();
         while self.eat(b'@') {
             if modes.len() == MAX_PATH {
                 return Err(LayoutError::TooLarge { limit: Limit::Path, value: MAX_PATH + 1 });
             }
             modes.push(self.mode()?);
+            *end = self.at();
         }
         modes.reverse();
         ModePath::new(&modes)

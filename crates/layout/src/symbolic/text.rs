@@ -287,7 +287,7 @@ impl<'a> Cursor<'a> {
         let mut negative = self.eat(b'-');
         loop {
             let scale = self.product(negative, names, Facts::integer(), 0)?;
-            let step = Coordinate::step(scale, self.path()?);
+            let step = Coordinate::step(scale, self.path(&mut 0)?);
             sum = sum.plus(&step).ok_or_else(overflow)?;
             negative = match self.peek() {
                 Some(b'+') => false,
