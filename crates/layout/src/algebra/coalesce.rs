@@ -125,7 +125,7 @@ impl<D: Stride> Layout<D> {
     /// The layout with the fewest modes that equals this one at every index below its size.
     ///
     /// A layout of size 1 becomes `1:0`; the empty layout `():()` stays. A known extent beside one
-    /// that is not known and has no name stays, too ([`Extent::apart`]).
+    /// that is not known and has no name stays, too.
     ///
     /// ```
     /// use tilewright_layout::Layout;
