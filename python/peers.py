@@ -153,8 +153,8 @@ def speed() -> None:
         "`left_inverse(A)`": three(lambda m, a, b, c: m.left_inverse(c)),
         "`logical_divide(A, tiler)`": three(lambda m, a, b, c: m.logical_divide(c, (4, 16))),
         "`zipped_divide(A, tiler)`": three(lambda m, a, b, c: m.zipped_divide(c, (4, 16))),
-        "`logical_product(A, B)`": three(lambda m, a, b, c: m.logical_product(a, b)),
-        "`A(i, j)`": three(lambda m, a, b, c: c((3, 5), (1, 20)) if m is not theirs else c((3, 5), (1, 20))),
+        "`logical_product(A, B)`": three(lambda m, a, b, c: m.logical_product(c, b)),
+        "`A(i, j)`": three(lambda m, a, b, c: c((3, 5), (1, 20))),
         "`A(i)`": three(lambda m, a, b, c: c(1234)),
     }
     index = list(range(4096))

@@ -7,6 +7,7 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
 use tilewright_layout::{AnyCoord, AnyTree, Coord, LayoutError, Limit, MAX_DEPTH, Slot, Tree, symbolic::Expr};
 use tilewright_notation::{Environment, Value, evaluate};
 
@@ -22,13 +23,17 @@ pub fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     let py = object.py();
-    if let Ok(known) = object.cast::<Object>() {
-        return Ok(known.get().value.clone());
-    }
     if let Ok(number) = object.cast_exact::<PyInt>() {
         return integer(number).map(Value::from);
     }
+    if let Ok(known) = object.cast::<Object>() {
+        return Ok(known.get().value.clone());
+    }
     if let Ok(items) = object.cast::<PyTuple>() {
+        // Most tuples hold integers.
+        if let Some(tree) = integers(items, depth) {
+            return Ok(tree.into());
+        }
         return tuple(py, items.iter_borrowed().map(|item| nested(&item, depth + 1)), depth);
     }
     if let Ok(items) = object.cast::<PyList>() {
@@ -52,6 +57,26 @@ fn nested(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     Err(PyTypeError::new_err(format!(
         "expected a value of tilewright, an integer, a nested tuple of integers, None or text, not {kind}"
     )))
+}
+
+/// The tree of a tuple that holds nothing but integers and such tuples; none for another, and for
+/// what is no tree.
+fn integers(items: &Bound<'_, PyTuple>, depth: usize) -> Option<Tree<i64>> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let number = |item: &Bound<'_, PyAny>| item.cast_exact::<PyInt>().ok()?.extract::<i64>().ok();
+    let first = items.iter_borrowed().next()?;
+    if number(&first).is_some()
+        && let Some(flat) = items.iter_borrowed().map(|item| number(&item)).collect::<Option<SmallVec<[i64; 8]>>>()
+    {
+        return Tree::flat(flat).ok();
+    }
+    let modes = items.iter_borrowed().map(|item| match item.cast_exact::<PyTuple>() {
+        Ok(nested) => integers(&nested, depth + 1),
+        Err(_) => number(&item).map(Tree::leaf),
+    });
+    Tree::tuple(&modes.collect::<Option<SmallVec<[Tree<i64>; 4]>>>()?).ok()
 }
 
 /// An integer of 64 bits.

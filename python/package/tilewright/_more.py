@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from . import _native
@@ -100,6 +99,8 @@ _elsewhere = {
 
 def unknown(name: str) -> str:
     """What to say about a name that the module does not have."""
+    import difflib
+
     import tilewright
 
     told = f"module 'tilewright' has no attribute '{name}'"
