@@ -5,7 +5,7 @@
 //!
 //! One warp sets off bulk copies of tiles of A and B into a ring of stages; eight others, in two
 //! groups of four, multiply what has arrived, 64 rows of a tile each. There are as many blocks as
-//! processors, each with several tiles of C, so that the copies for a tile go on while the one
+//! processors, which take tiles of C in turn, so that the copies for a tile go on while the one
 //! before is written. Its rows go through shared memory, swizzled, and are stored by the copy engine
 //! while the next tile is computed.
 
@@ -19,14 +19,14 @@ use tilewright_layout::{Extent, Layout, LayoutError, Stride, Tiler};
 use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::product::{at, fact, group_of, tile_at};
+use crate::product::{at, count, fact, group_of, tile_at};
 
-/// Rows and columns of C of a block.
-const TILE: [i64; 2] = [128, 256];
+/// Rows of C of a block.
+const ROWS: i64 = 128;
+/// Columns of C that a block may have, and the stages of shared memory that fit beside them.
+const WIDTHS: [(i64, i64); 4] = [(256, 3), (192, 4), (128, 5), (64, 6)];
 /// Steps along K of a stage: rows of 128 bytes.
 const DEPTH: i64 = 64;
-/// Stages in shared memory.
-const STAGES: i64 = 3;
 /// Columns of a panel of C in shared memory: rows of 128 bytes.
 const PANEL: i64 = 64;
 /// Warps that multiply; one more sets off copies.
@@ -35,12 +35,47 @@ const WARPS: u32 = 8;
 /// Processors of the device that the number of blocks is chosen for: an H200 or H100.
 const PROCESSORS: i64 = 132;
 
-/// As many blocks as take as few turns as [`PROCESSORS`] would, and no more: processors that are idle
-/// leave their power to the others.
-fn blocks_for(tiles: i64) -> i64 {
-    let turns = (tiles - 1) / PROCESSORS + 1;
-    (tiles - 1) / turns + 1
+/// How C is cut, for how many blocks.
+struct Cut {
+    columns: i64,
+    stages: i64,
+    /// Tiles along M that are taken one after the other.
+    group: i64,
+    blocks: i64,
 }
+
+impl Cut {
+    /// The cut of which the blocks that run together are done first, by a model of a processor: the
+    /// turns of a block, each as long as its products take or the copies into shared memory, and what
+    /// is written at the end of a tile. As many blocks as take no more turns than [`PROCESSORS`]
+    /// would, and no more: processors that are idle leave their power to the others.
+    fn of([m, n, k]: [i64; 3]) -> Cut {
+        let group = group_of(count(m, ROWS));
+        let bands = count(m, ROWS * group).saturating_mul(group);
+        let cut = |(columns, stages): (i64, i64)| {
+            let tiles = bands.saturating_mul(count(n, columns));
+            let turns = count(tiles, PROCESSORS);
+            // Cycles of a step along K: 8 x 8 sums of 64 products each, or 64 bytes, in a cycle.
+            let step = (4 * columns).max(2 * (ROWS + columns));
+            let tile = count(k, DEPTH).saturating_mul(step).saturating_add(TILE_CYCLES);
+            // The widest tile has the fewest reads of factors in a product.
+            let slower = if columns == WIDTHS[0].0 { 100 } else { 103 };
+            (
+                turns.saturating_mul(tile).saturating_mul(slower),
+                Cut { columns, stages, group, blocks: count(tiles, turns) },
+            )
+        };
+        let [first, others @ ..] = WIDTHS;
+        let better = |best: (i64, Cut), width| {
+            let other = cut(width);
+            if other.0 < best.0 { other } else { best }
+        };
+        others.into_iter().fold(cut(first), better).1
+    }
+}
+
+/// Cycles at the beginning and at the end of a tile in which nothing is multiplied, about.
+const TILE_CYCLES: i64 = 2500;
 
 /// A kernel that multiplies as [`crate::product`] does, for Hopper alone: A, `(M,K):(K,1)`, and B,
 /// `(N,K):(K,1)`, into C, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32.
@@ -62,13 +97,9 @@ fn blocks_for(tiles: i64) -> i64 {
 ///
 /// Errors: there is no instruction for this type; K or N is no multiple of 8.
 pub fn group_product(element: Element, [m, n, k]: [i64; 3]) -> Result<Planned, PlanError> {
-    let (rows, columns) = (TILE[0], TILE[1]);
-    let group = group_of((m - 1) / rows + 1);
-    let bands = ((m - 1) / (rows * group) + 1).saturating_mul(group);
-    let blocks = blocks_for(bands.saturating_mul((n - 1) / columns + 1));
-    let facts = [fact(m, &[rows * group]), fact(multiple(n), &[columns, 8]), fact(multiple(k), &[DEPTH, 8])];
-    let planned = written(element, group, blocks, &facts)?;
-    Ok(planned.sized(&[("M", m), ("N", n), ("K", k)]))
+    let cut = Cut::of([m, n, k]);
+    let facts = [fact(m, &[ROWS * cut.group]), fact(multiple(n), &[cut.columns, 8]), fact(multiple(k), &[DEPTH, 8])];
+    Ok(written(element, &cut, &facts)?.sized(&[("M", m), ("N", n), ("K", k)]))
 }
 
 /// A size, or 8 where it is no multiple of 8, which the launch will refuse.
@@ -76,20 +107,21 @@ fn multiple(size: i64) -> i64 {
     if size % 8 == 0 { size } else { 8 }
 }
 
-fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Result<Planned, PlanError> {
+fn written(element: Element, cut: &Cut, facts: &[String; 3]) -> Result<Planned, PlanError> {
     let (factors, result) = (element, element);
-    let [rows, columns] = TILE;
+    let Cut { columns, stages, group, blocks } = *cut;
+    let rows = ROWS;
     let name = if factors == Element::F16 { "F16F16" } else { "BF16BF16" };
     let atom = format!("SM90_64x{columns}x16_F32{name}_SS");
     let order: Tiler = format!("[{rows}:1;{columns}:1;16:1]").parse()?;
     let mma = TiledMma::new(MmaAtom::named(&atom)?, &"(2,1,1)".parse::<Layout>()?, &order)?;
     let plan = vec![
-        format!("tiles of {rows} x {columns} of C, {DEPTH} steps along K at a time, {STAGES} stages"),
+        format!("tiles of {rows} x {columns} of C, {DEPTH} steps along K at a time, {stages} stages"),
         format!("{blocks} blocks, which take tiles in turn; {group} tiles along M one after the other, then along N"),
         format!("{atom}, {WARPS} warps; bulk copies by one more"),
         "C through shared memory, in panels of 128 bytes, by bulk stores".to_string(),
     ];
-    let ring = |rows: i64| format!("S<3,3,3> o 0 o ({rows},{DEPTH},{STAGES}):({DEPTH},1,{})", rows * DEPTH);
+    let ring = |rows: i64| format!("S<3,3,3> o 0 o ({rows},{DEPTH},{stages}):({DEPTH},1,{})", rows * DEPTH);
     let panels = format!("S<3,3,3> o 0 o ({rows},({PANEL},{})):({PANEL},(1,{}))", columns / PANEL, rows * PANEL);
     // Matrices of 8 x 8 as the sums lie in the lanes, four at a time.
     let store = TiledCopy::of_operand_in(CopyAtom::named("SM90_U32x4_STSM_N")?, &mma, Operand::C, 16)?;
@@ -102,7 +134,7 @@ fn written(element: Element, group: i64, blocks: i64, facts: &[String; 3]) -> Re
         let block = k.block_number(Axis::X);
         let (ring_a, ring_b) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
         let staged = k.shared_of(result, &panels)?;
-        let pipeline = k.pipeline(STAGES, WARPS)?;
+        let pipeline = k.pipeline(stages, WARPS)?;
 
         let steps = k.size(&format!("ceil(K/{DEPTH})"))?;
         let across = k.size(&format!("ceil(N/{columns})"))?;

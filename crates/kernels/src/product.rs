@@ -54,7 +54,7 @@ const SMALL: Tiles = Tiles { tile: [128, 128], depth: 32, stages: 4, warps: [2, 
 /// The number of tiles along M that are taken one after the other: up to eight, so that as few as
 /// possible of the last group lie outside.
 pub(crate) fn group_of(tiles: i64) -> i64 {
-    let outside = |group: &i64| (tiles + group - 1) / group * group - tiles;
+    let outside = |group: &i64| count(tiles, *group) * group - tiles;
     (1..=tiles.clamp(1, 8)).rev().filter(|group| 2 * group >= tiles.min(8)).min_by_key(outside).unwrap_or(1)
 }
 
@@ -76,10 +76,10 @@ pub(crate) fn group_of(tiles: i64) -> i64 {
 ///
 /// Errors: there is no matrix instruction for these types; K is no multiple of 8.
 pub fn product(factors: Element, result: Element, [m, n, k]: [i64; 3]) -> Result<Planned, PlanError> {
-    let blocks = |tiles: &Tiles| ((m - 1) / tiles.tile[0] + 1).saturating_mul((n - 1) / tiles.tile[1] + 1);
+    let blocks = |tiles: &Tiles| count(m, tiles.tile[0]).saturating_mul(count(n, tiles.tile[1]));
     let many = blocks(&LARGE) >= MANY_BLOCKS;
     let tile = if many { LARGE.tile } else { SMALL.tile };
-    let group = group_of((m - 1) / tile[0] + 1);
+    let group = group_of(count(m, tile[0]));
     let whole = m % (tile[0] * group) == 0 && n % tile[1] == 0;
     let tiles = match (many, whole) {
         (true, true) => LARGE,
@@ -203,6 +203,11 @@ fn product_of(
         k.copy_predicated(&write, &tile, &tile_c)
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Product))
+}
+
+/// How many parts of a length a size has, the last one perhaps not whole; 1 for no size.
+pub(crate) fn count(size: i64, part: i64) -> i64 {
+    (size.max(1) - 1) / part.max(1) + 1
 }
 
 /// What a size is a multiple of, the first of some numbers, as a fact.

@@ -87,9 +87,16 @@ fn products_of_four_warps_are_right() {
         let planned = group_product(Element::Bf16, sizes.map(|size| size as i64)).unwrap();
         multiplied(&planned, Element::Bf16, sizes);
     }
-    // Two blocks, each with two tiles.
+    // Two blocks, which take 20 tiles of 64 columns in turn.
     let planned = group_product(Element::Bf16, [129, 8, 8]).unwrap();
-    multiplied(&planned, Element::Bf16, [200, 264, 200]);
+    multiplied(&planned, Element::Bf16, [200, 600, 136]);
+    // Tiles of 128 and of 192 columns.
+    for (sizes, columns, run) in [([129, 8192, 4096], 128, [200, 256, 128]), ([3000, 5000, 7000], 192, [130, 384, 72])]
+    {
+        let planned = group_product(Element::Bf16, sizes).unwrap();
+        assert!(planned.plan()[0].starts_with(&format!("tiles of 128 x {columns} ")), "{planned}");
+        multiplied(&planned, Element::Bf16, run);
+    }
 }
 
 /// K that is no multiple of 8 begins rows where no chunk of 16 bytes begins.
