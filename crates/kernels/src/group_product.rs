@@ -55,8 +55,11 @@ impl Cut {
         let cut = |(columns, stages): (i64, i64)| {
             let tiles = bands.saturating_mul(count(n, columns));
             let turns = count(tiles, PROCESSORS);
-            // Cycles of a step along K: 8 x 8 sums of 64 products each, or 64 bytes, in a cycle.
-            let step = (4 * columns).max(2 * (ROWS + columns));
+            // Cycles of a step along K: of the products, and of the copies, 64 bytes in a cycle. Rows
+            // that begin in the middle of a line take nearly twice as long.
+            let copies = 2 * (ROWS + columns);
+            let copies = if k % LINE == 0 { copies } else { copies * 7 / 4 };
+            let step = (4 * columns).max(copies);
             let tile = count(k, DEPTH).saturating_mul(step).saturating_add(TILE_CYCLES);
             // The widest tile has the fewest reads of factors in a product.
             let slower = if columns == WIDTHS[0].0 { 100 } else { 103 };
@@ -73,6 +76,9 @@ impl Cut {
         others.into_iter().fold(cut(first), better).1
     }
 }
+
+/// Elements of a line of the cache.
+const LINE: i64 = 64;
 
 /// Cycles at the beginning and at the end of a tile in which nothing is multiplied, about.
 const TILE_CYCLES: i64 = 2500;

@@ -91,7 +91,7 @@ fn products_of_four_warps_are_right() {
     let planned = group_product(Element::Bf16, [129, 8, 8]).unwrap();
     multiplied(&planned, Element::Bf16, [200, 600, 136]);
     // Tiles of 128 and of 192 columns.
-    for (sizes, columns, run) in [([129, 8192, 4096], 128, [200, 256, 128]), ([3000, 5000, 7000], 192, [130, 384, 72])]
+    for (sizes, columns, run) in [([129, 8192, 4096], 128, [200, 256, 128]), ([2048, 1152, 512], 192, [1024, 192, 128])]
     {
         let planned = group_product(Element::Bf16, sizes).unwrap();
         assert!(planned.plan()[0].starts_with(&format!("tiles of 128 x {columns} ")), "{planned}");
