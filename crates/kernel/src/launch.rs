@@ -7,9 +7,11 @@ use tilewright_atoms::{Dimension, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{AnyLayout, Composed, Layout, LayoutError};
 
+use crate::element::Element;
 use crate::interpret::SetupError;
 use crate::interpret::setup::{scalars_of, values_of};
 use crate::program::Program;
+use crate::program::scalar::Scalar;
 
 /// A launch of a program at sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,12 +62,48 @@ impl Program {
     /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit; the
     /// program takes numbers that are no sizes.
     pub fn launch(&self, sizes: &[(&str, i64)]) -> Result<Launch, SetupError> {
+        self.launch_with(sizes, |_, _| None)
+    }
+
+    /// As [`Program::launch`], for a program that takes numbers besides: `given` has the bits of a
+    /// number by its name and its type, in the lowest places.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Element, ElementType, Kernel};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("filled", |k| {
+    ///     let y = k.output::<f32>("y", "M{div=32}:1")?.local_tile("32", k.block("x")?)?;
+    ///     k.threads(32)?;
+    ///     let part = y.thread_part()?;
+    ///     let values = part.fragment()?;
+    ///     values.fill(k.scalar::<f32>("value")?)?;
+    ///     part.store(&values)
+    /// })?;
+    /// let launch = kernel.program().launch_with(&[("M", 64)], |name, element| {
+    ///     (name == "value" && element == Element::F32).then_some(0.5_f32.to_bits().into())
+    /// })?;
+    /// assert_eq!(launch.scalars, [ElementType::to_bits(0.5_f32)]);
+    /// assert!(kernel.program().launch(&[("M", 64)]).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there; a number that is not given.
+    pub fn launch_with(
+        &self,
+        sizes: &[(&str, i64)],
+        given: impl Fn(&str, Element) -> Option<u64>,
+    ) -> Result<Launch, SetupError> {
         let LaunchNumbers { grid, scalars, bytes, maps } = self.launch_numbers(sizes)?;
-        let given = |scalar: Option<u64>| {
-            scalar
-                .ok_or_else(|| SetupError::Argument { what: "the program takes a number that is no size".to_string() })
+        let value = |(known, scalar): (Option<u64>, &Scalar)| match (known, scalar) {
+            (Some(value), _) => Ok(value),
+            (None, Scalar::Given { name, element }) => given(name, *element).ok_or_else(|| SetupError::Argument {
+                what: format!("the number `{name}`, of type {element}, is not given"),
+            }),
+            (None, _) => Err(SetupError::Argument { what: "a number has no value for these sizes".to_string() }),
         };
-        let scalars = scalars.into_iter().map(given).collect::<Result<_, _>>()?;
+        let scalars = scalars.into_iter().zip(&self.scalars).map(value).collect::<Result<_, _>>()?;
         Ok(Launch { grid, scalars, bytes, maps })
     }
 

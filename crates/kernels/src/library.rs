@@ -9,7 +9,7 @@ use tilewright_layout::Layout;
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::{
-    Along, Expression, Statistic, group_product, layer_norm, map, product, reduce, relayout, rms_norm, softmax,
+    Along, Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, softmax,
     tiled_add,
 };
 
@@ -140,6 +140,14 @@ const LIBRARY: &[Entry] = &[
             let clipped = (Expression::input(0) + Expression::input(1)).max(Expression::constant(0.0));
             map(&clipped, &[(&matrix, element), (&row, element)], (&matrix, Element::F32))
         },
+    },
+    Entry {
+        name: "gather",
+        summary: "M of the K rows of a row-major matrix (K,N), by their numbers, of type i32",
+        sizes: &[("K", 20), ("M", 50), ("N", 72)],
+        large: &[1 << 17, 1 << 16, 4096],
+        types: STORED,
+        plan: |sizes, element| gather(sizes[0], sizes[1], sizes[2], element),
     },
     Entry {
         name: "softmax",

@@ -40,6 +40,15 @@ pub(crate) enum Meaning {
     Sum,
     /// `c(m,n) = sum over k of a(m,k) b(n,k)`, K contiguous in a and b, N in c.
     Product,
+    /// `y(m,n) = x(index(m),n)`, 0 where `x` has no such row.
+    Gather {
+        /// How many rows there are.
+        rows: i64,
+        /// How many are picked.
+        picked: i64,
+        /// Elements of a row.
+        columns: i64,
+    },
     /// `output[to(i)] = f(input_0[from_0(i)], ..)`.
     Map {
         /// The function.
@@ -134,6 +143,7 @@ impl Planned {
         match self.meaning() {
             Meaning::Relayout { from, .. } => from.size() as usize,
             Meaning::Map { output, .. } => output.size() as usize,
+            Meaning::Gather { picked, columns, .. } => (picked * columns) as usize,
             Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
             Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
             Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,
@@ -177,6 +187,19 @@ impl Planned {
         }
     }
 
+    /// Numbers by chance for an input of a type, as bytes: such as its meaning asks for.
+    pub fn numbers(&self, input: usize, element: Element, count: usize) -> Vec<u8> {
+        match (self.meaning(), input) {
+            // One more than there are rows: that is none.
+            (Meaning::Gather { rows, .. }, 1) => {
+                let chance = any_numbers(Element::U32, count, 3);
+                let row = |at: usize| (bits_at(&chance, 4, at) as i64 % (rows + 1)) as i32;
+                (0..count).flat_map(|at| row(at).to_le_bytes()).collect()
+            }
+            _ => any_numbers(element, count, input as u64 + 1),
+        }
+    }
+
     /// What the kernel computes, where `input` has the bits of an element of an input, by their
     /// numbers.
     pub fn definition<'a>(&'a self, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
@@ -203,7 +226,7 @@ impl Planned {
         let mut given = Vec::new();
         for (index, element) in types.iter().enumerate() {
             let count = interpreter.bytes_of(index).map_err(setup)? / element.bytes() as usize;
-            let bytes = any_numbers(*element, count, index as u64 + 1);
+            let bytes = self.numbers(index, *element, count);
             interpreter.bytes(index, &bytes).map_err(setup)?;
             given.push(bytes);
         }

@@ -224,3 +224,13 @@ fn maps_broadcast_and_convert() {
     assert_eq!(refused(&Expression::input(0), &layout("(2,2)"), Element::F32), "E0938");
     assert_eq!(refused(&Expression::input(0), &four, Element::I32), "E0936");
 }
+
+#[test]
+fn rows_are_picked_by_their_numbers() {
+    for (sizes, element) in [([5, 9, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
+        let [k, m, n] = sizes;
+        let planned = named("gather").unwrap().plan(&[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
+        assert_eq!((report.compared as i64, report.worst), (m * n, 0.0));
+    }
+}

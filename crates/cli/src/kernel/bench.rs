@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tilewright::gpu::{Argument, Cache, Device, GpuError, Memory, ModuleOptions, Stream};
 use tilewright::kernel::ptx::Target;
-use tilewright::kernels::{Entry, Planned, Unchecked, any_numbers, bits_at};
+use tilewright::kernels::{Entry, Planned, Unchecked, bits_at};
 
 use crate::output::Failure;
 use crate::terminal::Terminal;
@@ -128,7 +128,7 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let mut blocks = Vec::new();
     let mut inputs = Vec::new();
     for (index, element) in types.iter().enumerate() {
-        let block = any_numbers(*element, PERIOD, index as u64 + 1);
+        let block = planned.numbers(index, *element, PERIOD);
         let bytes = bytes[index];
         let mut memory = device.allocate(bytes)?;
         for from in (0..bytes).step_by(block.len()) {

@@ -424,6 +424,90 @@ impl Build {
         Flag { build: self, register }
     }
 
+    /// A number of the elements of a tensor, i32 or u32, as an index of another: where it says,
+    /// that is read or written. It may be past any edge, and a negative one is, so accesses at it
+    /// are predicated.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // y(m) = x(index(m)), 0 where there is no such element.
+    /// let kernel = Kernel::build("picked", |k| {
+    ///     let (x, index) = (k.input::<f32>("x", "K:1")?, k.input::<i32>("index", "M{div=32}:1")?);
+    ///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
+    ///     let own = index.local_tile("32", k.block("x")?)?.thread_part()?.load()?.numbers()?[0];
+    ///     y.store(&x.slice(tilewright_layout::coord!(k.index_of(own)?)?)?.load_predicated()?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("K", 5), ("M", 32)])?;
+    /// interpreter.tensor(0, &[1.0_f32, 2.0, 3.0, 4.0, 5.0])?;
+    /// interpreter.tensor(1, &(0..32).map(|at| 3 - at).collect::<Vec<i32>>())?;
+    /// let checked = interpreter.check()?;
+    /// assert_eq!(checked.run.tensor::<f32>("y")?[..6], [4.0, 3.0, 2.0, 1.0, 0.0, 0.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: the number is of another type.
+    #[track_caller]
+    pub fn index_of(&self, number: Num<'_>) -> Result<tilewright_layout::symbolic::Expr, KernelError> {
+        let location = Location::caller();
+        if !matches!(number.element, Element::I32 | Element::U32) {
+            let refusal = Reason::Elements { wanted: Element::I32, given: number.element };
+            return Err(refusal.at("index_of", location));
+        }
+        let mut core = self.core();
+        core.begin(Source { statement: "index_of", location });
+        // Without a sign, negative numbers are greater than all others.
+        let most = core.constant(i32::MAX as u64, Width::Bits32);
+        let least = Operation::Binary(Binary::Minimum, Number::U32);
+        let register = core.pure(least, [number.register, most], Width::Bits32);
+        Ok(core.new_variable(register, i32::MAX.into(), None))
+    }
+
+    /// A number that the launch passes, by its name.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let kernel = Kernel::build("scaled", |k| {
+    ///     let x = k.input::<f32>("x", "M{div=32}:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
+    ///     let y = k.output::<f32>("y", "M:1")?.local_tile("32", k.block("x")?)?.thread_part()?;
+    ///     let factor = k.scalar::<f32>("factor")?;
+    ///     y.store(&x.load()?.map(|x| Ok(x * factor))?)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("M", 32)])?;
+    /// interpreter.tensor(0, &[2.0_f32; 32])?.number("factor", 1.5_f32)?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<f32>("y")?[0], 3.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: a number of this name has another type; numbers of 8 bits are not passed.
+    #[track_caller]
+    pub fn scalar<T: ElementType>(&self, name: &str) -> Result<Num<'_>, KernelError> {
+        use crate::program::scalar::Scalar;
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "scalar", location });
+        let other = core.scalars.iter().find_map(|scalar| match scalar {
+            Scalar::Given { name: own, element } if own == name && *element != T::ELEMENT => Some(*element),
+            _ => None,
+        });
+        let refusal = match other {
+            Some(given) => Some(Reason::Elements { wanted: given, given: T::ELEMENT }),
+            None if T::ELEMENT.bits() < 16 => Some(Reason::Arithmetic { operation: "passing", element: T::ELEMENT }),
+            None => None,
+        };
+        if let Some(refusal) = refusal {
+            return Err(refusal.at("scalar", location));
+        }
+        let register = core.scalar(Scalar::Given { name: name.to_string(), element: T::ELEMENT });
+        drop(core);
+        Ok(Num::new(self, register, T::ELEMENT))
+    }
+
     /// The value of an index as a number of 32 bits with a sign.
     ///
     /// Errors: it has too many terms.

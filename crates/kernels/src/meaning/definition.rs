@@ -96,6 +96,17 @@ impl<'a> Definition<'a> {
                 let place = output.eval(&(index as i64))? as usize;
                 Wanted::rounded(place, self.output, value, bound + step(self.output, value))
             }
+            Meaning::Gather { rows, columns, .. } => {
+                let (row, column) = (index / *columns as usize, index % *columns as usize);
+                let from = self.value(1, row) as i64;
+                let bits = if (0..*rows).contains(&from) {
+                    (self.input)(0, from as usize * *columns as usize + column)
+                } else {
+                    0
+                };
+                let value = value(self.output, bits);
+                Wanted { at: index, element: self.output, bits: Some(bits), value, bound: 0.0 }
+            }
             Meaning::Sum => {
                 let value = self.value(0, index) + self.value(1, index);
                 Wanted::rounded(index, self.output, value, step(self.output, value))
