@@ -1,11 +1,12 @@
 //! How many registers a thread takes.
 //!
 //! Law: the most that are alive at once, in the order of the program: written, and read later.
-//! Constants and what the launch passes are operands of the instructions, and count nothing;
+//! Constants and what the launch passes are operands of the instructions, and count nothing, nor do
+//! sums of a register and one of these;
 //! predicates have registers of their own, and two numbers of 16 bits share one. An assembler reorders instructions, so this is an
 //! estimate of what it takes.
 
-use crate::program::operation::{Operation, Special};
+use crate::program::operation::{Binary, Format, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Instruction, Program, Step};
 
@@ -14,13 +15,15 @@ const BESIDE: u32 = 8;
 
 /// Registers of 32 bits that a thread takes, an estimate: at most 255.
 pub(super) fn estimate(program: &Program) -> u32 {
-    let mut live = Live { weights: weights(program), alive: vec![false; program.widths.len()], now: 0, most: 0 };
+    let (weights, roots) = weights(program);
+    let mut live = Live { weights, roots, alive: vec![false; program.widths.len()], now: 0, most: 0 };
     live.steps(&program.body);
     (live.most.div_ceil(2) + BESIDE).min(255)
 }
 
 /// How many halves of a register of 32 bits each register of the program takes.
-fn weights(program: &Program) -> Vec<u32> {
+/// And for each the register from which it is made again where it is used: itself, or another.
+fn weights(program: &Program) -> (Vec<u32>, Vec<Register>) {
     let of_width = |width: &Width| match width {
         Width::Predicate => 0,
         Width::Bits16 => 1,
@@ -28,16 +31,21 @@ fn weights(program: &Program) -> Vec<u32> {
         Width::Bits64 => 4,
     };
     let mut weights: Vec<u32> = program.widths.iter().map(of_width).collect();
-    free(&program.body, &mut weights);
-    weights
+    let mut roots: Vec<Register> = (0..program.widths.len()).map(|at| Register(at as u32)).collect();
+    free(&program.body, &mut weights, &mut roots);
+    (weights, roots)
 }
 
-/// Operands that take no register: constants, what the launch passes, and what is the same in all
-/// threads of a block.
-fn free(steps: &[Step], weights: &mut [u32]) {
+/// Operands that take no register, or less of one:
+///
+/// * constants, what the launch passes, and what is the same in all threads of a block;
+/// * a sum of a register and one of these, which an instruction takes as a register and an offset,
+///   or which is made again at little cost;
+/// * of 32 bits extended by zeros, the upper half.
+fn free(steps: &[Step], weights: &mut [u32], roots: &mut [Register]) {
     for step in steps {
         match step {
-            Step::Instruction(Instruction { operation, outputs, .. }) => {
+            Step::Instruction(Instruction { operation, inputs, outputs, .. }) => {
                 let uniform = matches!(
                     operation,
                     Operation::Constant(_)
@@ -47,11 +55,27 @@ fn free(steps: &[Step], weights: &mut [u32]) {
                 if uniform {
                     outputs.iter().for_each(|output| weights[output.index()] = 0);
                 }
+                match operation {
+                    Operation::Binary(Binary::Add, Number::I32 | Number::U32 | Number::I64 | Number::U64) => {
+                        let moving: Vec<Register> =
+                            inputs.iter().copied().filter(|input| weights[roots[input.index()].index()] > 0).collect();
+                        match moving.as_slice() {
+                            [] => weights[outputs[0].index()] = 0,
+                            [one] => roots[outputs[0].index()] = roots[one.index()],
+                            _ => {}
+                        }
+                    }
+                    Operation::Convert { from: Format::Number(Number::U32), to: Format::Number(_), .. } => {
+                        let weight = weights[roots[inputs[0].index()].index()].min(2);
+                        weights[outputs[0].index()] = weights[outputs[0].index()].min(weight);
+                    }
+                    _ => {}
+                }
             }
-            Step::Loop(turns) => free(&turns.body, weights),
+            Step::Loop(turns) => free(&turns.body, weights, roots),
             Step::Branch(branch) => {
-                free(&branch.then, weights);
-                free(&branch.otherwise, weights);
+                free(&branch.then, weights, roots);
+                free(&branch.otherwise, weights, roots);
             }
         }
     }
@@ -60,6 +84,7 @@ fn free(steps: &[Step], weights: &mut [u32]) {
 /// The registers that are alive, from the last step back.
 struct Live {
     weights: Vec<u32>,
+    roots: Vec<Register>,
     alive: Vec<bool>,
     /// Halves of registers that are alive here, and the most so far.
     now: u32,
@@ -68,7 +93,7 @@ struct Live {
 
 impl Live {
     fn born(&mut self, register: Register) {
-        let at = register.index();
+        let at = self.roots[register.index()].index();
         if !std::mem::replace(&mut self.alive[at], true) {
             self.now += self.weights[at];
             self.most = self.most.max(self.now);
@@ -76,7 +101,11 @@ impl Live {
     }
 
     fn dead(&mut self, register: Register) {
+        // What is made of another register is no place where that one begins.
         let at = register.index();
+        if self.roots[at] != register {
+            return;
+        }
         if std::mem::replace(&mut self.alive[at], false) {
             self.now -= self.weights[at];
         }
