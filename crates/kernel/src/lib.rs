@@ -9,7 +9,7 @@
 //! |---|---|
 //! | tensors | [`Build::input`], [`Build::output`], [`Build::tensor`], [`Build::shared`], [`Build::register`] |
 //! | cutting | [`View::local_tile`], [`View::slice`], [`View::zipped_divide`], [`View::compose`], [`View::partition`], [`View::partition_mma`], [`View::thread_part`] |
-//! | moving | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`Build::commit_async`], [`Build::wait_async`] |
+//! | moving | [`Build::copy`], [`Build::copy_predicated`], [`View::load`], [`View::store`], [`View::accumulate`], [`Build::commit_async`], [`Build::wait_async`] |
 //! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
 //! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |

@@ -226,7 +226,7 @@ impl<'k> View<'k> {
         self.write_from(fragment, 128, Edge::Predicated).map_err(|refusal| refusal.at("store_predicated", location))
     }
 
-    fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
+    pub(crate) fn same_size(&self, fragment: &Fragment<'k>) -> Result<(), Reason> {
         if fragment.element != self.element {
             return Err(Reason::Elements { wanted: self.element, given: fragment.element });
         }

@@ -1,0 +1,117 @@
+//! Elements of tensors changed indivisibly, by many threads.
+//!
+//! Law: after the launch each element is the combination of what it was and of everything that
+//! threads gave it, in an order that is open. Nobody asks what it was before.
+
+use std::panic::Location;
+
+use super::distributed::Distributed;
+use super::fragment::Fragment;
+use super::load_store::Edge;
+use super::number::arithmetic;
+use super::reduction::Reduction;
+use super::tensor::View;
+use crate::error::{KernelError, Reason};
+use crate::program::Source;
+use crate::program::memory::Role;
+use crate::program::operation::{AtomicOperation, Binary, Number, Operation};
+use crate::program::register::{Register, Width};
+
+impl<'k> View<'k> {
+    /// Combines each element with that of a fragment of the same shape, indivisibly: `Sum`,
+    /// `Minimum` or `Maximum`. Elements past the edges of the tensor are left out. The tensor is
+    /// declared with [`crate::Build::tensor`], as its elements count, too.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Distribution, Kernel, Reduction, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The sum of all elements: each block adds that of 64.
+    /// let held = Distribution::new("64", "(64,1):(1,0)")?;
+    /// let kernel = Kernel::build("total", |k| {
+    ///     let (x, y) = (k.input::<i32>("x", "M:1")?, k.tensor::<i32>("y", "1:1")?);
+    ///     let part = x.local_tile("64", k.block("x")?)?.load_distributed_predicated(&held)?;
+    ///     y.accumulate_distributed(&part.reduce(&[0], Reduction::Sum)?, Reduction::Sum)
+    /// })?;
+    /// let mut interpreter = interpret::Interpreter::new(kernel.program(), &[("M", 1000)])?;
+    /// interpreter.tensor(0, &(0..1000).collect::<Vec<i32>>())?.tensor(1, &[5_i32])?;
+    /// assert_eq!(interpreter.check()?.run.tensor::<i32>("y")?, [5 + 499_500]);
+    /// let text = tilewright_kernel::ptx::write(kernel.program(), tilewright_kernel::ptx::Target::Sm80)?;
+    /// assert!(text.contains("red.global.add"));
+    /// // An output has nothing that could be added to.
+    /// let refused = Kernel::build("total", |k| {
+    ///     let y = k.output::<i32>("y", "1:1")?;
+    ///     k.threads(1)?;
+    ///     let one = k.register(tilewright_kernel::Element::I32, "1")?;
+    ///     one.fill(k.number(1_i32))?;
+    ///     y.accumulate(&one, Reduction::Sum)
+    /// });
+    /// assert_eq!(refused.unwrap_err().code(), "E0912");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: sizes or types differ; the tensor is an input or an output; products, and numbers that
+    /// are only stored.
+    #[track_caller]
+    pub fn accumulate(&self, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "accumulate", location });
+        self.accumulated(None, fragment, reduction).map_err(|refusal| refusal.at("accumulate", location))
+    }
+
+    /// The same for a tile of all threads, each element once, however many threads hold it.
+    ///
+    /// Errors: as [`View::accumulate`]; the view has not the shape of the tile.
+    #[track_caller]
+    pub fn accumulate_distributed(&self, tile: &Distributed<'k>, reduction: Reduction) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "accumulate_distributed", location });
+        let add = || {
+            let (first, layout) = tile.held.first_copies()?;
+            let part = self.part_by(&tile.held, &layout)?;
+            let only = self.build.core().all_zero(&tile.held.copy_digits())?;
+            part.accumulated(only, &tile.fragment.chosen(&first)?, reduction)
+        };
+        add().map_err(|refusal: Reason| refusal.at("accumulate_distributed", location))
+    }
+
+    fn accumulated(&self, only: Option<Register>, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), Reason> {
+        let operation = match reduction {
+            Reduction::Sum => Some(AtomicOperation::Add),
+            Reduction::Minimum => Some(AtomicOperation::Minimum),
+            Reduction::Maximum => Some(AtomicOperation::Maximum),
+            Reduction::Product => None,
+        };
+        let element = self.element;
+        let (Some(operation), Some(number)) = (operation, arithmetic(element)) else {
+            return Err(Reason::Arithmetic { operation: "indivisible combination", element });
+        };
+        self.same_size(fragment)?;
+        {
+            let core = self.build.core();
+            let buffer = &core.buffers[self.buffer.index()];
+            if buffer.role != Role::Both {
+                let tried = "changed indivisibly: it is not declared as read and written";
+                return Err(Reason::Role { tensor: buffer.name.clone(), tried });
+            }
+        }
+        let slots = fragment.slots()?;
+        for piece in self.pieces(1)? {
+            let (access, address, guard) = self.one(&piece, Edge::Predicated)?;
+            let mut core = self.build.core();
+            for element in &piece.elements {
+                let value = core.element_register(fragment.cell, slots[*element])?;
+                let guard = match (only, guard) {
+                    (Some(a), Some(b)) => {
+                        Some(core.pure(Operation::Binary(Binary::And, Number::U16), [a, b], Width::Predicate))
+                    }
+                    (a, b) => a.or(b),
+                };
+                let inputs: Vec<Register> = address.into_iter().chain([value]).collect();
+                core.effect(Operation::Reduce(operation, number, access), inputs, &[], guard);
+            }
+        }
+        Ok(())
+    }
+}
