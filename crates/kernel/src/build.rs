@@ -34,6 +34,7 @@ mod role;
 mod scan;
 mod scratch;
 mod tensor;
+mod tile;
 mod wait;
 mod warp;
 

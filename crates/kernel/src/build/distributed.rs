@@ -12,10 +12,8 @@ use tilewright_layout::{Layout, Stride};
 use super::Build;
 use super::core::{Core, Slot};
 use super::fragment::Fragment;
-use super::load_store::Edge;
 use super::number::{Num, arithmetic};
 use super::reduction::Reduction;
-use super::tensor::View;
 use crate::distribution::Distribution;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
@@ -81,7 +79,7 @@ impl<'k> Fragment<'k> {
         self.as_tile(held).map_err(|refusal| refusal.at("distributed", location))
     }
 
-    fn as_tile(&self, held: &Distribution) -> Result<Distributed<'k>, Reason> {
+    pub(crate) fn as_tile(&self, held: &Distribution) -> Result<Distributed<'k>, Reason> {
         self.build.core().say_threads(held.threads())?;
         if self.size() as i64 != held.values() {
             return Err(Reason::Sizes {
@@ -104,151 +102,6 @@ impl<'k> Fragment<'k> {
         }
         let layout = Layout::mode_of(elements.len().max(1) as i64, i64::from(elements.len() > 1))?;
         Ok(Fragment { build: self.build, cell, element: self.element, start: 0, layout })
-    }
-}
-
-impl<'k> View<'k> {
-    /// Reads a tile: each thread what the distribution gives it, in the widest accesses that its
-    /// layout allows.
-    ///
-    /// Errors: the view has not the shape of the tile; an element may not exist.
-    #[track_caller]
-    pub fn load_distributed(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, None, Edge::Proved, "load_distributed", Location::caller())
-    }
-
-    /// As [`View::load_distributed`]; elements past the edges of the tensor are 0.
-    ///
-    /// Errors: the view has not the shape of the tile.
-    #[track_caller]
-    pub fn load_distributed_predicated(&self, held: &Distribution) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, None, Edge::Predicated, "load_distributed_predicated", Location::caller())
-    }
-
-    /// As [`View::load_distributed`]; elements past the edges of the tensor are this number, of the
-    /// type of the tensor: one that does not count in what follows, as the least in a search for the
-    /// greatest.
-    ///
-    /// Errors: the view has not the shape of the tile; the number is of another type.
-    #[track_caller]
-    pub fn load_distributed_or(&self, held: &Distribution, other: Num<'k>) -> Result<Distributed<'k>, KernelError> {
-        self.tile_loaded(held, Some(other), Edge::Predicated, "load_distributed_or", Location::caller())
-    }
-
-    fn tile_loaded(
-        &self,
-        held: &Distribution,
-        other: Option<Num<'k>>,
-        edge: Edge,
-        statement: &'static str,
-        location: &'static Location<'static>,
-    ) -> Result<Distributed<'k>, KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let load = || {
-            // Copies among the values of a thread are read once.
-            let (first, layout) = held.first_copies()?;
-            let part = self.part_by(held, &layout)?;
-            let fragment = part.fragment_like(self.element)?;
-            part.read_or(other, &fragment, 128, edge)?;
-            if first.len() as i64 == held.values() {
-                return fragment.as_tile(held);
-            }
-            fragment.chosen(&held.firsts())?.as_tile(held)
-        };
-        load().map_err(|refusal: Reason| refusal.at(statement, location))
-    }
-
-    /// Writes a tile, each element by one of the threads that hold it.
-    ///
-    /// Errors: the view has not the shape of the tile; types differ; an element may not exist.
-    #[track_caller]
-    pub fn store_distributed(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
-        self.tile_stored(tile, Edge::Proved, "store_distributed", Location::caller())
-    }
-
-    /// As [`View::store_distributed`]; elements past the edges of the tensor are left out.
-    ///
-    /// Errors: the view has not the shape of the tile; types differ.
-    #[track_caller]
-    pub fn store_distributed_predicated(&self, tile: &Distributed<'k>) -> Result<(), KernelError> {
-        self.tile_stored(tile, Edge::Predicated, "store_distributed_predicated", Location::caller())
-    }
-
-    fn tile_stored(
-        &self,
-        tile: &Distributed<'k>,
-        edge: Edge,
-        statement: &'static str,
-        location: &'static Location<'static>,
-    ) -> Result<(), KernelError> {
-        self.build.core().begin(Source { statement, location });
-        let store = || {
-            let (first, layout) = tile.held.first_copies()?;
-            let part = self.part_by(&tile.held, &layout)?;
-            let only = self.build.core().all_zero(&tile.held.copy_digits())?;
-            part.write_where(only, &tile.fragment.chosen(&first)?, 128, edge)
-        };
-        store().map_err(|refusal: Reason| refusal.at(statement, location))
-    }
-
-    /// What this thread has by a layout of the tile of a distribution.
-    pub(crate) fn part_by(&self, held: &Distribution, layout: &Layout) -> Result<View<'k>, Reason> {
-        let (mine, wanted) = (self.layout.shape(), held.tile());
-        let size = |tree: &tilewright_layout::Tree<Expr>| tree.product().ok().and_then(|size| known(&size));
-        let same = mine.rank() == wanted.rank()
-            && mine.modes().zip(wanted.modes()).all(|(mine, wanted)| size(&mine) == wanted.product().ok());
-        if !same {
-            return Err(Reason::Sizes {
-                left: self.text(),
-                left_size: mine.to_string(),
-                right: "the tile".to_string(),
-                right_size: wanted.to_string(),
-            });
-        }
-        self.build.core().say_threads(held.threads())?;
-        self.composed(layout)?.of_thread()
-    }
-}
-
-fn known(expr: &Expr) -> Option<i64> {
-    use tilewright_layout::Extent;
-    expr.known()
-}
-
-impl Distribution {
-    /// The values of a thread without copies among them, and the layout of threads and these.
-    pub(crate) fn first_copies(&self) -> Result<(Vec<usize>, Layout), Reason> {
-        let digits = self.value_digits();
-        let first: Vec<usize> = (0..self.values())
-            .filter(|value| digits.iter().filter(|digit| digit.copies()).all(|digit| digit.of(*value) == 0))
-            .map(|value| value as usize)
-            .collect();
-        let threads = self.layout().mode(0).unwrap_or(Layout::unit());
-        let values = self.layout().mode(1).unwrap_or(Layout::unit());
-        let kept = values.leaves().iter().filter(|leaf| leaf.stride != 0);
-        let kept: Vec<Layout> = kept.map(|leaf| Layout::mode_of(leaf.extent, leaf.stride)).collect::<Result<_, _>>()?;
-        let values = if kept.is_empty() { Layout::mode_of(1, 0)? } else { Layout::tuple(&kept)? };
-        Ok((first, Layout::tuple([&threads, &values])?))
-    }
-
-    /// For each value of a thread, which of those without copies it is.
-    pub(crate) fn firsts(&self) -> Vec<usize> {
-        let digits: Vec<_> = self.value_digits().into_iter().filter(|digit| !digit.copies()).collect();
-        let place = |value: i64| {
-            let mut below = 1;
-            digits.iter().fold(0, |sum, digit| {
-                let at = digit.of(value) * below;
-                below *= digit.extent;
-                sum + at
-            })
-        };
-        (0..self.values()).map(|value| place(value) as usize).collect()
-    }
-
-    /// The digits of a thread's number that count copies: how many numbers lie below each, and how
-    /// many values it has.
-    pub(crate) fn copy_digits(&self) -> Vec<(i64, i64)> {
-        self.thread_digits().iter().filter(|digit| digit.copies()).map(|digit| (digit.below, digit.extent)).collect()
     }
 }
 
