@@ -1,9 +1,12 @@
 //! Rows by their numbers.
 //!
-//! Law: `y(m,n) = x(index(m),n)`, and 0 where `x` has no such row.
+//! Law: a gather leaves `y(m,n) = x(index(m),n)`, and 0 where `x` has no such row. A scatter leaves
+//! `y(index(m),n) = x(m,n)`, and all other rows of `y` as they were; numbers that are no row of `y`
+//! are passed over. The numbers of a scatter differ from each other: else two threads write to one
+//! place, and which of them is last is open.
 //!
-//! Threads are numbered in the order of the output, and each moves one vector; those of a row read
-//! the same number, which a warp fetches once.
+//! Threads are numbered in the order of the picked rows, and each moves one vector; those of a row
+//! read the same number, which a warp fetches once.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -33,6 +36,34 @@ const VECTOR: i64 = 16;
 ///
 /// Errors: there are more vectors than a launch takes.
 pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let meaning = Meaning::Gather { rows, picked, columns };
+    by_numbers("gather", [rows, picked, columns], element, meaning)
+}
+
+/// A kernel that writes the `picked` rows of a row-major matrix of `columns` columns to rows of one
+/// of `rows` rows, by numbers of type i32 that differ from each other.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::scatter;
+///
+/// let plan = scatter(50_000, 1024, 4096, Element::Bf16).unwrap();
+/// assert!(plan.to_string().contains("1024 rows"));
+/// ```
+///
+/// Errors: there are more vectors than a launch takes.
+pub fn scatter(rows: i64, picked: i64, columns: i64, element: Element) -> Result<Planned, PlanError> {
+    let meaning = Meaning::Scatter { rows, picked, columns };
+    by_numbers("scatter", [rows, picked, columns], element, meaning)
+}
+
+fn by_numbers(
+    name: &str,
+    [rows, picked, columns]: [i64; 3],
+    element: Element,
+    meaning: Meaning,
+) -> Result<Planned, PlanError> {
+    let scatters = matches!(meaning, Meaning::Scatter { .. });
     let mut vector = VECTOR / i64::from(element.bytes());
     while columns % vector != 0 {
         vector /= 2;
@@ -43,29 +74,40 @@ pub fn gather(rows: i64, picked: i64, columns: i64, element: Element) -> Result<
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
     }
-    let kernel = Kernel::build("gather", |k| {
+    let kernel = Kernel::build(name, |k| {
         let matrix = |rows: i64| format!("({vector},{across},{rows}):(1,{vector},{columns})");
-        let x = k.tensor_of(element, "x", &matrix(rows), Role::Input)?;
+        let (from, to) = if scatters { (picked, rows) } else { (rows, picked) };
+        let x = k.tensor_of(element, "x", &matrix(from), Role::Input)?;
         let index = k.input::<i32>("index", &format!("({picked},1):(1,{picked})"))?;
-        let y = k.tensor_of(element, "y", &matrix(picked), Role::Output)?;
+        // A scatter leaves rows that it has no number of.
+        let role = if scatters { Role::Both } else { Role::Output };
+        let y = k.tensor_of(element, "y", &matrix(to), role)?;
         k.threads(THREADS)?;
         k.grid(Axis::X, &((total + THREADS - 1) / THREADS).to_string())?;
         let overflow = || LayoutError::Overflow { op: "vector" };
         let first = Stride::times(&k.block_number(Axis::X), &Expr::from(THREADS)).ok_or_else(overflow)?;
         let number = Stride::plus(&first, &k.thread()?).ok_or_else(overflow)?;
         let digits = k.coordinate(&number, &[across, picked])?;
-        let at = |row: Expr| -> Result<Coord<Expr>, LayoutError> {
-            Tree::flat([Slot::All, Slot::At(digits[0].clone()), Slot::At(row)])
+        let at = |row: &Expr| -> Result<Coord<Expr>, LayoutError> {
+            Tree::flat([Slot::All, Slot::At(digits[0].clone()), Slot::At(row.clone())])
         };
         let own: Coord<Expr> = Tree::flat([Slot::At(digits[1].clone()), Slot::All])?;
-        let row = k.index_of(index.slice(own)?.load_predicated()?.numbers()?[0])?;
-        let values = x.slice(at(row)?)?.load_predicated()?;
-        y.slice(at(digits[1].clone())?)?.store_predicated(&values)
+        let given = index.slice(own)?.load_predicated()?.numbers()?[0];
+        // Threads behind the last vector have read 0, which is a row.
+        let exists = k.index(&digits[1])?.lt(k.number_of(Element::I32, picked as f64));
+        let row = k.index_of(exists.select(given, k.number(-1_i32)))?;
+        let (from, to) = if scatters { (&digits[1], &row) } else { (&row, &digits[1]) };
+        let values = x.slice(at(from)?)?.load_predicated()?;
+        y.slice(at(to)?)?.store_predicated(&values)
     })?;
     let plan = vec![
-        format!("{picked} of {rows} rows of {columns} {element}, by their numbers"),
-        format!("{vector} elements a thread, in the order of the output"),
+        if scatters {
+            format!("{picked} rows of {columns} {element} to {rows}, by their numbers")
+        } else {
+            format!("{picked} of {rows} rows of {columns} {element}, by their numbers")
+        },
+        format!("{vector} elements a thread, in the order of the picked rows"),
     ];
     let bytes = picked.saturating_mul(2 * columns).saturating_mul(element.bytes().into()).saturating_add(4 * picked);
-    Ok(Planned::new(kernel, plan, Meaning::Gather { rows, picked, columns }).moving(bytes))
+    Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }

@@ -27,7 +27,7 @@ pub use axes::Axis;
 pub use error::PlanError;
 pub use explanation::explanation;
 pub use expression::Expression;
-pub use gather::gather;
+pub use gather::{gather, scatter};
 pub use group_product::group_product;
 pub use library::{Entry, library, named};
 pub use map::map;

@@ -9,8 +9,8 @@ use tilewright_layout::Layout;
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::{
-    Along, Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, softmax,
-    tiled_add,
+    Along, Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, scatter,
+    softmax, tiled_add,
 };
 
 /// A kernel of the library.
@@ -148,6 +148,14 @@ const LIBRARY: &[Entry] = &[
         large: &[1 << 17, 1 << 16, 4096],
         types: STORED,
         plan: |sizes, element| gather(sizes[0], sizes[1], sizes[2], element),
+    },
+    Entry {
+        name: "scatter",
+        summary: "the M rows of a row-major matrix (M,N) to rows of one of K, by their numbers, of type i32, all different",
+        sizes: &[("K", 50), ("M", 20), ("N", 72)],
+        large: &[1 << 17, 1 << 16, 4096],
+        types: STORED,
+        plan: |sizes, element| scatter(sizes[0], sizes[1], sizes[2], element),
     },
     Entry {
         name: "softmax",

@@ -49,6 +49,15 @@ pub(crate) enum Meaning {
         /// Elements of a row.
         columns: i64,
     },
+    /// `y(index(m),n) = x(m,n)`, where `y` has such a row.
+    Scatter {
+        /// How many rows `y` has.
+        rows: i64,
+        /// How many are written.
+        picked: i64,
+        /// Elements of a row.
+        columns: i64,
+    },
     /// `output[to(i)] = f(input_0[from_0(i)], ..)`.
     Map {
         /// The function.
@@ -144,6 +153,7 @@ impl Planned {
             Meaning::Relayout { from, .. } => from.size() as usize,
             Meaning::Map { output, .. } => output.size() as usize,
             Meaning::Gather { picked, columns, .. } => (picked * columns) as usize,
+            Meaning::Scatter { rows, picked, columns } => (picked.min(rows) * columns) as usize,
             Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
             Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
             Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,
@@ -195,6 +205,11 @@ impl Planned {
                 let chance = any_numbers(Element::U32, count, 3);
                 let row = |at: usize| (bits_at(&chance, 4, at) as i64 % (rows + 1)) as i32;
                 (0..count).flat_map(|at| row(at).to_le_bytes()).collect()
+            }
+            // Numbers that differ, out of order; those behind the last row are none.
+            (Meaning::Scatter { rows, .. }, 1) => {
+                let row = |at: usize| if at < *rows as usize { *rows as usize - 1 - at } else { at };
+                (0..count).flat_map(|at| (row(at) as i32).to_le_bytes()).collect()
             }
             _ => any_numbers(element, count, input as u64 + 1),
         }

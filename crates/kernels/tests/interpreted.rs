@@ -226,6 +226,28 @@ fn maps_broadcast_and_convert() {
 }
 
 #[test]
+fn rows_go_where_their_numbers_say() {
+    // More rows than there is room for, too: what has no room is passed over.
+    for (sizes, element) in [([9, 5, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
+        let [k, m, n] = sizes;
+        let planned = named("scatter").unwrap().plan(&[("K", k), ("M", m), ("N", n)], Some(element)).unwrap();
+        let report = planned.check().unwrap_or_else(|error| panic!("{sizes:?} {element}: {error}"));
+        assert_eq!((report.compared as i64, report.worst), (m.min(k) * n, 0.0));
+    }
+}
+
+#[test]
+fn numbers_that_are_equal_are_a_race() {
+    let planned = tilewright_kernels::scatter(4, 2, 1024, Element::F32).unwrap();
+    let mut run = Interpreter::new(planned.kernel().program(), &[]).unwrap();
+    run.fill(1).tensor("index", &[3, 3]).unwrap();
+    let found = run.check().unwrap_err();
+    assert!(found.iter().any(|found| ["E1013", "E1016", "E1017"].contains(&found.code())), "{found}");
+    run.tensor("index", &[3, 0]).unwrap();
+    run.check().unwrap();
+}
+
+#[test]
 fn rows_are_picked_by_their_numbers() {
     for (sizes, element) in [([5, 9, 7], Element::U8), ([1, 1, 1], Element::F64), ([30, 40, 264], Element::Bf16)] {
         let [k, m, n] = sizes;

@@ -107,6 +107,12 @@ impl<'a> Definition<'a> {
                 let value = value(self.output, bits);
                 Wanted { at: index, element: self.output, bits: Some(bits), value, bound: 0.0 }
             }
+            Meaning::Scatter { columns, .. } => {
+                let (row, column) = (index / *columns as usize, index % *columns as usize);
+                let at = self.value(1, row) as usize * *columns as usize + column;
+                let bits = (self.input)(0, index);
+                Wanted { at, element: self.output, bits: Some(bits), value: value(self.output, bits), bound: 0.0 }
+            }
             Meaning::Sum => {
                 let value = self.value(0, index) + self.value(1, index);
                 Wanted::rounded(index, self.output, value, step(self.output, value))
