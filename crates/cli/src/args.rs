@@ -426,6 +426,17 @@ Exit status 1 if it is not.")]
         expression: String,
     },
 
+    /// Show what layout assignment keeps of layouts: normal form, identity, and which are the same
+    #[command(after_help = "\
+Examples:
+  tilewright candidate '((2,4),64):((64,128),1)' '(8,64):(64,1)' 'S<3,3,3> o 0 o (8,64):(64,1)'
+  tilewright candidate '(8,64):(1@0,1@1)'")]
+    Candidate {
+        /// Expressions whose values are layouts.
+        #[arg(required = true)]
+        expressions: Vec<String>,
+    },
+
     /// Work through one tiling problem, printing and checking each layout.
     #[command(after_help = "\
 Examples:

@@ -10,6 +10,7 @@ mod analysis;
 mod args;
 mod atoms;
 mod bench;
+mod candidate;
 mod check;
 mod closed;
 mod derivation;
@@ -109,6 +110,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         }
         Some(Command::Refine { first, second, options }) => morphism::run_refine(&first, &second, &options, terminal),
         Some(Command::Tractable { expression }) => morphism::run_tractable(&expression, terminal),
+        Some(Command::Candidate { expressions }) => candidate::run(&expressions, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),
         Some(Command::Man { command }) => manual::page(command.as_deref(), terminal),

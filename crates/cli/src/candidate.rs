@@ -1,0 +1,57 @@
+//! `tilewright candidate`: the record that layout assignment keeps of a layout.
+//!
+//! Law: two layouts are the same candidate exactly when their normal forms are equal and their
+//! swizzles are; the first of those that are the same stands for all.
+
+use serde_json::json;
+use tilewright::Value;
+use tilewright::compiler::{Candidate, Interner};
+
+use crate::json::Json;
+use crate::output::Failure;
+use crate::reader::Reader;
+use crate::terminal::Terminal;
+
+pub fn run(expressions: &[String], terminal: &mut Terminal) -> Result<(), Failure> {
+    let interner = Interner::new();
+    let refused = |error: &dyn std::fmt::Display| Failure::Value(error.to_string());
+    let mut found: Vec<Candidate> = Vec::new();
+    for (number, source) in expressions.iter().enumerate() {
+        let value = Reader::default().value(source)?;
+        let Value::Layout(layout) = &value else {
+            return Err(Failure::Value(format!(
+                "a candidate is a layout, and '{source}' is of kind '{}'",
+                value.kind()
+            )));
+        };
+        let candidate = Candidate::of_layout(&interner, layout).map_err(|error| refused(&error))?;
+        let same = found.iter().position(|other| *other == candidate).map(|at| at + 1);
+        let basis = candidate.basis(&interner).map_err(|error| refused(&error))?.to_string();
+        let stride = candidate.stride(&interner).map_err(|error| refused(&error))?.to_string();
+        let normal = candidate.text(&interner).map_err(|error| refused(&error))?;
+        let swizzle = candidate.swizzle().map(|swizzle| swizzle.to_string());
+        let word = |name: String| name.to_lowercase();
+        let (kind, state) = (word(format!("{:?}", candidate.kind())), word(format!("{:?}", candidate.state())));
+        if terminal.json {
+            terminal.object(&json!({
+                "layout": layout.to_string(),
+                "kind": kind,
+                "basis": basis,
+                "swizzle": swizzle.map_or(Json::Null, Json::from),
+                "stride": stride,
+                "identity": normal,
+                "state": state,
+                "same_as": same,
+            }))?;
+        } else {
+            let swizzle = swizzle.map_or(String::new(), |swizzle| format!("swizzle {swizzle}, "));
+            let same = same.map_or(String::new(), |at| format!("the same candidate as {at}, "));
+            terminal.text(&format!(
+                "{} {layout}\n  basis {basis} of {kind} strides, {swizzle}normal strides {stride}\n  identity {normal}\n  {same}{state}\n",
+                number + 1
+            ))?;
+        }
+        found.push(candidate);
+    }
+    Ok(())
+}
