@@ -89,7 +89,8 @@ fn size(text: &str) -> Result<(String, i64), String> {
 }
 
 impl Choice {
-    /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a measurement.
+    /// The kernel at its own sizes, where none are given: those of a check, or the large ones of a
+    /// measurement.
     fn planned(&self, large: bool) -> Result<(&'static Entry, Planned), Failure> {
         let entry = kernels::named(&self.name)?;
         let sizes: Vec<(&str, i64)> = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();

@@ -2,8 +2,8 @@
 //!
 //! Law: what runs is the program that was written and checked. Its text is written for the device.
 //! A launch passes sizes that the facts of the kernel admit, and tensors of the types and layouts
-//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was shown when the kernel was
-//! written holds on the device.
+//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was shown
+//! when the kernel was written holds on the device.
 
 use std::fmt;
 
@@ -159,9 +159,10 @@ impl SizedKernel {
     /// it. The arguments are the tensors of the kernel, in the order in which it declares them, or
     /// their memory.
     ///
-    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors of another number or type (E0812), with too few
-    /// bytes or misaligned (E0813), of another device (E0814), or shared by an output and another
-    /// (E0815); sizes that cannot be (E0816); the driver refused (E0807).
+    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors of
+    /// another number or type (E0812), with too few bytes or misaligned (E0813), of another device
+    /// (E0814), or shared by an output and another (E0815); sizes that cannot be (E0816); the driver
+    /// refused (E0807).
     pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         for (number, (tensor, wanted)) in tensors.iter().zip(&self.layouts).enumerate() {
             let Some(layout) = tensor.layout() else { continue };

@@ -2,8 +2,8 @@
 //!
 //! Kernels that store are put together by chance. Each is built twice: with an output, of which it
 //! is shown, refused or left open that its elements are written once; and with a tensor that may be
-//! written anyhow, which is run. What happens there is told by the contents that it leaves and by
-//! the races that the interpreter finds: nothing of the library's reasoning is in that.
+//! written anyhow, which is run. What happens there follows from the contents that it leaves and
+//! from the races that the interpreter finds: nothing of the library's reasoning is in that.
 //!
 //! `KERNELS=20000 cargo test -p tilewright-kernel --test coverage` tries more of them.
 

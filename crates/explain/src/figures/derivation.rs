@@ -2,7 +2,7 @@
 //!
 //! Law: the formulas say everything, and a picture shows it once more for the eye. An operation
 //! that has no picture of its own shows the layouts that go in and the one that comes out. What
-//! cannot be drawn is told without a picture.
+//! cannot be drawn has its formula alone.
 
 use tilewright_draw::{
     DrawError, Figure, Map, Paint, Style, composition, composition_by_mode, filled, memory, over_indices, slices,

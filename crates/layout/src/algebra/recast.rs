@@ -31,9 +31,9 @@
 //! than their values would: `K:K` beside `K:M` has them in the first, since neither stride is known
 //! to be the less, and the law holds for every value.
 //!
-//! *Numbers that are not known* need facts where a leaf is told from another: whether `n` divides a
-//! stride, and `f` an extent. A leaf that may have one position takes its place all the same, for
-//! the stride of such a leaf is not observed.
+//! *Numbers that are not known* need facts where leaves are compared: whether `n` divides a stride,
+//! and `f` an extent. A leaf that may have one position takes its place all the same, for the stride
+//! of such a leaf is not observed.
 
 use alloc::boxed::Box;
 

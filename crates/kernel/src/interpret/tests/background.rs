@@ -15,7 +15,7 @@ fn copy_async(k: &mut Assembler, to: (BufferId, Register), from: (BufferId, Regi
     k.emit(operation, &inputs, &[]);
 }
 
-/// Each thread copies 16 bytes, waits as it is told, and loads the bytes that the thread `apart`
+/// Each thread copies 16 bytes, executes `between`, and loads the bytes that the thread `apart`
 /// further copied.
 fn exchange(apart: i64, between: &[Operation]) -> Assembler {
     let mut k = Assembler::new(2, 64);
