@@ -40,7 +40,6 @@ mod warp;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
-use std::panic::Location;
 
 use tilewright_layout::symbolic::{Expr, Parameter};
 use tilewright_layout::{Coord, Extent, Slot, Tree};
@@ -59,7 +58,7 @@ use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
 use crate::program::memory::{Buffer, BufferId, Role, Space};
 use crate::program::operation::Axis;
-use crate::program::{Program, Source};
+use crate::program::{Location, Program, Source};
 
 /// The most shared memory of a block, in bytes, that any target has.
 const MAX_SHARED: u64 = 232_448;
@@ -196,7 +195,7 @@ impl Build {
         name: &str,
         layout: &str,
         role: Role,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<View<'_>, KernelError> {
         self.core().begin(Source { statement, location });
         self.declare(element, name, layout, Space::Global, role).map_err(|refusal| refusal.at(statement, location))
@@ -434,7 +433,7 @@ impl Build {
     }
 
     /// The program, and what is shown of its outputs.
-    fn finish(self, name: &str, location: &'static Location<'static>) -> Result<(Program, Vec<Coverage>), KernelError> {
+    fn finish(self, name: &str, location: Location) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
         let threads = core.is_said().map_err(|refusal| refusal.at("kernel", location))?;
         core.place_scratch().map_err(|refusal| refusal.at("kernel", location))?;

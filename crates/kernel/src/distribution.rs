@@ -9,12 +9,12 @@
 //! follows from the digits.
 
 use std::fmt;
-use std::panic::Location;
 
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coordinate, Layout, LayoutError, Tree};
 
 use crate::error::{KernelError, Reason};
+use crate::program::Location;
 
 /// The most elements of all threads together, copies counted.
 const MAX_HELD: i64 = 1 << 20;

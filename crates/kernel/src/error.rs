@@ -5,13 +5,12 @@
 
 use std::error::Error;
 use std::fmt;
-use std::panic::Location;
 
 use tilewright_atoms::AtomError;
 use tilewright_layout::LayoutError;
 
 use crate::element::Element;
-use crate::program::Source;
+use crate::program::{Location, Source};
 
 /// Why a kernel cannot be what its text says.
 #[derive(Debug, Clone, PartialEq)]
@@ -182,7 +181,7 @@ impl From<AtomError> for Reason {
 
 impl Reason {
     /// The refusal of a statement at a line.
-    pub(crate) fn at(self, statement: &'static str, location: &'static Location<'static>) -> KernelError {
+    pub(crate) fn at(self, statement: &'static str, location: Location) -> KernelError {
         KernelError(Box::new((self, Source { statement, location })))
     }
 }
@@ -335,8 +334,7 @@ impl fmt::Display for Reason {
 impl fmt::Display for KernelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let source = self.source();
-        let (file, line, column) = (source.location.file(), source.location.line(), source.location.column());
-        write!(f, "{} at {file}:{line}:{column}: {}", source.statement, self.reason())
+        write!(f, "{source}: {}", self.reason())
     }
 }
 

@@ -11,6 +11,7 @@
 //! statement of the kernel's author that it came from ([`Source`]).
 
 pub mod group;
+mod location;
 pub mod memory;
 pub mod operation;
 pub mod register;
@@ -18,11 +19,11 @@ pub mod scalar;
 pub mod verify;
 
 use std::fmt;
-use std::panic::Location;
 
 use smallvec::SmallVec;
 use tilewright_layout::symbolic::{Expr, Parameter};
 
+pub use location::Location;
 use memory::{Buffer, BufferId, Map, MapId};
 use operation::Operation;
 use register::{Register, Width};
@@ -48,12 +49,12 @@ pub struct Source {
     /// What was asked for: `copy`, `mma`, `barrier`, ...
     pub statement: &'static str,
     /// The line that asked.
-    pub location: &'static Location<'static>,
+    pub location: Location,
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}:{}:{}", self.statement, self.location.file(), self.location.line(), self.location.column())
+        write!(f, "{} at {}", self.statement, self.location)
     }
 }
 

@@ -3,8 +3,6 @@
 //! Law: after the launch each element is the combination of what it was and of everything that
 //! threads gave it, in an order that is open. Nobody asks what it was before.
 
-use std::panic::Location;
-
 use super::distributed::Distributed;
 use super::fragment::Fragment;
 use super::load_store::Edge;
@@ -12,10 +10,10 @@ use super::number::arithmetic;
 use super::reduction::Reduction;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::memory::Role;
 use crate::program::operation::{AtomicOperation, Binary, Number, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// Combines each element with that of a fragment of the same shape, indivisibly: `Sum`,

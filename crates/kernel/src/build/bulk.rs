@@ -9,8 +9,6 @@
 //! The engine permutes by the bits of addresses, so a box begins where the pattern of its swizzle
 //! does.
 
-use std::panic::Location;
-
 use tilewright_atoms::{MAX_DIMENSIONS, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 use tilewright_layout::{Coordinate, Extent, Layout, LayoutError, ModePath, Stride};
@@ -19,10 +17,10 @@ use super::Build;
 use super::core::Core;
 use super::tensor::{self, View};
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::memory::{Access, Cache, Dimension, Map, MapId, Space};
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// The most elements of a box along a dimension.
 const MAX_BOX: i64 = 256;

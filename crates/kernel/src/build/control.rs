@@ -4,8 +4,6 @@
 //! condition what the chosen body left. In the program these are values that the loop carries, or
 //! the condition chooses; those that the body does not change stay what they were.
 
-use std::panic::Location;
-
 use tilewright_layout::symbolic::{Expr, Symbolic};
 
 use super::Build;
@@ -13,7 +11,7 @@ use super::core::{Core, Scope, Slot};
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
 use crate::program::register::{Register, Width};
-use crate::program::{Branch, Carried, Chosen, Loop, Source, Step};
+use crate::program::{Branch, Carried, Chosen, Location, Loop, Source, Step};
 
 /// Elements of a fragment that one register holds.
 struct Unit {
@@ -201,7 +199,7 @@ impl Build {
         condition: Flag<'k>,
         then: impl FnOnce() -> Result<(), KernelError>,
         otherwise: impl FnOnce() -> Result<(), KernelError>,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<(), KernelError> {
         let refuse = |refusal: Reason| refusal.at(statement, location);
         let (units, source) = {

@@ -15,8 +15,6 @@
 mod plan;
 mod storage;
 
-use std::panic::Location;
-
 use tilewright_layout::Layout;
 
 use self::plan::{Plan, Round};
@@ -26,9 +24,9 @@ use super::fragment::Fragment;
 use super::load_store::Edge;
 use crate::distribution::Distribution;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::Operation;
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 impl<'k> Distributed<'k> {
     /// The same tile, held as another distribution says.

@@ -3,8 +3,6 @@
 //! Law: element `i` of the destination becomes element `i` of the source. The atom of the copy says
 //! which instruction moves it, and where both ends lie decides how many elements it takes.
 
-use std::panic::Location;
-
 use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
 
 use super::Build;
@@ -13,10 +11,10 @@ use super::fragment::Fragment;
 use super::load_store::Edge;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::memory::Cache;
 use crate::program::operation::Operation;
 use crate::program::register::Register;
+use crate::program::{Location, Source};
 
 /// How an instruction moves.
 enum Kind {

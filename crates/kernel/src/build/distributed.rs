@@ -4,8 +4,6 @@
 //! who holds each of them ([`Distribution`]). What is done to it is said about the tile; which
 //! registers, lanes and warps it concerns follows.
 
-use std::panic::Location;
-
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Stride};
 
@@ -17,9 +15,9 @@ use super::reduction::Reduction;
 use crate::distribution::Distribution;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Binary, Comparison, Format, Number, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// A tile whose elements the threads of a block hold in registers.
 ///

@@ -16,9 +16,9 @@ use super::number::Num;
 use super::tensor::{View, known_shape};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Format, Number, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// A tensor in the registers of each thread.
 ///
@@ -154,7 +154,7 @@ impl<'k> Fragment<'k> {
     /// Errors: the layout reaches registers that the fragment does not have.
     #[track_caller]
     pub fn with_layout(&self, layout: &Layout) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let count = self.build.core().cells[self.cell].slots.len();
         let inside =
             layout.range().is_ok_and(|(least, greatest)| least >= 0 && self.start + (greatest as usize) < count);
@@ -175,7 +175,7 @@ impl<'k> Fragment<'k> {
     /// Errors: the coordinate does not fit, or is not known when the kernel is built.
     #[track_caller]
     pub fn slice(&self, at: impl Into<tilewright_layout::Coord>) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let (layout, offset) =
             self.layout.slice_and_offset(&at.into()).map_err(|error| Reason::from(error).at("slice", location))?;
         Ok(Fragment { start: self.start + offset as usize, layout, ..self.clone() })
@@ -186,14 +186,10 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet.
     #[track_caller]
     pub fn numbers(&self) -> Result<Vec<Num<'k>>, KernelError> {
-        self.numbers_at("numbers", std::panic::Location::caller())
+        self.numbers_at("numbers", Location::caller())
     }
 
-    pub(crate) fn numbers_at(
-        &self,
-        statement: &'static str,
-        location: &'static std::panic::Location<'static>,
-    ) -> Result<Vec<Num<'k>>, KernelError> {
+    pub(crate) fn numbers_at(&self, statement: &'static str, location: Location) -> Result<Vec<Num<'k>>, KernelError> {
         self.build.core().begin(Source { statement, location });
         self.all().map_err(|refusal| refusal.at(statement, location))
     }
@@ -209,7 +205,7 @@ impl<'k> Fragment<'k> {
     /// Errors: it is of another type.
     #[track_caller]
     pub fn fill(&self, value: Num<'k>) -> Result<(), KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.build.core().begin(Source { statement: "fill", location });
         let values = vec![value; self.size()];
         self.put(&values).map_err(|refusal| refusal.at("fill", location))
@@ -218,7 +214,7 @@ impl<'k> Fragment<'k> {
     /// Writes 0 to each element.
     #[track_caller]
     pub fn clear(&self) {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let mut core = self.build.core();
         core.begin(Source { statement: "clear", location });
         let bits = core.cells[self.cell].bits;
@@ -237,7 +233,7 @@ impl<'k> Fragment<'k> {
     /// Errors: there are not as many numbers as elements, or they have another type.
     #[track_caller]
     pub fn set(&self, values: &[Num<'k>]) -> Result<(), KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.build.core().begin(Source { statement: "set", location });
         self.put(values).map_err(|refusal| refusal.at("set", location))
     }
@@ -267,7 +263,7 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet; the function refuses.
     #[track_caller]
     pub fn map(&self, each: impl Fn(Num<'k>) -> Result<Num<'k>, KernelError>) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let values = self.numbers()?.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
         self.build.core().begin(Source { statement: "map", location });
         self.like(&values).map_err(|refusal| refusal.at("map", location))
@@ -279,7 +275,7 @@ impl<'k> Fragment<'k> {
     /// Errors: an element has no value yet.
     #[track_caller]
     pub fn to(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let paired = match element {
             Element::F16 => Some(Number::F16),
             Element::Bf16 => Some(Number::Bf16),
@@ -321,7 +317,7 @@ impl<'k> Fragment<'k> {
         other: &Fragment<'k>,
         each: impl Fn(Num<'k>, Num<'k>) -> Result<Num<'k>, KernelError>,
     ) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let (mine, others) = (self.numbers()?, other.numbers()?);
         if mine.len() != others.len() {
             let refusal = Reason::Sizes {
@@ -353,7 +349,7 @@ impl<'k> View<'k> {
     /// Errors: an extent is not known when the kernel is built.
     #[track_caller]
     pub fn fragment(&self) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.fragment_like(self.element).map_err(|refusal| refusal.at("fragment", location))
     }
 
@@ -362,7 +358,7 @@ impl<'k> View<'k> {
     /// Errors: as there.
     #[track_caller]
     pub fn fragment_of(&self, element: Element) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.fragment_like(element).map_err(|refusal| refusal.at("fragment_of", location))
     }
 
@@ -391,7 +387,7 @@ impl Build {
     /// Errors: the shape is not one.
     #[track_caller]
     pub fn register(&self, element: Element, shape: &str) -> Result<Fragment<'_>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let make = || {
             let shape: Tree<i64> = shape.parse()?;
             self.fragment_of(element, &shape)

@@ -20,11 +20,11 @@ use super::fragment::Fragment;
 use super::tensor::View;
 use crate::element::Element;
 use crate::error::Reason;
-use crate::program::Source;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::memory::Access;
 use crate::program::operation::{FACTOR_REGISTERS, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// Threads of four warps.
 const GROUP: i64 = 128;
@@ -241,7 +241,7 @@ impl Build {
     #[track_caller]
     pub fn wait_mma(&self, groups: u32) {
         let mut core = self.core();
-        core.begin(Source { statement: "wait_mma", location: std::panic::Location::caller() });
+        core.begin(Source { statement: "wait_mma", location: Location::caller() });
         core.effect(Operation::WaitMultiply(groups), [], &[], None);
     }
 }

@@ -5,7 +5,6 @@
 //! more than the instruction takes.
 
 use std::collections::HashMap;
-use std::panic::Location;
 
 use tilewright_layout::symbolic::Expr;
 
@@ -15,10 +14,10 @@ use super::fragment::Fragment;
 use super::number::Num;
 use super::tensor::View;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::memory::{Access, Role};
 use crate::program::operation::{Binary, Number, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// What a copy does where an element may not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +189,7 @@ impl<'k> View<'k> {
         &self,
         edge: Edge,
         statement: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<Fragment<'k>, KernelError> {
         self.build.core().begin(Source { statement, location });
         let load = || {

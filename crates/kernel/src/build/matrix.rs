@@ -15,9 +15,9 @@ use super::fragment::Fragment;
 use super::group_matrix::Left;
 use super::number::arithmetic;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Matrix, Operation};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// The instruction that an atom is.
 fn matrix_of(atom: &MmaAtom) -> Option<Matrix> {
@@ -103,7 +103,7 @@ impl<'k> Fragment<'k> {
     /// Errors: the copy has other values.
     #[track_caller]
     pub fn retile(&self, copy: &TiledCopy, end: CopyEnd) -> Result<Fragment<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         let layout: Layout =
             copy.retile(end, &self.layout).map_err(|error| Reason::from(error).at("retile", location))?;
         Ok(Fragment { layout, ..self.clone() })
@@ -129,7 +129,7 @@ impl Build {
         b: &impl Tensor<'k>,
         c: &Fragment<'k>,
     ) -> Result<(), KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.core().begin(Source { statement: "mma", location });
         let multiplied = match (a.as_fragment(), b.as_fragment(), a.as_view(), b.as_view()) {
             (Some(a), Some(b), ..) => self.multiplied(mma, [d, a, b, c]),

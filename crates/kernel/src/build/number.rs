@@ -4,15 +4,14 @@
 //! converted silently. Types of 8 bits are stored, not computed with: convert them first.
 
 use std::ops;
-use std::panic::Location;
 
 use super::Build;
 use super::core::Core;
 use crate::element::{Element, ElementType};
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Binary, Comparison, Format, Number, Operation, Rounding, Unary};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// A number that each thread has in a register.
 #[derive(Clone, Copy)]

@@ -7,7 +7,6 @@
 //! waits for are those of the copies that were set off into it.
 
 use std::cell::Cell;
-use std::panic::Location;
 
 use tilewright_layout::symbolic::Expr;
 
@@ -17,10 +16,10 @@ use super::number::Flag;
 use super::tensor::View;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::memory::{BufferId, Role, Space};
 use crate::program::operation::{Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// A ring of stages: see [`Build::pipeline`].
 #[derive(Clone)]
@@ -217,7 +216,7 @@ impl<'k> Stage<'k> {
         statement: &'static str,
         buffer: BufferId,
         parity: Register,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<(), KernelError> {
         self.build.core().begin(Source { statement, location });
         let (access, address) =

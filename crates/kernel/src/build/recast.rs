@@ -5,8 +5,6 @@
 //! nothing in threads where the condition is false; that the others stay inside is shown, or asked
 //! for by a predicate, as for any access.
 
-use std::panic::Location;
-
 use tilewright_atoms::CopyAtom;
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Extent, Slot, Stride, Tree};
@@ -19,9 +17,9 @@ use super::number::{Flag, Num, width_of};
 use super::tensor::{self, View};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Binary, Number, Operation, Shuffle};
 use crate::program::register::Width;
+use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// The memory of a whole tensor as elements of another type under another layout, from the

@@ -11,8 +11,6 @@
 //! set leaves what the set has, and after one barrier every thread takes what it needs. Digits that
 //! count copies are left alone.
 
-use std::panic::Location;
-
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Slot, Tree};
 
@@ -25,8 +23,8 @@ use super::tensor::View;
 use crate::distribution::{Digit, Distribution};
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Binary, Shuffle};
+use crate::program::{Location, Source};
 
 /// What two numbers become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -238,7 +236,7 @@ fn reduce_tiles<'k>(
     modes: &[usize],
     combine: &Combination<'_, 'k>,
     statement: &'static str,
-    location: &'static Location<'static>,
+    location: Location,
 ) -> Result<Vec<Distributed<'k>>, KernelError> {
     let refuse = |refusal: Reason| refusal.at(statement, location);
     let Some(first) = tiles.first() else { return Ok(Vec::new()) };

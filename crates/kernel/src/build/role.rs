@@ -5,7 +5,6 @@
 //! roles meet in barriers that both name.
 
 use std::ops::Range;
-use std::panic::Location;
 
 use tilewright_layout::symbolic::Expr;
 
@@ -13,9 +12,9 @@ use super::Build;
 use super::core::Core;
 use super::number::Flag;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
 
 /// Lanes of a warp.
 const LANES: i64 = 32;

@@ -9,8 +9,6 @@
 //! registers, within a warp shuffles in doubling steps, between warps a look at the totals that
 //! all of them left in shared memory.
 
-use std::panic::Location;
-
 use tilewright_layout::Slot;
 
 use super::Build;
@@ -21,9 +19,9 @@ use super::number::{Flag, Num};
 use super::reduction::Reduction;
 use crate::distribution::Digit;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
 use crate::program::operation::{Comparison, Number, Operation};
 use crate::program::register::Width;
+use crate::program::{Location, Source};
 
 /// A digit of a value's number, or of a thread's.
 enum Part {

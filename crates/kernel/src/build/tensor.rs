@@ -16,6 +16,7 @@ use tilewright_layout::{
 use super::Build;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
+use crate::program::Location;
 use crate::program::memory::BufferId;
 
 /// Something that is done to a layout, whatever its strides are: the layout of the part, and where
@@ -208,7 +209,7 @@ impl<'k> View<'k> {
         Ok(View { layout, offset, place: Place { start, layout: place }, ..self.clone() })
     }
 
-    fn statement(&self, statement: &'static str, location: &'static std::panic::Location<'static>) {
+    fn statement(&self, statement: &'static str, location: Location) {
         self.build.core().begin(crate::program::Source { statement, location });
     }
 
@@ -222,7 +223,7 @@ impl<'k> View<'k> {
     /// Errors: tile or coordinate do not fit the shape; the grid was said to be another one.
     #[track_caller]
     pub fn local_tile(&self, tile: &str, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("local_tile", location);
         self.tile_at(tile, at.into()).map_err(|refusal| refusal.at("local_tile", location))
     }
@@ -263,7 +264,7 @@ impl<'k> View<'k> {
     /// Errors: the tiler does not fit.
     #[track_caller]
     pub fn zipped_divide(&self, tiler: &str) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("zipped_divide", location);
         let cut = || self.cut(&ByTile { tiler: &self.build.core().names.tiler(tiler)? });
         cut().map_err(|refusal| refusal.at("zipped_divide", location))
@@ -275,7 +276,7 @@ impl<'k> View<'k> {
     /// Errors: the composite does not exist.
     #[track_caller]
     pub fn compose(&self, by: &str) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("compose", location);
         let cut = || {
             let tiler = self.build.core().names.tiler(by)?;
@@ -292,7 +293,7 @@ impl<'k> View<'k> {
     /// Errors: the coordinate does not fit the shape.
     #[track_caller]
     pub fn slice(&self, at: impl Into<Coord<Expr>>) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("slice", location);
         self.sliced(&at.into()).map_err(|refusal| refusal.at("slice", location))
     }
@@ -303,7 +304,7 @@ impl<'k> View<'k> {
     /// Errors: the composite does not exist.
     #[track_caller]
     pub fn compose_layout(&self, by: &Layout) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("compose_layout", location);
         self.composed(by).map_err(|refusal| refusal.at("compose_layout", location))
     }
@@ -317,7 +318,7 @@ impl<'k> View<'k> {
     /// Errors: there is no such mode.
     #[track_caller]
     pub fn select(&self, modes: &[usize]) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("select", location);
         self.cut(&ByModes(modes)).map_err(|refusal| refusal.at("select", location))
     }
@@ -327,7 +328,7 @@ impl<'k> View<'k> {
     /// Errors: there are no such modes.
     #[track_caller]
     pub fn group(&self, modes: std::ops::Range<usize>) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("group", location);
         self.cut(&ByGroup(modes)).map_err(|refusal| refusal.at("group", location))
     }
@@ -338,7 +339,7 @@ impl<'k> View<'k> {
     /// Errors: the tile of the copy does not fit; the number of threads is another.
     #[track_caller]
     pub fn partition(&self, copy: &TiledCopy, end: CopyEnd) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("partition", location);
         self.partition_copy(copy, end).map_err(|refusal| refusal.at("partition", location))
     }
@@ -359,7 +360,7 @@ impl<'k> View<'k> {
     /// Errors: as [`View::partition`].
     #[track_caller]
     pub fn partition_mma(&self, mma: &TiledMma, operand: Operand) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("partition_mma", location);
         self.partition_of(mma, operand).map_err(|refusal: Reason| refusal.at("partition_mma", location))
     }
@@ -381,7 +382,7 @@ impl<'k> View<'k> {
     /// Errors: the first mode has not as many indices as there are threads.
     #[track_caller]
     pub fn thread_part(&self) -> Result<View<'k>, KernelError> {
-        let location = std::panic::Location::caller();
+        let location = Location::caller();
         self.statement("thread_part", location);
         self.of_thread().map_err(|refusal| refusal.at("thread_part", location))
     }

@@ -3,8 +3,6 @@
 //! Law: a tile that is read is held as its distribution says, copies read where they are held; a
 //! tile that is written is written once, by the first thread that holds an element.
 
-use std::panic::Location;
-
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
@@ -14,7 +12,7 @@ use super::number::Num;
 use super::tensor::View;
 use crate::distribution::Distribution;
 use crate::error::{KernelError, Reason};
-use crate::program::Source;
+use crate::program::{Location, Source};
 
 impl<'k> View<'k> {
     /// Reads a tile: each thread what the distribution gives it, in the widest accesses that its
@@ -50,7 +48,7 @@ impl<'k> View<'k> {
         other: Option<Num<'k>>,
         edge: Edge,
         statement: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<Distributed<'k>, KernelError> {
         self.build.core().begin(Source { statement, location });
         let load = || {
@@ -88,7 +86,7 @@ impl<'k> View<'k> {
         tile: &Distributed<'k>,
         edge: Edge,
         statement: &'static str,
-        location: &'static Location<'static>,
+        location: Location,
     ) -> Result<(), KernelError> {
         self.build.core().begin(Source { statement, location });
         let store = || {

@@ -3,12 +3,10 @@
 //! Law: what a thread reads after a wait was written before it, by the copies or the threads that
 //! it waited for. The interpreter checks that nothing is read without.
 
-use std::panic::Location;
-
 use super::Build;
 use super::role::barrier_of;
-use crate::program::Source;
 use crate::program::operation::{Fence, Operation};
+use crate::program::{Location, Source};
 
 impl Build {
     /// The asynchronous copies of this thread since the last call are a group

@@ -2,12 +2,10 @@
 //!
 //! Law: all 32 lanes take part, and a lane gets the bits of the number that the other lane gave.
 
-use std::panic::Location;
-
 use super::Build;
 use super::number::Num;
-use crate::program::Source;
 use crate::program::operation::Shuffle;
+use crate::program::{Location, Source};
 
 impl Build {
     /// A number of another lane, whose number is one's own XOR the mask.

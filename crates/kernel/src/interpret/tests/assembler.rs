@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::panic::Location;
 
 use tilewright_atoms::SwizzleMode;
 use tilewright_layout::symbolic::Expr;
@@ -12,7 +11,7 @@ use crate::interpret::{Finding, Findings, Interpreter, Run, Schedule};
 use crate::program::memory::{Access, Buffer, BufferId, Cache, Dimension, Map, MapId, Role, Space};
 use crate::program::operation::{Axis, Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
-use crate::program::{Branch, Carried, Instruction, Loop, Program, Source, SourceId, Step};
+use crate::program::{Branch, Carried, Instruction, Location, Loop, Program, Source, SourceId, Step};
 
 /// A program that is being written.
 pub(crate) struct Assembler {

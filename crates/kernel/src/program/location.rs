@@ -1,0 +1,103 @@
+//! Where statements of a kernel are written.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Where a statement is written: a file, a line and a column, and where the statement ends, if that
+/// is known. Lines and columns count from 1, columns in characters.
+///
+/// In Rust it is the line that calls. A front end that writes kernels for another language says
+/// instead which of its lines the following calls stand for: [`Location::during`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Location {
+    file: &'static str,
+    line: u32,
+    column: u32,
+    /// The line and the column behind its last character.
+    end: Option<(u32, u32)>,
+}
+
+thread_local! {
+    /// Where the statements of this thread are written, where a front end says so.
+    static WRITTEN: Cell<Option<Location>> = const { Cell::new(None) };
+}
+
+/// The names of the files that front ends have named. Each is kept once, for as long as the process
+/// lives, as those of Rust are; so a location is a few numbers and is copied.
+static FILES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+
+impl Location {
+    /// A place in a file.
+    pub fn new(file: &str, line: u32, column: u32, end: Option<(u32, u32)>) -> Location {
+        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match files.get(file) {
+            Some(known) => *known,
+            None => {
+                let kept: &'static str = Box::leak(Box::from(file));
+                files.insert(kept);
+                kept
+            }
+        };
+        Location { file, line, column, end }
+    }
+
+    /// Does what `statements` does, as if it were written here: what this thread adds to a kernel
+    /// meanwhile, and what is refused, stands at this place.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::Location;
+    /// use tilewright_kernel::{Kernel, KernelError};
+    ///
+    /// let line = Location::new("kernel.py", 7, 5, Some((7, 20)));
+    /// let refused = Kernel::build("refused", |k| line.during(|| k.threads(0))).unwrap_err();
+    /// assert_eq!(refused.source().to_string(), "threads at kernel.py:7:5");
+    /// assert_eq!(refused.source().location.end(), Some((7, 20)));
+    /// ```
+    pub fn during<R>(self, statements: impl FnOnce() -> R) -> R {
+        /// Puts back what was said before, also when `statements` panics.
+        struct Before(Option<Location>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                WRITTEN.set(self.0);
+            }
+        }
+        let _before = Before(WRITTEN.replace(Some(self)));
+        statements()
+    }
+
+    /// The place of the statement that is being written.
+    #[track_caller]
+    pub(crate) fn caller() -> Location {
+        let own = std::panic::Location::caller();
+        let here = Location { file: own.file(), line: own.line(), column: own.column(), end: None };
+        WRITTEN.get().unwrap_or(here)
+    }
+
+    /// The file.
+    pub fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+
+    /// The line and the column behind the last character of the statement, where they are known.
+    pub fn end(&self) -> Option<(u32, u32)> {
+        self.end
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
