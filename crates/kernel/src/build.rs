@@ -17,6 +17,7 @@ mod copy;
 mod core;
 mod coverage;
 mod distributed;
+mod elementwise;
 mod exchange;
 mod finish;
 mod fragment;

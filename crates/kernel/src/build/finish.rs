@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::program::memory::BufferId;
-use crate::program::operation::Operation;
+use crate::program::operation::Effect;
 use crate::program::register::Register;
 use crate::program::{Instruction, Step};
 
@@ -61,30 +61,7 @@ pub(super) fn rename(steps: &mut [Step], numbers: &HashMap<BufferId, BufferId>) 
 
 /// Whether an instruction must remain, whoever reads its results.
 fn has_effect(instruction: &Instruction) -> bool {
-    !matches!(
-        instruction.operation,
-        Operation::Constant(_)
-            | Operation::Special(_)
-            | Operation::Scalar(_)
-            | Operation::Unary(..)
-            | Operation::Binary(..)
-            | Operation::MultiplyAdd(_)
-            | Operation::MultiplyAddWide(_)
-            | Operation::Compare(..)
-            | Operation::Select
-            | Operation::Convert { .. }
-            | Operation::ConvertPair { .. }
-            | Operation::WidenPair { .. }
-            | Operation::Pack
-            | Operation::Unpack
-            | Operation::Permute(_)
-            | Operation::FunnelShiftLeft
-            | Operation::FunnelShiftRight
-            | Operation::Load(_)
-            | Operation::LoadMatrix { .. }
-            | Operation::Shuffle(_)
-            | Operation::Multiply(_)
-    )
+    instruction.operation.effect() == Effect::Acts
 }
 
 /// Leaves out what nobody reads.

@@ -7,7 +7,7 @@ use super::arithmetic;
 use super::convert;
 use super::lanes::{LANES, Lanes, low, one, three, two};
 use crate::program::Instruction;
-use crate::program::operation::Operation;
+use crate::program::operation::{Effect, Operation};
 use crate::program::register::Width;
 
 /// Executes an instruction in all lanes of a warp, if it is one of those; whether it was. Registers
@@ -88,7 +88,10 @@ pub(crate) fn compute(widths: &[Width], registers: &mut [Lanes], instruction: &I
             let (a, b, c) = (input(registers, 0), input(registers, 1), input(registers, 2));
             three(&a, &b, &c, &mut registers[output(0)], |a, b, c| (a | b << 32) >> (c % 32) & low(32));
         }
-        _ => return false,
+        other => {
+            debug_assert_ne!(other.effect(), Effect::None, "{other:?} is computed");
+            return false;
+        }
     }
     true
 }

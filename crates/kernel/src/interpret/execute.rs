@@ -8,7 +8,7 @@ use super::machine::{Machine, Stop};
 use super::matrix;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
-use crate::program::operation::{Operation, Shuffle, Special};
+use crate::program::operation::{Operation, Shuffle, Special, computes};
 
 const ALL: u32 = u32::MAX;
 
@@ -113,21 +113,7 @@ impl Machine<'_> {
                 return Err(Stop);
             }
             // What `compute` has done; no `_`, so that a new operation is not forgotten.
-            Operation::Constant(_)
-            | Operation::Unary(..)
-            | Operation::Binary(..)
-            | Operation::MultiplyAdd(_)
-            | Operation::MultiplyAddWide(_)
-            | Operation::Compare(..)
-            | Operation::Select
-            | Operation::Convert { .. }
-            | Operation::ConvertPair { .. }
-            | Operation::WidenPair { .. }
-            | Operation::Pack
-            | Operation::Unpack
-            | Operation::Permute(_)
-            | Operation::FunnelShiftLeft
-            | Operation::FunnelShiftRight => {}
+            computes!() => {}
         }
         Ok(State::Ready)
     }

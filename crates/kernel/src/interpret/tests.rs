@@ -4,9 +4,12 @@
 pub(crate) mod assembler;
 mod background;
 mod control;
+mod conversions;
 mod counted;
+mod formats;
 mod memory;
 mod numbers;
 mod objects;
 mod races;
 mod table;
+mod warps;

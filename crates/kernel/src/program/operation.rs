@@ -4,305 +4,18 @@
 //! an instruction that has it, the cost report counts it. Registers are bits; each operation says
 //! how it reads them.
 
+mod arithmetic;
+mod matrix;
+mod thread;
+
 use std::collections::HashMap;
+
+pub use arithmetic::{Binary, Comparison, Format, Number, Rounding, Unary};
+pub use matrix::Matrix;
+pub use thread::{AtomicOperation, Axis, Fence, Shuffle, Special};
 
 use super::group::{Described, GroupFactors};
 use super::memory::{Access, BufferId, MapId};
-
-/// How an arithmetic operation reads the bits of its registers.
-///
-/// Integers wrap. Floating-point numbers round to nearest, ties to even, and keep subnormal
-/// numbers, except where [`Unary`] names an approximation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Number {
-    /// 16 bits, signed.
-    I16,
-    /// 16 bits.
-    U16,
-    /// 32 bits, signed.
-    I32,
-    /// 32 bits.
-    U32,
-    /// 64 bits, signed.
-    I64,
-    /// 64 bits.
-    U64,
-    /// IEEE binary16, in 16 bits.
-    F16,
-    /// Upper half of a binary32, in 16 bits.
-    Bf16,
-    /// Two [`Number::F16`] in 32 bits.
-    F16x2,
-    /// Two [`Number::Bf16`] in 32 bits.
-    Bf16x2,
-    /// IEEE binary32.
-    F32,
-    /// IEEE binary64.
-    F64,
-}
-
-impl Number {
-    /// How many bits a register of it has.
-    pub fn bits(self) -> u32 {
-        match self {
-            Number::I16 | Number::U16 | Number::F16 | Number::Bf16 => 16,
-            Number::I32 | Number::U32 | Number::F16x2 | Number::Bf16x2 | Number::F32 => 32,
-            Number::I64 | Number::U64 | Number::F64 => 64,
-        }
-    }
-
-    /// Whether it is a floating-point number, or two.
-    pub fn is_float(self) -> bool {
-        !matches!(self, Number::I16 | Number::U16 | Number::I32 | Number::U32 | Number::I64 | Number::U64)
-    }
-}
-
-/// What a conversion reads or gives: numbers in registers, and narrower ones that registers hold in
-/// their low bits.
-///
-/// A register of a type of 8 bits has 16: the byte is in the low half, and the high half is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// As [`Number`] says. [`Number::F16x2`] and [`Number::Bf16x2`] are given by
-    /// [`Operation::ConvertPair`] alone.
-    Number(Number),
-    /// 8 bits, signed, extended to 16.
-    I8,
-    /// 8 bits, extended by zeros to 16.
-    U8,
-    /// 8 bits: 4 of exponent, 3 of mantissa. Target of [`Operation::ConvertPair`] alone.
-    E4M3,
-    /// 8 bits: 5 of exponent, 2 of mantissa. Target of [`Operation::ConvertPair`] alone.
-    E5M2,
-}
-
-/// Operations on one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unary {
-    /// `-a`.
-    Negate,
-    /// `|a|`.
-    Magnitude,
-    /// Each bit flipped; of a predicate too.
-    Not,
-    /// `1/a`, f32 within 1 unit in the last place; exact rounding for f64.
-    Reciprocal,
-    /// The square root, rounded to nearest.
-    SquareRoot,
-    /// `1/sqrt(a)`, f32 within a relative error of 2^-22.
-    ReciprocalSquareRoot,
-    /// `2^a`, f32 within 2 units in the last place; subnormal results are 0.
-    Exp2,
-    /// `log2(a)`, f32 within an absolute error of 2^-22 near 1.
-    Log2,
-    /// `sin(a)`, f32, absolute error 2^-20 for `|a| <= pi`.
-    Sine,
-    /// `cos(a)`, as the sine.
-    Cosine,
-    /// `tanh(a)`, f32 within a relative error of 2^-11.
-    HyperbolicTangent,
-    /// How many bits are set; 32 and 64 bits, gives 32.
-    CountOnes,
-    /// The place of the highest set bit counted from the top (`clz`); gives 32 bits.
-    CountLeadingZeros,
-}
-
-/// Operations on two numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `a + b`.
-    Add,
-    /// `a - b`.
-    Subtract,
-    /// `a * b`, the low half for integers.
-    Multiply,
-    /// The high half of the product of two integers.
-    MultiplyHigh,
-    /// Two 32-bit integers to the whole product of 64.
-    MultiplyWide,
-    /// `a / b`: toward zero for integers (0 for `b = 0`), rounded to nearest for floating-point
-    /// numbers.
-    Divide,
-    /// What [`Binary::Divide`] leaves of integers.
-    Remainder,
-    /// The lesser; the other one if one is NaN.
-    Minimum,
-    /// The greater; the other one if one is NaN.
-    Maximum,
-    /// The lesser; NaN if one is NaN (sm_80, f32, f16, bf16).
-    MinimumNan,
-    /// The greater; NaN if one is NaN.
-    MaximumNan,
-    /// Bit by bit; of predicates too.
-    And,
-    /// Bit by bit; of predicates too.
-    Or,
-    /// Bit by bit; of predicates too.
-    Xor,
-    /// `a` to the left by `b` (32 bits); 0 from the width on.
-    ShiftLeft,
-    /// `a` to the right by `b` (32 bits), filled with the sign of a signed number.
-    ShiftRight,
-}
-
-/// Comparisons. Of floating-point numbers, all but [`Comparison::NotEqual`] are false where one is
-/// NaN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// `a = b`.
-    Equal,
-    /// `a != b`; true where one is NaN.
-    NotEqual,
-    /// `a < b`.
-    Less,
-    /// `a <= b`.
-    LessEqual,
-    /// `a > b`.
-    Greater,
-    /// `a >= b`.
-    GreaterEqual,
-}
-
-/// How a conversion rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rounding {
-    /// To nearest, ties to even.
-    Nearest,
-    /// Toward zero. A floating-point number beyond an integer type becomes its end. NaN becomes 0,
-    /// or the highest bit alone where one of both types is f64 or a 64-bit integer.
-    Zero,
-    /// Down.
-    Down,
-    /// Up.
-    Up,
-}
-
-/// One coordinate of three.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Axis {
-    /// The fastest.
-    X,
-    /// The second.
-    Y,
-    /// The third.
-    Z,
-}
-
-impl Axis {
-    /// All three.
-    pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
-}
-
-/// Where a thread is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Special {
-    /// The number of the thread in its block, 32 bits. Blocks have one axis.
-    Thread,
-    /// The number of the block along an axis of the grid, 32 bits.
-    Block(Axis),
-    /// How many blocks the grid has along an axis, 32 bits.
-    Blocks(Axis),
-    /// The number of the thread in its warp, 32 bits.
-    Lane,
-    /// The number of the block in its cluster, 32 bits.
-    ClusterRank,
-}
-
-/// From which lane a shuffle takes. All 32 lanes of the warp take part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shuffle {
-    /// From the lane that the second register names (modulo 32).
-    Index,
-    /// From the lane whose number is one's own XOR this mask.
-    Butterfly(u32),
-    /// From the lane this many below; a lane that has none keeps its own.
-    Up(u32),
-    /// From the lane this many above; a lane that has none keeps its own.
-    Down(u32),
-}
-
-/// What an atomic operation does with the element in memory and the register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AtomicOperation {
-    /// Adds.
-    Add,
-    /// Keeps the lesser.
-    Minimum,
-    /// Keeps the greater.
-    Maximum,
-    /// Bit by bit.
-    And,
-    /// Bit by bit.
-    Or,
-    /// Bit by bit.
-    Xor,
-    /// Stores the register.
-    Exchange,
-    /// Stores the second register where memory is equal to the first.
-    CompareExchange,
-}
-
-/// The types of factors and sums of a matrix instruction of one warp (`mma.sync`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Matrix {
-    /// m16n8k16, f16 times f16, sums in f32.
-    F16F32,
-    /// m16n8k16, f16 times f16, sums in f16.
-    F16F16,
-    /// m16n8k16, bf16 times bf16, sums in f32.
-    Bf16F32,
-    /// m16n8k8, tf32 times tf32, sums in f32.
-    Tf32F32,
-    /// m8n8k4, f64 throughout.
-    F64,
-    /// m16n8k32, s8 times s8, sums in s32.
-    I8I32,
-    /// m16n8k32, u8 times u8, sums in s32.
-    U8I32,
-    /// m16n8k32, e4m3 times e4m3, sums in f32 (sm_89).
-    E4M3F32,
-    /// m16n8k32, e5m2 times e5m2, sums in f32 (sm_89).
-    E5M2F32,
-}
-
-impl Matrix {
-    /// Rows, columns and depth of the product.
-    pub fn shape(self) -> [u32; 3] {
-        match self {
-            Matrix::F16F32 | Matrix::F16F16 | Matrix::Bf16F32 => [16, 8, 16],
-            Matrix::Tf32F32 => [16, 8, 8],
-            Matrix::F64 => [8, 8, 4],
-            Matrix::I8I32 | Matrix::U8I32 | Matrix::E4M3F32 | Matrix::E5M2F32 => [16, 8, 32],
-        }
-    }
-
-    /// How many registers a thread gives for A, B and C; D has as many as C. Those of
-    /// [`Matrix::F64`] have 64 bits.
-    pub fn registers(self) -> [usize; 3] {
-        match self {
-            Matrix::F16F32 | Matrix::Bf16F32 => [4, 2, 4],
-            Matrix::F16F16 => [4, 2, 2],
-            Matrix::Tf32F32 => [4, 2, 4],
-            Matrix::F64 => [1, 1, 2],
-            Matrix::I8I32 | Matrix::U8I32 | Matrix::E4M3F32 | Matrix::E5M2F32 => [4, 2, 4],
-        }
-    }
-}
-
-/// Which memory accesses a fence orders, and for whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fence {
-    /// This thread's accesses before it, for the threads of its block.
-    Block,
-    /// For all threads of the device.
-    Device,
-    /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies,
-    /// `wgmma`) that follow.
-    AsyncShared,
-    /// That barriers of shared memory have been initialised, for the other threads and the copy
-    /// engine.
-    BarrierInit,
-}
 
 /// What an instruction does. The comment of each says its inputs and outputs, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -524,7 +237,81 @@ macro_rules! accesses {
     }};
 }
 
+/// What an operation does besides giving its outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing: its outputs depend on its inputs alone, lane by lane.
+    None,
+    /// Nothing, but its outputs depend on more than its inputs: on where the thread is, on memory,
+    /// or on other lanes.
+    Observes,
+    /// It changes memory, orders accesses, waits, or holds what goes on behind the threads' backs:
+    /// it remains, whoever reads its outputs.
+    Acts,
+}
+
+/// The pattern of operations without effect whose outputs depend on their inputs alone.
+macro_rules! computes {
+    () => {
+        $crate::program::operation::Operation::Constant(_)
+            | $crate::program::operation::Operation::Unary(..)
+            | $crate::program::operation::Operation::Binary(..)
+            | $crate::program::operation::Operation::MultiplyAdd(_)
+            | $crate::program::operation::Operation::MultiplyAddWide(_)
+            | $crate::program::operation::Operation::Compare(..)
+            | $crate::program::operation::Operation::Select
+            | $crate::program::operation::Operation::Convert { .. }
+            | $crate::program::operation::Operation::ConvertPair { .. }
+            | $crate::program::operation::Operation::WidenPair { .. }
+            | $crate::program::operation::Operation::Pack
+            | $crate::program::operation::Operation::Unpack
+            | $crate::program::operation::Operation::Permute(_)
+            | $crate::program::operation::Operation::FunnelShiftLeft
+            | $crate::program::operation::Operation::FunnelShiftRight
+    };
+}
+pub(crate) use computes;
+
 impl Operation {
+    /// What it does besides giving its outputs. There is no `_`, so that a new operation is not
+    /// forgotten.
+    pub(crate) fn effect(&self) -> Effect {
+        match self {
+            computes!() => Effect::None,
+            Operation::Special(_)
+            | Operation::Scalar(_)
+            | Operation::Load(_)
+            | Operation::LoadMatrix { .. }
+            | Operation::Shuffle(_)
+            | Operation::Ballot
+            | Operation::Multiply(_) => Effect::Observes,
+            Operation::Store(_)
+            | Operation::Atomic(..)
+            | Operation::Reduce(..)
+            | Operation::CopyAsync { .. }
+            | Operation::CommitAsync
+            | Operation::WaitAsync(_)
+            | Operation::StoreMatrix { .. }
+            | Operation::Move
+            | Operation::MultiplyGroup { .. }
+            | Operation::FenceRegisters
+            | Operation::CommitMultiply
+            | Operation::WaitMultiply(_)
+            | Operation::Barrier
+            | Operation::NamedBarrier { .. }
+            | Operation::WarpBarrier
+            | Operation::Fence(_)
+            | Operation::BarrierInit { .. }
+            | Operation::BarrierArrive { .. }
+            | Operation::BarrierWait { .. }
+            | Operation::BulkLoad { .. }
+            | Operation::BulkStore { .. }
+            | Operation::CommitBulk
+            | Operation::WaitBulk { .. }
+            | Operation::Trap => Effect::Acts,
+        }
+    }
+
     /// Where the sums of a product of four warps begin among its inputs; none for other operations.
     pub(crate) fn first_sum(&self) -> Option<usize> {
         let Operation::MultiplyGroup { a, b, .. } = self else { return None };

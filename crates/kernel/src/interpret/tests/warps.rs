@@ -1,0 +1,258 @@
+//! What lanes do together, compared with plain loops: bits that move between them, matrices that a
+//! warp loads, stores and multiplies, and atomic operations.
+
+use super::assembler::{Assembler, is_right};
+use crate::element::Element;
+use crate::interpret::lanes::Lanes;
+use crate::interpret::schedule::Random;
+use crate::interpret::{Interpreter, Run, Schedule};
+use crate::program::Program;
+use crate::program::memory::Role;
+use crate::program::operation::{AtomicOperation, Comparison, Matrix, Number, Operation, Shuffle};
+use crate::program::register::Width;
+
+/// Runs a program whose threads have four words each, and store as many.
+fn words(
+    inputs: &[u32; 128],
+    write: impl FnOnce(&mut Assembler, &[crate::program::register::Register]) -> Vec<crate::program::register::Register>,
+) -> Vec<u32> {
+    let mut k = Assembler::new(1, 32);
+    let source = k.global(Role::Input, Element::U32, 128);
+    let target = k.global(Role::Output, Element::U32, 128);
+    let thread = k.thread();
+    let address = k.scaled(thread, 16, 0);
+    let values = k.load_vector(source, address, 32, 4);
+    let results = write(&mut k, &values);
+    k.store_vector(target, address, 32, &results);
+    let program: Program = k.program();
+    let mut interpreter = Interpreter::new(&program, &[]).unwrap();
+    interpreter.tensor(0, inputs).unwrap();
+    let run: Run = interpreter.run(Schedule::ALL[0]).unwrap_or_else(|findings| panic!("{}", findings[0]));
+    run.tensor(1).unwrap()
+}
+
+#[test]
+fn bits_are_moved_as_documented() {
+    let mut random = Random::new(7);
+    let inputs: [u32; 128] = std::array::from_fn(|_| random.bits() as u32);
+    let word = |lane: usize, at: usize| inputs[4 * lane + at];
+    let one = |operation: Operation, count: usize| {
+        words(&inputs, |k, values| vec![k.one(operation, &values[..count], Width::Bits32); 4])
+    };
+    let up = one(Operation::Shuffle(Shuffle::Up(3)), 1);
+    let down = one(Operation::Shuffle(Shuffle::Down(3)), 1);
+    let flip = one(Operation::Shuffle(Shuffle::Butterfly(5)), 1);
+    let index = one(Operation::Shuffle(Shuffle::Index), 2);
+    let left = one(Operation::FunnelShiftLeft, 3);
+    let right = one(Operation::FunnelShiftRight, 3);
+    let permuted = one(Operation::Permute(0x6250), 2);
+    for lane in 0..32 {
+        assert_eq!(up[4 * lane], word(if lane < 3 { lane } else { lane - 3 }, 0));
+        assert_eq!(down[4 * lane], word(if lane > 28 { lane } else { lane + 3 }, 0));
+        assert_eq!(flip[4 * lane], word(lane ^ 5, 0));
+        assert_eq!(index[4 * lane], word(word(lane, 1) as usize % 32, 0));
+        let (pair, by) = (u128::from(word(lane, 1)) << 32 | u128::from(word(lane, 0)), word(lane, 2) % 32);
+        assert_eq!(left[4 * lane], (pair << by >> 32) as u32);
+        assert_eq!(right[4 * lane], (pair >> by) as u32);
+        let bytes = [word(lane, 0).to_le_bytes(), word(lane, 1).to_le_bytes()].concat();
+        assert_eq!(permuted[4 * lane], u32::from_le_bytes([bytes[0], bytes[5], bytes[2], bytes[6]]));
+    }
+    let halves = words(&inputs, |k, values| {
+        let parts = k.emit(Operation::Unpack, &values[..1], &[Width::Bits16; 2]);
+        let turned = k.one(Operation::Pack, &[parts[1], parts[0]], Width::Bits32);
+        let wide = k.one(Operation::Pack, &values[1..3], Width::Bits64);
+        let parts = k.emit(Operation::Unpack, &[wide], &[Width::Bits32; 2]);
+        vec![turned, parts[0], parts[1], turned]
+    });
+    let ballot = words(&inputs, |k, values| {
+        let negative = k.compare(Comparison::Less, values[0], 0);
+        let value = k.one(Operation::Ballot, &[negative], Width::Bits32);
+        let chosen = k.one(Operation::Select, &[negative, values[1], values[2]], Width::Bits32);
+        vec![value, chosen, value, value]
+    });
+    let mask: u32 = (0..32).map(|lane| (word(lane, 0) >> 31) << lane).sum();
+    for lane in 0..32 {
+        assert_eq!(halves[4 * lane..4 * lane + 3], [word(lane, 0).rotate_left(16), word(lane, 1), word(lane, 2)]);
+        assert_eq!(ballot[4 * lane], mask);
+        assert_eq!(ballot[4 * lane + 1], word(lane, if word(lane, 0) >> 31 == 1 { 1 } else { 2 }));
+    }
+}
+
+#[test]
+fn matrices_are_loaded_and_stored_by_rows() {
+    // Element (r,c) of matrix q is 64 q + 8 r + c; each lane's two of each, as it is and turned.
+    for (transposed, store_transposed) in [(false, false), (true, true), (false, true), (true, false)] {
+        let mut k = Assembler::new(1, 32);
+        let source = k.global(Role::Input, Element::U16, 256);
+        let held = k.global(Role::Output, Element::U32, 128);
+        let target = k.global(Role::Output, Element::U16, 256);
+        let (first, second) = (k.shared(Element::U16, 256), k.shared(Element::U16, 256));
+        let thread = k.thread();
+        let row = k.scaled(thread, 16, 0);
+        let values = k.load_vector(source, row, 32, 4);
+        k.store_vector(first, row, 32, &values);
+        k.plain(Operation::WarpBarrier);
+        let access = k.access(first, 32, 4);
+        let parts = k.emit(Operation::LoadMatrix { access, transposed }, &[row], &[Width::Bits32; 4]);
+        k.store_vector(held, row, 32, &parts);
+        let access = k.access(second, 32, 4);
+        let inputs = [&[row], &parts[..]].concat();
+        k.emit(Operation::StoreMatrix { access, transposed: store_transposed }, &inputs, &[]);
+        k.plain(Operation::WarpBarrier);
+        let values = k.load_vector(second, row, 32, 4);
+        k.store_vector(target, row, 32, &values);
+        let program = k.program();
+        is_right(&program);
+        let mut interpreter = Interpreter::new(&program, &[]).unwrap();
+        let elements: Vec<u16> = (0..256).collect();
+        interpreter.tensor(0, &elements).unwrap();
+        let run = interpreter.run(Schedule::ALL[0]).unwrap();
+        let held = run.tensor::<u32>(1).unwrap();
+        for lane in 0..32 {
+            for matrix in 0..4 {
+                for half in 0..2 {
+                    let (row, column) = (lane / 4, 2 * (lane % 4) + half);
+                    let (row, column) = if transposed { (column, row) } else { (row, column) };
+                    let found = held[4 * lane + matrix] >> (16 * half) & 0xffff;
+                    assert_eq!(found as usize, 64 * matrix + 8 * row + column);
+                }
+            }
+        }
+        for (at, value) in run.tensor::<u16>(2).unwrap().into_iter().enumerate() {
+            let (matrix, row, column) = (at / 64, at / 8 % 8, at % 8);
+            let (row, column) = if transposed == store_transposed { (row, column) } else { (column, row) };
+            assert_eq!(value as usize, 64 * matrix + 8 * row + column);
+        }
+    }
+}
+
+/// Where the published tables put the elements of A, B and C: lane and place, `(row, column)` of
+/// each.
+type Fragment = fn(usize, usize) -> (usize, usize);
+
+#[test]
+fn products_are_those_of_whole_matrices() {
+    // By the tables of the PTX manual, element by element.
+    let bytes: [Fragment; 2] = [
+        |lane, i| (lane / 4 + if i / 4 % 2 == 1 { 8 } else { 0 }, lane % 4 * 4 + i % 4 + if i >= 8 { 16 } else { 0 }),
+        |lane, i| (lane % 4 * 4 + i % 4 + if i >= 4 { 16 } else { 0 }, lane / 4),
+    ];
+    let halves: [Fragment; 2] = [
+        |lane, i| (lane / 4 + if i / 2 % 2 == 1 { 8 } else { 0 }, lane % 4 * 2 + i % 2 + if i >= 4 { 8 } else { 0 }),
+        |lane, i| (lane % 4 * 2 + i % 2 + if i >= 2 { 8 } else { 0 }, lane / 4),
+    ];
+    let words: [Fragment; 2] =
+        [|lane, i| (lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)), |lane, i| (lane % 4 + 4 * i, lane / 4)];
+    let doubles: [Fragment; 2] = [|lane, _| (lane / 4, lane % 4), |lane, _| (lane % 4, lane / 4)];
+    let sums: Fragment = |lane, i| (lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2);
+    let mut random = Random::new(8);
+    for (matrix, bits, sum_bits, [of_a, of_b]) in [
+        (Matrix::F16F32, 16, 32, halves),
+        (Matrix::Bf16F32, 16, 32, halves),
+        (Matrix::F16F16, 16, 16, halves),
+        (Matrix::Tf32F32, 32, 32, words),
+        (Matrix::F64, 64, 64, doubles),
+        (Matrix::I8I32, 8, 32, bytes),
+        (Matrix::U8I32, 8, 32, bytes),
+        (Matrix::E4M3F32, 8, 32, bytes),
+        (Matrix::E5M2F32, 8, 32, bytes),
+    ] {
+        let [m, n, depth] = matrix.shape().map(|extent| extent as usize);
+        // Small integers, whose sums are exact in every type.
+        let mut any = |count: usize| -> Vec<i64> { (0..count).map(|_| random.below(4) as i64 - 1).collect() };
+        let signed = matrix != Matrix::U8I32;
+        let (mut a, mut b, c) = (any(m * depth), any(depth * n), any(m * n));
+        if !signed {
+            a.iter_mut().chain(&mut b).for_each(|value| *value += 1);
+        }
+        let encode = |value: i64, bits: u32, sum: bool| -> u64 {
+            let real = value as f64;
+            match (matrix, sum) {
+                (Matrix::F64, _) => real.to_bits(),
+                (Matrix::I8I32 | Matrix::U8I32, _) => value as u64 & (u64::MAX >> (64 - bits)),
+                (Matrix::F16F16, _) | (Matrix::F16F32, false) => u64::from(half::f16::from_f64(real).to_bits()),
+                (Matrix::Bf16F32, false) => u64::from(half::bf16::from_f64(real).to_bits()),
+                // A sign, the number 1 or 2, and 0.
+                (Matrix::E4M3F32 | Matrix::E5M2F32, false) => {
+                    let one = if matrix == Matrix::E4M3F32 { 0x38 } else { 0x3c };
+                    [0x80 | one, 0, one, 0x40][(value + 1) as usize]
+                }
+                _ => u64::from((real as f32).to_bits()),
+            }
+        };
+        let registers = matrix.registers();
+        let width = if matrix == Matrix::F64 { 64 } else { 32 };
+        let fill = |values: &[i64], columns: usize, of: Fragment, count: usize, bits: u32, sum: bool| -> Vec<Lanes> {
+            let packed = (width / bits) as usize;
+            let mut lanes = vec![[0; 32]; count];
+            for (lane, i) in (0..32).flat_map(|lane| (0..count * packed).map(move |i| (lane, i))) {
+                let (row, column) = of(lane, i);
+                let bits_of = encode(values[row * columns + column], bits, sum);
+                lanes[i / packed][lane] |= bits_of << (bits as usize * (i % packed));
+            }
+            lanes
+        };
+        let (fa, fb) = (fill(&a, depth, of_a, registers[0], bits, false), fill(&b, n, of_b, registers[1], bits, false));
+        let fc = fill(&c, n, sums, registers[2], sum_bits, true);
+        let mut d = vec![[0; 32]; registers[2]];
+        let (ra, rb, rc): (Vec<_>, Vec<_>, Vec<_>) = (fa.iter().collect(), fb.iter().collect(), fc.iter().collect());
+        crate::interpret::matrix::multiply(matrix, &ra, &rb, &rc, &mut d);
+        let product: Vec<i64> = (0..m * n)
+            .map(|at| c[at] + (0..depth).map(|k| a[at / n * depth + k] * b[k * n + at % n]).sum::<i64>())
+            .collect();
+        assert_eq!(d, fill(&product, n, sums, registers[2], sum_bits, true), "{matrix:?}");
+    }
+}
+
+#[test]
+fn tf32_leaves_thirteen_bits_out() {
+    let value = 1.0 + 2_f32.powi(-10) + 2_f32.powi(-11) + 2_f32.powi(-23);
+    let a = [[u64::from(value.to_bits()); 32]; 4];
+    let b = [[u64::from(1_f32.to_bits()); 32]; 2];
+    let c = [[0; 32]; 4];
+    let mut d = [[0; 32]; 4];
+    let (ra, rb, rc): (Vec<_>, Vec<_>, Vec<_>) = (a.iter().collect(), b.iter().collect(), c.iter().collect());
+    crate::interpret::matrix::multiply(Matrix::Tf32F32, &ra, &rb, &rc, &mut d);
+    assert_eq!(f32::from_bits(d[0][0] as u32), 8.0 * (1.0 + 2_f32.powi(-10)));
+}
+
+#[test]
+fn atomic_operations_do_what_they_say() {
+    for (operation, number, expected) in [
+        (AtomicOperation::Add, Number::U32, 5 + 496),
+        (AtomicOperation::Minimum, Number::I32, 0),
+        (AtomicOperation::Maximum, Number::U32, 31),
+        (AtomicOperation::And, Number::U32, 0),
+        (AtomicOperation::Or, Number::U32, 31),
+        (AtomicOperation::Xor, Number::U32, 5),
+    ] {
+        let mut k = Assembler::new(1, 32);
+        let memory = k.global(Role::Both, Element::U32, 1);
+        let zero = k.wide_constant(0);
+        let thread = k.thread();
+        let access = k.access(memory, 32, 1);
+        k.one(Operation::Atomic(operation, number, access), &[zero, thread], Width::Bits32);
+        let program = k.program();
+        let mut interpreter = Interpreter::new(&program, &[]).unwrap();
+        interpreter.tensor(0, &[5_u32]).unwrap();
+        assert_eq!(interpreter.check().unwrap().run.tensor::<u32>(0).unwrap(), [expected], "{operation:?}");
+    }
+    // One lane alone finds what it expects; each is told what was there.
+    let mut k = Assembler::new(1, 32);
+    let memory = k.global(Role::Both, Element::U32, 1);
+    let told = k.global(Role::Output, Element::U32, 32);
+    let zero = k.wide_constant(0);
+    let thread = k.thread();
+    let next = k.scaled(thread, 1, 1);
+    let access = k.access(memory, 32, 1);
+    let operation = Operation::Atomic(AtomicOperation::CompareExchange, Number::U32, access);
+    let before = k.one(operation, &[zero, thread, next], Width::Bits32);
+    let address = k.scaled(thread, 4, 0);
+    k.store(told, address, before);
+    let program = k.program();
+    let mut interpreter = Interpreter::new(&program, &[]).unwrap();
+    interpreter.tensor(0, &[0_u32]).unwrap();
+    let run = interpreter.run(Schedule::ALL[0]).unwrap();
+    assert_eq!(run.tensor::<u32>(0).unwrap(), [32]);
+    assert_eq!(run.tensor::<u32>(1).unwrap(), (0..32).collect::<Vec<u32>>());
+}

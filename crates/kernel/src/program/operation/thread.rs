@@ -1,0 +1,82 @@
+//! Words of threads: where one is, what it takes from others, and how its accesses are ordered for
+//! them.
+
+/// One coordinate of three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// The fastest.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+impl Axis {
+    /// All three.
+    pub const ALL: [Axis; 3] = [Axis::X, Axis::Y, Axis::Z];
+}
+
+/// Where a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// The number of the thread in its block, 32 bits. Blocks have one axis.
+    Thread,
+    /// The number of the block along an axis of the grid, 32 bits.
+    Block(Axis),
+    /// How many blocks the grid has along an axis, 32 bits.
+    Blocks(Axis),
+    /// The number of the thread in its warp, 32 bits.
+    Lane,
+    /// The number of the block in its cluster, 32 bits.
+    ClusterRank,
+}
+
+/// From which lane a shuffle takes. All 32 lanes of the warp take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shuffle {
+    /// From the lane that the second register names (modulo 32).
+    Index,
+    /// From the lane whose number is one's own XOR this mask.
+    Butterfly(u32),
+    /// From the lane this many below; a lane that has none keeps its own.
+    Up(u32),
+    /// From the lane this many above; a lane that has none keeps its own.
+    Down(u32),
+}
+
+/// What an atomic operation does with the element in memory and the register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AtomicOperation {
+    /// Adds.
+    Add,
+    /// Keeps the lesser.
+    Minimum,
+    /// Keeps the greater.
+    Maximum,
+    /// Bit by bit.
+    And,
+    /// Bit by bit.
+    Or,
+    /// Bit by bit.
+    Xor,
+    /// Stores the register.
+    Exchange,
+    /// Stores the second register where memory is equal to the first.
+    CompareExchange,
+}
+
+/// Which memory accesses a fence orders, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fence {
+    /// This thread's accesses before it, for the threads of its block.
+    Block,
+    /// For all threads of the device.
+    Device,
+    /// This thread's ordinary accesses to shared memory, for asynchronous ones (bulk copies,
+    /// `wgmma`) that follow.
+    AsyncShared,
+    /// That barriers of shared memory have been initialised, for the other threads and the copy
+    /// engine.
+    BarrierInit,
+}
