@@ -54,7 +54,8 @@ impl Case {
         Kernel::build("multiplied", |k| {
             let a = k.tensor_of(self.element, "a", &format!("({m},{k_size}):({k_size},1)"), Role::Input)?;
             let b = k.tensor_of(self.element, "b", &format!("({n},{k_size}):({k_size},1)"), Role::Input)?;
-            let c = k.output::<f32>("c", &format!("({m},{n}):({n},1)"))?;
+            let sum = sum_of(self.element);
+            let c = k.tensor_of(sum, "c", &format!("({m},{n}):({n},1)"), Role::Output)?;
             let left = k.shared_of(self.element, &lies(self.modes[0], m)?)?;
             let right = k.shared_of(self.element, &lies(self.modes[1], n)?)?;
             k.threads(threads)?;
@@ -70,7 +71,7 @@ impl Case {
                 k.barrier();
             }
             let part = c.partition_mma(&mma, Operand::C)?;
-            let sums = part.fragment_of(Element::F32)?;
+            let sums = part.fragment_of(sum)?;
             sums.clear();
             if defect == Defect::Split {
                 let inside = k.index(&k.thread()?)?.lt(k.number((threads - 32) as i32));
@@ -105,19 +106,31 @@ impl Case {
         let checked =
             interpreter.check().unwrap_or_else(|findings| panic!("{} {:?}: {}", self.atom, self.modes, findings[0]));
         let values = |tensor: usize| numbers(self.element, checked.run.bytes(tensor).unwrap());
-        let (a, b, c) = (values(0), values(1), checked.run.tensor::<f32>(2).unwrap());
+        let (a, b, c) = (values(0), values(1), sums(self.element, checked.run.bytes(2).unwrap()));
         for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
             let terms = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
             let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + f64::abs(term)));
-            let error = (f64::from(c[row * n + column]) - sum).abs();
-            assert!(
-                error <= size * k as f64 * 2_f64.powi(-24),
-                "{} {:?} ({row},{column}): {error}",
-                self.atom,
-                self.modes
-            );
+            let error = (c[row * n + column] - sum).abs();
+            let rounding = if is_integer(self.element) { 0.0 } else { 2_f64.powi(-24) };
+            assert!(error <= size * k as f64 * rounding, "{} {:?} ({row},{column}): {error}", self.atom, self.modes);
         }
     }
+}
+
+fn is_integer(element: Element) -> bool {
+    matches!(element, Element::I8 | Element::U8)
+}
+
+/// The type of sums of products of a type.
+fn sum_of(element: Element) -> Element {
+    if is_integer(element) { Element::I32 } else { Element::F32 }
+}
+
+/// The sums that bytes are.
+fn sums(element: Element, bytes: &[u8]) -> Vec<f64> {
+    let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+    let number = |bits: u32| if is_integer(element) { f64::from(bits as i32) } else { f64::from(f32::from_bits(bits)) };
+    words.map(number).collect()
 }
 
 /// The numbers that bytes are; the low bits of a tf32 are left out.
@@ -129,6 +142,8 @@ fn numbers(element: Element, bytes: &[u8]) -> Vec<f64> {
         }
         Element::F16 => pairs(bytes).map(|bits| half::f16::from_bits(bits).to_f64()).collect(),
         Element::Bf16 => pairs(bytes).map(|bits| half::bf16::from_bits(bits).to_f64()).collect(),
+        Element::I8 => bytes.iter().map(|byte| f64::from(*byte as i8)).collect(),
+        Element::U8 => bytes.iter().map(|byte| f64::from(*byte)).collect(),
         Element::E4M3 => bytes.iter().map(|byte| small(*byte, 4, 3)).collect(),
         _ => bytes.iter().map(|byte| small(*byte, 5, 2)).collect(),
     }
@@ -196,6 +211,8 @@ fn columns_and_types() {
         case(Element::F32, "F32TF32TF32_SS_TN", 32, 1, 4, both(mode)).is_right();
         case(Element::E4M3, "F32E4M3E4M3_SS_TN", 32, 1, 4, both(mode)).is_right();
         case(Element::E5M2, "F32E5M2E5M2_SS_TN", 32, 2, 4, both(mode)).is_right();
+        case(Element::I8, "S32S8S8_SS_TN", 48, 1, 4, both(mode)).is_right();
+        case(Element::U8, "S32U8U8_SS_TN", 24, 2, 4, both(mode)).is_right();
     }
 }
 
@@ -264,7 +281,8 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
         let a =
             k.tensor_of(element, "a", &format!("(64,{k_size},{turns}):({},1,{k_size})", turns * k_size), Role::Input)?;
         let b = k.tensor_of(element, "b", &format!("({columns},{k_size}):({k_size},1)"), Role::Input)?;
-        let c = k.output::<f32>("c", &format!("(64,{columns}):({columns},1)"))?;
+        let sum = sum_of(element);
+        let c = k.tensor_of(sum, "c", &format!("(64,{columns}):({columns},1)"), Role::Output)?;
         let right = k.shared_of(element, &lies.to_string())?;
         k.threads(128)?;
         let fill = || part_of(&right, 128, columns * k_size)?.store(&part_of(&b, 128, columns * k_size)?.load()?);
@@ -272,7 +290,7 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
         k.fence_async();
         k.barrier();
         let part = c.partition_mma(&mma, Operand::C)?;
-        let sums = part.fragment_of(Element::F32)?;
+        let sums = part.fragment_of(sum)?;
         sums.clear();
         k.range(turns, |turn| {
             let rows = a.slice(Tree::flat([Slot::All, Slot::All, Slot::At(turn)])?)?;
@@ -297,7 +315,8 @@ fn held(element: Element, types: &str, columns: i64, steps: i64, defect: Held) -
     written.unwrap_or_else(|error| panic!("{types}: {error}"))
 }
 
-const HELD: [(Element, &str, i64, i64); 4] = [
+const HELD: [(Element, &str, i64, i64); 5] = [
+    (Element::I8, "S32S8S8_RS_TN", 32, 2),
     (Element::Bf16, "F32BF16BF16_RS", 16, 1),
     (Element::F16, "F32F16F16_RS", 64, 2),
     (Element::E4M3, "F32E4M3E4M3_RS_TN", 32, 2),
@@ -314,14 +333,15 @@ fn rows_may_be_in_registers() {
         interpreter.fill(9);
         let checked = interpreter.check().unwrap_or_else(|findings| panic!("{types}: {}", findings[0]));
         let numbers = |tensor: usize| numbers(element, checked.run.bytes(tensor).unwrap());
-        let (a, b, c) = (numbers(0), numbers(1), checked.run.tensor::<f32>(2).unwrap());
+        let (a, b, c) = (numbers(0), numbers(1), sums(element, checked.run.bytes(2).unwrap()));
         let (n, k) = (columns as usize, b.len() / columns as usize);
         let all = a.len() / 64;
         for (row, column) in (0..64).flat_map(|row| (0..n).map(move |column| (row, column))) {
             let terms = (0..all).map(|at| a[row * all + at] * b[column * k + at % k]);
             let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + f64::abs(term)));
-            let error = (f64::from(c[row * n + column]) - sum).abs();
-            assert!(error <= size * all as f64 * 2_f64.powi(-24), "{types} ({row},{column}): {error}");
+            let error = (c[row * n + column] - sum).abs();
+            let rounding = if is_integer(element) { 0.0 } else { 2_f64.powi(-24) };
+            assert!(error <= size * all as f64 * rounding, "{types} ({row},{column}): {error}");
         }
     }
 }

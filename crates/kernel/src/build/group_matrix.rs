@@ -35,12 +35,17 @@ fn factors_of(atom: &MmaAtom, in_registers: bool) -> Option<GroupFactors> {
     let held = if in_registers { "_RS" } else { "_SS" };
     if !atom.name().starts_with("SM90_64x")
         || !atom.name().contains(held)
-        || types.d != ValueType::F32
         || types.a != types.b
+        || atom.name().contains("SATURATE")
     {
         return None;
     }
+    if types.d != if matches!(types.a, ValueType::S8 | ValueType::U8) { ValueType::S32 } else { ValueType::F32 } {
+        return None;
+    }
     Some(match types.a {
+        ValueType::S8 => GroupFactors::I8,
+        ValueType::U8 => GroupFactors::U8,
         ValueType::F16 => GroupFactors::F16,
         ValueType::BF16 => GroupFactors::Bf16,
         ValueType::TF32 => GroupFactors::Tf32,
@@ -59,6 +64,8 @@ fn holds(element: Element, wanted: ValueType) -> bool {
             | (Element::F32, ValueType::TF32)
             | (Element::E4M3, ValueType::E4M3)
             | (Element::E5M2, ValueType::E5M2)
+            | (Element::I8, ValueType::S8)
+            | (Element::U8, ValueType::U8)
     )
 }
 
@@ -91,9 +98,13 @@ impl Build {
             |because: &str| Reason::Instruction { name: atom.name().to_string(), because: because.to_string() };
         let Some(factors) = factors_of(atom, matches!(a, Left::Rows(_))) else {
             return Err(because(
-                "tiles in shared memory are multiplied by wgmma with sums in f32: SM90_64xNxK_.._SS, or _RS where A is a fragment",
+                "tiles in shared memory are multiplied by wgmma with sums in f32, or i32 of integers: SM90_64xNxK_.._SS, or _RS where A is a fragment",
             ));
         };
+        let sum = if factors.is_integer() { Element::I32 } else { Element::F32 };
+        if d.element != sum {
+            return Err(Reason::Elements { wanted: sum, given: d.element });
+        }
         if d.cell != c.cell || d.start != c.start || d.layout != c.layout {
             return Err(because("its sums stay in their registers: C and D are one fragment"));
         }

@@ -74,7 +74,7 @@ impl Rates {
         match factors {
             GroupFactors::F16 | GroupFactors::Bf16 => self.matrix_16,
             GroupFactors::Tf32 => self.matrix_tf32,
-            GroupFactors::E4M3 | GroupFactors::E5M2 => self.matrix_8,
+            GroupFactors::E4M3 | GroupFactors::E5M2 | GroupFactors::I8 | GroupFactors::U8 => self.matrix_8,
         }
     }
 

@@ -168,8 +168,13 @@ impl Machine<'_> {
                 let row = lane / 4 + 8 * (number / 2 % 2);
                 let column = number / 4 * 8 + lane % 4 * 2 + number % 2;
                 let terms = a[row * depth..][..depth].iter().zip(&b[column * depth..][..depth]);
-                let sum = terms.fold(f32::from_bits(*result as u32), |sum, (a, b)| sum + a * b);
-                *result = sum.to_bits().into();
+                let bits = if factors.is_integer() {
+                    // Products of bytes are exact in f32, and sums go round.
+                    terms.fold(*result as u32, |sum, (a, b)| sum.wrapping_add((a * b) as i32 as u32))
+                } else {
+                    terms.fold(f32::from_bits(*result as u32), |sum, (a, b)| sum + a * b).to_bits()
+                };
+                *result = bits.into();
             }
             warp.registers[to.index()] = results;
             warp.sums.pending.insert(to.index(), (group, place));
@@ -271,6 +276,8 @@ fn value(factors: GroupFactors, bits: u64) -> f32 {
         GroupFactors::Tf32 => f32::from_bits(bits as u32 & 0xffff_e000),
         GroupFactors::E4M3 => from_e4m3(bits as u8),
         GroupFactors::E5M2 => from_e5m2(bits as u8),
+        GroupFactors::I8 => f32::from(bits as u8 as i8),
+        GroupFactors::U8 => f32::from(bits as u8),
     }
 }
 

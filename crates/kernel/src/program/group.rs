@@ -7,7 +7,7 @@ use tilewright_atoms::{Major, SwizzleMode};
 
 use super::memory::Access;
 
-/// The types of factors of a product of four warps (`wgmma`), whose sums are f32.
+/// The types of factors of a product of four warps (`wgmma`). Sums are f32, and i32 of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupFactors {
     /// f16, 16 steps along K.
@@ -20,6 +20,10 @@ pub enum GroupFactors {
     E4M3,
     /// e5m2, 32 steps along K.
     E5M2,
+    /// Signed integers of 8 bits, 32 steps along K.
+    I8,
+    /// Unsigned integers of 8 bits, 32 steps along K.
+    U8,
 }
 
 impl GroupFactors {
@@ -28,8 +32,20 @@ impl GroupFactors {
         match self {
             GroupFactors::F16 | GroupFactors::Bf16 => 2,
             GroupFactors::Tf32 => 4,
-            GroupFactors::E4M3 | GroupFactors::E5M2 => 1,
+            GroupFactors::E4M3 | GroupFactors::E5M2 | GroupFactors::I8 | GroupFactors::U8 => 1,
         }
+    }
+
+    /// Whether they are integers, whose sums are i32 and go round where they do not fit.
+    pub fn is_integer(self) -> bool {
+        matches!(self, GroupFactors::I8 | GroupFactors::U8)
+    }
+
+    /// Whether there is an instruction of so many columns: multiples of 8 up to 256, of integers
+    /// above 32 only multiples of 16 (PTX ISA, "Asynchronous Warpgroup Level Matrix Shape").
+    pub fn has(self, columns: u32) -> bool {
+        let step = if self.is_integer() && columns > 24 { 16 } else { 8 };
+        (8..=256).contains(&columns) && columns.is_multiple_of(step)
     }
 
     /// Steps along K of one instruction: what 32 bytes hold.

@@ -421,7 +421,7 @@ impl Checker<'_> {
                 let addresses = [first, self.object(&b.access)?].concat();
                 let sums = vec![Bits32; *columns as usize / 2];
                 let turned = a.iter().chain([b]).any(|factor| factor.major == Major::MN) && factors.bytes() != 2;
-                let possible = columns % 8 == 0 && (8..=256).contains(columns) && !turned;
+                let possible = factors.has(*columns) && !turned;
                 possible && exactly(&[addresses, sums.clone()].concat(), &sums)
             }
             Operation::BarrierInit { access, count } => {

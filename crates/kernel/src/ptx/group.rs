@@ -34,6 +34,8 @@ impl Writer<'_> {
             GroupFactors::Tf32 => "tf32.tf32",
             GroupFactors::E4M3 => "e4m3.e4m3",
             GroupFactors::E5M2 => "e5m2.e5m2",
+            GroupFactors::I8 => "s8.s8",
+            GroupFactors::U8 => "u8.u8",
         };
         // The sums are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
@@ -41,8 +43,10 @@ impl Writer<'_> {
         let turned = a.into_iter().chain([b]).map(|factor| format!(", {}", u32::from(factor.major == Major::MN)));
         let majors = if factors.bytes() == 2 { turned.collect() } else { String::new() };
         let depth = factors.depth();
+        // What is added to, and the signs of the factors, which integers keep.
+        let (sum, signs) = if factors.is_integer() { ("s32", "1") } else { ("f32", "1, 1, 1") };
         self.line(&format!(
-            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.f32.{types} {{{sums}}}, {left}, {right}, 1, 1, 1{majors};"
+            "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{types} {{{sums}}}, {left}, {right}, {signs}{majors};"
         ));
         Ok(())
     }
