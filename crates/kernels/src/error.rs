@@ -60,6 +60,15 @@ pub enum PlanError {
         /// The shape of the output.
         shape: String,
     },
+    /// E0939: a text that is no expression.
+    Text {
+        /// The text.
+        text: String,
+        /// How many bytes of it were read.
+        at: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -108,6 +117,7 @@ impl PlanError {
             PlanError::Unknown { .. } => "E0936",
             PlanError::Size { .. } => "E0937",
             PlanError::Shape { .. } => "E0938",
+            PlanError::Text { .. } => "E0939",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -124,6 +134,7 @@ impl PlanError {
             PlanError::Overlap { .. } => "write to a layout that is injective".to_string(),
             PlanError::Before { .. } => "reverse the mode, or let the tensor begin further on".to_string(),
             PlanError::Kind { .. } => "write it with integer strides, or with one swizzle in front".to_string(),
+            PlanError::Text { .. } => "write it as `relu(2 * x + bias)`".to_string(),
             PlanError::Unknown { known, .. } => format!("there are {known}"),
             PlanError::Size { .. } => {
                 "give a size of at least 1; a tensor without elements needs no kernel".to_string()
@@ -149,6 +160,7 @@ impl fmt::Display for PlanError {
             }
             PlanError::Kind { layout } => write!(f, "kernels do not take {layout}, behind a map that is no swizzle"),
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
+            PlanError::Text { text, at, expected } => write!(f, "`{text}` at {at}: {expected} is missing"),
             PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
             PlanError::Size { name, given } => {
                 write!(f, "the size {name} is {given}, and a kernel has at least one element")

@@ -225,6 +225,40 @@ fn maps_broadcast_and_convert() {
     assert_eq!(refused(&Expression::input(0), &four, Element::I32), "E0936");
 }
 
+/// Each function over all of the range of bf16, near 0 and far from it.
+#[test]
+fn functions_are_within_their_bounds() {
+    use tilewright_kernels::{Expression, map};
+
+    let layout: Layout = "4096:1".parse().unwrap();
+    for name in ["relu", "sigmoid", "silu", "gelu", "gelu_tanh", "recip", "exp", "tanh", "abs", "sqrt"] {
+        let function = Expression::parse(&format!("{name}(x)"), &["x"]).unwrap();
+        let planned = map(&function, &[(&layout, Element::Bf16)], (&layout, Element::F32)).unwrap();
+        let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
+        // Positive and negative numbers from 2^-120 to 80, and 0.
+        let x: Vec<bf16> = (0..4096_u32)
+            .map(|at| {
+                let size = if at % 4096 < 2048 { (at % 2048) as f32 / 25.6 } else { 2_f32.powi(-((at % 120) as i32)) };
+                bf16::from_f32(if at % 2 == 0 || name == "sqrt" { size } else { -size })
+            })
+            .collect();
+        interpreter.tensor("x0", &x).unwrap();
+        let run = interpreter.check().unwrap().run;
+        let (mut worst, mut compared) = (0.0_f64, 0);
+        for (x, y) in x.iter().zip(run.tensor::<f32>(1).unwrap()) {
+            let (wanted, bound) = function.value(&[x.to_f64()]);
+            if name == "recip" && x.to_f32() == 0.0 {
+                continue;
+            }
+            let off = (f64::from(y) - wanted).abs();
+            assert!(off <= bound, "{name}({x}) is {y}, not {wanted}: {off:e} > {bound:e}");
+            worst = worst.max(off / bound.max(f64::MIN_POSITIVE));
+            compared += 1;
+        }
+        assert!(compared > 4000, "{name}: {compared} compared, the worst at {worst} of its bound");
+    }
+}
+
 #[test]
 fn rows_go_where_their_numbers_say() {
     // More rows than there is room for, too: what has no room is passed over.

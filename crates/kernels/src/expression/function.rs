@@ -1,0 +1,122 @@
+//! Functions of one number.
+//!
+//! Law: [`Function::number`] is within [`Function::value`]'s second number of its first. The first is
+//! the function itself in f64, not the steps by which a kernel computes it.
+
+use tilewright_kernel::{Build, Element, Num};
+
+use super::ROUNDING;
+
+/// Functions of one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Function {
+    Exp,
+    Tanh,
+    Abs,
+    Sqrt,
+    Recip,
+    Relu,
+    Sigmoid,
+    Silu,
+    Gelu,
+    GeluTanh,
+}
+
+/// The tail of the normal distribution is `phi(x) (b_1 t + .. + b_5 t^5)` with `t = 1 / (1 + p x)`,
+/// within 7.5e-8 (Abramowitz and Stegun, 26.2.17).
+const TAIL: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+const TAIL_P: f64 = 0.231_641_9;
+/// What the tail is off by, with the roundings of f32.
+const TAIL_OFF: f64 = 4e-7;
+
+/// `sqrt(2 / pi)`, and how much of the cube is added in the approximation of gelu by tanh.
+const GELU: [f64; 2] = [0.797_884_560_802_865_4, 0.044_715];
+
+impl Function {
+    /// All, by their names in texts.
+    pub(super) const NAMES: [(&'static str, Function); 10] = [
+        ("exp", Function::Exp),
+        ("tanh", Function::Tanh),
+        ("abs", Function::Abs),
+        ("sqrt", Function::Sqrt),
+        ("recip", Function::Recip),
+        ("relu", Function::Relu),
+        ("sigmoid", Function::Sigmoid),
+        ("silu", Function::Silu),
+        ("gelu", Function::Gelu),
+        ("gelu_tanh", Function::GeluTanh),
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        Function::NAMES.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
+    }
+
+    /// The value at `x`, which is off by so much, and how far the roundings of f32 may move it.
+    pub(super) fn value(self, x: f64, off: f64) -> (f64, f64) {
+        // The argument of the power is multiplied by log2(e), and that is rounded, too.
+        let power = |x: f64| (4.0 + x.abs() * 2.0) * ROUNDING;
+        match self {
+            Function::Exp => (x.exp(), x.exp() * (off + power(x))),
+            Function::Tanh => (x.tanh(), off + x.tanh().abs() / 1024.0),
+            Function::Abs => (x.abs(), off),
+            Function::Sqrt => (x.sqrt(), off / x.sqrt().max(f64::MIN_POSITIVE) + x.sqrt() * ROUNDING),
+            Function::Recip => {
+                let value = 1.0 / x;
+                (value, value.abs() * (off / (x.abs() - off).max(0.0) + 2.0 * ROUNDING))
+            }
+            Function::Relu => (x.max(0.0), off),
+            Function::Sigmoid => {
+                let value = sigmoid(x);
+                // Powers that leave the range of f32 leave 0 behind.
+                (value, off * 0.25 + value * (power(x) + 4.0 * ROUNDING) + f64::from(f32::MIN_POSITIVE))
+            }
+            Function::Silu => {
+                let value = x * sigmoid(x);
+                let own = value.abs() * (power(x) + 6.0 * ROUNDING) + x.abs() * f64::from(f32::MIN_POSITIVE);
+                (value, off * 1.1 + own)
+            }
+            Function::Gelu => {
+                (0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2), off * 1.13 + x.abs() * TAIL_OFF)
+            }
+            Function::GeluTanh => {
+                let inner = GELU[0] * (x + GELU[1] * x * x * x);
+                (0.5 * x * (1.0 + inner.tanh()), off * 1.13 + x.abs() / 2000.0)
+            }
+        }
+    }
+
+    /// The number in a kernel.
+    pub(super) fn number<'k>(self, k: &'k Build, element: Element, x: Num<'k>) -> Num<'k> {
+        let constant = |value: f64| k.number_of(element, value);
+        match self {
+            Function::Exp => x.exp(),
+            Function::Tanh => x.tanh(),
+            Function::Abs => x.abs(),
+            Function::Sqrt => x.sqrt(),
+            Function::Recip => x.recip(),
+            Function::Relu => x.max(constant(0.0)),
+            Function::Sigmoid => ((-x).exp() + 1.0).recip(),
+            Function::Silu => x * ((-x).exp() + 1.0).recip(),
+            // max(x, 0) - |x| Q(|x|): the sign of x is nowhere asked for.
+            Function::Gelu => {
+                let size = x.abs();
+                let t = size.multiply_add(constant(TAIL_P), constant(1.0)).recip();
+                let root = (2.0 * std::f64::consts::PI).sqrt().recip();
+                let first = constant(TAIL[4] * root);
+                let polynomial = TAIL[..4].iter().rev().fold(first, |sum, b| sum.multiply_add(t, constant(b * root)));
+                let power = (x * x * constant(-0.5 * std::f64::consts::LOG2_E)).exp2();
+                let tail = polynomial * t * power;
+                x.max(constant(0.0)) - size * tail
+            }
+            Function::GeluTanh => {
+                let half = x * constant(0.5);
+                let inner = (x * x).multiply_add(constant(GELU[0] * GELU[1]), constant(GELU[0])) * x;
+                half.multiply_add(inner.tanh(), half)
+            }
+        }
+    }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
