@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use bytemuck::cast_slice;
 use clap::Args;
 use half::f16;
-use tilewright::layout::{AnyLayout, Composed, Xor};
 use tilewright::tensor::npy::{self, Kind, NpyFile, Order};
-use tilewright::tensor::{CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
+use tilewright::tensor::{AnyOffsets, CopyOptions, Offsets, Plan, Tensor, TensorError, TensorView};
 use tilewright::{Layout, Tree, Value, kernels};
 
 use crate::output::{self, Failure};
@@ -52,13 +51,6 @@ pub struct Options {
     threads: Option<u16>,
 }
 
-/// A layout of any kind that says where elements lie.
-enum Place {
-    Layout(Layout),
-    Composed(Composed),
-    Xor(Layout<Xor>),
-}
-
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
     if let Some(file) = &options.output {
         output::check_npy(file)?;
@@ -95,34 +87,16 @@ fn relayout<T: npy::Element>(file: NpyFile, options: &Options, terminal: &mut Te
     let tensor: Tensor<T> = file.read().map_err(|error| Failure::of_npy(&options.input, &error))?;
     let natural = tensor.layout().clone();
     let array = format!("the array, of shape {shape} in {order} order");
-    match from.unwrap_or(Place::Layout(natural)) {
-        Place::Layout(from) => to_place(&tensor, &from, &to, &array, options, terminal),
-        Place::Composed(from) => to_place(&tensor, &from, &to, &array, options, terminal),
-        Place::Xor(from) => to_place(&tensor, &from, &to, &array, options, terminal),
-    }
-}
-
-fn to_place<T: npy::Element, L: Offsets>(
-    tensor: &Tensor<T>,
-    from: &L,
-    to: &Place,
-    array: &str,
-    options: &Options,
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
+    let from = from.unwrap_or(AnyOffsets::Plain(natural));
     let view = TensorView::new(tensor.as_slice(), from.clone())
         .map_err(|error| Failure::refused_about(format_args!("{array}, does not hold --from {from}"), &error))?;
-    match to {
-        Place::Layout(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
-        Place::Composed(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
-        Place::Xor(to) => copy_to(&view, tensor.as_slice(), to, array, options, terminal),
-    }
+    copy_to(&view, tensor.as_slice(), &to, &array, options, terminal)
 }
 
-fn copy_to<T: npy::Element, L: Offsets, D: Offsets>(
-    view: &TensorView<'_, T, L>,
+fn copy_to<T: npy::Element>(
+    view: &TensorView<'_, T, AnyOffsets>,
     source: &[T],
-    to: &D,
+    to: &AnyOffsets,
     array: &str,
     options: &Options,
     terminal: &mut Terminal,
@@ -189,14 +163,15 @@ fn placed(layout: &impl Offsets) -> Result<kernels::Place, Failure> {
 }
 
 /// The layout that an expression is.
-fn place(source: &str, option: &str) -> Result<Place, Failure> {
-    match Reader::default().value(source)? {
-        Value::Layout(AnyLayout::Integer(layout)) => Ok(Place::Layout(layout)),
-        Value::Layout(AnyLayout::Composed(composed)) => Ok(Place::Composed(*composed)),
-        Value::Layout(AnyLayout::Xor(layout)) => Ok(Place::Xor(layout)),
-        other => Err(Failure::Value(format!(
-            "{option} takes a layout whose values are numbers, such as (4,8):(8,1), not {other}, of kind {}",
-            other.kind()
-        ))),
+fn place(source: &str, option: &str) -> Result<AnyOffsets, Failure> {
+    let value = Reader::default().value(source)?;
+    if let Value::Layout(layout) = &value
+        && let Ok(offsets) = AnyOffsets::try_from(layout)
+    {
+        return Ok(offsets);
     }
+    Err(Failure::Value(format!(
+        "{option} takes a layout whose values are numbers, such as (4,8):(8,1), not {value}, of kind {}",
+        value.kind()
+    )))
 }

@@ -96,6 +96,13 @@ pub enum TensorError {
         /// The thread layout.
         threads: Box<str>,
     },
+    /// E0414: a layout whose values do not say where elements lie.
+    NoOffsets {
+        /// The layout.
+        layout: Box<str>,
+        /// Its kind.
+        kind: &'static str,
+    },
     /// E0420: operands of different sizes, where element goes to element.
     Sizes {
         /// The size of the first.
@@ -202,6 +209,7 @@ impl TensorError {
             TensorError::Shapes { .. } => "E0408",
             TensorError::Alignment { .. } => "E0409",
             TensorError::ThreadLayout { .. } => "E0413",
+            TensorError::NoOffsets { .. } => "E0414",
             TensorError::Sizes { .. } => "E0420",
             TensorError::Plan { .. } => "E0421",
             TensorError::Reduction { .. } => "E0422",
@@ -230,6 +238,10 @@ impl TensorError {
             }
             TensorError::Ragged { .. } => Some(
                 "take clipped tiles, which end where the tensor does, or tile an identity tensor beside it and compare"
+                    .into(),
+            ),
+            TensorError::NoOffsets { .. } => Some(
+                "take a layout of numbers, such as (4,8):(8,1); what becomes known at launch is substituted first"
                     .into(),
             ),
             TensorError::Sizes { .. } => Some("element i goes to element i: slice or tile the larger one".into()),
@@ -317,6 +329,9 @@ impl fmt::Display for TensorError {
             }
             TensorError::Alignment { address, wanted } => {
                 write!(f, "the element at offset 0 is at address {address:#x}, which is no multiple of {wanted}")
+            }
+            TensorError::NoOffsets { layout, kind } => {
+                write!(f, "the values of {layout} are no offsets: it is a {kind}")
             }
             TensorError::Sizes { first, second } => {
                 let elements = |size: &i64| if *size == 1 { "1 element".into() } else { format!("{size} elements") };

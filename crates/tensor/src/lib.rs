@@ -60,7 +60,7 @@ pub use fragment::Fragmented;
 pub use gemm::{Numbers, Tilings, cpu_atoms, cpu_mma, cpu_mma_of, gemm, multiply_adds, tilings};
 pub use instruction::Instructed;
 pub use memory::ALIGNMENT;
-pub use offsets::{MAX_WALK, Offsets};
+pub use offsets::{AnyOffsets, MAX_WALK, Offsets};
 pub use parts::{ParallelParts, Parts};
 pub use position::Position;
 pub use prepared::{ByIndex, ByMode, ByModeMut};

@@ -3,13 +3,14 @@
 //! Law: a map from the coordinates of a shape to offsets, counted in elements. Its
 //! [range](Offsets::range) is that of its offsets, exactly; memory is safe to access because of it,
 //! so the trait is implemented here alone: for layouts of integer and of XOR strides, composed
-//! layouts, and their constant forms.
+//! layouts, their constant forms, and [`AnyOffsets`], which is one of the first three.
 //!
 //! Slices, tiles and compositions of these maps are maps of two kinds,
 //! [`Layout`](tilewright_layout::Layout) and [`Composed`] ([`Offsets::Derived`]). A layout with XOR
 //! strides is a composed one: give every mode its own bits of a number, by a layout whose strides
 //! are powers of two; XOR strides are linear over those bits.
 
+mod any;
 mod mapped;
 mod plain;
 
@@ -20,6 +21,7 @@ use tilewright_layout::{Composed, Leaf, Profile, Slot, Tree};
 use crate::error::TensorError;
 use crate::rearrange::Rearrange;
 use crate::walk::Walk;
+pub use any::AnyOffsets;
 pub(crate) use mapped::number;
 
 mod sealed {

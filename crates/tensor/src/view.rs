@@ -136,12 +136,14 @@ impl<'a, T, L: Offsets> TensorView<'a, T, L> {
         unsafe { TensorView::from_raw(memory.as_ptr().wrapping_add(origin), layout) }
     }
 
-    /// A view of elements for which the invariant holds.
+    /// A view of elements in memory that is no slice of Rust's, such as an array of another
+    /// language: `base` is where offset 0 is, or would be.
     ///
     /// # Safety
-    /// The invariant at the head of this file.
+    /// Every offset of the layout is one of an element in one allocation, aligned and initialised,
+    /// that is borrowed for `'a`, and that nobody writes meanwhile.
     #[inline]
-    pub(crate) unsafe fn from_raw(base: *const T, layout: L) -> TensorView<'a, T, L> {
+    pub unsafe fn from_raw(base: *const T, layout: L) -> TensorView<'a, T, L> {
         TensorView { base, layout, memory: PhantomData }
     }
 
@@ -230,12 +232,15 @@ impl<'a, T, L: Offsets> TensorViewMut<'a, T, L> {
         unsafe { TensorViewMut::from_raw(memory.as_mut_ptr().wrapping_add(origin), layout) }
     }
 
-    /// A view of elements for which the invariant holds.
+    /// A view of elements in memory that is no slice of Rust's, such as an array of another
+    /// language: `base` is where offset 0 is, or would be.
     ///
     /// # Safety
-    /// The invariant at the head of this file.
+    /// Every offset of the layout is one of an element in one allocation, aligned and initialised,
+    /// that is borrowed for `'a`, and that nobody else reads or writes meanwhile. Different
+    /// coordinates have different offsets.
     #[inline]
-    pub(crate) unsafe fn from_raw(base: *mut T, layout: L) -> TensorViewMut<'a, T, L> {
+    pub unsafe fn from_raw(base: *mut T, layout: L) -> TensorViewMut<'a, T, L> {
         TensorViewMut { base, layout, memory: PhantomData }
     }
 

@@ -3,8 +3,8 @@
 //! The oracle is index arithmetic on the text's own numbers: offsets are listed by nested loops
 //! over extents and strides.
 
-use tilewright_layout::{Composed, Layout, Leaf, StaticComposed, StaticLayout, Swizzle, Tree, Xor};
-use tilewright_tensor::{Offsets, Tensor, TensorView, TensorViewMut};
+use tilewright_layout::{AnyLayout, Composed, Layout, Leaf, StaticComposed, StaticLayout, Swizzle, Tree, Xor};
+use tilewright_tensor::{AnyOffsets, Offsets, Tensor, TensorView, TensorViewMut};
 
 /// A list of (extent, stride) pairs, first mode fastest.
 type Modes = Vec<(i64, i64)>;
@@ -38,6 +38,11 @@ fn small(rank: usize) -> Vec<Modes> {
         all.extend(last.iter().cloned());
     }
     all
+}
+
+/// A layout of which only the kind that it happens to be is known.
+fn any(layout: impl Into<AnyLayout>) -> AnyOffsets {
+    AnyOffsets::try_from(&layout.into()).unwrap()
 }
 
 /// Checks both kinds of view of a map whose offsets are known, on memory of every length and origin
@@ -95,6 +100,7 @@ fn check<L: Offsets>(map: &L, offsets: &[i64]) {
 fn integer_layouts() {
     for modes in small(2) {
         check(&layout(&modes), &offsets(&modes));
+        check(&any(layout(&modes)), &offsets(&modes));
     }
     for modes in small(3).into_iter().step_by(7) {
         check(&layout(&modes), &offsets(&modes));
@@ -112,6 +118,7 @@ fn composed_layouts() {
                 let composed = Composed::new(swizzle, offset, layout(&modes)).unwrap();
                 if values.iter().all(|value| *value >= -40) {
                     check(&composed, &values);
+                    check(&any(composed), &values);
                 }
             }
         }
@@ -142,6 +149,7 @@ fn xor_layouts_and_what_they_are_composed_of() {
             }
             check(&map, &values);
             check(&map.derived().unwrap(), &values);
+            check(&any(map), &values);
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tilewright_layout::{BitMatrix, Composed, Layout, Leaf, OuterMap, Profile, StaticLayout, Swizzle, Tree, Xor};
-use tilewright_tensor::{CoordinateTensor, Offsets, TensorView, TensorViewMut, Zipped};
+use tilewright_tensor::{AnyOffsets, CoordinateTensor, Offsets, TensorView, TensorViewMut, Zipped};
 
 #[allow(dead_code)]
 #[path = "../kernels/random.rs"]
@@ -255,7 +255,9 @@ fn walks_over_layouts() {
         "(2,2000):(5000,1)",
         "((2,2),(3,1,4)):((6,3),(1,9,12))",
     ] {
-        check(&text.parse::<Layout>().unwrap(), &mut random);
+        let layout = text.parse::<Layout>().unwrap();
+        check(&layout, &mut random);
+        check(&AnyOffsets::Plain(layout), &mut random);
     }
     const LEAVES: &[Leaf; 2] = &[Leaf { extent: 3, stride: 40 }, Leaf { extent: 40, stride: 1 }];
     check(&StaticLayout::new(LEAVES, &[0, 1], &[3, 0, 0]).unwrap(), &mut random);
@@ -289,7 +291,9 @@ fn walks_through_maps() {
         "S<1,0,1> o 0 o 2:1",
         "S<0,0,0> o 5 o ():()",
     ] {
-        check(&text.parse::<Composed>().unwrap(), &mut random);
+        let composed = text.parse::<Composed>().unwrap();
+        check(&composed, &mut random);
+        check(&AnyOffsets::Mapped(Box::new(composed)), &mut random);
     }
 }
 
