@@ -69,6 +69,11 @@ pub enum PlanError {
         /// What should be there.
         expected: &'static str,
     },
+    /// E0940: a plan of a product that cannot be carried out.
+    Plan {
+        /// Why.
+        because: &'static str,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -118,6 +123,7 @@ impl PlanError {
             PlanError::Size { .. } => "E0937",
             PlanError::Shape { .. } => "E0938",
             PlanError::Text { .. } => "E0939",
+            PlanError::Plan { .. } => "E0940",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -139,6 +145,7 @@ impl PlanError {
             PlanError::Size { .. } => {
                 "give a size of at least 1; a tensor without elements needs no kernel".to_string()
             }
+            PlanError::Plan { .. } => "change the plan, or let the model choose one".to_string(),
             PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
@@ -161,6 +168,7 @@ impl fmt::Display for PlanError {
             PlanError::Kind { layout } => write!(f, "kernels do not take {layout}, behind a map that is no swizzle"),
             PlanError::TooLarge { what, asked, limit } => write!(f, "{asked} {what}, where a launch takes {limit}"),
             PlanError::Text { text, at, expected } => write!(f, "`{text}` at {at}: {expected} is missing"),
+            PlanError::Plan { because } => write!(f, "the plan cannot be carried out: {because}"),
             PlanError::Unknown { what, given, .. } => write!(f, "no {what} is called {given}"),
             PlanError::Size { name, given } => {
                 write!(f, "the size {name} is {given}, and a kernel has at least one element")

@@ -9,5 +9,5 @@ tilewright_layout::error_pages! {
     /// assert!(tilewright_kernels::explanation("E0101").is_none());
     /// ```
     pub fn explanation in "error.rs":
-        "E0931" "E0932" "E0933" "E0934" "E0935" "E0936" "E0937" "E0938" "E0939"
+        "E0931" "E0932" "E0933" "E0934" "E0935" "E0936" "E0937" "E0938" "E0939" "E0940"
 }

@@ -9,6 +9,7 @@ mod error;
 mod explanation;
 mod expression;
 mod gather;
+pub mod gemm;
 mod group_product;
 mod library;
 mod long_rows;

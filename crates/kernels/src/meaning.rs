@@ -38,7 +38,8 @@ pub(crate) enum Meaning {
     },
     /// `c = a + b`, all `(M,N):(N,1)`.
     Sum,
-    /// `c(m,n) = sum over k of a(m,k) b(n,k)`, K contiguous in a and b, N in c.
+    /// `c(m,n,l) = sum over k of a(m,k,l) b(n,k,l)`, K contiguous in a and b, N in c, for each matrix
+    /// of a batch of `L`.
     Product,
     /// `y(m,n) = x(index(m),n)`, 0 where `x` has no such row.
     Gather {
@@ -154,7 +155,8 @@ impl Planned {
             Meaning::Map { output, .. } => output.size() as usize,
             Meaning::Gather { picked, columns, .. } => (picked * columns) as usize,
             Meaning::Scatter { rows, picked, columns } => (picked.min(rows) * columns) as usize,
-            Meaning::Sum | Meaning::Product => self.size("M") * self.size("N"),
+            Meaning::Sum => self.size("M") * self.size("N"),
+            Meaning::Product => self.size("M") * self.size("N") * self.size("L"),
             Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
             Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,
             Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {

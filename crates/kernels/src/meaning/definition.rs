@@ -118,8 +118,9 @@ impl<'a> Definition<'a> {
                 Wanted::rounded(index, self.output, value, step(self.output, value))
             }
             Meaning::Product => {
-                let (n, k) = (planned.size("N"), planned.size("K"));
-                let (row, column) = (index / n, index % n);
+                let [m, n, k] = ["M", "N", "K"].map(|name| planned.size(name));
+                // The rows of all matrices of a batch follow one another.
+                let (row, column) = (index / n, index % n + index / (m * n) * n);
                 let terms = (0..k).map(|at| self.value(0, row * k + at) * self.value(1, column * k + at));
                 let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
                 // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.

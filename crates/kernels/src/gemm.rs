@@ -1,0 +1,111 @@
+//! Products of matrices for Hopper, planned by a model of the machine.
+//!
+//! Law: `D(m,n,l) = sum over k of A(m,k,l) * B(n,k,l)`, sums in f32, rounded once at the end. The same
+//! problem and plan give the same bits each time.
+//!
+//! What is multiplied is a [`Problem`]; how it is cut is a [`Plan`]: tile, stages, who multiplies, how
+//! many blocks share a tile, in which order tiles are taken. The plan is chosen from sizes alone by a
+//! model of the machine; a [`Product`] is the kernels of both.
+//!
+//! ```text
+//! problem    types, sizes, batch                     schedule   which tile a block takes when
+//! plan       tile, stages, groups, splits, order     mainloop   the kernel: one warp copies, groups multiply
+//! model      how long a plan takes                   epilogue   how sums leave a block
+//!                                                    partials   sums of blocks that share a tile
+//! ```
+
+mod epilogue;
+mod mainloop;
+mod model;
+mod partials;
+mod plan;
+mod problem;
+mod schedule;
+
+use tilewright_kernel::Kernel;
+use tilewright_kernel::cost::Machine;
+
+use crate::error::PlanError;
+use crate::meaning::Meaning;
+use crate::planned::Planned;
+
+pub use plan::Plan;
+pub use problem::Problem;
+
+/// The kernels of a product, for its sizes alone: launches take no numbers.
+///
+/// ```
+/// use tilewright_kernel::Element;
+/// use tilewright_kernels::gemm::{Problem, Product};
+///
+/// let product = Product::new(&Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap()).unwrap();
+/// // 512 tiles of 128 x 256 in four turns of 128 blocks, by one kernel.
+/// assert_eq!(product.plan().blocks, 128);
+/// assert_eq!((product.kernels().len(), product.workspace()), (1, 0));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Product {
+    problem: Problem,
+    plan: Plan,
+    kernels: Vec<Kernel>,
+}
+
+impl Product {
+    /// The kernels of the plan that takes the least time on an H200, by the model.
+    ///
+    /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
+    pub fn new(problem: &Problem) -> Result<Product, PlanError> {
+        Product::planned(problem, &Plan::of(problem, &machine()?))
+    }
+
+    /// The kernels of a plan.
+    ///
+    /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
+    pub fn planned(problem: &Problem, plan: &Plan) -> Result<Product, PlanError> {
+        if let Some(because) = plan.refusal(problem) {
+            return Err(PlanError::Plan { because });
+        }
+        let mut kernels = vec![mainloop::kernel("product_groups", problem, plan, true)?];
+        if plan.splits > 1 {
+            kernels.push(partials::added(problem, plan.splits)?);
+        }
+        Ok(Product { problem: problem.clone(), plan: plan.clone(), kernels })
+    }
+
+    /// What is multiplied.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// How it is cut.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kernels, in the order in which they run: one from A and B into D, or, where blocks share
+    /// tiles, one from A and B into the workspace and one from there into D.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// Bytes of device memory besides the tensors.
+    pub fn workspace(&self) -> i64 {
+        self.plan.workspace(&self.problem)
+    }
+}
+
+/// The plan of one kernel, without a workspace, that takes the least time on an H200.
+pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError> {
+    let plan = model::fastest(problem, &machine()?, |plan| plan.splits == 1);
+    let kernel = mainloop::kernel(name, problem, &plan, false)?;
+    let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
+    lines.extend(mainloop::lines(problem, &plan));
+    Ok(Planned::new(kernel, lines, Meaning::Product).sized(&problem.named()))
+}
+
+/// What the number of blocks and the stages are chosen for.
+fn machine() -> Result<Machine, PlanError> {
+    let unknown =
+        || PlanError::Unknown { what: "machine", given: "H200".to_string(), known: Machine::NAMES.join(", ") };
+    Machine::named("H200").ok_or_else(unknown)
+}

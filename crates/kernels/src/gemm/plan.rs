@@ -1,0 +1,169 @@
+//! How a product is cut.
+//!
+//! Law: a plan says everything that the kernel does not take from the problem: which operand lies
+//! along the rows of a tile, the tile, who multiplies, how many stages of shared memory run ahead, how
+//! many blocks share a tile, and in which order tiles are taken. [`Plan::refusal`] is the reason why
+//! a plan cannot be carried out, and [`Plan::of`] never has one.
+
+use std::fmt;
+
+use tilewright_kernel::cost::Machine;
+
+use super::model;
+use super::problem::Problem;
+use crate::product::{count, group_of};
+
+/// Steps along K of a stage: rows of 128 bytes.
+pub(crate) const DEPTH: i64 = 64;
+/// Warps of a group that multiplies together.
+pub(crate) const WARPS: i64 = 4;
+/// Bytes that barriers take, and what aligning stages may lose.
+const BARRIER_BYTES: i64 = 2048;
+/// The most columns of an instruction.
+const MAX_COLUMNS: i64 = 256;
+/// The most registers of sums of a thread.
+const MAX_SUMS: i64 = 192;
+/// The most stages: as many barriers are enough for any latency.
+const MAX_STAGES: i64 = 16;
+
+/// How a product is cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// B lies along the rows of a tile and A along its columns, so that few rows of A waste little.
+    pub swapped: bool,
+    /// Rows of a tile: 64 for each instruction of a group, one after the other.
+    pub rows: i64,
+    /// Columns of a tile: a multiple of 8 up to 256.
+    pub columns: i64,
+    /// Groups of four warps that multiply, each its rows of a tile.
+    pub groups: i64,
+    /// Stages of shared memory.
+    pub stages: i64,
+    /// How many blocks share the steps along K of a tile; their sums are added by a second kernel, in
+    /// a fixed order.
+    pub splits: i64,
+    /// Tiles along the rows that are taken one after the other.
+    pub group: i64,
+    /// Blocks that run on one processor at once.
+    pub resident: i64,
+    /// Blocks of the launch, which take tiles in turn.
+    pub blocks: i64,
+}
+
+impl Plan {
+    /// The plan that takes the least time by the model of a machine.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::cost::Machine;
+    /// use tilewright_kernels::gemm::{Plan, Problem};
+    ///
+    /// let machine = Machine::named("H200").unwrap();
+    /// let problem = Problem::new(Element::Bf16, [4096, 4096, 4096]).unwrap();
+    /// let plan = Plan::of(&problem, &machine);
+    /// assert_eq!((plan.rows, plan.columns, plan.blocks), (128, 256, 128));
+    /// assert_eq!(plan.workspace(&problem), 0);
+    /// ```
+    pub fn of(problem: &Problem, machine: &Machine) -> Plan {
+        model::fastest(problem, machine, |_| true)
+    }
+
+    /// A plan for a tile, with as many stages as fit and as many blocks as a machine runs at once.
+    pub(crate) fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
+        let Tile { swapped, rows, columns, groups, splits, resident } = tile;
+        let mut plan = Plan { swapped, rows, columns, groups, stages: 1, splits, group: 1, resident, blocks: 1 };
+        let [m, n, _] = plan.extents(problem);
+        plan.group = group_of(count(m, rows));
+        let bands = count(m, rows * plan.group).saturating_mul(plan.group);
+        let units = bands.saturating_mul(count(n, columns)).saturating_mul(problem.batch()).saturating_mul(splits);
+        let slots = i64::from(machine.multiprocessors) * resident;
+        // As many blocks as take no more turns, and no more: idle processors leave their power to the
+        // others.
+        plan.blocks = count(units, count(units, slots));
+        let own = i64::from(machine.multiprocessor.shared_bytes) / resident
+            - i64::from(machine.multiprocessor.reserved_bytes);
+        let room = own - BARRIER_BYTES - plan.staged_bytes(problem);
+        plan.stages = (room / plan.stage_bytes(problem)).min(MAX_STAGES);
+        plan
+    }
+
+    /// M, N and K as the kernel sees them: the first along the rows of tiles.
+    pub(crate) fn extents(&self, problem: &Problem) -> [i64; 3] {
+        let [m, n, k] = problem.sizes();
+        if self.swapped { [n, m, k] } else { [m, n, k] }
+    }
+
+    /// Bytes of a stage.
+    fn stage_bytes(&self, problem: &Problem) -> i64 {
+        (self.rows + self.columns) * DEPTH * i64::from(problem.factors().bytes())
+    }
+
+    /// Bytes of shared memory through which a tile of D is stored.
+    fn staged_bytes(&self, problem: &Problem) -> i64 {
+        if self.splits > 1 { 0 } else { self.rows * self.columns * i64::from(problem.result().bytes()) }
+    }
+
+    /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
+    pub fn workspace(&self, problem: &Problem) -> i64 {
+        let [m, n, _] = problem.sizes();
+        let sums = m.saturating_mul(n).saturating_mul(problem.batch()).saturating_mul(4);
+        if self.splits > 1 { sums.saturating_mul(self.splits) } else { 0 }
+    }
+
+    /// Why it cannot be carried out, if so.
+    pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
+        let sums = self.rows / (64 * self.groups.max(1)) * self.columns / 2;
+        let steps = count(problem.sizes()[2], DEPTH);
+        if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.groups) != 0 {
+            return Some("each group of four warps multiplies a multiple of 64 rows");
+        }
+        if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
+            return Some("a tile has a multiple of 8 columns, at most 256");
+        }
+        if sums > MAX_SUMS {
+            return Some("a thread has no registers for so many sums");
+        }
+        if self.stages < 2 {
+            return Some("fewer than two stages fit into shared memory");
+        }
+        if !(1..=steps).contains(&self.splits) {
+            return Some("each block that shares a tile has a step along K at least");
+        }
+        if self.group > count(self.extents(problem)[0], self.rows.max(1)) {
+            return Some("there are not so many tiles along the rows");
+        }
+        (self.group < 1 || self.blocks < 1 || self.resident < 1).then_some("there are blocks, which take tiles")
+    }
+}
+
+/// What a plan is chosen from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tile {
+    pub(crate) swapped: bool,
+    pub(crate) rows: i64,
+    pub(crate) columns: i64,
+    pub(crate) groups: i64,
+    pub(crate) splits: i64,
+    pub(crate) resident: i64,
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { rows, columns, stages, group, blocks, .. } = self;
+        let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
+        writeln!(f, "tiles of {rows} x {columns} of D{of}, {DEPTH} steps along K at a time, {stages} stages")?;
+        let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
+        writeln!(
+            f,
+            "{blocks} blocks{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
+        )?;
+        if self.splits > 1 {
+            writeln!(
+                f,
+                "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",
+                self.splits
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Which tile a block takes when.
+//!
+//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: a tile of a matrix of
+//! the batch, and a range of steps along K where several blocks share a tile. Block `b` of `B` takes
+//! the numbers `b, b + B, b + 2B, ..`. So blocks that run at once have neighbouring numbers, and the
+//! order of the numbers decides what they share: `group` tiles along the rows first, then along the
+//! columns, then the next group; then the next matrix; then the next range of steps.
+
+use tilewright_kernel::{Build, KernelError};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Extent, LayoutError, Stride};
+
+/// The work of a launch, in expressions over its sizes.
+pub(super) struct Grid {
+    /// Tiles along the columns.
+    pub(super) across: Expr,
+    /// Groups of tiles along the rows.
+    pub(super) bands: Expr,
+    /// Tiles of a group.
+    pub(super) group: i64,
+    /// Matrices; none where there is one.
+    pub(super) batch: Option<Expr>,
+    /// Steps along K.
+    pub(super) steps: Expr,
+    /// How many blocks share the steps of a tile.
+    pub(super) splits: i64,
+    /// Blocks.
+    pub(super) blocks: i64,
+}
+
+/// A part of the work.
+pub(super) struct Unit {
+    /// The tile along the rows.
+    pub(super) row: Expr,
+    /// The tile along the columns.
+    pub(super) column: Expr,
+    /// The matrix of the batch.
+    pub(super) matrix: Option<Expr>,
+    /// Which of the ranges of steps, where there are several.
+    pub(super) split: Option<Expr>,
+    /// The first step along K.
+    pub(super) first: Expr,
+    /// How many steps.
+    pub(super) steps: Expr,
+}
+
+impl Grid {
+    /// Tiles of a matrix.
+    fn tiles(&self) -> Result<Expr, KernelError> {
+        times(&times(&self.bands, &Expr::from(self.group))?, &self.across)
+    }
+
+    /// How many parts there are.
+    pub(super) fn units(&self) -> Result<Expr, KernelError> {
+        let tiles = times(&self.tiles()?, &Expr::from(self.splits))?;
+        self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))
+    }
+
+    /// How many of them a block takes.
+    pub(super) fn own(&self, block: &Expr) -> Result<Expr, KernelError> {
+        let left = self.units()?.minus(block).ok_or_else(overflow)?;
+        left.divide_up(&Expr::from(self.blocks)).ok_or_else(overflow)
+    }
+
+    /// The part that a block takes in a turn.
+    pub(super) fn unit(&self, k: &Build, block: &Expr, turn: &Expr) -> Result<Unit, KernelError> {
+        let number = plus(&times(turn, &Expr::from(self.blocks))?, block)?;
+        let Place { row, column, matrix, split } = match self.shape() {
+            Some(shape) => {
+                let digits = k.coordinate(&number, &shape)?;
+                let [row, column, band, matrix, split] = &digits[..] else { return Err(overflow()) };
+                Place {
+                    row: plus(&times(band, &Expr::from(self.group))?, row)?,
+                    column: column.clone(),
+                    matrix: self.batch.is_some().then(|| matrix.clone()),
+                    split: (self.splits > 1).then(|| split.clone()),
+                }
+            }
+            None => self.place(number)?,
+        };
+        let (first, steps) = match &split {
+            None => (Expr::from(0), self.steps.clone()),
+            Some(split) => {
+                // Ranges differ by one step at most, and none is empty where there are as many steps.
+                let begin = |number: &Expr| {
+                    times(number, &self.steps)?.floor_div(&Expr::from(self.splits)).ok_or_else(overflow)
+                };
+                let first = begin(split)?;
+                let end = begin(&plus(split, &Expr::from(1))?)?;
+                let steps = end.minus(&first).ok_or_else(overflow)?;
+                (first, steps)
+            }
+        };
+        Ok(Unit { row, column, matrix, split, first, steps })
+    }
+
+    /// The extents of the coordinates of a part, where they are known: the tile in its group, the
+    /// column, the group, the matrix, the range of steps.
+    fn shape(&self) -> Option<[i64; 5]> {
+        let batch = self.batch.as_ref().map_or(Some(1), Extent::known)?;
+        Some([self.group, self.across.known()?, self.bands.known()?, batch, self.splits])
+    }
+
+    /// The place of a part by quotients of numbers known at launch.
+    fn place(&self, number: Expr) -> Result<Place, KernelError> {
+        let tiles = self.tiles()?;
+        let many = self.batch.as_ref().map_or(Ok(tiles.clone()), |batch| times(&tiles, batch))?;
+        let parted = |number: Expr, by: &Expr, several: bool| {
+            if several { quotient(&number, by).map(|(part, rest)| (Some(part), rest)) } else { Ok((None, number)) }
+        };
+        let (split, number) = parted(number, &many, self.splits > 1)?;
+        let (matrix, number) = parted(number, &tiles, self.batch.is_some())?;
+        let (band, inside) = quotient(&number, &times(&self.across, &Expr::from(self.group))?)?;
+        let (column, row) = quotient(&inside, &Expr::from(self.group))?;
+        Ok(Place { row: plus(&times(&band, &Expr::from(self.group))?, &row)?, column, matrix, split })
+    }
+}
+
+/// Where a part of the work is.
+struct Place {
+    row: Expr,
+    column: Expr,
+    matrix: Option<Expr>,
+    split: Option<Expr>,
+}
+
+fn overflow() -> KernelError {
+    LayoutError::Overflow { op: "product" }.into()
+}
+
+/// Quotient and remainder.
+fn quotient(number: &Expr, by: &Expr) -> Result<(Expr, Expr), KernelError> {
+    let quotient = number.floor_div(by).ok_or_else(overflow)?;
+    let rest = number.minus(&times(&quotient, by)?).ok_or_else(overflow)?;
+    Ok((quotient, rest))
+}
+
+pub(super) fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    Stride::plus(a, b).ok_or_else(overflow)
+}
+
+pub(super) fn times(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    Stride::times(a, b).ok_or_else(overflow)
+}

@@ -1,0 +1,116 @@
+//! Plans of products, executed by the interpreter under every schedule, and compared with plain loops.
+
+use half::bf16;
+use tilewright_kernel::Element;
+use tilewright_kernel::interpret::{Checked, Interpreter};
+use tilewright_kernels::gemm::{Plan, Problem, Product};
+
+/// Runs a kernel on bytes for its inputs, and gives what it leaves in its last tensor.
+fn run(product: &Product, number: usize, given: &[Vec<u8>]) -> Vec<u8> {
+    let kernel = &product.kernels()[number];
+    let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    for (tensor, bytes) in given.iter().enumerate() {
+        interpreter.bytes(tensor, bytes).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let checked: Checked = interpreter.check().unwrap_or_else(|findings| panic!("{}: {}", kernel.name(), findings[0]));
+    checked.run.bytes(given.len()).unwrap().to_vec()
+}
+
+/// Small numbers of which no row is like another.
+fn numbers(count: usize, step: usize) -> Vec<bf16> {
+    (0..count).map(|at| bf16::from_f32(((at * step) % 251) as f32 / 64.0 - 1.9)).collect()
+}
+
+fn bytes(numbers: &[bf16]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_bits().to_le_bytes()).collect()
+}
+
+/// Runs a plan at the sizes of its problem, and compares it with the definition.
+fn multiplied(problem: &Problem, plan: &Plan) {
+    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{error}"));
+    let [m, n, k] = problem.sizes().map(|size| size as usize);
+    let batch = problem.batch() as usize;
+    let (a, b) = (numbers(m * k * batch, 37), numbers(n * k * batch, 101));
+    let mut left = run(&product, 0, &[bytes(&a), bytes(&b)]);
+    assert_eq!(product.kernels().len(), 1 + usize::from(plan.splits > 1));
+    assert_eq!(product.workspace(), if plan.splits > 1 { left.len() as i64 } else { 0 });
+    if plan.splits > 1 {
+        left = run(&product, 1, &[left]);
+    }
+    let d: Vec<f64> =
+        left.chunks(2).map(|two| f64::from(bf16::from_bits(u16::from_le_bytes([two[0], two[1]])))).collect();
+    assert_eq!(d.len(), m * n * batch);
+    for (index, found) in d.into_iter().enumerate() {
+        let (matrix, row, column) = (index / (m * n), index / n % m, index % n);
+        let terms =
+            (0..k).map(|at| f64::from(a[(matrix * m + row) * k + at]) * f64::from(b[(matrix * n + column) * k + at]));
+        let (sum, size) = terms.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
+        let bound = size * (k as f64 + 2.0) * 2_f64.powi(-24) + sum.abs() * 2_f64.powi(-8);
+        let error = (found - sum).abs();
+        assert!(error <= bound, "{problem}, {plan}({matrix},{row},{column}): {found} is not {sum}");
+    }
+}
+
+/// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
+fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
+    Plan { swapped: false, rows, columns, groups, stages: 3, splits: 1, group: 2, resident: 1, blocks: 2 }
+}
+
+fn problem(sizes: [i64; 3]) -> Problem {
+    Problem::new(Element::Bf16, sizes).unwrap()
+}
+
+#[test]
+fn tiles_of_every_kind_are_right() {
+    let product = problem([200, 264, 136]);
+    for (rows, columns, groups) in [(64, 64, 1), (64, 136, 1), (128, 96, 2), (128, 208, 2), (192, 64, 1), (128, 72, 1)]
+    {
+        multiplied(&product, &Plan { group: 200 / rows.min(200), ..plan(rows, columns, groups) });
+    }
+}
+
+#[test]
+fn operands_change_places() {
+    for (sizes, columns) in [([1, 200, 72], 8), ([17, 264, 136], 24), ([129, 136, 64], 136), ([64, 72, 200], 32)] {
+        multiplied(&problem(sizes), &Plan { swapped: true, ..plan(64, columns, 1) });
+    }
+    multiplied(&problem([72, 200, 72]), &Plan { swapped: true, group: 1, ..plan(256, 40, 2) });
+    multiplied(&problem([40, 200, 72]), &Plan { swapped: true, ..plan(128, 40, 2) });
+}
+
+#[test]
+fn blocks_share_the_steps_of_a_tile() {
+    for splits in [2, 3, 5] {
+        multiplied(&problem([72, 136, 320]), &Plan { splits, ..plan(64, 64, 1) });
+    }
+    // D begins a row at any element, since it is not stored by bulk copies.
+    multiplied(&problem([70, 136, 200]), &Plan { splits: 4, group: 1, ..plan(128, 128, 2) });
+    multiplied(&problem([3, 200, 200]), &Plan { splits: 2, swapped: true, ..plan(64, 8, 1) });
+}
+
+#[test]
+fn batches_are_right() {
+    let batch = problem([72, 72, 72]).batched(3).unwrap();
+    multiplied(&batch, &plan(64, 64, 1));
+    multiplied(&batch, &Plan { swapped: true, ..plan(64, 64, 1) });
+    multiplied(&batch, &Plan { splits: 2, ..plan(64, 64, 1) });
+}
+
+/// What cannot be carried out says why.
+#[test]
+fn plans_are_refused() {
+    let product = problem([256, 256, 128]);
+    let wrong = [
+        (Plan { rows: 96, ..plan(64, 64, 1) }, "multiple of 64 rows"),
+        (Plan { columns: 264, ..plan(64, 64, 1) }, "at most 256"),
+        (Plan { columns: 256, ..plan(256, 64, 2) }, "registers"),
+        (Plan { stages: 1, ..plan(64, 64, 1) }, "two stages"),
+        (Plan { splits: 3, ..plan(64, 64, 1) }, "a step along K"),
+        (Plan { group: 5, ..plan(64, 64, 1) }, "tiles along the rows"),
+        (Plan { blocks: 0, ..plan(64, 64, 1) }, "blocks"),
+    ];
+    for (plan, because) in wrong {
+        let error = Product::planned(&product, &plan).unwrap_err();
+        assert!(error.code() == "E0940" && error.to_string().contains(because), "{error}");
+    }
+}
