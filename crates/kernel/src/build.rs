@@ -11,6 +11,7 @@
 mod access;
 mod atomic;
 mod bulk;
+mod cluster;
 mod control;
 mod conversion;
 mod copy;
@@ -284,7 +285,7 @@ impl Build {
         drop(core);
         let whole = layout.shape();
         let place = tensor::whole(&whole)?;
-        Ok(View { build: self, buffer, element, map, offset, layout, place, whole, recast: false })
+        Ok(View { build: self, buffer, element, map, offset, layout, place, whole, recast: false, rank: None })
     }
 
     /// The coordinate of this block: a tuple of `x`, `y` and `z`, of numbers, and of `_` for modes
@@ -462,7 +463,7 @@ impl Build {
             grid: core.grid.clone().map(|count| count.unwrap_or(Expr::from(1))),
             threads,
             resident: core.resident,
-            cluster: 1,
+            cluster: core.cluster.unwrap_or(1),
             shared_bytes: core.shared_bytes,
             widths: core.widths.clone(),
             body,

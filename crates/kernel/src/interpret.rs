@@ -15,6 +15,7 @@ mod arithmetic;
 mod background;
 mod barriers;
 mod clock;
+mod cluster;
 pub(crate) mod code;
 pub(crate) mod compute;
 mod convert;

@@ -197,6 +197,18 @@ impl Program {
         self.widths[register.index()]
     }
 
+    /// Whether some instruction has an operation of a kind.
+    pub(crate) fn has(&self, kind: impl Fn(&Operation) -> bool) -> bool {
+        fn any(steps: &[Step], kind: &dyn Fn(&Operation) -> bool) -> bool {
+            steps.iter().any(|step| match step {
+                Step::Instruction(instruction) => kind(&instruction.operation),
+                Step::Loop(turns) => any(&turns.body, kind),
+                Step::Branch(branch) => any(&branch.then, kind) || any(&branch.otherwise, kind),
+            })
+        }
+        any(&self.body, &kind)
+    }
+
     /// The buffers in global memory, in the order in which a launch passes them.
     pub fn tensors(&self) -> impl Iterator<Item = &Buffer> {
         self.buffers.iter().filter(|buffer| buffer.space == memory::Space::Global)

@@ -227,6 +227,7 @@ impl Build {
 
     /// Where a box lies in shared memory, and the registers of its address and its corner.
     pub(crate) fn placed(&self, at: &Box, shared: &View<'_>) -> Result<(Access, Vec<Register>, Vec<Register>), Reason> {
+        shared.own_block("a bulk copy")?;
         let mut core = self.core();
         // The engine counts from where the pattern begins, and permutes by itself.
         let plain = View { map: None, ..shared.clone() };

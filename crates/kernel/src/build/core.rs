@@ -80,6 +80,10 @@ pub(crate) struct Core {
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) resident: u32,
+    /// How many blocks a cluster has, once that is said or relied on.
+    pub(crate) cluster: Option<u32>,
+    /// The number of the block in it.
+    pub(crate) rank: Option<Expr>,
     pub(crate) thread: Option<usize>,
     /// The role that is being written, and how many there are.
     pub(crate) team: Option<Team>,
@@ -116,6 +120,8 @@ impl Core {
             blocks: [None; 3],
             threads: None,
             resident: 1,
+            cluster: None,
+            rank: None,
             thread: None,
             team: None,
             roles: 0,
@@ -185,7 +191,7 @@ impl Core {
         guard: Option<Register>,
     ) -> Registers {
         let depth = self.depth();
-        if operation == Operation::Barrier {
+        if matches!(operation, Operation::Barrier | Operation::ClusterWait) {
             if depth == 0 {
                 self.scratch.settle();
             }

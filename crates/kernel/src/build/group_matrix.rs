@@ -211,6 +211,7 @@ impl Build {
         if !tile.is_shared() {
             return Err(refuse("it is not in shared memory"));
         }
+        tile.own_block("a factor")?;
         let bits = i64::from(tile.element.bits());
         let types = mma.atom().types();
         let wanted = if operand == Operand::A { types.a } else { types.b };

@@ -70,7 +70,7 @@ impl Core {
     /// Reads an access into elements of a cell.
     fn load(
         &mut self,
-        access: Access,
+        (access, rank): (Access, Option<Register>),
         address: Option<Register>,
         guard: Option<Register>,
         cell: usize,
@@ -79,7 +79,8 @@ impl Core {
         let bits = self.cells[cell].bits;
         let width = Width::of_bits(access.bits.max(16)).unwrap_or(Width::Bits64);
         let outputs = vec![width; access.count as usize];
-        let registers = self.effect(Operation::Load(access), address, &outputs, guard);
+        let operation = if rank.is_some() { Operation::RemoteLoad(access) } else { Operation::Load(access) };
+        let registers = self.effect(operation, address.into_iter().chain(rank), &outputs, guard);
         if bits >= access.bits {
             for (slot, register) in slots.iter().zip(registers) {
                 self.cells[cell].slots[*slot] = Slot::Whole(register);
@@ -123,14 +124,14 @@ impl Core {
     /// Writes elements of a cell by an access.
     fn store(
         &mut self,
-        access: Access,
+        (access, rank): (Access, Option<Register>),
         address: Option<Register>,
         guard: Option<Register>,
         cell: usize,
         slots: &[usize],
     ) -> Result<(), Reason> {
         let bits = self.cells[cell].bits;
-        let mut inputs: Vec<Register> = address.into_iter().collect();
+        let mut inputs: Vec<Register> = address.into_iter().chain(rank).collect();
         if bits >= access.bits {
             for slot in slots {
                 inputs.push(self.element_register(cell, *slot)?);
@@ -144,7 +145,8 @@ impl Core {
                 });
             }
         }
-        self.effect(Operation::Store(access), inputs, &[], guard);
+        let operation = if rank.is_some() { Operation::RemoteStore(access) } else { Operation::Store(access) };
+        self.effect(operation, inputs, &[], guard);
         Ok(())
     }
 }
@@ -272,7 +274,7 @@ impl<'k> View<'k> {
             }
             let (access, address, guard) = self.guarded(&piece, &now.1, edge)?;
             let mut core = self.build.core();
-            core.load(access, address, guard, fragment.cell, &slots);
+            core.load((access, self.rank), address, guard, fragment.cell, &slots);
             if let (Some(other), Some(guard)) = (other, guard) {
                 core.replace_unless(guard, fragment.cell, &slots, other.register())?;
             }
@@ -319,7 +321,7 @@ impl<'k> View<'k> {
                 }
                 (a, b) => a.or(b),
             };
-            core.store(access, address, guard, fragment.cell, &slots)?;
+            core.store((access, self.rank), address, guard, fragment.cell, &slots)?;
         }
         Ok(())
     }
@@ -330,6 +332,7 @@ impl<'k> View<'k> {
         piece: &Piece,
         edge: Edge,
     ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
+        self.own_block("a copy or an atomic operation")?;
         self.guarded(piece, &self.conditions(piece, edge)?, edge)
     }
 

@@ -8,15 +8,18 @@
 
 use std::cell::Cell;
 
-use tilewright_layout::symbolic::Expr;
+use tilewright_layout::Extent;
+use tilewright_layout::symbolic::{Expr, Symbolic, Values};
 
 use super::Build;
+use super::bulk::mode_of;
+use super::cluster::Ranks;
 use super::core::Slot;
 use super::number::Flag;
 use super::tensor::View;
 use crate::element::Element;
 use crate::error::{KernelError, Reason};
-use crate::program::memory::{BufferId, Role, Space};
+use crate::program::memory::{Access, BufferId, Role, Space};
 use crate::program::operation::{Binary, Comparison, Fence, Number, Operation, Special};
 use crate::program::register::{Register, Width};
 use crate::program::{Location, Source};
@@ -72,7 +75,9 @@ impl Build {
     /// warp that uses it ([`Stage::release`]).
     ///
     /// It stands before the roles: all threads of the block wait here until its barriers can be
-    /// used. The number of threads must have been said.
+    /// used; in a cluster, all threads of the cluster. The number of threads must have been said, and
+    /// how many blocks a cluster has, if it has several. A stage that other blocks fill too counts
+    /// the releases of their users ([`Stage::release_to`]).
     ///
     /// Errors: no stages, or no releases; there is not so much shared memory; the number of threads
     /// was not said; it stands in a role.
@@ -118,7 +123,13 @@ impl Build {
         self.branch("pipeline", Flag { build: self, register: first }, init, || Ok(()), location)?;
         let mut core = self.core();
         core.begin(source);
-        core.effect(Operation::Barrier, [], &[], None);
+        if core.cluster_size() > 1 {
+            // Other blocks arrive at these barriers too.
+            core.effect(Operation::ClusterArrive, [], &[], None);
+            core.effect(Operation::ClusterWait, [], &[], None);
+        } else {
+            core.effect(Operation::Barrier, [], &[], None);
+        }
         drop(core);
         Ok(Pipeline { build: self, stages, full, empty })
     }
@@ -236,19 +247,127 @@ impl<'k> Stage<'k> {
     pub fn load(&self, source: &View<'k>, destination: &View<'k>) -> Result<(), KernelError> {
         let location = Location::caller();
         self.build.core().begin(Source { statement: "load", location });
+        self.filled(source, destination, None).map_err(|refusal| refusal.at("load", location))
+    }
+
+    /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the receivers
+    /// are the ranks that a layout names, `first` added. Each block of them sets off a part of the
+    /// same size, so that a stage gets one from each, and [`Stage::publish`] expects as many. A stage
+    /// is free when it is in all receivers: their users release it to all who fill it
+    /// ([`Stage::release_to`]).
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Build, Kernel, KernelError, interpret, ptx};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each of two blocks loads half of 64 rows for both, and both store all of them.
+    /// let kernel = Kernel::build("shared", |k: &Build| {
+    ///     let x = k.input::<u16>("x", "(64,64):(64,1)")?;
+    ///     let y = k.output::<u16>("y", "(64,64,2):(64,1,4096)")?;
+    ///     k.threads(64)?;
+    ///     k.grid(Axis::X, "2")?;
+    ///     k.cluster(2)?;
+    ///     let ring = k.shared::<u16>("(64,64,1):(64,1,4096)")?;
+    ///     let half = |k: &Build| Ok::<_, KernelError>(Tree::flat([Slot::At(k.rank()), Slot::At(0.into())])?);
+    ///     let whole = ring.slice(Tree::flat([Slot::All, Slot::All, Slot::At(0.into())])?)?;
+    ///     let pipeline = k.pipeline(1, 2)?;
+    ///     k.role(1..2, || {
+    ///         k.single(|| {
+    ///             let stage = pipeline.cursor()?.stage()?;
+    ///             stage.acquire()?;
+    ///             let (from, to) = (x.local_tile("(32,64)", half(k)?)?, whole.local_tile("(32,64)", half(k)?)?);
+    ///             stage.load_multicast(&from, &to, "2:1", 0)?;
+    ///             stage.publish()
+    ///         })
+    ///     })?;
+    ///     k.role(0..1, || {
+    ///         let stage = pipeline.cursor()?.stage()?;
+    ///         stage.wait()?;
+    ///         let own = y.slice(Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
+    ///         for rows in 0..2 {
+    ///             let tile = Tree::flat([Slot::At(rows.into()), Slot::At(0.into())])?;
+    ///             let part = whole.local_tile("(32,64)", tile.clone())?.thread_part()?.load()?;
+    ///             own.local_tile("(32,64)", tile)?.thread_part()?.store(&part)?;
+    ///         }
+    ///         stage.release_to("2:1", 0)
+    ///     })?;
+    ///     // Nobody ends while the other one still arrives.
+    ///     k.cluster_barrier();
+    ///     Ok(())
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<u16>(1)?[4096..], run.tensor::<u16>(0)?[..]);
+    /// assert!(ptx::write(kernel.program(), ptx::Target::Sm90a)?.contains(".multicast::cluster"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as [`Stage::load`]; the ranks are not shown to be of the cluster.
+    #[track_caller]
+    pub fn load_multicast(
+        &self,
+        source: &View<'k>,
+        destination: &View<'k>,
+        receivers: &str,
+        first: impl Into<Expr>,
+    ) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "load_multicast", location });
+        let first = first.into();
         let load = || {
-            source.readable()?;
-            let boxes = self.build.boxes(source, destination)?;
+            let ranks = self.build.core().ranks(receivers, &first)?;
+            self.filled(source, destination, Some(&ranks))
+        };
+        load().map_err(|refusal: Reason| refusal.at("load_multicast", location))
+    }
+
+    /// Sets off bulk copies of a tile, for one block or for several.
+    fn filled(&self, source: &View<'k>, destination: &View<'k>, to_all: Option<&Ranks>) -> Result<(), Reason> {
+        source.readable()?;
+        let boxes = self.build.boxes(source, destination)?;
+        let (barrier, object) = self.build.object(self.full, &self.index)?;
+        for at in &boxes.boxes {
+            let (to, address, corner) = self.build.placed(at, destination)?;
+            let mut core = self.build.core();
+            let mask = to_all.map(|ranks| core.mask_of(ranks)).transpose()?;
+            let inputs: Vec<Register> = address.into_iter().chain(object).chain(corner).chain(mask).collect();
+            let operation = Operation::BulkLoad { map: boxes.map, to, barrier, multicast: mask.is_some() };
+            core.effect(operation, inputs, &[], None);
+        }
+        let parts = to_all.map_or(1, |ranks| ranks.ranks.len() as i64);
+        self.bytes.set(self.bytes.get().saturating_add(boxes.bytes.saturating_mul(parts)));
+        Ok(())
+    }
+
+    /// Sets off a bulk copy from a tile of shared memory to one of a block of the cluster, by one
+    /// thread: it arrives at this stage of that block (`cp.async.bulk.shared::cluster`). Each block
+    /// sends as many bytes as it gets, and [`Stage::publish`] expects as many. Both tiles have the
+    /// same layout, without gaps.
+    ///
+    /// Errors: types or layouts differ, or have gaps; what is not shown to be aligned, or to be a
+    /// rank of the cluster.
+    #[track_caller]
+    pub fn send(&self, source: &View<'k>, destination: &View<'k>, rank: impl Into<Expr>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "send", location });
+        let rank = rank.into();
+        let send = || {
+            let bytes = source.same_bytes(destination)?;
             let (barrier, object) = self.build.object(self.full, &self.index)?;
-            for at in &boxes.boxes {
-                let (to, address, corner) = self.build.placed(at, destination)?;
-                let inputs: Vec<Register> = address.into_iter().chain(object).chain(corner).collect();
-                self.build.core().effect(Operation::BulkLoad { map: boxes.map, to, barrier }, inputs, &[], None);
-            }
-            self.bytes.set(self.bytes.get().saturating_add(boxes.bytes));
+            let (to, to_address) = destination.bytes_of()?;
+            let (from, from_address) = source.bytes_of()?;
+            let mut core = self.build.core();
+            core.ranks("1:0", &rank)?;
+            let rank = core.lower(&rank, Width::Bits32)?;
+            let inputs: Vec<Register> =
+                to_address.into_iter().chain(object).chain(from_address).chain([rank]).collect();
+            core.effect(Operation::BulkSend { to, barrier, from, bytes: bytes as u32 }, inputs, &[], None);
+            self.bytes.set(self.bytes.get().saturating_add(bytes));
             Ok(())
         };
-        load().map_err(|refusal: Reason| refusal.at("load", location))
+        send().map_err(|refusal: Reason| refusal.at("send", location))
     }
 
     /// Arrives for the copies that were set off into this stage: it is full when all their bytes
@@ -286,5 +405,71 @@ impl<'k> Stage<'k> {
         let first = core.pure(Operation::Compare(Comparison::Equal, Number::I32), [lane, zero], Width::Predicate);
         core.effect(Operation::BarrierArrive { access, expect: 0 }, address, &[], Some(first));
         Ok(())
+    }
+
+    /// As [`Stage::release`], to the blocks that fill the stage in this one: the ranks that a layout
+    /// names, `first` added. The lanes of the warp meet, and one arrives at the stage of each. It says
+    /// that the stage has been read; what ordinary stores wrote there is not passed on.
+    ///
+    /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
+    #[track_caller]
+    pub fn release_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.build.core().begin(Source { statement: "release_to", location });
+        let first = first.into();
+        let release = || {
+            let (access, address) = self.build.object(self.empty, &self.index)?;
+            let mut core = self.build.core();
+            let ranks = core.ranks(fillers, &first)?;
+            core.effect(Operation::WarpBarrier, [], &[], None);
+            let (rank, inside) = core.rank_of_lane(&ranks)?;
+            let inputs: Vec<Register> = address.into_iter().chain([rank]).collect();
+            core.effect(Operation::RemoteArrive { access }, inputs, &[], Some(inside));
+            Ok(())
+        };
+        release().map_err(|refusal: Reason| refusal.at("release_to", location))
+    }
+}
+
+impl View<'_> {
+    /// How many bytes two tiles of shared memory have that lie alike, without gaps.
+    fn same_bytes(&self, other: &View<'_>) -> Result<i64, Reason> {
+        let refuse = |because: &str| Reason::Width {
+            tensor: self.text(),
+            atom: "a bulk copy between blocks".to_string(),
+            elements: 128 / self.element.bits(),
+            because: because.to_string(),
+        };
+        self.own_block("the source of a bulk copy")?;
+        other.own_block("a bulk copy, to which the rank is given,")?;
+        if !self.is_shared() || !other.is_shared() {
+            return Err(refuse("both sides are in shared memory"));
+        }
+        if self.element != other.element {
+            return Err(Reason::Elements { wanted: other.element, given: self.element });
+        }
+        if self.layout != other.layout || self.map != other.map {
+            return Err(refuse("both sides have one layout"));
+        }
+        let layout = self.layout.numbers(&Values::new())?;
+        if layout.right_inverse()?.size() != layout.size() {
+            return Err(refuse("it does not lie in shared memory without gaps"));
+        }
+        let bits = i64::from(self.element.bits());
+        let mode = mode_of(self, bits).ok_or_else(|| refuse("the swizzle is none of the copy engine"))?;
+        let (unit, bytes) = (mode.period().max(16), layout.size() * bits / 8);
+        let period = Expr::from((unit * 8 / bits).max(1));
+        // Whole patterns of the swizzle, so that both sides are permuted alike.
+        if bytes % unit != 0 || [self, other].iter().any(|view| !period.divides(&view.offset).proved()) {
+            return Err(refuse("it is not shown to begin and end at multiples of 16 bytes, or where its swizzle does"));
+        }
+        Ok(bytes)
+    }
+
+    /// Where a tile begins in shared memory, before its swizzle.
+    fn bytes_of(&self) -> Result<(Access, Option<Register>), Reason> {
+        let plain = View { map: None, ..self.clone() };
+        let (address, offset) = plain.address(&mut self.build.core(), &self.offset)?;
+        Ok((plain.access(address, offset, 64, 2), address))
     }
 }

@@ -83,6 +83,7 @@ impl<'k> View<'k> {
             layout,
             place,
             whole,
+            rank: self.rank,
             recast: true,
         })
     }

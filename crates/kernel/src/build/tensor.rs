@@ -18,6 +18,7 @@ use crate::element::Element;
 use crate::error::{KernelError, Reason};
 use crate::program::Location;
 use crate::program::memory::BufferId;
+use crate::program::register::Register;
 
 /// Something that is done to a layout, whatever its strides are: the layout of the part, and where
 /// the part begins.
@@ -49,6 +50,8 @@ pub struct View<'k> {
     pub(crate) whole: Tree<Expr>,
     /// Whether that is not the tensor that was declared, but its memory as other elements.
     pub(crate) recast: bool,
+    /// The rank of the block whose shared memory it is in, where that may be another.
+    pub(crate) rank: Option<Register>,
 }
 
 impl fmt::Debug for View<'_> {

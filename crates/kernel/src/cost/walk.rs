@@ -238,6 +238,8 @@ impl<'a> Walk<'a> {
                 }
                 Operation::Load(_)
                 | Operation::Store(_)
+                | Operation::RemoteLoad(_)
+                | Operation::RemoteStore(_)
                 | Operation::Atomic(..)
                 | Operation::Reduce(..)
                 | Operation::CopyAsync { .. } => access.bytes(),
@@ -247,6 +249,12 @@ impl<'a> Walk<'a> {
                     let tally = &mut self.sums.taken[place].of[0];
                     tally.requests += 1;
                     tally.bytes = tally.bytes.saturating_add(bytes.saturating_mul(own.count_ones().into()));
+                    continue;
+                }
+                Operation::BulkSend { bytes, .. } if which == 0 => {
+                    let tally = &mut self.sums.taken[place].of[0];
+                    tally.requests += 1;
+                    tally.bytes = tally.bytes.saturating_add(u64::from(own.count_ones() * bytes));
                     continue;
                 }
                 // Barriers in memory, and what matrix instructions of four warps read.

@@ -7,6 +7,7 @@
 
 use super::arithmetic;
 use super::clock::Event;
+use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, lanes};
 use super::machine::{Machine, Stop};
@@ -85,16 +86,17 @@ impl Machine<'_> {
     pub(super) fn touch(
         &mut self,
         (place, thread): (usize, usize),
-        buffer: BufferId,
+        memory: Memory,
         address: i64,
         bytes: u64,
         touch: Touch,
         event: Event,
     ) -> Result<bool, Stop> {
-        if self.is_global(buffer) {
-            self.touch_global((place, thread), buffer, address, bytes, touch, event)
+        if self.is_global(memory.buffer) {
+            self.touch_global((place, thread), memory.buffer, address, bytes, touch, event)
         } else {
-            self.touch_shared((place, thread), buffer, address, bytes, touch, event)?;
+            self.remember_use((place, thread), memory, (address, bytes), event)?;
+            self.touch_shared((place, thread), memory, address, bytes, touch, event)?;
             Ok(true)
         }
     }
@@ -102,13 +104,13 @@ impl Machine<'_> {
     fn touch_shared(
         &mut self,
         (place, thread): (usize, usize),
-        buffer: BufferId,
+        memory: Memory,
         address: i64,
         bytes: u64,
         touch: Touch,
         event: Event,
     ) -> Result<(), Stop> {
-        let first = address as u64 + u64::from(self.program.buffer(buffer).start);
+        let (buffer, first) = (memory.buffer, self.shared_at(memory, address));
         if self.block.objects.iter().any(|object| object.meets(first, bytes)) {
             let of = self.place(buffer, address, bytes);
             self.report(Defect::BarrierBytes { place: of }, place, Some(thread))?;
@@ -241,13 +243,15 @@ impl Machine<'_> {
     }
 
     /// Bytes of a buffer that are inside.
-    pub(super) fn bytes_of(&mut self, buffer: BufferId, address: i64, bytes: u64) -> &mut [u8] {
-        let own = self.program.buffer(buffer);
-        let (memory, first) = match own.space {
-            Space::Global => (&mut self.globals[buffer.index()].data, address as usize),
-            Space::Shared => (&mut self.block.shared, address as usize + own.start as usize),
+    pub(super) fn bytes_of(&mut self, memory: Memory, address: i64, bytes: u64) -> &mut [u8] {
+        let (data, first) = match self.program.buffer(memory.buffer).space {
+            Space::Global => (&mut self.globals[memory.buffer.index()].data, address as usize),
+            Space::Shared => {
+                let first = self.shared_at(memory, address);
+                (&mut self.block.shared, first as usize)
+            }
         };
-        &mut memory[first..first + bytes as usize]
+        &mut data[first..first + bytes as usize]
     }
 
     /// Counts what an instruction takes of one memory.
@@ -277,7 +281,7 @@ impl Machine<'_> {
         place: usize,
         mask: u32,
         access: &Access,
-        addresses: &[i64; LANES],
+        (addresses, ranks): (&[i64; LANES], &[usize; LANES]),
         touch: Touch,
     ) -> Result<u32, Stop> {
         let bytes = access.bytes();
@@ -285,9 +289,13 @@ impl Machine<'_> {
         for lane in lanes(mask) {
             let thread = warp.thread(lane);
             if self.inside(place, thread, access.buffer, addresses[lane], bytes.into(), bytes)? {
-                let event = self.block.clocks.now(thread, place);
+                let event = match touch {
+                    Touch::Read => self.block.clocks.reading(thread, place),
+                    _ => self.block.clocks.now(thread, place),
+                };
                 let own = (place, thread);
-                if self.touch(own, access.buffer, addresses[lane], bytes.into(), touch, event)? {
+                let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
+                if self.touch(own, memory, addresses[lane], bytes.into(), touch, event)? {
                     admitted |= 1 << lane;
                 }
             }
@@ -302,16 +310,20 @@ impl Machine<'_> {
         place: usize,
         instruction: &Instruction,
         access: &Access,
+        remote: bool,
     ) -> Result<(), Stop> {
-        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut 0);
+        let mut input = 0;
+        let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
+        let ranks = if remote { self.ranks(warp, place, instruction, access, input)? } else { [warp.rank; LANES] };
         let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, &addresses, Touch::Read)?;
+        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Read)?;
         for output in &instruction.outputs {
             warp.registers[output.index()] = [0; LANES];
         }
         let piece = access.bits as usize / 8;
         for lane in lanes(admitted) {
-            let bytes = self.bytes_of(access.buffer, addresses[lane], access.bytes().into());
+            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
+            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
             for (output, bytes) in instruction.outputs.iter().zip(bytes.chunks_exact(piece)) {
                 warp.registers[output.index()][lane] = read_bytes(bytes);
             }
@@ -325,14 +337,21 @@ impl Machine<'_> {
         place: usize,
         instruction: &Instruction,
         access: &Access,
+        remote: bool,
     ) -> Result<(), Stop> {
         let mut input = 0;
         let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
+        let mut ranks = [warp.rank; LANES];
+        if remote {
+            ranks = self.ranks(warp, place, instruction, access, input)?;
+            input += 1;
+        }
         let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, &addresses, Touch::Write)?;
+        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Write)?;
         let piece = access.bits as usize / 8;
         for lane in lanes(admitted) {
-            let bytes = self.bytes_of(access.buffer, addresses[lane], access.bytes().into());
+            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
+            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
             for (register, bytes) in instruction.inputs[input..].iter().zip(bytes.chunks_exact_mut(piece)) {
                 write_bytes(bytes, warp.registers[register.index()][lane]);
             }
@@ -352,11 +371,13 @@ impl Machine<'_> {
         let mut input = 0;
         let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
         let mask = self.active(warp, instruction);
-        let admitted = self.admit(warp, place, mask, access, &addresses, Touch::Atomic)?;
+        let ranks = [warp.rank; LANES];
+        let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Atomic)?;
         let piece = access.bits as usize / 8;
         let mut old = [0; LANES];
         for lane in lanes(admitted) {
-            let bytes = self.bytes_of(access.buffer, addresses[lane], access.bytes().into());
+            let memory = Memory { buffer: access.buffer, rank: warp.rank };
+            let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
             for (at, bytes) in bytes.chunks_exact_mut(piece).enumerate() {
                 let operand = |at: usize| warp.registers[instruction.inputs[input + at].index()][lane];
                 let before = read_bytes(bytes);
@@ -392,7 +413,7 @@ impl Machine<'_> {
     ) -> Result<u32, Stop> {
         let whole = Access { bits: 32, count: ROW / 4, ..*access };
         let givers = ((1_u64 << (8 * count)) - 1) as u32;
-        self.admit(warp, place, warp.mask & givers, &whole, addresses, touch)
+        self.admit(warp, place, warp.mask & givers, &whole, (addresses, &[warp.rank; LANES]), touch)
     }
 
     pub(super) fn load_matrix(
@@ -411,7 +432,8 @@ impl Machine<'_> {
             for (row, elements) in elements.iter_mut().enumerate() {
                 let giver = 8 * matrix + row;
                 if admitted >> giver & 1 == 1 {
-                    let bytes = self.bytes_of(access.buffer, addresses[giver], ROW.into());
+                    let memory = Memory { buffer: access.buffer, rank: warp.rank };
+                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
                     for (element, bytes) in elements.iter_mut().zip(bytes.chunks_exact(2)) {
                         *element = read_bytes(bytes);
                     }
@@ -443,7 +465,8 @@ impl Machine<'_> {
             for row in 0..8 {
                 let giver = 8 * matrix + row;
                 if admitted >> giver & 1 == 1 {
-                    let bytes = self.bytes_of(access.buffer, addresses[giver], ROW.into());
+                    let memory = Memory { buffer: access.buffer, rank: warp.rank };
+                    let bytes = self.bytes_of(memory, addresses[giver], ROW.into());
                     for (column, bytes) in bytes.chunks_exact_mut(2).enumerate() {
                         write_bytes(bytes, if transposed { at(column, row) } else { at(row, column) });
                     }

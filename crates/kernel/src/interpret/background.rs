@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::access::addresses;
 use super::clock::{Event, MAX_COUNT, Work};
+use super::cluster::Memory;
 use super::finding::Defect;
 use super::lanes::{LANES, lanes, signed};
 use super::machine::{Machine, Stop};
@@ -24,9 +25,9 @@ use crate::program::memory::{Access, BufferId, MapId};
 #[derive(Debug, Clone)]
 struct Copy {
     group: u32,
-    to: (BufferId, i64),
+    to: (Memory, i64),
     /// Zeros where there is none.
-    from: Option<(BufferId, i64)>,
+    from: Option<(Memory, i64)>,
     bytes: u64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Copies {
 struct Store {
     group: u32,
     map: MapId,
-    from: (BufferId, i64),
+    from: (Memory, i64),
     coordinates: [i64; 5],
 }
 
@@ -57,12 +58,20 @@ pub(super) struct Stores {
     pending: VecDeque<Store>,
 }
 
-/// A bulk load that was set off.
+/// Where a bulk load takes its bytes from.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// The box of a map at a corner.
+    Box(MapId, [i64; 5]),
+    /// So many bytes of shared memory.
+    Shared(Memory, i64, u64),
+}
+
+/// A bulk load that was set off, into the shared memory of one block.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
-    map: MapId,
-    to: (BufferId, i64),
-    coordinates: [i64; 5],
+    from: Origin,
+    to: (Memory, i64),
     object: usize,
     /// The phase of its barrier when it was set off.
     phase: u32,
@@ -135,18 +144,20 @@ impl Machine<'_> {
             if copied >> lane & 1 == 1 {
                 // What is outside is found, and taken for zeros.
                 if self.inside(place, thread, from.buffer, sources[lane], bytes.into(), bytes)? {
-                    self.touch(own, from.buffer, sources[lane], bytes.into(), Touch::Read, event)?;
-                    source = Some((from.buffer, sources[lane]));
+                    let memory = self.own(from.buffer, thread);
+                    self.touch(own, memory, sources[lane], bytes.into(), Touch::Read, event)?;
+                    source = Some((memory, sources[lane]));
                     read |= 1 << lane;
                 }
             }
             if !self.inside(place, thread, to.buffer, targets[lane], bytes.into(), bytes)? {
                 continue;
             }
-            self.touch(own, to.buffer, targets[lane], bytes.into(), Touch::Write, event)?;
+            let memory = self.own(to.buffer, thread);
+            self.touch(own, memory, targets[lane], bytes.into(), Touch::Write, event)?;
             written |= 1 << lane;
             self.block.copies[thread].last = (group, place);
-            let copy = Copy { group, to: (to.buffer, targets[lane]), from: source, bytes: bytes.into() };
+            let copy = Copy { group, to: (memory, targets[lane]), from: source, bytes: bytes.into() };
             if self.at_once() {
                 self.carry_out(&copy);
             } else {
@@ -161,8 +172,8 @@ impl Machine<'_> {
     fn carry_out(&mut self, copy: &Copy) {
         let mut bytes = [0; 16];
         let bytes = &mut bytes[..copy.bytes as usize];
-        if let Some((buffer, address)) = copy.from {
-            bytes.copy_from_slice(self.bytes_of(buffer, address, copy.bytes));
+        if let Some((memory, address)) = copy.from {
+            bytes.copy_from_slice(self.bytes_of(memory, address, copy.bytes));
         }
         self.bytes_of(copy.to.0, copy.to.1, copy.bytes).copy_from_slice(bytes);
     }
@@ -233,7 +244,8 @@ impl Machine<'_> {
         for row in boxes.rows(coordinates) {
             let Some((_, address, bytes)) = row.real else { continue };
             let inside = self.inside(place, thread, boxes.buffer, address, bytes, boxes.element)?;
-            if !inside || !self.touch((place, thread), boxes.buffer, address, bytes, touch, event)? {
+            let memory = self.own(boxes.buffer, thread);
+            if !inside || !self.touch((place, thread), memory, address, bytes, touch, event)? {
                 return Err(Stop);
             }
         }
@@ -245,16 +257,16 @@ impl Machine<'_> {
     pub(super) fn fenced(
         &mut self,
         (place, thread): (usize, usize),
-        shared: (BufferId, i64),
+        shared: (Memory, i64),
         bytes: u64,
     ) -> Result<(), Stop> {
         let shift = self.setup.shared_shift;
-        let first = shared.1 as u64 + u64::from(self.program.buffer(shared.0).start);
+        let first = self.shared_at(shared.0, shared.1);
         let cells = (first >> shift) as usize..=((first + bytes - 1) >> shift) as usize;
         let block = &self.block;
         let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, thread, &block.clocks));
         if let Some(before) = found {
-            let (of, before) = (self.place(shared.0, shared.1, bytes), self.party(before));
+            let (of, before) = (self.place(shared.0.buffer, shared.1, bytes), self.party(before));
             self.report(Defect::Unfenced { place: of, before }, place, Some(thread))?;
         }
         Ok(())
@@ -266,8 +278,8 @@ impl Machine<'_> {
         place: usize,
         instruction: &Instruction,
         map: MapId,
-        to: &Access,
-        barrier: &Access,
+        (to, barrier): (&Access, &Access),
+        multicast: bool,
     ) -> Result<(), Stop> {
         let mut input = 0;
         let targets = addresses(warp, instruction, to, false, &mut input);
@@ -276,21 +288,84 @@ impl Machine<'_> {
         for lane in lanes(self.active(warp, instruction)) {
             let own = (place, warp.thread(lane));
             let coordinates = self.corner(warp, instruction, input, lane);
-            let target = (to.buffer, targets[lane]);
-            let object = self.object(own, barrier.buffer, objects[lane], true)?;
-            self.box_inside(own, map, target, &coordinates)?;
-            let phase = self.block.objects[object].phase;
-            let event = Event::new(self.block.clocks.load_agent(object), phase + 1, place);
-            self.touch_rows(own, map, &coordinates, Touch::Read, event)?;
-            self.fenced(own, target, bytes)?;
-            self.touch(own, target.0, target.1, bytes, Touch::Write, event)?;
-            self.block.objects[object].last_load = Some((phase + 1, place, own.1));
-            let load = Load { map, to: target, coordinates, object, phase, place, thread: own.1 };
-            self.block.loads.push_back(load);
-            if self.at_once() {
-                let last = self.block.loads.len() - 1;
-                self.complete(last)?;
+            self.box_inside(own, map, (to.buffer, targets[lane]), &coordinates)?;
+            let mask = match instruction.inputs.last().filter(|_| multicast) {
+                Some(mask) => warp.registers[mask.index()][lane],
+                None => 1 << warp.rank,
+            };
+            if mask == 0 || mask >> self.program.cluster != 0 {
+                let of = self.place(to.buffer, targets[lane], bytes);
+                let rank = if mask == 0 { 0 } else { mask.ilog2() };
+                self.report(Defect::Lifetime { place: of, rank, ended: false }, place, Some(own.1))?;
+                return Err(Stop);
             }
+            for rank in (0..self.program.cluster as usize).filter(|rank| mask >> rank & 1 == 1) {
+                let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+                let event = self.load_event(object, place);
+                self.touch_rows(own, map, &coordinates, Touch::Read, event)?;
+                let target = (Memory { buffer: to.buffer, rank }, targets[lane]);
+                self.set_off(own, Origin::Box(map, coordinates), target, object, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that go to another block of the cluster.
+    pub(super) fn bulk_send(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        [to, barrier, from]: [&Access; 3],
+        bytes: u32,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let [targets, objects, sources] =
+            [to, barrier, from].map(|access| addresses(warp, instruction, access, false, &mut input));
+        let ranks = self.ranks(warp, place, instruction, to, input)?;
+        let bytes = u64::from(bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let (target, source) = (targets[lane], sources[lane]);
+            for (buffer, address) in [(to.buffer, target), (from.buffer, source)] {
+                if !self.inside(place, own.1, buffer, address, bytes, 16)? {
+                    return Err(Stop);
+                }
+            }
+            let rank = ranks[lane];
+            let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+            let event = self.load_event(object, place);
+            let source = (self.own(from.buffer, own.1), source);
+            self.fenced(own, source, bytes)?;
+            self.touch(own, source.0, source.1, bytes, Touch::Read, event)?;
+            let target = (Memory { buffer: to.buffer, rank }, target);
+            self.set_off(own, Origin::Shared(source.0, source.1, bytes), target, object, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// What a bulk load does that arrives at a barrier in memory now.
+    fn load_event(&self, object: usize, place: usize) -> Event {
+        Event::new(self.block.clocks.load_agent(object), self.block.objects[object].phase + 1, place)
+    }
+
+    /// Sets off a bulk load into the shared memory of one block.
+    fn set_off(
+        &mut self,
+        own: (usize, usize),
+        from: Origin,
+        to: (Memory, i64),
+        object: usize,
+        bytes: u64,
+    ) -> Result<(), Stop> {
+        let (event, phase) = (self.load_event(object, own.0), self.block.objects[object].phase);
+        self.fenced(own, to, bytes)?;
+        self.touch(own, to.0, to.1, bytes, Touch::Write, event)?;
+        self.block.objects[object].last_load = Some((phase + 1, own.0, own.1));
+        self.block.loads.push_back(Load { from, to, object, phase, place: own.0, thread: own.1 });
+        if self.at_once() {
+            let last = self.block.loads.len() - 1;
+            self.complete(last)?;
         }
         Ok(())
     }
@@ -306,8 +381,17 @@ impl Machine<'_> {
 
     fn complete(&mut self, at: usize) -> Result<(), Stop> {
         let Some(load) = self.block.loads.remove(at) else { return Ok(()) };
-        self.move_box(load.map, load.to, &load.coordinates, true);
-        let bytes = i64::from(self.setup.maps[load.map.index()].bytes);
+        let bytes = match &load.from {
+            Origin::Box(map, coordinates) => {
+                self.move_box(*map, load.to, coordinates, true);
+                i64::from(self.setup.maps[map.index()].bytes)
+            }
+            Origin::Shared(memory, address, bytes) => {
+                let moved = self.bytes_of(*memory, *address, *bytes).to_vec();
+                self.bytes_of(load.to.0, load.to.1, *bytes).copy_from_slice(&moved);
+                *bytes as i64
+            }
+        };
         let object = &mut self.block.objects[load.object];
         object.expects -= bytes;
         if object.phase != load.phase {
@@ -320,15 +404,17 @@ impl Machine<'_> {
     }
 
     /// Moves a box, to shared memory or from it.
-    fn move_box(&mut self, map: MapId, shared: (BufferId, i64), coordinates: &[i64; 5], to_shared: bool) {
+    fn move_box(&mut self, map: MapId, shared: (Memory, i64), coordinates: &[i64; 5], to_shared: bool) {
         let boxes = &self.setup.maps[map.index()];
-        let start = shared.1 + i64::from(self.program.buffer(shared.0).start);
+        let start = shared.1 + i64::from(self.program.buffer(shared.0.buffer).start);
+        // The engine permutes by the bits of addresses in the block.
+        let begin = shared.0.rank * self.setup.shared_bytes;
         let length = i64::from(boxes.boxed[0] * boxes.element);
         let tensor = &mut self.globals[boxes.buffer.index()].data;
         for row in boxes.rows(coordinates) {
             let (skipped, address, bytes) = row.real.unwrap_or((0, 0, 0));
             for at in 0..length {
-                let inner = boxes.swizzled(start + row.boxed + at) as usize;
+                let inner = begin + boxes.swizzled(start + row.boxed + at) as usize;
                 let real = at >= skipped && ((at - skipped) as u64) < bytes;
                 let outer = (address + at - skipped) as usize;
                 match (to_shared, real) {
@@ -355,8 +441,8 @@ impl Machine<'_> {
         for lane in lanes(self.active(warp, instruction)) {
             let own = (place, warp.thread(lane));
             let coordinates = self.corner(warp, instruction, input, lane);
-            let source = (from.buffer, sources[lane]);
-            self.box_inside(own, map, source, &coordinates)?;
+            self.box_inside(own, map, (from.buffer, sources[lane]), &coordinates)?;
+            let source = (self.own(from.buffer, own.1), sources[lane]);
             let group = self.block.stores[own.1].committed + 1;
             let reading = self.block.clocks.background(own.1, Work::StoreRead, group, place);
             let writing = self.block.clocks.background(own.1, Work::StoreWrite, group, place);

@@ -7,6 +7,7 @@
 
 use super::access::addresses;
 use super::clock::{Clock, Event, MAX_AGENTS, joined, with};
+use super::cluster::Memory;
 use super::code::Node;
 use super::finding::{Defect, Place};
 use super::lanes::{LANES, lanes};
@@ -35,8 +36,10 @@ pub(super) struct Rendezvous {
 #[derive(Debug)]
 pub(super) struct Object {
     buffer: BufferId,
+    /// Of its block.
+    pub(super) rank: usize,
     address: i64,
-    /// Where it begins in the shared memory of the block.
+    /// Where it begins in the shared memory of the cluster.
     first: u64,
     /// Arrivals of a phase.
     count: u32,
@@ -69,17 +72,18 @@ impl Machine<'_> {
     pub(super) fn arrive(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<State, Stop> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
         if warp.mask != warp.exists {
-            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| thread as u32).collect();
+            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
             self.report(Defect::BarrierNotReached { missing, expected: threads }, place, Some(first))?;
             return Err(Stop);
         }
-        let rendezvous = &mut self.block.rendezvous[number];
+        let rendezvous = &self.block.rendezvous[warp.rank][number];
         if !rendezvous.arrived.is_empty() && rendezvous.expected != threads {
             let expected = rendezvous.expected;
-            let missing = warp.threads(warp.exists).map(|thread| thread as u32).collect();
+            let missing = warp.threads(warp.exists).map(|thread| self.in_block(thread)).collect();
             self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
             return Err(Stop);
         }
+        let rendezvous = &mut self.block.rendezvous[warp.rank][number];
         rendezvous.expected = threads;
         rendezvous.arrived.push(warp.number);
         // The hardware counts whole warps at the barriers with a number of threads.
@@ -90,7 +94,7 @@ impl Machine<'_> {
     /// After a warp has come to a barrier: if it was the last one, all go on.
     pub(super) fn meet(&mut self, warps: &mut [Warp], at: usize) -> Result<(), Stop> {
         let State::Barrier { number, .. } = warps[at].state else { return Ok(()) };
-        let rendezvous = &mut self.block.rendezvous[number];
+        let rendezvous = &mut self.block.rendezvous[warps[at].rank][number];
         if rendezvous.came < rendezvous.expected {
             return Ok(());
         }
@@ -106,14 +110,14 @@ impl Machine<'_> {
     }
 
     /// Who is at a barrier with a number, in words.
-    pub(super) fn rendezvous_text(&self, number: usize) -> String {
-        let rendezvous = &self.block.rendezvous[number];
+    pub(super) fn rendezvous_text(&self, rank: usize, number: usize) -> String {
+        let rendezvous = &self.block.rendezvous[rank][number];
         format!("at barrier {number}, to which {} of {} threads have come", rendezvous.came, rendezvous.expected)
     }
 
     pub(super) fn warp_barrier(&mut self, warp: &Warp, place: usize) -> Result<(), Stop> {
         if warp.mask != warp.exists {
-            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| thread as u32).collect();
+            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
             let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
             let expected = warp.exists.count_ones();
             self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
@@ -142,14 +146,15 @@ impl Machine<'_> {
     pub(super) fn object(
         &mut self,
         (place, thread): (usize, usize),
-        buffer: BufferId,
+        memory: Memory,
         address: i64,
         engine: bool,
     ) -> Result<usize, Stop> {
+        let buffer = memory.buffer;
         if !self.inside(place, thread, buffer, address, OBJECT, OBJECT as u32)? {
             return Err(Stop);
         }
-        let first = address as u64 + u64::from(self.program.buffer(buffer).start);
+        let first = self.shared_at(memory, address);
         let of = self.place(buffer, address, OBJECT);
         let Some(at) = self.block.objects.iter().position(|object| object.first == first) else {
             self.report(Defect::Uninitialised { place: of, unpublished: false }, place, Some(thread))?;
@@ -183,11 +188,12 @@ impl Machine<'_> {
             if !self.inside(place, thread, access.buffer, address, OBJECT, OBJECT as u32)? {
                 return Err(Stop);
             }
-            let first = address as u64 + u64::from(self.program.buffer(access.buffer).start);
+            let memory = self.own(access.buffer, thread);
+            let first = self.shared_at(memory, address);
             let event = self.block.clocks.now(thread, place);
             let before = self.block.objects.iter().any(|object| object.meets(first, OBJECT));
             // What meets another barrier is reported by this.
-            self.touch((place, thread), access.buffer, address, OBJECT, Touch::Write, event)?;
+            self.touch((place, thread), memory, address, OBJECT, Touch::Write, event)?;
             if before {
                 return Err(Stop);
             }
@@ -196,6 +202,7 @@ impl Machine<'_> {
             let nothing: Clock = Clock::from([]);
             self.block.objects.push(Object {
                 buffer: access.buffer,
+                rank: memory.rank,
                 address,
                 first,
                 count,
@@ -223,27 +230,40 @@ impl Machine<'_> {
         let addresses = addresses(warp, instruction, access, false, &mut 0);
         for lane in lanes(self.active(warp, instruction)) {
             let thread = warp.thread(lane);
-            let at = self.object((place, thread), access.buffer, addresses[lane], false)?;
-            let object = &self.block.objects[at];
-            if object.pending == 0 {
-                let (count, of) = (object.count, self.object_place(at));
-                self.report(Defect::Arrivals { place: of, count, came: count + 1 }, place, Some(thread))?;
-                return Err(Stop);
-            }
+            let memory = self.own(access.buffer, thread);
+            let at = self.object((place, thread), memory, addresses[lane], false)?;
             let clock = self.block.clocks.release(std::iter::once(thread));
             let clock = self.counted(clock)?;
-            let object = &mut self.block.objects[at];
-            object.arriving = joined(&object.arriving, &clock);
-            object.pending -= 1;
-            object.expects += i64::from(expect);
-            let expects = object.expects;
-            if expects.abs() >= MAX_EXPECTED {
-                let of = self.object_place(at);
-                self.report(Defect::TransactionBytes { place: of, expects }, place, Some(thread))?;
-                return Err(Stop);
-            }
-            self.end_phase(at);
+            self.arrival((place, thread), at, &clock, expect)?;
         }
+        Ok(())
+    }
+
+    /// One arrival at a barrier in memory, of one who knows what a clock says.
+    pub(super) fn arrival(
+        &mut self,
+        (place, thread): (usize, usize),
+        at: usize,
+        clock: &Clock,
+        expect: u32,
+    ) -> Result<(), Stop> {
+        let object = &self.block.objects[at];
+        if object.pending == 0 {
+            let (count, of) = (object.count, self.object_place(at));
+            self.report(Defect::Arrivals { place: of, count, came: count + 1 }, place, Some(thread))?;
+            return Err(Stop);
+        }
+        let object = &mut self.block.objects[at];
+        object.arriving = joined(&object.arriving, clock);
+        object.pending -= 1;
+        object.expects += i64::from(expect);
+        let expects = object.expects;
+        if expects.abs() >= MAX_EXPECTED {
+            let of = self.object_place(at);
+            self.report(Defect::TransactionBytes { place: of, expects }, place, Some(thread))?;
+            return Err(Stop);
+        }
+        self.end_phase(at);
         Ok(())
     }
 
@@ -273,7 +293,7 @@ impl Machine<'_> {
         let mut learned: Option<(usize, u32)> = None;
         for lane in lanes(waiting) {
             let thread = warp.thread(lane);
-            let at = self.object((place, thread), access.buffer, addresses[lane], false)?;
+            let at = self.object((place, thread), self.own(access.buffer, thread), addresses[lane], false)?;
             let object = &self.block.objects[at];
             if u64::from(object.phase) & 1 == parities[lane] & 1 {
                 continue;
@@ -307,7 +327,7 @@ impl Machine<'_> {
         let lane = waiting.trailing_zeros() as usize % LANES;
         let found = wait_at(&self.code.nodes[place]).and_then(|(instruction, access)| {
             let address = addresses(warp, instruction, access, false, &mut 0)[lane];
-            let first = address as u64 + u64::from(self.program.buffer(access.buffer).start);
+            let first = self.shared_at(self.own(access.buffer, warp.thread(lane)), address);
             self.block.objects.iter().position(|object| object.first == first)
         });
         let Some(at) = found else { return ("for a barrier in memory".to_string(), None) };
@@ -323,8 +343,8 @@ impl Machine<'_> {
         (text, (object.pending == 0).then_some((at, object.expects)))
     }
 
-    /// What a block may not leave behind.
-    pub(super) fn end_of_block(&mut self) -> Result<(), Stop> {
+    /// What the blocks of a cluster may not leave behind.
+    pub(super) fn end_of_cluster(&mut self) -> Result<(), Stop> {
         for at in 0..self.block.objects.len() {
             let object = &self.block.objects[at];
             let (count, pending, expects, place) = (object.count, object.pending, object.expects, object.place);

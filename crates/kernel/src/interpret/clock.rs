@@ -1,10 +1,11 @@
-//! What each thread of a block knows to have happened.
+//! What each thread of a cluster knows to have happened.
 //!
 //! Law: an access is ordered before what a thread does next exactly when the thread did it itself,
 //! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
 //! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
-//! its asynchronous copies, the reading of its bulk stores and their writing; and the objects at
-//! which bulk loads arrive. What an agent does in the background is known to a thread that waits
+//! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals at
+//! barriers of other blocks tell no more, what it reads itself; and the objects at which bulk loads
+//! arrive. What an agent does in the background is known to a thread that waits
 //! for it, and to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
@@ -12,21 +13,21 @@
 
 use std::rc::Rc;
 
-/// An access in the history of a block: by which agent, at which count, by which instruction.
+/// An access in the history of a cluster: by which agent, at which count, by which instruction.
 ///
 /// Zero is no access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Event(u64);
 
-const COUNT_BITS: u32 = 28;
-const PLACE_BITS: u32 = 22;
-const AGENT_BITS: u32 = 13;
+const COUNT_BITS: u32 = 26;
+const PLACE_BITS: u32 = 20;
+const AGENT_BITS: u32 = 17;
 
 /// The greatest count of an agent.
 pub(super) const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// How many instructions a program may have.
 pub(super) const MAX_PLACES: usize = 1 << PLACE_BITS;
-/// How many agents a block may have.
+/// How many agents a cluster may have.
 pub(super) const MAX_AGENTS: usize = 1 << AGENT_BITS;
 
 impl Event {
@@ -75,10 +76,12 @@ pub(super) enum Work {
     /// Products of four warps, reading shared memory: by the first thread of the warp for all of
     /// it; the count is that of the group.
     Multiply = 4,
+    /// What the thread itself reads, where that is told apart: the count is that of the thread.
+    Read = 5,
 }
 
 /// How many kinds of work there are.
-const WORKS: usize = 4;
+const WORKS: usize = 5;
 
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,10 +97,12 @@ pub(super) enum Agent {
 /// A clock: for each agent the count up to which its events are known; 0 beyond its end.
 pub(super) type Clock = Rc<[u32]>;
 
-/// The clocks of all threads of a block.
+/// The clocks of all threads of a cluster.
 #[derive(Debug)]
 pub(super) struct Clocks {
     threads: usize,
+    /// Whether what threads read is told apart from what they write.
+    reads: bool,
     /// What each thread has been told.
     told: Vec<Clock>,
     /// The current count of each thread, from 1.
@@ -113,15 +118,17 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// The clocks at the beginning of a block.
-    pub(super) fn new(threads: usize, background: bool) -> Clocks {
+    /// The clocks at the beginning of a cluster. Reads are told apart only where there is work in
+    /// the background.
+    pub(super) fn new(threads: usize, background: bool, reads: bool) -> Clocks {
         let nothing: Clock = Rc::from([]);
         let done = || vec![0; if background { threads } else { 0 }];
         Clocks {
             threads,
+            reads: reads && background,
             told: vec![nothing; threads],
             counts: vec![1; threads],
-            done: [done(), done(), done(), done()],
+            done: std::array::from_fn(|_| done()),
             fences: vec![Vec::new(); threads],
             published: vec![Vec::new(); threads],
         }
@@ -136,6 +143,7 @@ impl Clocks {
             2 => Agent::Work(thread, Work::StoreRead),
             3 => Agent::Work(thread, Work::StoreWrite),
             4 => Agent::Work(thread, Work::Multiply),
+            5 => Agent::Work(thread, Work::Read),
             _ => Agent::Load(agent - (WORKS + 1) * self.threads),
         }
     }
@@ -148,6 +156,15 @@ impl Clocks {
     /// What a thread does now, at a place.
     pub(super) fn now(&self, thread: usize, place: usize) -> Event {
         Event::new(thread, self.counts[thread], place)
+    }
+
+    /// What a thread reads now, at a place.
+    pub(super) fn reading(&self, thread: usize, place: usize) -> Event {
+        if self.reads {
+            self.background(thread, Work::Read, self.counts[thread], place)
+        } else {
+            self.now(thread, place)
+        }
     }
 
     /// What a thread's background work of a count does.
@@ -171,6 +188,9 @@ impl Clocks {
         let (work, owner) = (agent / self.threads, agent % self.threads);
         if owner != thread || !(1..=WORKS).contains(&work) {
             return 0;
+        }
+        if work == Work::Read as usize {
+            return MAX_COUNT;
         }
         self.done[work - 1].get(thread).copied().unwrap_or(0)
     }
@@ -214,6 +234,9 @@ impl Clocks {
         }
         for thread in threads {
             clock[thread] = self.counts[thread];
+            if self.reads {
+                clock[Work::Read as usize * self.threads + thread] = self.counts[thread];
+            }
             for (work, done) in self.done.iter().enumerate() {
                 if let Some(done) = done.get(thread) {
                     let entry = &mut clock[(work + 1) * self.threads + thread];
@@ -223,6 +246,28 @@ impl Clocks {
             self.advance(thread)?;
         }
         Some(clock.into())
+    }
+
+    /// What a thread has read, and knows others to have read, for those who may not rely on what was
+    /// written: an arrival without a release. None where a count has reached its end.
+    pub(super) fn release_reads(&mut self, thread: usize) -> Option<Clock> {
+        let mut clock = self.told[thread].to_vec();
+        clock.resize(clock.len().max((WORKS + 1) * self.threads), 0);
+        for work in [0, Work::Copy as usize, Work::StoreWrite as usize] {
+            clock[work * self.threads..][..self.threads].fill(0);
+        }
+        for work in [Work::StoreRead, Work::Multiply] {
+            let entry = &mut clock[work as usize * self.threads + thread];
+            *entry = (*entry).max(self.done(thread, work));
+        }
+        clock[Work::Read as usize * self.threads + thread] = self.counts[thread];
+        self.advance(thread)?;
+        Some(clock.into())
+    }
+
+    /// Whether a thread knows anything of what some threads have done.
+    pub(super) fn knows_any(&self, thread: usize, mut others: std::ops::Range<usize>) -> bool {
+        others.any(|other| self.told[thread].get(other).is_some_and(|count| *count > 0))
     }
 
     /// The given threads learn what a clock says.

@@ -69,19 +69,23 @@ impl Class {
     pub fn of(operation: &Operation) -> Class {
         match operation {
             Operation::Shuffle(_) | Operation::Ballot => Class::Shuffle,
-            Operation::Load(_) => Class::Load,
-            Operation::Store(_) => Class::Store,
+            Operation::Load(_) | Operation::RemoteLoad(_) => Class::Load,
+            Operation::Store(_) | Operation::RemoteStore(_) => Class::Store,
             Operation::Atomic(..) | Operation::Reduce(..) => Class::Atomic,
             Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => Class::MatrixMove,
             Operation::Multiply(_) | Operation::MultiplyGroup { .. } => Class::Matrix,
             Operation::CopyAsync { .. } | Operation::CommitAsync | Operation::WaitAsync(_) => Class::AsyncCopy,
             Operation::BulkLoad { .. }
+            | Operation::BulkSend { .. }
             | Operation::BulkStore { .. }
             | Operation::CommitBulk
             | Operation::WaitBulk { .. } => Class::Bulk,
             Operation::Barrier
             | Operation::NamedBarrier { .. }
             | Operation::WarpBarrier
+            | Operation::ClusterArrive
+            | Operation::ClusterWait
+            | Operation::RemoteArrive { .. }
             | Operation::Fence(_)
             | Operation::FenceRegisters
             | Operation::CommitMultiply

@@ -8,7 +8,7 @@ use super::machine::{Machine, Stop};
 use super::matrix;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
-use crate::program::operation::{Operation, Shuffle, Special, computes};
+use crate::program::operation::{Axis, Operation, Shuffle, Special, computes};
 
 const ALL: u32 = u32::MAX;
 
@@ -67,8 +67,11 @@ impl Machine<'_> {
             Operation::FenceRegisters => warp.sums.fence(),
             Operation::CommitMultiply => warp.sums.commit(),
             Operation::WaitMultiply(groups) => self.wait_products(warp, *groups),
-            Operation::Load(access) => self.load(warp, place, instruction, access)?,
-            Operation::Store(access) => self.store(warp, place, instruction, access)?,
+            Operation::Load(access) => self.load(warp, place, instruction, access, false)?,
+            Operation::Store(access) => self.store(warp, place, instruction, access, false)?,
+            Operation::RemoteLoad(access) => self.load(warp, place, instruction, access, true)?,
+            Operation::RemoteStore(access) => self.store(warp, place, instruction, access, true)?,
+            Operation::RemoteArrive { access } => self.arrive_elsewhere(warp, place, instruction, access)?,
             Operation::Atomic(operation, number, access) => {
                 self.atomic(warp, place, instruction, (*operation, *number), access, true)?;
             }
@@ -88,7 +91,12 @@ impl Machine<'_> {
             }
             Operation::CommitAsync => self.commit_copies(warp),
             Operation::WaitAsync(groups) => self.wait_copies(warp, *groups),
-            Operation::BulkLoad { map, to, barrier } => self.bulk_load(warp, place, instruction, *map, to, barrier)?,
+            Operation::BulkLoad { map, to, barrier, multicast } => {
+                self.bulk_load(warp, place, instruction, *map, (to, barrier), *multicast)?;
+            }
+            Operation::BulkSend { to, barrier, from, bytes } => {
+                self.bulk_send(warp, place, instruction, [to, barrier, from], *bytes)?;
+            }
             Operation::BulkStore { map, from } => self.bulk_store(warp, place, instruction, *map, from)?,
             Operation::CommitBulk => self.commit_stores(warp),
             Operation::WaitBulk { groups, read } => self.wait_stores(warp, *groups, *read),
@@ -97,6 +105,8 @@ impl Machine<'_> {
                 return self.arrive(warp, place, *number as usize, *threads);
             }
             Operation::WarpBarrier => self.warp_barrier(warp, place)?,
+            Operation::ClusterArrive => self.arrive_at_cluster(warp, place)?,
+            Operation::ClusterWait => return self.wait_for_cluster(warp, place),
             Operation::Fence(fence) => self.fence(warp, *fence)?,
             Operation::BarrierInit { access, count } => self.init_object(warp, place, instruction, access, *count)?,
             Operation::BarrierArrive { access, expect } => {
@@ -133,7 +143,7 @@ impl Machine<'_> {
     }
 
     fn special(&self, warp: &mut Warp, special: Special, output: usize) {
-        let first = warp.thread(0) as u64;
+        let first = (warp.local * LANES) as u64;
         let value = match special {
             Special::Thread => {
                 return warp.registers[output].iter_mut().zip(first..).for_each(|(out, thread)| *out = thread);
@@ -141,9 +151,10 @@ impl Machine<'_> {
             Special::Lane => {
                 return warp.registers[output].iter_mut().zip(0..).for_each(|(out, lane)| *out = lane);
             }
-            Special::Block(axis) => self.block.index[axis as usize],
+            Special::Block(Axis::X) => self.block.first[0] + warp.rank as u32,
+            Special::Block(axis) => self.block.first[axis as usize],
             Special::Blocks(axis) => self.setup.grid[axis as usize],
-            Special::ClusterRank => self.block.index[0] % self.program.cluster,
+            Special::ClusterRank => warp.rank as u32,
         };
         warp.registers[output] = [value.into(); LANES];
     }

@@ -92,6 +92,8 @@ pub struct Party {
 pub struct Waiting {
     /// The first and the last thread of a run of them.
     pub threads: (u32, u32),
+    /// The rank of their block, in a cluster of several.
+    pub rank: Option<u32>,
     /// The statement at which they wait; none for threads that have ended.
     pub source: Option<Source>,
     /// What for.
@@ -142,7 +144,7 @@ pub enum Defect {
         /// What was said of it.
         role: Role,
     },
-    /// E1016: two accesses that nothing orders, by threads of one block.
+    /// E1016: two accesses that nothing orders, by threads of one block or of blocks of one cluster.
     Race {
         /// The bytes.
         place: Place,
@@ -265,6 +267,21 @@ pub enum Defect {
         /// How many products each has set off.
         products: [u64; 4],
     },
+    /// E1035: shared memory of another block of the cluster, used when that block may not have begun
+    /// yet, or may have ended.
+    Lifetime {
+        /// The bytes.
+        place: Place,
+        /// The rank of the block that has them.
+        rank: u32,
+        /// Whether it may have ended; else it may not have begun.
+        ended: bool,
+    },
+    /// E1036: an arrival at the barrier of the cluster, or a wait for it, out of turn.
+    ClusterBarrier {
+        /// What is out of turn.
+        what: &'static str,
+    },
 }
 
 /// Something wrong with a kernel.
@@ -345,6 +362,8 @@ impl Defect {
             Defect::Interrupted => "E1032",
             Defect::Sums { .. } => "E1033",
             Defect::Group { .. } => "E1034",
+            Defect::Lifetime { .. } => "E1035",
+            Defect::ClusterBarrier { .. } => "E1036",
         }
     }
 }

@@ -1,14 +1,20 @@
-//! A run of a grid: its memory, its blocks one after another, and what was found.
+//! A run of a grid: its memory, its clusters one after another, and what was found.
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
 //! at once, so nothing that one does is ordered before what another does; running them one after
-//! another shows one order that the hardware may take.
+//! another shows one order that the hardware may take. The blocks of one cluster run together, their
+//! warps interleaved by the schedule, and are ordered by what they say to each other. A block without
+//! a cluster is a cluster of one.
+//!
+//! Threads, warps and bytes of shared memory are counted through the cluster, those of a block
+//! adjacent; threads as if all warps were full.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::background::{Copies, Load, Stores};
 use super::barriers::{Object, Rendezvous};
-use super::clock::{Agent, Clocks, Event};
+use super::clock::{Agent, Clocks, Event, Work};
+use super::cluster::{Gathering, Use};
 use super::code::Code;
 use super::counts::{Class, Counts, Tally};
 use super::finding::{Defect, Finding, Party, Place, Thread, Waiting};
@@ -40,17 +46,23 @@ pub(super) struct Global {
     pub(super) cells: Vec<GlobalCell>,
 }
 
-/// What a block has while it runs.
+/// What the blocks of a cluster have while they run.
 #[derive(Debug)]
 pub(super) struct Block {
-    pub(super) index: [u32; 3],
-    /// From 1, in the order in which they run.
+    /// The coordinate of the first of them.
+    pub(super) first: [u32; 3],
+    /// Of the cluster: from 1, in the order in which they run.
     pub(super) number: u64,
     pub(super) shared: Vec<u8>,
     pub(super) cells: Vec<Cell>,
     pub(super) groups: Groups,
     pub(super) clocks: Clocks,
-    pub(super) rendezvous: [Rendezvous; 16],
+    /// For each block, its barriers by their numbers.
+    pub(super) rendezvous: Vec<[Rendezvous; 16]>,
+    /// The barrier of the cluster.
+    pub(super) gathering: Gathering,
+    /// Who has used the shared memory of another block: by its rank and the agent, the last time.
+    pub(super) uses: BTreeMap<(usize, usize), Use>,
     pub(super) objects: Vec<Object>,
     pub(super) copies: Vec<Copies>,
     pub(super) stores: Vec<Stores>,
@@ -63,8 +75,9 @@ pub(super) struct Block {
     pub(super) unwritten: BTreeMap<usize, (u64, usize, Defect)>,
     /// Cells of shared memory that were written in a race.
     pub(super) raced: HashSet<u64>,
-    /// How many turns a loop took, by its number and the turns of the loops around it.
-    pub(super) turns: HashMap<(usize, Box<[u32]>), u64>,
+    /// How many turns a loop took, by its number, the rank of the block and the turns of the loops
+    /// around it.
+    pub(super) turns: HashMap<(usize, usize, Box<[u32]>), u64>,
 }
 
 /// A run.
@@ -81,7 +94,7 @@ pub(super) struct Machine<'a> {
     pub(super) block: Block,
     pub(super) tallies: Vec<[Tally; 2]>,
     pub(super) classes: [u64; Class::ALL.len()],
-    /// The coordinates of the blocks that have run, by their numbers.
+    /// Which clusters of the grid have run, by their numbers.
     order: Vec<u64>,
     findings: Vec<Finding>,
     seen: HashSet<(&'static str, usize)>,
@@ -117,7 +130,9 @@ impl<'a> Machine<'a> {
             }
             globals.push(global);
         }
-        let threads = program.threads as usize;
+        let cluster = program.cluster as usize;
+        let threads = setup.padded * cluster;
+        let shared_bytes = setup.shared_bytes * cluster;
         let seed = if let Order::Random(seed) = schedule.order { seed } else { 0 };
         Machine {
             program,
@@ -129,13 +144,15 @@ impl<'a> Machine<'a> {
             globals,
             groups: Groups::default(),
             block: Block {
-                index: [0; 3],
+                first: [0; 3],
                 number: 0,
-                shared: vec![0; setup.shared_bytes],
-                cells: vec![Cell::default(); setup.shared_bytes >> setup.shared_shift],
+                shared: vec![0; shared_bytes],
+                cells: vec![Cell::default(); shared_bytes >> setup.shared_shift],
                 groups: Groups::default(),
-                clocks: Clocks::new(threads, setup.background),
-                rendezvous: Default::default(),
+                clocks: Clocks::new(threads, setup.background, setup.reads),
+                rendezvous: vec![Default::default(); cluster],
+                gathering: Gathering::new(threads.div_ceil(32)),
+                uses: BTreeMap::new(),
                 objects: Vec::new(),
                 copies: vec![Copies::default(); if setup.background { threads } else { 0 }],
                 stores: vec![Stores::default(); if setup.background { threads } else { 0 }],
@@ -159,19 +176,21 @@ impl<'a> Machine<'a> {
     /// Runs all blocks; the contents of the tensors and the counts, or what was found.
     pub(super) fn run(mut self) -> Result<(Vec<Vec<u8>>, Counts), Vec<Finding>> {
         let threads = self.program.threads;
-        let count = threads.div_ceil(32) as usize;
+        let cluster = u64::from(self.program.cluster);
+        let count = threads.div_ceil(32) as usize * cluster as usize;
         let registers = self.program.widths.len();
         let mut warps: Vec<Warp> = (0..count).map(|number| Warp::new(number, threads, registers)).collect();
-        for turn in 0..self.setup.blocks {
+        let clusters = self.setup.blocks / cluster;
+        for turn in 0..clusters {
             let number = match self.schedule.order {
-                Order::Backward => self.setup.blocks - 1 - turn,
+                Order::Backward => clusters - 1 - turn,
                 _ => turn,
             };
-            let result = self.run_block(turn, number, &mut warps);
+            let result = self.run_cluster(turn, number, &mut warps);
             if self.report_unwritten().is_err() || result.is_err() {
                 break;
             }
-            self.finished += 1;
+            self.finished += cluster;
         }
         if self.findings.is_empty() {
             self.check_outputs();
@@ -227,7 +246,7 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         let source = self.code.sources.get(place).map(|source| *self.program.source(*source));
-        let thread = thread.map(|thread| Thread { block: self.block.index, thread: thread as u32 });
+        let thread = thread.map(|thread| self.thread_in(self.block.first, thread));
         self.findings.push(Finding { defect, source, thread, schedule: self.schedule });
         if self.findings.len() >= MAX_FINDINGS { Err(Stop) } else { Ok(()) }
     }
@@ -242,42 +261,53 @@ impl<'a> Machine<'a> {
         *self.program.source(self.code.sources[place])
     }
 
-    /// Who an event of this block was.
-    pub(super) fn party(&self, event: Event) -> Party {
-        self.party_of(event, self.block.index)
+    /// A thread of the cluster whose first block is at a coordinate.
+    fn thread_in(&self, [x, y, z]: [u32; 3], thread: usize) -> Thread {
+        Thread { block: [x + self.rank_of(thread) as u32, y, z], thread: self.in_block(thread) }
     }
 
-    fn party_of(&self, event: Event, block: [u32; 3]) -> Party {
+    /// Who an event of this cluster was.
+    pub(super) fn party(&self, event: Event) -> Party {
+        self.party_of(event, self.block.first)
+    }
+
+    fn party_of(&self, event: Event, first: [u32; 3]) -> Party {
         let agent = self.block.clocks.agent(event.agent());
         let thread = match agent {
-            Agent::Thread(thread) | Agent::Work(thread, _) => Some(Thread { block, thread: thread as u32 }),
+            Agent::Thread(thread) | Agent::Work(thread, _) => Some(self.thread_in(first, thread)),
             Agent::Load(_) => None,
         };
-        let background = !matches!(agent, Agent::Thread(_));
+        let background = !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read));
         Party { thread, source: self.source_at(event.place()), background }
     }
 
-    /// Who an event of some block was.
+    /// Who an event of some cluster was.
     pub(super) fn foreign_party(&self, foreign: Foreign) -> Party {
         let turn = foreign.block.saturating_sub(1) as usize;
         let number = self.order.get(turn).copied().unwrap_or(0);
         self.party_of(foreign.event, self.coordinates(number))
     }
 
-    fn coordinates(&self, number: u64) -> [u32; 3] {
+    /// The coordinate of the first block of a cluster: clusters go along the first axis, and divide
+    /// it.
+    fn coordinates(&self, cluster: u64) -> [u32; 3] {
+        let number = cluster * u64::from(self.program.cluster);
         let [x, y, _] = self.setup.grid.map(|count| u64::from(count).max(1));
         [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
     }
 
-    fn run_block(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
+    fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
         self.order.push(number);
-        let index = self.coordinates(number);
+        let first = self.coordinates(number);
         let block = &mut self.block;
         block.number = turn + 1;
         block.cells.fill(Cell::default());
         block.groups.reset();
-        block.clocks = Clocks::new(self.program.threads as usize, self.setup.background);
-        block.rendezvous = Default::default();
+        block.clocks =
+            Clocks::new(self.setup.padded * self.program.cluster as usize, self.setup.background, self.setup.reads);
+        block.rendezvous.fill_with(Default::default);
+        block.gathering = Gathering::new(warps.len());
+        block.uses.clear();
         block.objects.clear();
         block.copies.fill(Copies::default());
         block.stores.fill(Stores::default());
@@ -285,7 +315,7 @@ impl<'a> Machine<'a> {
         block.products.iter_mut().for_each(Vec::clear);
         block.turns.clear();
         block.raced.clear();
-        block.index = index;
+        block.first = first;
         for warp in warps.iter_mut() {
             warp.restart();
         }
@@ -321,7 +351,8 @@ impl<'a> Machine<'a> {
             self.complete_load()?;
         }
         self.check_groups()?;
-        self.end_of_block()
+        self.check_uses()?;
+        self.end_of_cluster()
     }
 
     /// The next warp that can go on.
@@ -348,13 +379,19 @@ impl<'a> Machine<'a> {
                         return Ok(Some(at));
                     }
                 }
+                State::Cluster { .. } => {
+                    self.leave_cluster_barrier(&mut warps[at]);
+                    if warps[at].state == State::Ready {
+                        return Ok(Some(at));
+                    }
+                }
                 State::Barrier { .. } | State::Done => {}
             }
         }
         Ok(None)
     }
 
-    /// Reports what a block has read before it was written. Where the write is in a race with the
+    /// Reports what a cluster has read before it was written. Where the write is in a race with the
     /// read, that was reported: the read came first by chance.
     fn report_unwritten(&mut self) -> Result<(), Stop> {
         for (place, (cell, thread, defect)) in std::mem::take(&mut self.block.unwritten) {
@@ -373,7 +410,7 @@ impl<'a> Machine<'a> {
         let mut others = false;
         let mut missing_bytes = None;
         for warp in warps {
-            let first = warp.thread(0) as u32;
+            let first = self.in_block(warp.thread(0));
             let last = first + warp.exists.count_ones().max(1) - 1;
             let (what, place) = match warp.state {
                 State::Barrier { number, place } => {
@@ -382,9 +419,13 @@ impl<'a> Machine<'a> {
                         "at the barrier of the block".to_string()
                     } else {
                         others = true;
-                        self.rendezvous_text(number)
+                        self.rendezvous_text(warp.rank, number)
                     };
                     (what, Some(place))
+                }
+                State::Cluster { place } => {
+                    others = true;
+                    (self.gathering_text(), Some(place))
                 }
                 State::Phase { place, lanes } => {
                     others = true;
@@ -400,10 +441,15 @@ impl<'a> Machine<'a> {
             };
             let source = place.map(|place| self.source_at(place));
             match waiting.last_mut() {
-                Some(run) if run.source == source && run.what == what && run.threads.1 + 1 == first => {
+                Some(run)
+                    if run.source == source
+                        && run.what == what
+                        && run.rank == self.rank_named(warp.rank)
+                        && run.threads.1 + 1 == first =>
+                {
                     run.threads.1 = last;
                 }
-                _ => waiting.push(Waiting { threads: (first, last), source, what }),
+                _ => waiting.push(Waiting { threads: (first, last), rank: self.rank_named(warp.rank), source, what }),
             }
         }
         let (defect, place, thread) = match (barrier, missing_bytes) {

@@ -67,6 +67,9 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = self.threads;
         write!(f, "threads {first} to {last} ")?;
+        if let Some(rank) = self.rank {
+            write!(f, "of the block of rank {rank} ")?;
+        }
         match &self.source {
             None => write!(f, "{}", self.what),
             Some(source) => write!(f, "wait {}, {source}", self.what),
@@ -204,6 +207,18 @@ impl fmt::Display for Defect {
                 }
                 f.write_str("; wait for its group")
             }
+            Defect::Lifetime { place, rank, ended: true } => {
+                write!(f, "the block of rank {rank} may have ended when its {place} are used from another block; ")?;
+                f.write_str("a barrier of the cluster at the end of the kernel would keep it")
+            }
+            Defect::Lifetime { place, rank, ended: false } => {
+                write!(
+                    f,
+                    "the block of rank {rank} may not have begun when its {place} are used from another block; "
+                )?;
+                f.write_str("a barrier of the cluster at the beginning of the kernel would show that it has")
+            }
+            Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of turn: {what}"),
             Defect::Group { first, products } => {
                 write!(f, "warps {first} to {} do not set off the same products together: ", first + 3)?;
                 let [a, b, c, d] = products;

@@ -16,7 +16,7 @@ use super::access::addresses;
 use super::clock::{MAX_COUNT, Work};
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
-use super::lanes::{Lanes, low};
+use super::lanes::{LANES, Lanes, low};
 use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::shadow::Touch;
@@ -129,7 +129,7 @@ impl Machine<'_> {
             *start = lanes[0] + i64::from(self.program.buffer(factor.access.buffer).start);
             if lanes.iter().any(|lane| *lane != lanes[0]) {
                 let products = self.block.products.iter().map(|own| own.len() as u64).max().unwrap_or(0);
-                let first = warp.number as u32 / 4 * 4;
+                let first = warp.local as u32 / 4 * 4;
                 self.report(Defect::Group { first, products: [products; 4] }, place, Some(owner))?;
                 return Err(Stop);
             }
@@ -142,14 +142,14 @@ impl Machine<'_> {
         }
         self.block.products[warp.number].push((place, starts));
         let group = warp.sums.committed + 1;
-        let rows = ROWS * (warp.number as i64 % 4);
+        let rows = ROWS * (warp.local as i64 % 4);
         let mut values: [Vec<f32>; 2] = Default::default();
         let parts = [(a, rows, ROWS), (Some(b), 0, i64::from(columns))];
         for (at, (factor, first, count)) in parts.into_iter().enumerate() {
             values[at] = match factor {
                 Some(factor) => {
                     self.touch_factor((place, owner), factor, factors, starts[at], (first, count), group)?;
-                    self.factor(factor, factors, starts[at], (first, count))
+                    self.factor(warp.rank, factor, factors, starts[at], (first, count))
                 }
                 None => {
                     let registers = &instruction.inputs[..FACTOR_REGISTERS];
@@ -208,20 +208,29 @@ impl Machine<'_> {
             if !self.inside(place, owner, buffer, at, UNIT as u64, UNIT as u32)? {
                 return Err(Stop);
             }
-            self.fenced((place, owner), (buffer, at), UNIT as u64)?;
-            self.touch((place, owner), buffer, at, UNIT as u64, Touch::Read, event)?;
+            let memory = self.own(buffer, owner);
+            self.fenced((place, owner), (memory, at), UNIT as u64)?;
+            self.touch((place, owner), memory, at, UNIT as u64, Touch::Read, event)?;
         }
         Ok(())
     }
 
     /// The numbers of the rows of a factor, K fastest.
-    fn factor(&self, factor: &Described, factors: GroupFactors, start: i64, (first, count): (i64, i64)) -> Vec<f32> {
+    fn factor(
+        &self,
+        rank: usize,
+        factor: &Described,
+        factors: GroupFactors,
+        start: i64,
+        (first, count): (i64, i64),
+    ) -> Vec<f32> {
         let (bytes, depth) = (i64::from(factors.bytes()), i64::from(factors.depth()));
+        let shared = &self.block.shared[rank * self.setup.shared_bytes..];
         let mut values = Vec::with_capacity((count * depth) as usize);
         for mn in first..first + count {
             for k in 0..depth {
                 let at = factor.byte(start, bytes, [mn, k]) as usize;
-                let bits = &self.block.shared[at..at + bytes as usize];
+                let bits = &shared[at..at + bytes as usize];
                 let bits = bits.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                 values.push(value(factors, bits));
             }
@@ -248,8 +257,12 @@ impl Machine<'_> {
     pub(super) fn check_groups(&mut self) -> Result<(), Stop> {
         let own = |warp: usize| self.block.products.get(warp).map_or(&[][..], Vec::as_slice);
         let mut found = None;
-        for first in (0..self.block.products.len()).step_by(4) {
-            let four = [0, 1, 2, 3].map(|warp| own(first + warp));
+        let warps = self.setup.padded / LANES;
+        // Warps of a block, four at a time.
+        let firsts = (0..self.block.products.len()).filter(|warp| (warp % warps).is_multiple_of(4));
+        for first in firsts {
+            let last = first / warps * warps + warps;
+            let four = [0, 1, 2, 3].map(|warp| if first + warp < last { own(first + warp) } else { &[] });
             let longest = four.into_iter().max_by_key(|products| products.len()).unwrap_or(&[]);
             let differing = four.into_iter().find_map(|products| {
                 longest
@@ -264,7 +277,7 @@ impl Machine<'_> {
             }
         }
         let Some((place, first, products)) = found else { return Ok(()) };
-        self.report(Defect::Group { first: first as u32, products }, place, Some(first * 32))
+        self.report(Defect::Group { first: (first % warps) as u32, products }, place, Some(first * LANES))
     }
 }
 

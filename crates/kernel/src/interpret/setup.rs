@@ -70,6 +70,10 @@ pub(super) struct Setup {
     pub(super) shared_bytes: usize,
     /// Whether threads have work done in the background.
     pub(super) background: bool,
+    /// Whether threads say what they have read, and nothing of what they wrote.
+    pub(super) reads: bool,
+    /// How many threads a block would have, were its warps full.
+    pub(super) padded: usize,
 }
 
 fn size_error(what: String) -> SetupError {
@@ -143,7 +147,9 @@ impl Setup {
         let scalars = scalars_of(program, &number)?;
         let background = program_has_background(code);
         let shared_bytes = (program.shared_bytes as usize).next_multiple_of(1 << shared_shift);
-        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background })
+        let reads = code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { .. }));
+        let padded = (program.threads as usize).next_multiple_of(super::lanes::LANES);
+        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background, reads, padded })
     }
 }
 
@@ -267,8 +273,11 @@ fn shifts(program: &Program, code: &Code<'_>) -> (Vec<u32>, u32) {
             let bytes = match instruction.operation {
                 Operation::LoadMatrix { .. } | Operation::StoreMatrix { .. } => 16,
                 Operation::MultiplyGroup { .. } => 16,
-                Operation::BulkLoad { .. } | Operation::BulkStore { .. } => 8,
-                Operation::BarrierInit { .. } | Operation::BarrierArrive { .. } | Operation::BarrierWait { .. } => 8,
+                Operation::BulkLoad { .. } | Operation::BulkStore { .. } | Operation::BulkSend { .. } => 8,
+                Operation::BarrierInit { .. }
+                | Operation::BarrierArrive { .. }
+                | Operation::BarrierWait { .. }
+                | Operation::RemoteArrive { .. } => 8,
                 _ => access.bytes().max(1),
             };
             let shift = bytes.ilog2();
@@ -294,6 +303,8 @@ fn program_has_background(code: &Code<'_>) -> bool {
             Operation::CopyAsync { .. }
                 | Operation::BulkLoad { .. }
                 | Operation::BulkStore { .. }
+                | Operation::BulkSend { .. }
+                | Operation::RemoteArrive { .. }
                 | Operation::BarrierInit { .. }
                 | Operation::MultiplyGroup { .. }
         )

@@ -3,6 +3,7 @@
 
 pub(crate) mod assembler;
 mod background;
+mod clusters;
 mod control;
 mod conversions;
 mod counted;

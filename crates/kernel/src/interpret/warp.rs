@@ -28,16 +28,23 @@ pub(super) enum State {
     Ready,
     /// It waits at a barrier of the block.
     Barrier { number: usize, place: usize },
+    /// It waits at the barrier of the cluster.
+    Cluster { place: usize },
     /// Some of its lanes wait for a phase of a barrier in memory.
     Phase { place: usize, lanes: u32 },
     /// It has ended.
     Done,
 }
 
-/// A warp of the block.
+/// A warp of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
+    /// Its number in the cluster: the warps of a block have adjacent ones.
     pub(super) number: usize,
+    /// The rank of its block.
+    pub(super) rank: usize,
+    /// Its number in its block.
+    pub(super) local: usize,
     /// The lanes that have a thread.
     pub(super) exists: u32,
     /// The lanes that are active.
@@ -51,13 +58,18 @@ pub(super) struct Warp {
     path: Vec<u32>,
     /// What it knows of the registers of its products of four warps.
     pub(super) sums: Sums,
+    /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
+    pub(super) arrived: Option<u32>,
 }
 
 impl Warp {
+    /// A warp of a cluster whose blocks have so many threads.
     pub(super) fn new(number: usize, threads: u32, registers: usize) -> Warp {
-        let here = threads.saturating_sub(32 * number as u32).min(32);
+        let warps = (threads.div_ceil(LANES as u32) as usize).max(1);
+        let (rank, local) = (number / warps, number % warps);
+        let here = threads.saturating_sub(LANES as u32 * local as u32).min(LANES as u32);
         let exists = ((1_u64 << here) - 1) as u32;
-        Warp { number, exists, registers: vec![[0; LANES]; registers], ..Warp::default() }
+        Warp { number, rank, local, exists, registers: vec![[0; LANES]; registers], ..Warp::default() }
     }
 
     /// At the beginning of the program.
@@ -68,14 +80,15 @@ impl Warp {
         self.frames.clear();
         self.path.clear();
         self.sums = Sums::default();
+        self.arrived = None;
     }
 
-    /// The number in the block of a lane's thread.
+    /// The number in the cluster of a lane's thread: blocks count as if their warps were full.
     pub(super) fn thread(&self, lane: usize) -> usize {
         self.number * LANES + lane
     }
 
-    /// The numbers in the block of the threads of some lanes.
+    /// The numbers in the cluster of the threads of some lanes.
     pub(super) fn threads(&self, mask: u32) -> impl Iterator<Item = usize> + Clone {
         let first = self.number * LANES;
         (0..LANES).filter(move |lane| mask >> lane & 1 == 1).map(move |lane| first + lane)
@@ -95,6 +108,7 @@ impl Machine<'_> {
         for _ in 0..most {
             let Some(node) = code.nodes.get(warp.place) else {
                 warp.state = State::Done;
+                self.block.gathering.end(warp.number);
                 return self.end_of_warp(warp);
             };
             self.step()?;
@@ -129,7 +143,8 @@ impl Machine<'_> {
         let mut others = lanes(warp.mask).map(|lane| (lane, count(lane)));
         let differing = others.find(|(_, count)| *count != own).map(|(lane, count)| (lane, Some(count.unsigned_abs())));
         // Other warps that have come here on the same turns of the loops around.
-        let before = self.block.turns.entry((number, warp.path.as_slice().into())).or_insert(own.unsigned_abs());
+        let key = (number, warp.rank, warp.path.as_slice().into());
+        let before = self.block.turns.entry(key).or_insert(own.unsigned_abs());
         let others = (*before != own.unsigned_abs()).then_some((first, Some(*before)));
         // After the last turn the variable is added to once more, and compared.
         let leaves = |lane: usize| signed(from[lane], 32) + own * step > i64::from(i32::MAX);

@@ -154,6 +154,11 @@ pub enum Operation {
     /// The threads of the warp wait for each other; their accesses before it come before those
     /// after it.
     WarpBarrier,
+    /// This thread has come to the barrier of its cluster; a wait for it follows.
+    ClusterArrive,
+    /// Waits until all threads of the cluster that have not ended have come to its barrier: their
+    /// accesses before it come before those after the wait.
+    ClusterWait,
     /// Orders accesses.
     Fence(Fence),
     /// An object in shared memory that counts arrivals and bytes (`mbarrier`) begins its phase 0.
@@ -176,8 +181,19 @@ pub enum Operation {
         /// Where it lies.
         access: Access,
     },
+    /// One arrival at the barrier that lies at this place in the shared memory of a block of the
+    /// cluster. It says that this thread has read what it wanted, and tells nothing of what it
+    /// wrote. address?, rank of the block (32 bits) ->
+    RemoteArrive {
+        /// Where it lies.
+        access: Access,
+    },
+    /// Elements from the shared memory of a block of the cluster. address?, rank -> registers..
+    RemoteLoad(Access),
+    /// Registers to the shared memory of a block of the cluster. address?, rank, registers.. ->
+    RemoteStore(Access),
     /// A box of a tensor from global to shared memory by the copy engine. shared address?, barrier
-    /// address?, coordinates.. (32 bits each, as many as the map has dimensions) ->
+    /// address?, coordinates.. (32 bits each, as many as the map has dimensions), mask? ->
     BulkLoad {
         /// The tensor map.
         map: MapId,
@@ -185,6 +201,21 @@ pub enum Operation {
         to: Access,
         /// The barrier at which its bytes arrive.
         barrier: Access,
+        /// Whether a last register (32 bits) has a bit for each rank of the cluster: the box goes to
+        /// the same place in each of these blocks, and its bytes arrive at the barrier of each.
+        multicast: bool,
+    },
+    /// Bytes from the shared memory of this block to that of a block of the cluster, by the copy
+    /// engine. destination address?, barrier address?, source address?, rank ->
+    BulkSend {
+        /// Where they go, in the other block.
+        to: Access,
+        /// The barrier of the other block at which they arrive.
+        barrier: Access,
+        /// Where they come from.
+        from: Access,
+        /// How many: a multiple of 16.
+        bytes: u32,
     },
     /// A box of a tensor from shared to global memory by the copy engine. shared address?,
     /// coordinates.. ->
@@ -214,9 +245,12 @@ pub(crate) const FACTOR_REGISTERS: usize = 4;
 /// The accesses of an operation, the one that is written first, of a reference of either kind.
 macro_rules! accesses {
     ($operation:expr) => {{
-        let pair = match $operation {
+        let found = match $operation {
             Operation::Load(access)
             | Operation::Store(access)
+            | Operation::RemoteLoad(access)
+            | Operation::RemoteStore(access)
+            | Operation::RemoteArrive { access }
             | Operation::Atomic(_, _, access)
             | Operation::Reduce(_, _, access)
             | Operation::LoadMatrix { access, .. }
@@ -224,16 +258,17 @@ macro_rules! accesses {
             | Operation::BarrierInit { access, .. }
             | Operation::BarrierArrive { access, .. }
             | Operation::BarrierWait { access }
-            | Operation::BulkStore { from: access, .. } => [Some(access), None],
-            Operation::CopyAsync { to, from, .. } => [Some(to), Some(from)],
+            | Operation::BulkStore { from: access, .. } => [Some(access), None, None],
+            Operation::CopyAsync { to, from, .. } => [Some(to), Some(from), None],
             Operation::MultiplyGroup {
                 a: Some(Described { access: a, .. }), b: Described { access: b, .. }, ..
-            } => [Some(a), Some(b)],
-            Operation::MultiplyGroup { a: None, b: Described { access: b, .. }, .. } => [Some(b), None],
-            Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier)],
-            _ => [None, None],
+            } => [Some(a), Some(b), None],
+            Operation::MultiplyGroup { a: None, b: Described { access: b, .. }, .. } => [Some(b), None, None],
+            Operation::BulkLoad { to, barrier, .. } => [Some(to), Some(barrier), None],
+            Operation::BulkSend { to, barrier, from, .. } => [Some(to), Some(barrier), Some(from)],
+            _ => [None, None, None],
         };
-        pair.into_iter().flatten()
+        found.into_iter().flatten()
     }};
 }
 
@@ -281,6 +316,7 @@ impl Operation {
             Operation::Special(_)
             | Operation::Scalar(_)
             | Operation::Load(_)
+            | Operation::RemoteLoad(_)
             | Operation::LoadMatrix { .. }
             | Operation::Shuffle(_)
             | Operation::Ballot
@@ -300,6 +336,11 @@ impl Operation {
             | Operation::Barrier
             | Operation::NamedBarrier { .. }
             | Operation::WarpBarrier
+            | Operation::ClusterArrive
+            | Operation::ClusterWait
+            | Operation::RemoteArrive { .. }
+            | Operation::RemoteStore(_)
+            | Operation::BulkSend { .. }
             | Operation::Fence(_)
             | Operation::BarrierInit { .. }
             | Operation::BarrierArrive { .. }

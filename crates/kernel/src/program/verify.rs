@@ -65,8 +65,8 @@ impl Checker<'_> {
         if !(1..=1024).contains(&program.threads) {
             return malformed(format!("{} threads in a block, of 1 to 1024", program.threads), None);
         }
-        if program.cluster == 0 {
-            return malformed("a cluster of no blocks", None);
+        if !(1..=16).contains(&program.cluster) {
+            return malformed(format!("{} blocks in a cluster, of 1 to 16", program.cluster), None);
         }
         let mut shared = false;
         for buffer in &program.buffers {
@@ -235,6 +235,10 @@ impl Checker<'_> {
                 operation,
                 Operation::Load(_)
                     | Operation::Store(_)
+                    | Operation::RemoteLoad(_)
+                    | Operation::RemoteStore(_)
+                    | Operation::RemoteArrive { .. }
+                    | Operation::BulkSend { .. }
                     | Operation::Atomic(..)
                     | Operation::Reduce(..)
                     | Operation::CopyAsync { .. }
@@ -387,6 +391,8 @@ impl Checker<'_> {
             | Operation::WaitAsync(_)
             | Operation::Barrier
             | Operation::WarpBarrier
+            | Operation::ClusterArrive
+            | Operation::ClusterWait
             | Operation::Fence(_)
             | Operation::CommitBulk
             | Operation::WaitBulk { .. }
@@ -429,10 +435,24 @@ impl Checker<'_> {
             }
             Operation::BarrierArrive { access, expect } => *expect < 1 << 20 && exactly(&self.object(access)?, &[]),
             Operation::BarrierWait { access } => exactly(&[self.object(access)?, vec![Bits32]].concat(), &[]),
-            Operation::BulkLoad { map, to, barrier } => {
+            Operation::RemoteArrive { access } => exactly(&[self.object(access)?, vec![Bits32]].concat(), &[]),
+            Operation::RemoteLoad(access) => {
+                let (address, pieces) = self.access(access, Space::Shared)?;
+                exactly(&[address, vec![Bits32]].concat(), &pieces)
+            }
+            Operation::RemoteStore(access) => {
+                let (address, pieces) = self.access(access, Space::Shared)?;
+                exactly(&[address, vec![Bits32], pieces].concat(), &[])
+            }
+            Operation::BulkLoad { map, to, barrier, multicast } => {
                 let dimensions = self.program.maps.get(map.index())?.dimensions.len();
                 let addresses = [self.object(to)?, self.object(barrier)?].concat();
-                exactly(&[addresses, vec![Bits32; dimensions]].concat(), &[])
+                exactly(&[addresses, vec![Bits32; dimensions + usize::from(*multicast)]].concat(), &[])
+            }
+            Operation::BulkSend { to, barrier, from, bytes } => {
+                let addresses = [self.object(to)?, self.object(barrier)?, self.object(from)?].concat();
+                let possible = *bytes > 0 && bytes.is_multiple_of(16) && *bytes < 1 << 20;
+                possible && exactly(&[addresses, vec![Bits32]].concat(), &[])
             }
             Operation::BulkStore { map, from } => {
                 let dimensions = self.program.maps.get(map.index())?.dimensions.len();

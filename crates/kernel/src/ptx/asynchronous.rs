@@ -67,17 +67,77 @@ impl Writer<'_> {
         &mut self,
         instruction: &Instruction,
         map: MapId,
-        to: &Access,
-        barrier: &Access,
+        (to, barrier): (&Access, &Access),
+        multicast: bool,
     ) -> Result<(), PtxError> {
         self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
         let mut inputs = instruction.inputs.iter().copied();
         let (write, wait) = (self.place(to, &mut inputs), self.place(barrier, &mut inputs));
-        let (rank, place) = self.box_of(map, inputs);
+        let dimensions = self.program.map(map).dimensions.len();
+        let (rank, place) = self.box_of(map, inputs.by_ref().take(dimensions));
+        let (cast, mask) = match inputs.next().filter(|_| multicast) {
+            Some(mask) => {
+                let (mask, narrow) = (self.register(mask), self.temporary(Width::Bits16));
+                self.line(&format!("cvt.u16.u32 {narrow}, {mask};"));
+                (".multicast::cluster", format!(", {narrow}"))
+            }
+            None => ("", String::new()),
+        };
         let text = format!(
-            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes {write}, {place}, {wait};"
+            "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes{cast} {write}, {place}, {wait}{mask};"
         );
         self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    pub(super) fn bulk_send(
+        &mut self,
+        instruction: &Instruction,
+        [to, barrier, from]: [&Access; 3],
+        bytes: u32,
+    ) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
+        let mut inputs = instruction.inputs.iter().copied();
+        let [to, barrier, from] = [to, barrier, from].map(|access| {
+            let register = access.addressed.then(|| inputs.next()).flatten();
+            self.shared_address(access, register)
+        });
+        let rank = inputs.next();
+        let (to, barrier) = (self.mapped(&to, rank), self.mapped(&barrier, rank));
+        let text = format!(
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [{to}], [{from}], {bytes}, [{barrier}];"
+        );
+        self.guarded(instruction.guard, &text);
+        Ok(())
+    }
+
+    /// The address in a cluster of what is at an address of each block, in the block of a rank.
+    fn mapped(&mut self, address: &str, rank: Option<Register>) -> String {
+        let rank = rank.map_or("0".to_string(), |rank| self.operand(rank, Number::U32));
+        let mapped = self.temporary(Width::Bits32);
+        self.line(&format!("mapa.shared::cluster.u32 {mapped}, {address}, {rank};"));
+        mapped
+    }
+
+    /// The address of an access in the block whose rank is the next input after its address.
+    pub(super) fn remote(
+        &mut self,
+        instruction: &Instruction,
+        access: &Access,
+        inputs: &mut impl Iterator<Item = Register>,
+    ) -> Result<String, PtxError> {
+        self.least(Target::Sm90a, "shared memory of another block", instruction.source)?;
+        let register = access.addressed.then(|| inputs.next()).flatten();
+        let own = self.shared_address(access, register);
+        let rank = inputs.next();
+        Ok(self.mapped(&own, rank))
+    }
+
+    pub(super) fn remote_arrive(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+        let at = self.remote(instruction, access, &mut instruction.inputs.iter().copied())?;
+        // Without a scope: what was read has been read, and a release in the cluster would wait for
+        // all stores of the thread.
+        self.guarded(instruction.guard, &format!("mbarrier.arrive.shared::cluster.b64 _, [{at}];"));
         Ok(())
     }
 

@@ -157,7 +157,11 @@ impl Writer<'_> {
                     Fence::Device => "fence.acq_rel.gpu;",
                     Fence::AsyncShared => {
                         self.least(Target::Sm90a, "a proxy fence", instruction.source)?;
-                        "fence.proxy.async.shared::cta;"
+                        // What was stored may be in another block.
+                        match self.program.has(|operation| matches!(operation, Operation::RemoteStore(_))) {
+                            true => "fence.proxy.async.shared::cluster;",
+                            false => "fence.proxy.async.shared::cta;",
+                        }
                     }
                     Fence::BarrierInit => {
                         self.least(Target::Sm90a, "a fence of barriers", instruction.source)?;
@@ -169,7 +173,17 @@ impl Writer<'_> {
             Operation::BarrierInit { access, count } => self.barrier_init(instruction, access, *count),
             Operation::BarrierArrive { access, expect } => self.barrier_arrive(instruction, access, *expect)?,
             Operation::BarrierWait { access } => self.barrier_wait(instruction, access)?,
-            Operation::BulkLoad { map, to, barrier } => self.bulk_load(instruction, *map, to, barrier)?,
+            Operation::RemoteArrive { access } => self.remote_arrive(instruction, access)?,
+            Operation::RemoteLoad(access) => self.remote_load(instruction, access)?,
+            Operation::RemoteStore(access) => self.remote_store(instruction, access)?,
+            Operation::ClusterArrive => self.cluster_line(instruction, "barrier.cluster.arrive.aligned;")?,
+            Operation::ClusterWait => self.cluster_line(instruction, "barrier.cluster.wait.aligned;")?,
+            Operation::BulkLoad { map, to, barrier, multicast } => {
+                self.bulk_load(instruction, *map, (to, barrier), *multicast)?;
+            }
+            Operation::BulkSend { to, barrier, from, bytes } => {
+                self.bulk_send(instruction, [to, barrier, from], *bytes)?;
+            }
             Operation::BulkStore { map, from } => self.bulk_store(instruction, *map, from)?,
             Operation::CommitBulk => {
                 self.least(Target::Sm90a, "a bulk copy", instruction.source)?;
@@ -182,6 +196,12 @@ impl Writer<'_> {
             }
             Operation::Trap => self.line("trap;"),
         }
+        Ok(())
+    }
+
+    fn cluster_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a barrier of a cluster", instruction.source)?;
+        self.line(text);
         Ok(())
     }
 

@@ -38,12 +38,7 @@ impl Writer<'_> {
     pub(super) fn load(&mut self, instruction: &Instruction, access: &Access) {
         let at = self.place(access, &mut instruction.inputs.iter().copied());
         let outputs = self.names(instruction.outputs.iter().copied());
-        if instruction.guard.is_some() {
-            for (output, register) in outputs.iter().zip(&instruction.outputs) {
-                let bits = self.program.width(*register).bits();
-                self.line(&format!("mov.b{bits} {output}, 0;"));
-            }
-        }
+        self.zeros(instruction, &outputs);
         let (shape, registers) = Self::shape(access, &outputs);
         let space = self.space(access);
         let cache = match (access.cache, space) {
@@ -53,6 +48,34 @@ impl Writer<'_> {
             (Cache::Streaming, _) => ".cs",
         };
         self.guarded(instruction.guard, &format!("ld.{space}{cache}.{shape} {registers}, {at};"));
+    }
+
+    pub(super) fn remote_load(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+        let at = self.remote(instruction, access, &mut instruction.inputs.iter().copied())?;
+        let outputs = self.names(instruction.outputs.iter().copied());
+        self.zeros(instruction, &outputs);
+        let (shape, registers) = Self::shape(access, &outputs);
+        self.guarded(instruction.guard, &format!("ld.shared::cluster.{shape} {registers}, [{at}];"));
+        Ok(())
+    }
+
+    pub(super) fn remote_store(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.remote(instruction, access, &mut inputs)?;
+        let values = self.names(inputs);
+        let (shape, registers) = Self::shape(access, &values);
+        self.guarded(instruction.guard, &format!("st.shared::cluster.{shape} [{at}], {registers};"));
+        Ok(())
+    }
+
+    /// What a load leaves where its predicate is false.
+    fn zeros(&mut self, instruction: &Instruction, outputs: &[String]) {
+        if instruction.guard.is_some() {
+            for (output, register) in outputs.iter().zip(&instruction.outputs) {
+                let bits = self.program.width(*register).bits();
+                self.line(&format!("mov.b{bits} {output}, 0;"));
+            }
+        }
     }
 
     pub(super) fn store(&mut self, instruction: &Instruction, access: &Access) {

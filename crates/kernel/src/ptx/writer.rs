@@ -63,6 +63,9 @@ impl<'a> Writer<'a> {
 
     pub(super) fn module(mut self) -> Result<String, PtxError> {
         let program = self.program;
+        if program.cluster > 1 {
+            self.least(Target::Sm90a, "a cluster", SourceId(0))?;
+        }
         self.steps(&program.body)?;
         let mut text = String::new();
         let out = &mut text;
@@ -101,6 +104,9 @@ impl<'a> Writer<'a> {
         let _ = writeln!(out, ")\n.reqntid {}, 1, 1", program.threads);
         if program.resident > 1 {
             let _ = writeln!(out, ".minnctapersm {}", program.resident);
+        }
+        if program.cluster > 1 {
+            let _ = writeln!(out, ".reqnctapercluster {}, 1, 1", program.cluster);
         }
         let _ = writeln!(out, "{{");
         for (letter, width, further) in [

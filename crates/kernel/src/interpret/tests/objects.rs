@@ -229,7 +229,8 @@ const COLUMNS: i64 = 80;
 const ROWS: i64 = 10;
 
 fn bulk_load(k: &mut Assembler, map: MapId, to: (BufferId, Register), object: (BufferId, Register), at: [Register; 2]) {
-    let operation = Operation::BulkLoad { map, to: k.access(to.0, 32, 1), barrier: k.access(object.0, 64, 1) };
+    let operation =
+        Operation::BulkLoad { map, to: k.access(to.0, 32, 1), barrier: k.access(object.0, 64, 1), multicast: false };
     k.emit(operation, &[to.1, object.1, at[0], at[1]], &[]);
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{background, control, memory, objects, races};
+use super::{background, clusters, control, memory, objects, races};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -41,6 +41,12 @@ const TESTS: &[fn()] = &[
     background::a_copy_comes_after_what_was_done_before,
     background::zeros_where_nothing_is_copied,
     background::empty_groups_may_be_left_behind,
+    clusters::blocks_of_a_cluster_exchange_numbers,
+    clusters::a_block_is_there_from_its_beginning_to_its_end,
+    clusters::arrivals_at_other_blocks_say_what_was_read,
+    clusters::the_barrier_of_a_cluster_is_used_in_turns,
+    clusters::whoever_waits_for_another_block_is_named,
+    clusters::bytes_are_sent_to_another_block,
     control::loops_carry_values_all_at_once,
     control::loops_in_loops_have_their_own_variables,
     control::conditions_choose_lane_by_lane,

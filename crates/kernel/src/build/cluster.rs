@@ -1,0 +1,261 @@
+//! Clusters: blocks that run together, and reach each other's shared memory.
+//!
+//! Law: the blocks of a cluster are adjacent along the first axis of the grid, and their ranks count
+//! them from 0. A view of another block's shared memory is the same view of the same array, in that
+//! block. Who receives what is said by a layout, from indices to ranks.
+
+use tilewright_layout::Layout;
+use tilewright_layout::symbolic::Expr;
+
+use super::Build;
+use super::core::Core;
+use super::tensor::View;
+use crate::error::{KernelError, Reason};
+use crate::program::operation::{Binary, Comparison, Number, Operation, Special};
+use crate::program::register::{Register, Width};
+use crate::program::{Location, Source};
+
+/// The most blocks of a cluster that every device with clusters has.
+const MAX_CLUSTER: u32 = 8;
+
+/// Some ranks of a cluster: those of a layout, and the first one, which is added to all.
+pub(crate) struct Ranks {
+    pub(crate) ranks: Vec<u32>,
+    pub(crate) first: Expr,
+}
+
+impl Core {
+    /// How many blocks a cluster has; from here on that is said.
+    pub(crate) fn cluster_size(&mut self) -> u32 {
+        *self.cluster.get_or_insert(1)
+    }
+
+    /// The ranks that a layout and a first one name: different ones, of the cluster.
+    pub(crate) fn ranks(&mut self, text: &str, first: &Expr) -> Result<Ranks, Reason> {
+        let size = self.cluster_size();
+        let refuse = |because: String| Reason::Instruction { name: format!("ranks {text}"), because };
+        let layout: Layout = text.parse()?;
+        if !(1..=i64::from(size)).contains(&layout.size()) {
+            return Err(refuse(format!("it has {} ranks, and the cluster has {size}", layout.size())));
+        }
+        let mut ranks = Vec::new();
+        for at in 0..layout.size() {
+            let rank = layout.eval(&at)?;
+            match u32::try_from(rank) {
+                Ok(rank) if rank < size && !ranks.contains(&rank) => ranks.push(rank),
+                _ => return Err(refuse(format!("{rank} is no rank of {size}, or is named twice"))),
+            }
+        }
+        let last = i64::from(ranks.iter().copied().max().unwrap_or(0));
+        let end = Expr::from(i64::from(size) - last);
+        if !self.is_natural(first) || !self.is_less(first, &end) {
+            return Err(refuse(format!("that {first} and the greatest of them is a rank of {size} is not shown")));
+        }
+        Ok(Ranks { ranks, first: first.clone() })
+    }
+
+    /// A register with a bit for each of the ranks.
+    pub(crate) fn mask_of(&mut self, ranks: &Ranks) -> Result<Register, Reason> {
+        let bits = ranks.ranks.iter().fold(0, |bits, rank| bits | 1_u64 << rank);
+        let mask = self.constant(bits, Width::Bits32);
+        if ranks.first.is_known_zero() {
+            return Ok(mask);
+        }
+        let first = self.lower(&ranks.first, Width::Bits32)?;
+        Ok(self.pure(Operation::Binary(Binary::ShiftLeft, Number::U32), [mask, first], Width::Bits32))
+    }
+
+    /// A register with one of the ranks in each of the lowest lanes, and the predicate of these
+    /// lanes.
+    pub(crate) fn rank_of_lane(&mut self, ranks: &Ranks) -> Result<(Register, Register), Reason> {
+        let lane = self.special(Special::Lane);
+        let count = self.constant(ranks.ranks.len() as u64, Width::Bits32);
+        let inside = self.pure(Operation::Compare(Comparison::Less, Number::I32), [lane, count], Width::Predicate);
+        // Four bits for each lane: a cluster has at most eight blocks.
+        let table = ranks.ranks.iter().rev().fold(0, |table, rank| table << 4 | u64::from(*rank));
+        let (table, two) = (self.constant(table, Width::Bits32), self.constant(2, Width::Bits32));
+        let (low, most) = (self.constant(15, Width::Bits32), self.constant(7, Width::Bits32));
+        let lane = self.pure(Operation::Binary(Binary::And, Number::U32), [lane, most], Width::Bits32);
+        let by = self.pure(Operation::Binary(Binary::ShiftLeft, Number::U32), [lane, two], Width::Bits32);
+        let rank = self.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [table, by], Width::Bits32);
+        let mut rank = self.pure(Operation::Binary(Binary::And, Number::U32), [rank, low], Width::Bits32);
+        if !ranks.first.is_known_zero() {
+            let first = self.lower(&ranks.first, Width::Bits32)?;
+            rank = self.pure(Operation::Binary(Binary::Add, Number::I32), [rank, first], Width::Bits32);
+        }
+        Ok((rank, inside))
+    }
+}
+
+/// What is asked of a rank.
+trait Known {
+    fn is_known_zero(&self) -> bool;
+}
+
+impl Known for Expr {
+    fn is_known_zero(&self) -> bool {
+        tilewright_layout::Extent::known(self) == Some(0)
+    }
+}
+
+impl Build {
+    /// How many blocks, adjacent along the first axis of the grid, make a cluster: they run together
+    /// and reach each other's shared memory (sm_90). It stands before pipelines and ranks. A launch
+    /// refuses a grid that clusters do not divide.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Two blocks exchange 32 numbers each.
+    /// let kernel = Kernel::build("exchanged", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
+    ///     k.threads(32)?;
+    ///     k.grid(Axis::X, "2")?;
+    ///     k.cluster(2)?;
+    ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
+    ///     let own = k.shared::<f32>("(32,1):(1,1)")?;
+    ///     own.thread_part()?.store(&x.slice(column.clone())?.thread_part()?.load()?)?;
+    ///     k.cluster_barrier();
+    ///     let other = own.of_block(k.rank_after(1)?)?.thread_part()?.load()?;
+    ///     // Nobody ends while the other one reads.
+    ///     k.cluster_barrier();
+    ///     y.slice(column)?.thread_part()?.store(&other)
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// assert_eq!((&y[..32], &y[32..]), (&x[32..], &x[..32]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: it was said, or relied on, to be another number; there are 1 to 8.
+    #[track_caller]
+    pub fn cluster(&self, blocks: u32) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        let refusal = match core.cluster {
+            _ if !(1..=MAX_CLUSTER).contains(&blocks) => {
+                Reason::TooMuch { what: "blocks in a cluster", asked: blocks.into(), limit: MAX_CLUSTER.into() }
+            }
+            Some(known) if known != blocks => Reason::Twice {
+                what: "the number of blocks in a cluster".to_string(),
+                first: known.to_string(),
+                second: blocks.to_string(),
+            },
+            _ => {
+                core.cluster = Some(blocks);
+                return Ok(());
+            }
+        };
+        Err(refusal.at("cluster", location))
+    }
+
+    /// The number of this block in its cluster.
+    #[track_caller]
+    pub fn rank(&self) -> Expr {
+        let mut core = self.core();
+        core.begin(Source { statement: "rank", location: Location::caller() });
+        let size = core.cluster_size();
+        if let Some(rank) = &core.rank {
+            return rank.clone();
+        }
+        let register = core.special(Special::ClusterRank);
+        let rank = core.new_variable(register, i64::from(size) - 1, None);
+        core.rank = Some(rank.clone());
+        rank
+    }
+
+    /// The number of the block that comes so many after this one in its cluster; after the last one
+    /// comes the first.
+    ///
+    /// Errors: that is not less than the number of blocks in the cluster.
+    #[track_caller]
+    pub fn rank_after(&self, by: u32) -> Result<Expr, KernelError> {
+        let location = Location::caller();
+        let rank = self.rank();
+        let mut core = self.core();
+        core.begin(Source { statement: "rank_after", location });
+        let size = core.cluster_size();
+        if by >= size {
+            let refusal = Reason::TooMuch { what: "ranks", asked: by.into(), limit: u64::from(size) - 1 };
+            return Err(refusal.at("rank_after", location));
+        }
+        let rank = core.lower(&rank, Width::Bits32).map_err(|refusal| refusal.at("rank_after", location))?;
+        let [by, less, end] = [i64::from(by), i64::from(by) - i64::from(size), i64::from(size - by)]
+            .map(|number| core.constant(number as u32 as u64, Width::Bits32));
+        let add = Operation::Binary(Binary::Add, Number::I32);
+        let next = core.pure(add.clone(), [rank, by], Width::Bits32);
+        let around = core.pure(add, [rank, less], Width::Bits32);
+        let inside = core.pure(Operation::Compare(Comparison::Less, Number::I32), [rank, end], Width::Predicate);
+        let register = core.pure(Operation::Select, [inside, next, around], Width::Bits32);
+        Ok(core.new_variable(register, i64::from(size) - 1, None))
+    }
+
+    /// All threads of all blocks of the cluster wait for each other: what they did before it comes
+    /// before what they do after it, in shared memory of every block too.
+    #[track_caller]
+    pub fn cluster_barrier(&self) {
+        self.at_cluster("cluster_barrier", &[Operation::ClusterArrive, Operation::ClusterWait], Location::caller());
+    }
+
+    /// This thread comes to the barrier of the cluster, and goes on; [`Build::cluster_wait`] waits
+    /// for the others.
+    #[track_caller]
+    pub fn cluster_arrive(&self) {
+        self.at_cluster("cluster_arrive", &[Operation::ClusterArrive], Location::caller());
+    }
+
+    /// Waits until all threads of the cluster have come to its barrier.
+    #[track_caller]
+    pub fn cluster_wait(&self) {
+        self.at_cluster("cluster_wait", &[Operation::ClusterWait], Location::caller());
+    }
+
+    fn at_cluster(&self, statement: &'static str, operations: &[Operation], location: Location) {
+        let mut core = self.core();
+        core.begin(Source { statement, location });
+        core.cluster_size();
+        for operation in operations {
+            core.effect(operation.clone(), [], &[], None);
+        }
+    }
+}
+
+impl<'k> View<'k> {
+    /// The same view of the same shared array, in the block of a rank of the cluster: what it loads
+    /// and stores is there (`mapa`, `ld.shared::cluster`). That block must have begun, and not have
+    /// ended: barriers of the cluster before and after say so.
+    ///
+    /// Errors: it is not in shared memory; that the rank is one of the cluster is not shown.
+    #[track_caller]
+    pub fn of_block(&self, rank: impl Into<Expr>) -> Result<View<'k>, KernelError> {
+        let location = Location::caller();
+        let rank = rank.into();
+        let find = || {
+            if !self.is_shared() {
+                let because = "only shared memory is a block's own".to_string();
+                return Err(Reason::Instruction { name: self.text(), because });
+            }
+            let mut core = self.build.core();
+            core.begin(Source { statement: "of_block", location });
+            core.ranks("1:0", &rank)?;
+            core.lower(&rank, Width::Bits32)
+        };
+        let register = find().map_err(|refusal| refusal.at("of_block", location))?;
+        Ok(View { rank: Some(register), ..self.clone() })
+    }
+
+    /// Refuses a view of another block, for what reaches none.
+    pub(crate) fn own_block(&self, statement: &str) -> Result<(), Reason> {
+        match self.rank {
+            None => Ok(()),
+            Some(_) => Err(Reason::Instruction {
+                name: statement.to_string(),
+                because: "shared memory of another block is loaded and stored, and reached by bulk copies".to_string(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Clusters: blocks that run together, and reach each other's shared memory.
+//!
+//! Law: whoever leaves the barrier of a cluster knows what all who came to it had done and knew;
+//! those that have ended are not waited for. Shared memory of a block is there from when the block
+//! is known to have begun until its last thread ends: each use from another block is ordered after
+//! something that a thread of the block did, and before the end of one of its threads.
+
+use super::access::addresses;
+use super::clock::{Agent, Clock, Event, joined};
+use super::finding::{Defect, Place};
+use super::lanes::{LANES, lanes};
+use super::machine::{Machine, Stop};
+use super::warp::{State, Warp};
+use crate::program::Instruction;
+use crate::program::memory::{Access, BufferId, Space};
+
+/// A buffer: that of the block of a rank, if it is in shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    pub(super) buffer: BufferId,
+    pub(super) rank: usize,
+}
+
+/// A use of the shared memory of another block.
+#[derive(Debug)]
+pub(super) struct Use {
+    event: Event,
+    /// The thread that did it or set it off, and where.
+    thread: usize,
+    place: usize,
+    of: Place,
+}
+
+/// The barrier of a cluster.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    /// Which warps have arrived in this phase.
+    arrived: Vec<bool>,
+    /// Which warps have ended.
+    ended: Vec<bool>,
+    /// How many phases are over.
+    phase: u32,
+    arriving: Clock,
+    released: Clock,
+}
+
+impl Gathering {
+    pub(super) fn new(warps: usize) -> Gathering {
+        let nothing: Clock = Clock::from([]);
+        let none = vec![false; warps];
+        Gathering { arrived: none.clone(), ended: none, phase: 0, arriving: Clock::clone(&nothing), released: nothing }
+    }
+
+    /// A warp has ended.
+    pub(super) fn end(&mut self, warp: usize) {
+        self.ended[warp] = true;
+        self.end_phase();
+    }
+
+    /// Ends the phase if somebody has come, and nobody is missing.
+    fn end_phase(&mut self) {
+        let all = self.arrived.iter().zip(&self.ended).all(|(arrived, ended)| *arrived || *ended);
+        if all && self.arrived.contains(&true) {
+            self.phase += 1;
+            self.arrived.fill(false);
+            self.released = std::mem::replace(&mut self.arriving, Clock::from([]));
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// The rank of a thread's block.
+    pub(super) fn rank_of(&self, thread: usize) -> usize {
+        thread / self.setup.padded
+    }
+
+    /// The number of a thread in its block.
+    pub(super) fn in_block(&self, thread: usize) -> u32 {
+        (thread % self.setup.padded) as u32
+    }
+
+    /// The rank of a block where it says something.
+    pub(super) fn rank_named(&self, rank: usize) -> Option<u32> {
+        (self.program.cluster > 1).then_some(rank as u32)
+    }
+
+    /// A buffer as a thread has it.
+    pub(super) fn own(&self, buffer: BufferId, thread: usize) -> Memory {
+        Memory { buffer, rank: self.rank_of(thread) }
+    }
+
+    /// Where a byte of a shared array lies in the shared memory of the cluster.
+    pub(super) fn shared_at(&self, memory: Memory, address: i64) -> u64 {
+        let start = i64::from(self.program.buffer(memory.buffer).start);
+        (address + start) as u64 + (memory.rank * self.setup.shared_bytes) as u64
+    }
+
+    /// A warp comes to the barrier of the cluster.
+    pub(super) fn arrive_at_cluster(&mut self, warp: &mut Warp, place: usize) -> Result<(), Stop> {
+        let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
+        if warp.mask != warp.exists {
+            let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
+            let expected = self.program.threads * self.program.cluster;
+            self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
+            return Err(Stop);
+        }
+        if warp.arrived.is_some() {
+            let what = "a thread arrives again before it has waited";
+            self.report(Defect::ClusterBarrier { what }, place, Some(first))?;
+            return Err(Stop);
+        }
+        let clock = self.block.clocks.release(warp.threads(warp.exists));
+        let clock = self.counted(clock)?;
+        let gathering = &mut self.block.gathering;
+        gathering.arriving = joined(&gathering.arriving, &clock);
+        gathering.arrived[warp.number] = true;
+        warp.arrived = Some(gathering.phase);
+        gathering.end_phase();
+        Ok(())
+    }
+
+    /// A warp waits for the barrier of the cluster.
+    pub(super) fn wait_for_cluster(&mut self, warp: &mut Warp, place: usize) -> Result<State, Stop> {
+        if warp.mask != warp.exists || warp.arrived.is_none() {
+            let what =
+                if warp.arrived.is_none() { "a thread waits that has not arrived" } else { "a part of a warp waits" };
+            self.report(Defect::ClusterBarrier { what }, place, Some(warp.thread(0)))?;
+            return Err(Stop);
+        }
+        warp.state = State::Cluster { place };
+        self.leave_cluster_barrier(warp);
+        Ok(warp.state)
+    }
+
+    /// A warp that waits goes on if the phase is over.
+    pub(super) fn leave_cluster_barrier(&mut self, warp: &mut Warp) {
+        let gathering = &self.block.gathering;
+        if warp.arrived.is_none_or(|phase| gathering.phase > phase) {
+            let clock = Clock::clone(&gathering.released);
+            self.block.clocks.acquire(warp.threads(warp.exists), &clock);
+            warp.arrived = None;
+            warp.state = State::Ready;
+        }
+    }
+
+    /// Who is missing at the barrier of the cluster, in words.
+    pub(super) fn gathering_text(&self) -> String {
+        let gathering = &self.block.gathering;
+        let come = gathering.arrived.iter().filter(|arrived| **arrived).count();
+        let alive = gathering.ended.iter().filter(|ended| !**ended).count();
+        format!("at the barrier of the cluster, to which {come} of {alive} warps have come")
+    }
+
+    /// The ranks that an instruction names in each lane; a rank that the cluster has not is a
+    /// finding.
+    pub(super) fn ranks(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        access: &Access,
+        input: usize,
+    ) -> Result<[usize; LANES], Stop> {
+        let ranks = warp.registers[instruction.inputs[input].index()].map(|rank| rank as u32);
+        for lane in lanes(self.active(warp, instruction)) {
+            if ranks[lane] >= self.program.cluster {
+                let of = self.place(access.buffer, access.offset, access.bytes().into());
+                let defect = Defect::Lifetime { place: of, rank: ranks[lane], ended: false };
+                self.report(defect, place, Some(warp.thread(lane)))?;
+                return Err(Stop);
+            }
+        }
+        Ok(ranks.map(|rank| rank as usize))
+    }
+
+    /// Remembers that a thread uses shared memory, or sets off what does, and looks whether the
+    /// block that has it is known to have begun.
+    pub(super) fn remember_use(
+        &mut self,
+        (place, thread): (usize, usize),
+        memory: Memory,
+        (address, bytes): (i64, u64),
+        event: Event,
+    ) -> Result<(), Stop> {
+        if self.program.cluster == 1 || self.program.buffer(memory.buffer).space != Space::Shared {
+            return Ok(());
+        }
+        let rank = memory.rank;
+        let begin = rank * self.setup.padded;
+        let own = self.rank_of(thread) == rank;
+        if !own && !self.block.clocks.knows_any(thread, begin..begin + self.setup.padded) {
+            let of = self.place(memory.buffer, address, bytes);
+            self.report(Defect::Lifetime { place: of, rank: rank as u32, ended: false }, place, Some(thread))?;
+        }
+        // Work that a thread of the block waits for ends before the block does, or that is found.
+        let by = match self.block.clocks.agent(event.agent()) {
+            Agent::Thread(thread) | Agent::Work(thread, _) => self.rank_of(thread),
+            Agent::Load(object) => self.block.objects[object].rank,
+        };
+        if by == rank {
+            return Ok(());
+        }
+        let key = (rank, event.agent());
+        if self.block.uses.get(&key).is_none_or(|known| known.event.count() < event.count()) {
+            let of = self.place(memory.buffer, address, bytes);
+            self.block.uses.insert(key, Use { event, thread, place, of });
+        }
+        Ok(())
+    }
+
+    /// A block may not end while another one uses its shared memory: one of its threads has to know
+    /// of the use.
+    pub(super) fn check_uses(&mut self) -> Result<(), Stop> {
+        for ((rank, _), Use { event, thread, place, of }) in std::mem::take(&mut self.block.uses) {
+            let begin = rank * self.setup.padded;
+            let mut threads = begin..begin + self.program.threads as usize;
+            if !threads.any(|own| self.block.clocks.ordered(event, own)) {
+                let defect = Defect::Lifetime { place: of, rank: rank as u32, ended: true };
+                self.report(defect, place, Some(thread))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Arrivals at barriers of blocks of the cluster.
+    pub(super) fn arrive_elsewhere(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        access: &Access,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let addresses = addresses(warp, instruction, access, false, &mut input);
+        let ranks = self.ranks(warp, place, instruction, access, input)?;
+        for lane in lanes(self.active(warp, instruction)) {
+            let thread = warp.thread(lane);
+            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
+            let event = self.block.clocks.reading(thread, place);
+            self.remember_use((place, thread), memory, (addresses[lane], 8), event)?;
+            let at = self.object((place, thread), memory, addresses[lane], false)?;
+            let clock = self.block.clocks.release_reads(thread);
+            let clock = self.counted(clock)?;
+            self.arrival((place, thread), at, &clock, 0)?;
+        }
+        Ok(())
+    }
+}
