@@ -74,6 +74,20 @@ pub enum PlanError {
         /// Why.
         because: &'static str,
     },
+    /// E0941: a tensor of a product that is no matrix, nor a batch of them.
+    Rank {
+        /// Its layout.
+        layout: String,
+    },
+    /// E0942: matrices whose extents do not fit each other.
+    Extents {
+        /// The shape of A.
+        a: String,
+        /// The shape of B.
+        b: String,
+        /// The shape of D.
+        d: String,
+    },
     /// E0937: a size that is not positive.
     Size {
         /// Its name.
@@ -124,6 +138,8 @@ impl PlanError {
             PlanError::Shape { .. } => "E0938",
             PlanError::Text { .. } => "E0939",
             PlanError::Plan { .. } => "E0940",
+            PlanError::Rank { .. } => "E0941",
+            PlanError::Extents { .. } => "E0942",
             PlanError::Layout(error) => error.code(),
             PlanError::Atom(error) => error.code(),
             PlanError::Kernel(error) => error.code(),
@@ -147,6 +163,12 @@ impl PlanError {
             }
             PlanError::Plan { .. } => "change the plan, or let the model choose one".to_string(),
             PlanError::TooLarge { .. } => "cut the tensor, and launch once for each part".to_string(),
+            PlanError::Rank { .. } => {
+                "give (rows,columns) or (rows,columns,matrices), of which each may be nested".to_string()
+            }
+            PlanError::Extents { .. } => {
+                "give A as (M,K), B as (N,K) and D as (M,N), each with the same matrices".to_string()
+            }
             PlanError::Layout(error) => return error.help().map(|help| help.to_string()),
             PlanError::Atom(error) => return error.help(),
             PlanError::Kernel(error) => return error.help(),
@@ -173,6 +195,8 @@ impl fmt::Display for PlanError {
             PlanError::Size { name, given } => {
                 write!(f, "the size {name} is {given}, and a kernel has at least one element")
             }
+            PlanError::Rank { layout } => write!(f, "{layout} is no matrix, and no batch of matrices"),
+            PlanError::Extents { a, b, d } => write!(f, "A {a} and B {b} do not make D {d}"),
             PlanError::Layout(error) => error.fmt(f),
             PlanError::Atom(error) => error.fmt(f),
             PlanError::Kernel(error) => error.fmt(f),

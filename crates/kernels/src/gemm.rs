@@ -1,6 +1,7 @@
 //! Products of matrices for Hopper, planned by a model of the machine.
 //!
-//! Law: `D(m,n,l) = sum over k of A(m,k,l) * B(n,k,l)`, sums in f32, rounded once at the end. The same
+//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), ..)`, sums in f32, or in i32 of integers, rounded
+//! once at the end, after the function of the sum and of further tensors, if there is one. The same
 //! problem and plan give the same bits each time.
 //!
 //! What is multiplied is a [`Problem`]; how it is cut is a [`Plan`]: tile, stages, who multiplies, how
@@ -8,6 +9,7 @@
 //! model of the machine; a [`Product`] is the kernels of both.
 //!
 //! ```text
+//! matrix     where the elements of a tensor lie      fused      elements of further tensors beside sums
 //! problem    types, sizes, batch                     schedule   which tile a block takes when
 //! plan       tile, stages, groups, splits, order     mainloop   the kernel: one warp copies, groups multiply
 //! model      how long a plan takes                   epilogue   how sums leave a block
@@ -15,7 +17,9 @@
 //! ```
 
 mod epilogue;
+mod fused;
 mod mainloop;
+mod matrix;
 mod model;
 mod partials;
 mod plan;
@@ -29,8 +33,9 @@ use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
+pub use matrix::Matrix;
 pub use plan::Plan;
-pub use problem::Problem;
+pub use problem::{Fused, Problem};
 
 /// The kernels of a product, for its sizes alone: launches take no numbers.
 ///

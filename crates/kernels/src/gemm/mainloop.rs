@@ -11,17 +11,44 @@ use tilewright_kernel::{Element, Kernel, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
-use super::epilogue::Epilogue;
-use super::plan::{DEPTH, Plan, WARPS};
+use super::epilogue::{Epilogue, swizzle, width};
+use super::matrix::Contiguous;
+use super::plan::{Plan, WARPS};
 use super::problem::Problem;
 use super::schedule::{Grid, Unit, plus};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
 
 /// The instruction of a plan, by name.
-pub(super) fn atom(problem: &Problem, plan: &Plan) -> String {
-    let name = if problem.factors() == Element::F16 { "F16F16" } else { "BF16BF16" };
-    format!("SM90_64x{}x16_F32{name}_SS", plan.columns)
+pub(super) fn atom(problem: &Problem, columns: i64) -> String {
+    let types = match problem.factors() {
+        Element::F16 => "16_F32F16F16_SS",
+        Element::F32 => "8_F32TF32TF32_SS_TN",
+        Element::E4M3 => "32_F32E4M3E4M3_SS_TN",
+        Element::E5M2 => "32_F32E5M2E5M2_SS_TN",
+        Element::I8 => "32_S32S8S8_SS_TN",
+        Element::U8 => "32_S32U8U8_SS_TN",
+        _ => "16_F32BF16BF16_SS",
+    };
+    format!("SM90_64x{columns}x{types}")
+}
+
+/// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128 bytes
+/// along its rows.
+fn ring(problem: &Problem, contiguous: Contiguous, rows: i64, stages: i64) -> String {
+    let depth = problem.depth();
+    let stage = rows * depth;
+    match (contiguous, problem.factors().bytes()) {
+        (Contiguous::Rows, _) => {
+            let width = width(rows);
+            let (swizzle, panels) = (swizzle(width), rows / width);
+            format!("{swizzle}(({width},{panels}),{depth},{stages}):((1,{}),{width},{stage})", width * depth)
+        }
+        (_, bytes) => {
+            let base = 4 - bytes.ilog2();
+            format!("S<3,{base},3> o 0 o ({rows},{depth},{stages}):({depth},1,{stage})")
+        }
+    }
 }
 
 /// The kernel that multiplies, into D or into the sums of each range of steps: for the sizes of the
@@ -30,33 +57,39 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let factors = problem.factors();
     let Plan { swapped, rows, columns, groups, stages, splits, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
-    let order: Tiler = format!("[{rows}:1;{columns}:1;16:1]").parse()?;
-    let mma =
-        TiledMma::new(MmaAtom::named(&atom(problem, plan))?, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
-    let epilogue = Epilogue::of(problem, plan, &mma)?;
+    let depth = problem.depth();
+    let order: Tiler = format!("[{rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
+    let instruction = MmaAtom::named(&atom(problem, columns))?;
+    let mma = TiledMma::new(instruction, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
+    // With names for sizes, K is contiguous in A and B, and N in D.
+    let whole = |found: Result<Contiguous, &'static str>| if exact { found } else { Ok(Contiguous::Columns) };
+    let because = |because| PlanError::Plan { because };
+    let lies_a = whole(problem.readable(problem.a())).map_err(because)?;
+    let lies_b = whole(problem.readable(problem.b())).map_err(because)?;
+    let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
+    let epilogue = Epilogue::of(problem, plan, whole(problem.stored()).ok(), &|columns| atom(problem, columns))?;
     let facts = (!exact).then(|| facts(problem, plan));
     let written = problem.written(facts.as_ref());
     let [m, n, steps] = &written.sizes;
     let [m, n] = if swapped { [n, m] } else { [m, n] };
-    let ring = |rows: i64| format!("S<3,3,3> o 0 o ({rows},{DEPTH},{stages}):({DEPTH},1,{})", rows * DEPTH);
     let kernel = Kernel::build(name, |k| {
-        let a = k.tensor_of(factors, "a", &written.a(), Role::Input)?;
-        let b = k.tensor_of(factors, "b", &written.b(), Role::Input)?;
-        let d = epilogue.tensor(k, &written)?;
+        let a = (k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?, lies_a, batched[0]);
+        let b = (k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?, lies_b, batched[1]);
         let (left, right) = if swapped { (b, a) } else { (a, b) };
         k.threads(i64::from(warps + 1) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
         let block = k.block_number(Axis::X);
-        let (ring_left, ring_right) = (k.shared_of(factors, &ring(rows))?, k.shared_of(factors, &ring(columns))?);
-        let staged = epilogue.staged(k)?;
+        let ring_left = k.shared_of(factors, &ring(problem, left.1, rows, stages))?;
+        let ring_right = k.shared_of(factors, &ring(problem, right.1, columns, stages))?;
+        let ends = epilogue.ends(k, &written)?;
         let pipeline = k.pipeline(stages, warps)?;
         let grid = Grid {
             across: k.size(&format!("ceil({n}/{columns})"))?,
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
             group,
             batch: if problem.batch() > 1 { Some(k.size(&written.batch)?) } else { None },
-            steps: k.size(&format!("ceil({steps}/{DEPTH})"))?,
+            steps: k.size(&format!("ceil({steps}/{depth})"))?,
             splits,
             blocks,
         };
@@ -67,8 +100,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let cursor = pipeline.cursor()?;
                 k.range(own.clone(), |turn| {
                     let unit = grid.unit(k, &block, &turn)?;
-                    let tiles_left = tiles(&left, &unit, rows, &unit.row)?;
-                    let tiles_right = tiles(&right, &unit, columns, &unit.column)?;
+                    let tiles_left = tiles(&left, &unit, [rows, depth], &unit.row)?;
+                    let tiles_right = tiles(&right, &unit, [columns, depth], &unit.column)?;
                     k.range(unit.steps.clone(), |step| {
                         let step = at(&plus(&unit.first, &step)?)?;
                         let stage = cursor.stage()?;
@@ -82,7 +115,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             })
         })?;
         k.role(0..warps, || {
-            let sums = epilogue.sums(&mma, &staged, &d)?;
+            let sums = epilogue.sums(k)?;
             let cursor = pipeline.cursor()?;
             k.range(own.clone(), |turn| {
                 let unit = grid.unit(k, &block, &turn)?;
@@ -96,7 +129,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                     stage.release()?;
                     cursor.advance()
                 })?;
-                epilogue.write(k, &mma, &sums, &staged, &d, &unit)
+                epilogue.write(k, &sums, &ends, &unit)
             })?;
             epilogue.end(k)
         })
@@ -105,12 +138,17 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
 }
 
 /// The tiles along K of an operand, of so many rows each, in the matrix of a part of the work.
-fn tiles<'k>(operand: &View<'k>, unit: &Unit, rows: i64, row: &Expr) -> Result<View<'k>, KernelError> {
+fn tiles<'k>(
+    (operand, _, batch): &(View<'k>, Contiguous, bool),
+    unit: &Unit,
+    [rows, depth]: [i64; 2],
+    row: &Expr,
+) -> Result<View<'k>, KernelError> {
     let operand = match &unit.matrix {
-        None => operand.clone(),
-        Some(matrix) => operand.slice(Tree::flat([Slot::All, Slot::All, Slot::At(matrix.clone())])?)?,
+        Some(matrix) if *batch => operand.slice(Tree::flat([Slot::All, Slot::All, Slot::At(matrix.clone())])?)?,
+        _ => operand.clone(),
     };
-    operand.local_tile(&format!("({rows},{DEPTH})"), tile_at(row, None)?)
+    operand.local_tile(&format!("({rows},{depth})"), tile_at(row, None)?)
 }
 
 /// What M, N and K are multiples of, where that spares a bound or shows an alignment.
@@ -119,13 +157,15 @@ fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
     let (along_m, along_n) = (plan.rows * plan.group, plan.columns);
     let (along_m, along_n) = if plan.swapped { (along_n, along_m) } else { (along_m, along_n) };
     let eight = |size: i64| if size % 8 == 0 { size } else { 8 };
-    [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[DEPTH, 8])]
+    [fact(m, &[along_m]), fact(eight(n), &[along_n, 8]), fact(eight(k), &[problem.depth(), 8])]
 }
 
 /// What a kernel does, as lines of its plan.
 pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
-    vec![
-        format!("{}, {} warps; bulk copies by one more", atom(problem, plan), WARPS * plan.groups),
-        "D through shared memory, in panels of 128 bytes, by bulk stores".to_string(),
-    ]
+    let stored = match problem.stored() {
+        _ if plan.splits > 1 => "sums from registers to the workspace".to_string(),
+        Ok(_) => "D through shared memory, in panels of 128 bytes, by bulk stores".to_string(),
+        Err(because) => format!("D from registers: {because}"),
+    };
+    vec![format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups), stored]
 }

@@ -7,12 +7,10 @@
 
 use tilewright_kernel::cost::Machine;
 
-use super::plan::{DEPTH, Plan, Tile};
-use super::problem::Problem;
+use super::plan::{Plan, Tile};
+use super::problem::{LINE_BYTES, Problem};
 use crate::product::count;
 
-/// Elements of a line of the cache.
-const LINE: i64 = 64;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: i64 = 64;
 /// Cycles at the beginning and at the end of a tile in which nothing is multiplied, about, and for
@@ -31,10 +29,11 @@ fn step(plan: &Plan, problem: &Problem) -> i64 {
     let row_blocks = plan.rows / 64;
     // An instruction of 64 rows reads its factors from shared memory, 128 bytes in a cycle.
     let instruction = (plan.columns / 2).max(plan.columns / 4 + 16);
-    let products = row_blocks * instruction * (DEPTH / 16);
-    let fill = (plan.rows + plan.columns) * DEPTH * i64::from(problem.factors().bytes()) / FILL;
+    // Each takes 32 bytes along K.
+    let products = row_blocks * instruction * (LINE_BYTES / 32);
+    let fill = (plan.rows + plan.columns) * LINE_BYTES / FILL;
     // Rows that begin in the middle of a line take nearly twice as long.
-    let fill = if problem.sizes()[2] % LINE == 0 { fill } else { fill * 7 / 4 };
+    let fill = if problem.begins_at_lines() { fill } else { fill * 7 / 4 };
     products.max(fill)
 }
 
@@ -46,7 +45,7 @@ pub(crate) fn cycles(plan: &Plan, problem: &Problem, machine: &Machine) -> i64 {
         bands.saturating_mul(count(n, plan.columns)).saturating_mul(problem.batch()).saturating_mul(plan.splits);
     let slots = i64::from(machine.multiprocessors) * plan.resident;
     let turns = count(units, slots);
-    let steps = count(count(k, DEPTH), plan.splits);
+    let steps = count(count(k, problem.depth()), plan.splits);
     // Blocks on one processor take turns at its units; there may be fewer than fit.
     let together = count(units.min(slots), i64::from(machine.multiprocessors)).min(plan.resident);
     let tile = TILE + COLUMN * plan.columns * (plan.rows / 64);

@@ -7,14 +7,13 @@
 
 use std::fmt;
 
+use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 
 use super::model;
-use super::problem::Problem;
+use super::problem::{LINE_BYTES, Problem};
 use crate::product::{count, group_of};
 
-/// Steps along K of a stage: rows of 128 bytes.
-pub(crate) const DEPTH: i64 = 64;
 /// Warps of a group that multiplies together.
 pub(crate) const WARPS: i64 = 4;
 /// Bytes that barriers take, and what aligning stages may lose.
@@ -83,7 +82,7 @@ impl Plan {
         let own = i64::from(machine.multiprocessor.shared_bytes) / resident
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - plan.staged_bytes(problem);
-        plan.stages = (room / plan.stage_bytes(problem)).min(MAX_STAGES);
+        plan.stages = (room / plan.stage_bytes()).min(MAX_STAGES);
         plan
     }
 
@@ -94,13 +93,17 @@ impl Plan {
     }
 
     /// Bytes of a stage.
-    fn stage_bytes(&self, problem: &Problem) -> i64 {
-        (self.rows + self.columns) * DEPTH * i64::from(problem.factors().bytes())
+    fn stage_bytes(&self) -> i64 {
+        (self.rows + self.columns) * LINE_BYTES
     }
 
     /// Bytes of shared memory through which a tile of D is stored.
     fn staged_bytes(&self, problem: &Problem) -> i64 {
-        if self.splits > 1 { 0 } else { self.rows * self.columns * i64::from(problem.result().bytes()) }
+        if self.splits > 1 || problem.stored().is_err() {
+            0
+        } else {
+            self.rows * self.columns * i64::from(problem.result().bytes())
+        }
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
@@ -113,12 +116,24 @@ impl Plan {
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
         let sums = self.rows / (64 * self.groups.max(1)) * self.columns / 2;
-        let steps = count(problem.sizes()[2], DEPTH);
+        let steps = count(problem.sizes()[2], problem.depth());
         if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.groups) != 0 {
             return Some("each group of four warps multiplies a multiple of 64 rows");
         }
         if !(8..=MAX_COLUMNS).contains(&self.columns) || self.columns % 8 != 0 {
             return Some("a tile has a multiple of 8 columns, at most 256");
+        }
+        if problem.sums() == Element::I32 && self.columns > 24 && self.columns % 16 != 0 {
+            return Some("instructions for integers have a multiple of 16 columns, or 8 or 24");
+        }
+        if problem.sums() == Element::I32 && self.splits > 1 {
+            return Some("blocks share the steps of sums in f32 alone");
+        }
+        if problem.factors() == Element::F32 && !problem.is_tf32() {
+            return Some("factors of f32 are multiplied where they may be rounded to tf32");
+        }
+        if self.splits > 1 && (problem.function().is_some() || !problem.is_dense()) {
+            return Some("blocks share the steps of plain sums, of which the rows follow one another");
         }
         if sums > MAX_SUMS {
             return Some("a thread has no registers for so many sums");
@@ -151,7 +166,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { rows, columns, stages, group, blocks, .. } = self;
         let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
-        writeln!(f, "tiles of {rows} x {columns} of D{of}, {DEPTH} steps along K at a time, {stages} stages")?;
+        writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
         let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
         writeln!(
             f,

@@ -1,36 +1,51 @@
 //! What is multiplied.
 //!
-//! Law: `D(m,n,l) = sum over k of A(m,k,l) * B(n,k,l)`, with factors of 16 bits and sums in f32, for
-//! each matrix `l` of a batch. K is contiguous in A and B, N in D, and the matrices of a batch follow
-//! one another.
+//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a batch,
+//! with a [`Fused`] function of the sum and of the elements of further tensors, or the sum itself. Sums
+//! are in f32, and in i32 of integers; D is rounded once.
 
 use tilewright_kernel::Element;
 
+use super::matrix::{Contiguous, Matrix};
 use crate::error::PlanError;
+use crate::expression::Expression;
 
 /// A product of matrices, or a batch of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     sizes: [i64; 3],
     batch: i64,
-    factors: Element,
-    result: Element,
+    a: Matrix,
+    b: Matrix,
+    d: Matrix,
+    fused: Option<Fused>,
+    tf32: bool,
+}
+
+/// What is done with a sum before it is written: an expression whose input 0 is the sum, and whose other
+/// inputs are the elements of tensors at the same row, column and matrix. A tensor of fewer elements
+/// has steps of 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fused {
+    /// The function.
+    pub expression: Expression,
+    /// Inputs 1, 2, .. of the expression.
+    pub inputs: Vec<Matrix>,
 }
 
 /// Sizes as a kernel knows them.
 pub(crate) struct Written {
     /// M, N and K.
     pub(crate) sizes: [String; 3],
-    /// The same with their facts.
-    declared: [String; 3],
     /// How many matrices there are.
     pub(crate) batch: String,
-    /// Whether there are several.
-    many: bool,
+    /// The layouts of A, B and D.
+    pub(crate) tensors: [String; 3],
 }
 
 impl Problem {
-    /// A product of the sizes `[M, N, K]`, with factors and result of one type.
+    /// A product of the sizes `[M, N, K]`, with factors and result of one type: A `(M,K)` and B `(N,K)`
+    /// with K contiguous, D `(M,N)` with N contiguous.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -41,20 +56,118 @@ impl Problem {
     /// assert_eq!(problem.operations(), 2 * 4096 * 1024 * 512 * 3);
     /// ```
     ///
-    /// Errors: a size below 1 ([`PlanError::Size`]).
+    /// Errors: a size below 1 ([`PlanError::Size`]); as [`Problem::of`].
     pub fn new(element: Element, sizes: [i64; 3]) -> Result<Problem, PlanError> {
         for (name, size) in ["M", "N", "K"].into_iter().zip(sizes) {
             at_least_one(name, size)?;
         }
-        Ok(Problem { sizes, batch: 1, factors: element, result: element })
+        let [m, n, k] = sizes;
+        let of = |rows, columns| Matrix::rows(element, [rows, columns]);
+        Problem::of(of(m, k)?, of(n, k)?, of(m, n)?)
+    }
+
+    /// The product of A `(M,K)` and B `(N,K)` as D `(M,N)`, or of batches of them, each a type and a layout.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::gemm::{Matrix, Problem};
+    ///
+    /// // A with M contiguous, one B for all of a batch, D in f32.
+    /// let matrix = |element, text: &str| Matrix::new(element, &text.parse().unwrap()).unwrap();
+    /// let a = matrix(Element::Bf16, "(512,256,4):(1,512,131072)");
+    /// let b = matrix(Element::Bf16, "(128,256,4):(256,1,0)");
+    /// let d = matrix(Element::F32, "(512,128,4):(128,1,65536)");
+    /// let problem = Problem::of(a, b, d).unwrap();
+    /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
+    /// ```
+    ///
+    /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not multiplied, or
+    /// not converted to the type of D ([`PlanError::Unknown`]); two elements of D with one place
+    /// ([`PlanError::Overlap`]).
+    pub fn of(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
+        let ([m, k, batch], [n, terms, batch_b], [rows, columns, batch_d]) = (a.extents(), b.extents(), d.extents());
+        if k != terms || [m, n] != [rows, columns] || batch != batch_b || batch != batch_d {
+            let text = |matrix: &Matrix| matrix.layout().shape().to_string();
+            return Err(PlanError::Extents { a: text(&a), b: text(&b), d: text(&d) });
+        }
+        if !FACTORS.contains(&a.element()) || a.element() != b.element() {
+            let known = "pairs of bf16, f16, f32, e4m3, e5m2, i8 or u8".to_string();
+            let given = format!("{} x {}", a.element(), b.element());
+            return Err(PlanError::Unknown { what: "product of types", given, known });
+        }
+        if !RESULTS.contains(&d.element()) {
+            let known = "bf16, f16, f32, e4m3, e5m2 and i32".to_string();
+            return Err(PlanError::Unknown { what: "type of a result", given: d.element().to_string(), known });
+        }
+        if !d.layout().is_injective()? {
+            return Err(PlanError::Overlap { layout: d.layout().to_string() });
+        }
+        Ok(Problem { sizes: [m, n, k], batch, a, b, d, fused: None, tf32: false })
     }
 
     /// So many of them, one after the other in memory.
     ///
-    /// Errors: fewer than one ([`PlanError::Size`]).
+    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or something is fused
+    /// already ([`PlanError::Rank`]).
     pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
         at_least_one("L", batch)?;
-        Ok(Problem { batch, ..self })
+        let many = |matrix: &Matrix| {
+            let [rows, columns, matrices] = matrix.extents();
+            let folded = || PlanError::Rank { layout: matrix.layout().to_string() };
+            let strides = matrix.strides().filter(|_| matrices == 1).ok_or_else(folded)?;
+            let step = matrix.reach()?.max(rows.saturating_mul(columns));
+            Matrix::strided(matrix.element(), [rows, columns, batch], [strides[0], strides[1], step])
+        };
+        match &self.fused {
+            None => Ok(Problem { tf32: self.tf32, ..Problem::of(many(&self.a)?, many(&self.b)?, many(&self.d)?)? }),
+            Some(fused) => Err(PlanError::Rank { layout: fused.expression.to_string() }),
+        }
+    }
+
+    /// The same product with a function of its sums.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernels::Expression;
+    /// use tilewright_kernels::gemm::{Fused, Matrix, Problem};
+    ///
+    /// // D = gelu(A B + bias) + residual.
+    /// let problem = Problem::new(Element::Bf16, [256, 512, 64]).unwrap();
+    /// let bias = Matrix::strided(Element::Bf16, [256, 512, 1], [0, 1, 0]).unwrap();
+    /// let residual = Matrix::rows(Element::Bf16, [256, 512]).unwrap();
+    /// let expression = Expression::parse("gelu_tanh(x + bias) + residual", &["x", "bias", "residual"]).unwrap();
+    /// let problem = problem.fused(Fused { expression, inputs: vec![bias, residual] }).unwrap();
+    /// assert!(problem.to_string().ends_with("gelu_tanh(x0 + x1) + x2"));
+    /// ```
+    ///
+    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is no floating-point number, or is not
+    /// given ([`PlanError::Unknown`]).
+    pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
+        for input in &fused.inputs {
+            if input.extents() != self.d.extents() {
+                let (layout, shape) = (input.layout().to_string(), self.d.layout().shape().to_string());
+                return Err(PlanError::Shape { layout, shape });
+            }
+            if !input.element().is_float() || input.element() == Element::F64 {
+                let known = "bf16, f16, f32, e4m3 and e5m2".to_string();
+                return Err(PlanError::Unknown { what: "type of an input", given: input.element().to_string(), known });
+            }
+        }
+        if fused.expression.inputs() > fused.inputs.len() + 1 {
+            return Err(PlanError::Unknown {
+                what: "input",
+                given: format!("x{}", fused.expression.inputs() - 1),
+                known: format!("the sum x0, and {} tensors", fused.inputs.len()),
+            });
+        }
+        Ok(Problem { fused: Some(fused), ..self })
+    }
+
+    /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and 10
+    /// bits behind the point. Each factor is off by up to 2^-10 of itself.
+    #[must_use]
+    pub fn in_tf32(self) -> Problem {
+        Problem { tf32: true, ..self }
     }
 
     /// M, N and K.
@@ -67,14 +180,53 @@ impl Problem {
         self.batch
     }
 
+    /// A, `(M,K)`.
+    pub fn a(&self) -> &Matrix {
+        &self.a
+    }
+
+    /// B, `(N,K)`.
+    pub fn b(&self) -> &Matrix {
+        &self.b
+    }
+
+    /// D, `(M,N)`.
+    pub fn d(&self) -> &Matrix {
+        &self.d
+    }
+
+    /// What is done with the sums, if anything.
+    pub fn function(&self) -> Option<&Fused> {
+        self.fused.as_ref()
+    }
+
     /// The type of A and B.
     pub fn factors(&self) -> Element {
-        self.factors
+        self.a.element()
+    }
+
+    /// Whether factors of f32 are rounded to tf32.
+    pub fn is_tf32(&self) -> bool {
+        self.tf32
+    }
+
+    /// Whether rows of D follow one another without gaps, and so do its matrices.
+    pub(crate) fn is_dense(&self) -> bool {
+        let [m, n, _] = self.sizes;
+        let step = |at: usize, extent: i64, wanted: i64| {
+            extent == 1 || self.d.strides().is_some_and(|strides| strides[at] == wanted)
+        };
+        self.d.offset() == 0 && step(0, m, n) && step(1, n, 1) && step(2, self.batch, m * n)
     }
 
     /// The type of D.
     pub fn result(&self) -> Element {
-        self.result
+        self.d.element()
+    }
+
+    /// The type of the sums: f32, and i32 of integers.
+    pub fn sums(&self) -> Element {
+        if self.factors().is_float() { Element::F32 } else { Element::I32 }
     }
 
     /// Multiplications and additions.
@@ -84,11 +236,41 @@ impl Problem {
 
     /// The bytes of the tensors, each element once.
     pub fn bytes(&self) -> i64 {
-        let [m, n, k] = self.sizes;
-        let of = |rows: i64, columns: i64, element: Element| {
-            rows.saturating_mul(columns).saturating_mul(element.bytes().into()).saturating_mul(self.batch)
+        let inputs = self.fused.iter().flat_map(|fused| &fused.inputs);
+        [&self.a, &self.b, &self.d].into_iter().chain(inputs).map(Matrix::bytes).fold(0, i64::saturating_add)
+    }
+
+    /// Steps along K of a stage: rows of 128 bytes.
+    pub(crate) fn depth(&self) -> i64 {
+        LINE_BYTES / i64::from(self.factors().bytes())
+    }
+
+    /// In which mode the copy engine reads a factor, or why it cannot be multiplied as it lies.
+    pub(crate) fn readable(&self, factor: &Matrix) -> Result<Contiguous, &'static str> {
+        match factor.bulk()? {
+            Contiguous::Rows if factor.element().bytes() != 2 => {
+                Err("instructions for its type take K contiguous alone")
+            }
+            contiguous => Ok(contiguous),
+        }
+    }
+
+    /// In which mode D is stored by bulk copies, or why from registers.
+    pub(crate) fn stored(&self) -> Result<Contiguous, &'static str> {
+        if self.d.element().bytes() != 2 {
+            return Err("its elements have not 16 bits");
+        }
+        self.d.bulk()
+    }
+
+    /// Whether each line of a factor begins at a line of the cache.
+    pub(crate) fn begins_at_lines(&self) -> bool {
+        let whole = |factor: &Matrix| {
+            let strides = factor.strides().unwrap_or([1; 3]);
+            let bytes = i64::from(factor.element().bytes());
+            strides.into_iter().all(|stride| stride == 1 || stride * bytes % LINE_BYTES == 0)
         };
-        of(m, k, self.factors).saturating_add(of(n, k, self.factors)).saturating_add(of(m, n, self.result))
+        whole(&self.a) && whole(&self.b)
     }
 
     /// The sizes of a launch, by name.
@@ -101,59 +283,46 @@ impl Problem {
         sizes
     }
 
-    /// The sizes as a kernel knows them: names with these facts, or numbers.
+    /// The sizes as a kernel knows them: names with these facts, of contiguous rows that follow one
+    /// another, or numbers.
     pub(crate) fn written(&self, facts: Option<&[String; 3]>) -> Written {
-        let names = ["M", "N", "K"].map(str::to_string);
-        match facts {
-            None => {
-                let numbers = self.sizes.map(|size| size.to_string());
-                Written {
-                    declared: numbers.clone(),
-                    sizes: numbers,
-                    batch: self.batch.to_string(),
-                    many: self.batch > 1,
-                }
+        let Some(facts) = facts else {
+            return Written {
+                sizes: self.sizes.map(|size| size.to_string()),
+                batch: self.batch.to_string(),
+                tensors: [&self.a, &self.b, &self.d].map(Matrix::declared),
+            };
+        };
+        let names = ["M", "N", "K"];
+        let of = |rows: usize, columns: usize| {
+            let [m, n] = [rows, columns].map(|mode| format!("{}{}", names[mode], facts[mode]));
+            let stride = names[columns];
+            match self.batch {
+                1 => format!("({m},{n}):({stride},1)"),
+                _ => format!("({m},{n},L):({stride},1,{}*{stride})", names[rows]),
             }
-            Some(facts) => Written {
-                declared: [0, 1, 2].map(|mode| format!("{}{}", names[mode], facts[mode])),
-                sizes: names,
-                batch: "L".to_string(),
-                many: self.batch > 1,
-            },
-        }
+        };
+        Written { sizes: names.map(str::to_string), batch: "L".to_string(), tensors: [of(0, 2), of(1, 2), of(0, 1)] }
     }
 }
 
 impl Written {
-    /// The layout of A, `(M,K)` or `(M,K,L)`.
-    pub(crate) fn a(&self) -> String {
-        self.matrices(0, 2)
-    }
-
-    /// The layout of B, `(N,K)` or `(N,K,L)`.
-    pub(crate) fn b(&self) -> String {
-        self.matrices(1, 2)
-    }
-
-    /// The layout of D, `(M,N)` or `(M,N,L)`.
-    pub(crate) fn d(&self) -> String {
-        self.matrices(0, 1)
-    }
-
     /// The layout of the sums of so many ranges of steps along K.
     pub(crate) fn sums(&self, splits: i64) -> String {
         let [m, n, _] = &self.sizes;
-        format!("({m},{n},{}*{splits}):({n},1,{m}*{n})", if self.many { &self.batch } else { "1" })
-    }
-
-    fn matrices(&self, rows: usize, columns: usize) -> String {
-        let ([m, n], stride) = ([&self.declared[rows], &self.declared[columns]], &self.sizes[columns]);
-        match self.many {
-            false => format!("({m},{n}):({stride},1)"),
-            true => format!("({m},{n},{}):({stride},1,{}*{stride})", self.batch, self.sizes[rows]),
-        }
+        format!("({m},{n},{}*{splits}):({n},1,{m}*{n})", self.batch)
     }
 }
+
+/// Bytes of a line of the cache, and of a row of a stage.
+pub(crate) const LINE_BYTES: i64 = 128;
+
+/// The types that are multiplied: f32 by the 19 bits of it that tf32 has.
+const FACTORS: [Element; 7] =
+    [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
+
+/// The types of D.
+const RESULTS: [Element; 6] = [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I32];
 
 fn at_least_one(name: &str, given: i64) -> Result<(), PlanError> {
     if given < 1 { Err(PlanError::Size { name: name.to_string(), given }) } else { Ok(()) }
@@ -163,6 +332,10 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [m, n, k] = self.sizes;
         let batch = if self.batch > 1 { format!(",{}", self.batch) } else { String::new() };
-        write!(f, "{} ({m},{k}{batch}) x ({n},{k}{batch}) -> {} ({m},{n}{batch})", self.factors, self.result)
+        write!(f, "{} ({m},{k}{batch}) x ({n},{k}{batch}) -> {} ({m},{n}{batch})", self.factors(), self.result())?;
+        match &self.fused {
+            Some(fused) => write!(f, " = {}", fused.expression),
+            None => Ok(()),
+        }
     }
 }
