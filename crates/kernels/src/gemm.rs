@@ -34,7 +34,7 @@ use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 pub use matrix::Matrix;
-pub use plan::Plan;
+pub use plan::{Plan, Tile};
 pub use problem::{Fused, Problem};
 
 /// The kernels of a product, for its sizes alone: launches take no numbers.

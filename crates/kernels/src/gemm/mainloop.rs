@@ -15,7 +15,7 @@ use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::schedule::{Grid, Unit, plus};
+use super::schedule::{Grid, Unit, minus, plus};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
 
@@ -116,19 +116,30 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         })?;
         k.role(0..warps, || {
             let sums = epilogue.sums(k)?;
-            let cursor = pipeline.cursor()?;
+            // A stage is released when the products of the next one are set off: so there are always
+            // some under way.
+            let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
+            let multiply = || -> Result<(), KernelError> {
+                let stage = ahead.stage()?;
+                stage.wait()?;
+                let here = at(stage.index())?;
+                k.mma(&mma, &sums, &ring_left.slice(here.clone())?, &ring_right.slice(here)?, &sums)?;
+                ahead.advance()
+            };
+            let release = |under_way: u32| -> Result<(), KernelError> {
+                k.wait_mma(under_way);
+                behind.stage()?.release()?;
+                behind.advance()
+            };
             k.range(own.clone(), |turn| {
                 let unit = grid.unit(k, &block, &turn)?;
                 sums.clear();
-                k.range(unit.steps.clone(), |_| {
-                    let stage = cursor.stage()?;
-                    stage.wait()?;
-                    let here = at(stage.index())?;
-                    k.mma(&mma, &sums, &ring_left.slice(here.clone())?, &ring_right.slice(here)?, &sums)?;
-                    k.wait_mma(0);
-                    stage.release()?;
-                    cursor.advance()
+                multiply()?;
+                k.range(minus(&unit.steps, &Expr::from(1))?, |_| {
+                    multiply()?;
+                    release(1)
                 })?;
+                release(0)?;
                 epilogue.write(k, &sums, &ends, &unit)
             })?;
             epilogue.end(k)
@@ -164,7 +175,7 @@ fn facts(problem: &Problem, plan: &Plan) -> [String; 3] {
 pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     let stored = match problem.stored() {
         _ if plan.splits > 1 => "sums from registers to the workspace".to_string(),
-        Ok(_) => "D through shared memory, in panels of 128 bytes, by bulk stores".to_string(),
+        Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", 2 * plan.panel(problem)),
         Err(because) => format!("D from registers: {because}"),
     };
     vec![format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups), stored]

@@ -48,7 +48,7 @@ impl Matrix {
     /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, under a layout. Modes may be
     /// nested, steps may be 0 where elements are repeated.
     ///
-    /// Errors: another rank ([`PlanError::Matrix`]); it begins before its tensor
+    /// Errors: another rank ([`PlanError::Rank`]); it begins before its tensor
     /// ([`PlanError::Before`]).
     pub fn new(element: Element, layout: &Layout) -> Result<Matrix, PlanError> {
         let rank = layout.rank();

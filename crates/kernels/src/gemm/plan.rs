@@ -10,6 +10,8 @@ use std::fmt;
 use tilewright_kernel::Element;
 use tilewright_kernel::cost::Machine;
 
+use super::epilogue::width;
+use super::matrix::Contiguous;
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
 use crate::product::{count, group_of};
@@ -20,8 +22,10 @@ pub(crate) const WARPS: i64 = 4;
 const BARRIER_BYTES: i64 = 2048;
 /// The most columns of an instruction.
 const MAX_COLUMNS: i64 = 256;
-/// The most registers of sums of a thread.
-const MAX_SUMS: i64 = 192;
+/// Registers of a processor.
+const REGISTERS: i64 = 65_536;
+/// Registers of a thread besides its sums, about.
+const OTHER_REGISTERS: i64 = 32;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -67,8 +71,29 @@ impl Plan {
         model::fastest(problem, machine, |_| true)
     }
 
-    /// A plan for a tile, with as many stages as fit and as many blocks as a machine runs at once.
-    pub(crate) fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
+    /// The plans that the model looks at, the fastest one first, each with the seconds that it gives
+    /// them.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::cost::Machine;
+    /// use tilewright_kernels::gemm::{Plan, Problem};
+    ///
+    /// let machine = Machine::named("H200").unwrap();
+    /// let problem = Problem::new(Element::Bf16, [16, 14336, 4096]).unwrap();
+    /// let plans = Plan::candidates(&problem, &machine);
+    /// // The weights, B, lie along the rows of tiles; they are read at the speed of memory.
+    /// assert!(plans[0].1.swapped && plans[0].0 < 40e-6);
+    /// assert!(plans.windows(2).all(|two| two[0].0 <= two[1].0));
+    /// ```
+    pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
+        let mut plans = model::plans(problem, machine);
+        plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        plans
+    }
+
+    /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
+    pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
         let Tile { swapped, rows, columns, groups, splits, resident } = tile;
         let mut plan = Plan { swapped, rows, columns, groups, stages: 1, splits, group: 1, resident, blocks: 1 };
         let [m, n, _] = plan.extents(problem);
@@ -92,6 +117,12 @@ impl Plan {
         if self.swapped { [n, m, k] } else { [m, n, k] }
     }
 
+    /// Registers that a thread may have: those of a processor are given to four warps at a time.
+    fn registers(&self) -> i64 {
+        let threads = 32 * WARPS * (self.groups + 1) * self.resident.max(1);
+        (REGISTERS / threads.max(1) / 8 * 8).min(255)
+    }
+
     /// Bytes of a stage.
     fn stage_bytes(&self) -> i64 {
         (self.rows + self.columns) * LINE_BYTES
@@ -104,6 +135,24 @@ impl Plan {
         } else {
             self.rows * self.columns * i64::from(problem.result().bytes())
         }
+    }
+
+    /// How much longer stores of D take than those of whole lines, by the panels of a tile.
+    pub(crate) fn panels(&self, problem: &Problem) -> f64 {
+        match self.panel(problem) {
+            _ if self.splits > 1 => 1.0,
+            64 => 1.0,
+            32 => 1.1,
+            16 => 1.3,
+            _ => 1.6,
+        }
+    }
+
+    /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what divides
+    /// the tile.
+    pub(crate) fn panel(&self, problem: &Problem) -> i64 {
+        let along_rows = self.swapped != (problem.stored() == Ok(Contiguous::Rows));
+        width(if along_rows { self.rows } else { self.columns })
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
@@ -135,7 +184,7 @@ impl Plan {
         if self.splits > 1 && (problem.function().is_some() || !problem.is_dense()) {
             return Some("blocks share the steps of plain sums, of which the rows follow one another");
         }
-        if sums > MAX_SUMS {
+        if sums + OTHER_REGISTERS > self.registers() {
             return Some("a thread has no registers for so many sums");
         }
         if self.stages < 2 {
@@ -151,15 +200,21 @@ impl Plan {
     }
 }
 
-/// What a plan is chosen from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tile {
-    pub(crate) swapped: bool,
-    pub(crate) rows: i64,
-    pub(crate) columns: i64,
-    pub(crate) groups: i64,
-    pub(crate) splits: i64,
-    pub(crate) resident: i64,
+/// What a plan is chosen from: see the fields of [`Plan`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tile {
+    /// B lies along the rows of a tile.
+    pub swapped: bool,
+    /// Rows of a tile.
+    pub rows: i64,
+    /// Columns of a tile.
+    pub columns: i64,
+    /// Groups of four warps that multiply.
+    pub groups: i64,
+    /// How many blocks share the steps along K of a tile.
+    pub splits: i64,
+    /// Blocks that run on one processor at once.
+    pub resident: i64,
 }
 
 impl fmt::Display for Plan {

@@ -142,3 +142,7 @@ pub(super) fn plus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
 pub(super) fn times(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
     Stride::times(a, b).ok_or_else(overflow)
 }
+
+pub(super) fn minus(a: &Expr, b: &Expr) -> Result<Expr, KernelError> {
+    a.minus(b).ok_or_else(overflow)
+}
