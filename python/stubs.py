@@ -10,6 +10,7 @@ It needs the package installed; `scripts/python` runs it, and then mypy.stubtest
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -88,6 +89,10 @@ def function_stub(function: tw.Function) -> str:
     name, rest = function.__name__, parameters(function, method=False)
     own = [(kind, kind) for kind, names in OWN.items() if name in names]
     plain = returned(function)
+    if name.startswith("partition_"):
+        return f"def {name}({rest.replace('A: Argument', 'A: Argument | Tensor')}) -> Any: ...\n"
+    if "Tensor" in function.classes:
+        own.append(("Tensor", of_tensor(function)))
     if name in NESTED:
         forms = own + [("Layout | str", "Layout"), ("IntTuple", "Any")]
     elif own:
@@ -101,8 +106,17 @@ def function_stub(function: tw.Function) -> str:
     return "".join(lines)
 
 
+def of_tensor(function: tw.Function) -> str:
+    """The type of what a function returns of a tensor: what it tells of the layout, or a tensor."""
+    if function.__name__ in TUPLES:
+        return returned(function)
+    return "int" if function.__name__ in NUMBERS | {"rank", "depth"} else "Tensor"
+
+
 def method_stub(function: tw.Function, kind: str) -> str:
     name = function.__name__
+    if kind == "Tensor":
+        return f"    def {name}({parameters(function, method=True)}) -> {of_tensor(function)}: ...\n"
     result = returned(function)
     if name in NESTED:
         result = "Layout"
@@ -113,11 +127,11 @@ def method_stub(function: tw.Function, kind: str) -> str:
 
 def native() -> str:
     text = (HERE / "stubs" / "_native.pyi").read_text()
-    for kind in ("Layout", "Swizzle", "BitMatrix", "LinearLayout", "Morphism"):
+    for kind in ("Layout", "Swizzle", "BitMatrix", "LinearLayout", "Morphism", "Tensor"):
         mark = f"    # methods of {kind}\n"
         assert mark in text, mark
         # What the class has of its own stays.
-        body = text.partition(f"class {kind}(")[2].partition("\nclass ")[0]
+        body = re.split(rf"class {kind}[(:]", text)[1].partition("\nclass ")[0]
         own = {f.__name__ for f in tw.functions() if f" {f.__name__}(" in body} | {"substitute"}
         methods = [method_stub(f, kind) for f in tw.functions() if kind in f.classes and f.__name__ not in own]
         text = text.replace(mark, "".join(methods))

@@ -16,6 +16,7 @@ use crate::convert::{self, python};
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle};
 use crate::refusal;
+use crate::tensor::{self, Tensor};
 
 // A function of the language. Its documentation is that of its row, so the class has none.
 #[pyclass(frozen, module = "tilewright")]
@@ -129,8 +130,21 @@ impl Function {
         let py = arguments.py();
         let (least, most) = self.row.arity();
         let mut given = Vec::with_capacity(arguments.len());
+        // A tensor stands for its layout, and what becomes of that is seen in its memory.
+        let mut tensor = None;
+        let mut read = |argument: &Bound<'py, PyAny>| match argument.cast::<Tensor>() {
+            Ok(found) if tensor.is_none() => {
+                tensor = Some(found.to_owned());
+                Ok(found.get().layout().clone().into())
+            }
+            Ok(_) => {
+                let name = self.row.name;
+                Err(PyTypeError::new_err(format!("{name} of two tensors: give the layout of one, t.layout")))
+            }
+            Err(_) => convert::value(argument),
+        };
         for argument in arguments.iter_borrowed() {
-            given.push(convert::value(&argument)?);
+            given.push(read(&argument)?);
         }
         // What may be left out and is None is left out.
         while most.is_some() && given.len() > least && given.last() == Some(&Value::open()) {
@@ -141,10 +155,13 @@ impl Function {
             let name = name.cast_into::<PyString>()?.to_str()?.trim_end_matches('_').to_owned();
             let required = self.row.ways().any(|way| way.iter().take(least).any(|parameter| *parameter == name));
             if required || !value.is_none() {
-                names.push((name, convert::value(&value)?));
+                names.push((name, read(&value)?));
             }
         }
         let names: Vec<(&str, Value)> = names.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        if let Some(tensor) = tensor {
+            return tensor.get().called(py, self.row, &given, &names);
+        }
         let value = self.row.call(&given, &names).map_err(|refused| refusal::of_call(py, &refused))?;
         python(py, value)
     }
@@ -176,12 +193,13 @@ type Takes = fn(&notation::Function) -> bool;
 
 /// The classes with methods, and which functions those are: by the letter that the table gives to
 /// the first argument.
-const CLASSES: [(&str, Takes); 5] = [
+const CLASSES: [(&str, Takes); 6] = [
     ("Layout", |row| first(row, &["A", "M"]) || row.section == "Equality and fit"),
     ("Swizzle", |row| matches!(row.name, "bit_matrix" | "to_xor" | "composition" | "left_inverse" | "right_inverse")),
     ("BitMatrix", |row| first(row, &["M"]) || row.name == "composition"),
     ("LinearLayout", |row| first(row, &["F"]) || row.own_forms().1),
     ("Morphism", |row| first(row, &["f", "g"]) || row.own_forms().0),
+    ("Tensor", |row| first(row, &["A"]) && tensor::takes(row)),
 ];
 
 fn first(row: &notation::Function, letters: &[&str]) -> bool {
@@ -197,6 +215,7 @@ pub fn attach(module: &Bound<'_, PyModule>) -> PyResult<()> {
         py.get_type::<BitMatrix>(),
         py.get_type::<LinearLayout>(),
         py.get_type::<Morphism>(),
+        py.get_type::<Tensor>(),
     ];
     for ((_, takes), class) in CLASSES.iter().zip(classes) {
         for row in notation::functions().iter().filter(|row| takes(row)) {

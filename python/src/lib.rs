@@ -10,6 +10,7 @@
 //! * `function`: the functions of the language, as functions and as methods
 //! * `refusal`: exceptions
 //! * `array`: layouts at arrays of indices
+//! * `tensor`: memory under layouts, of other packages or of its own
 //! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
 
 mod analysis;
@@ -23,6 +24,7 @@ mod numbers;
 mod object;
 mod picture;
 mod refusal;
+mod tensor;
 
 use pyo3::prelude::*;
 
@@ -48,6 +50,8 @@ mod _native {
     use super::picture::{Picture, picture};
     #[pymodule_export]
     use super::refusal::page;
+    #[pymodule_export]
+    use super::tensor::{Tensor, copy, gemm, zeros};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

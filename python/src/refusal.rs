@@ -76,6 +76,7 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_atoms::explanation,
         tilewright_analysis::explanation,
         tilewright_draw::explanation,
+        tilewright_tensor::explanation,
     ];
     pages.into_iter().find_map(|page| page(code))
 }

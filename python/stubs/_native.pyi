@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any, SupportsIndex, final, overload
 
@@ -18,6 +18,7 @@ __all__ = [
     "Picture",
     "Step",
     "Swizzle",
+    "Tensor",
     "Tiler",
     "Value",
     "Xor",
@@ -26,14 +27,17 @@ __all__ = [
     "banks",
     "check_call",
     "check_equal",
+    "copy",
     "covered",
     "derivation",
     "evaluate",
     "functions",
+    "gemm",
     "page",
     "picture",
     "spelling",
     "suggestions",
+    "zeros",
 ]
 __version__: str
 
@@ -165,6 +169,75 @@ class Xor(Value):
     def bits(self) -> int: ...
 
 @final
+class Tensor:
+    def __new__(cls, array: Any, layout: Argument = None) -> Tensor: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def stride(self) -> Any: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def readonly(self) -> bool: ...
+    @property
+    def data_ptr(self) -> int: ...
+    def __len__(self, /) -> int: ...
+    def __iter__(self, /) -> Any: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+    def under(self, layout: Argument = None) -> Tensor: ...
+    def fill(self, value: Any) -> None: ...
+    def relayout(
+        self,
+        layout: Argument = None,
+        dtype: Any = None,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> Tensor: ...
+    def sum(
+        self, mode: Any = None, *, threads: int | None = None, progress: Callable[[int, int], Any] | None = None
+    ) -> Any: ...
+    def max(
+        self, mode: Any = None, *, threads: int | None = None, progress: Callable[[int, int], Any] | None = None
+    ) -> Any: ...
+    def min(
+        self, mode: Any = None, *, threads: int | None = None, progress: Callable[[int, int], Any] | None = None
+    ) -> Any: ...
+    def numpy(self) -> NDArray[Any]: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    # methods of Tensor
+
+def zeros(layout: Argument, dtype: Any = None) -> Tensor: ...
+def copy(
+    src: Tensor, dst: Tensor, *, threads: int | None = None, progress: Callable[[int, int], Any] | None = None
+) -> None: ...
+def gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    *,
+    alpha: float | None = None,
+    beta: float | None = None,
+    threads: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Tensor: ...
+
+@final
 class Picture:
     def svg(self) -> str: ...
     def html(self) -> str: ...
@@ -198,7 +271,7 @@ class Function:
     def arity(self) -> tuple[int, int | None]: ...
     @property
     def classes(self) -> list[str]: ...
-    def __call__(self, *arguments: Argument, **named: Argument) -> Any: ...
+    def __call__(self, *arguments: Argument | Tensor, **named: Argument | Tensor) -> Any: ...
     def __get__(self, object: Any, owner: Any = None, /) -> Any: ...
     def __reduce__(self) -> str: ...
 

@@ -29,11 +29,15 @@ from ._native import (
     Picture,
     Step,
     Swizzle,
+    Tensor,
     Tiler,
     Value,
     Xor,
+    copy,
     evaluate,
     functions,
+    gemm,
+    zeros,
 )
 from ._study import (
     Access,
@@ -50,6 +54,7 @@ from ._study import (
     footprint,
     suggest,
 )
+from ._tensor import tensor_composition, transform
 from ._types import Argument, IntTuple, LayoutLike
 
 __version__: str = _native.__version__

@@ -81,6 +81,10 @@ aliases = {
 
 #: Names of other libraries that have no function of the same form here.
 _elsewhere = {
+    "from_dlpack": "Tensor(array)",
+    "make_tensor": "Tensor(array, layout)",
+    "make_fragment": "zeros(layout, dtype)",
+    "recast_ptr": "Tensor(array.view(dtype))",
     "ComposedLayout": "make_composed_layout(inner, offset, outer), or Layout('S<3,0,3> o 0 o (8,8):(8,1)')",
     "make_swizzle": "Swizzle(bits, base, shift)",
     "Tile": "Tiler(...)",

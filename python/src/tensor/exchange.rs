@@ -1,0 +1,247 @@
+//! Memory from arrays of other packages, and to them, without copying.
+//!
+//! Law: a tensor of an array has at each coordinate the element that the array has at the same
+//! indices, one mode an axis, and keeps the array; an array of a tensor likewise. What an array's
+//! owner says is to be read only is read only here, and the other way round.
+//!
+//! Reason for unsafe code: addresses come from other packages, and go to them. That they are those of
+//! living elements is their promise, which `__array_interface__` and DLPack make.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use dlpark::ffi::{DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::metadata::Dynamic;
+use dlpark::python::{CudaStreamRequest, DlpackExporter, ExportRequest, from_dlpack};
+use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use tilewright_layout::{AnyLayout, Layout, LayoutError, Tree};
+
+use super::Tensor;
+use super::element::Element;
+use super::memory::{Memory, Owner};
+use crate::refusal;
+
+/// The memory of an array and the layout of its elements, one mode an axis.
+///
+/// Errors: the object is no array, or lends its memory to nobody (`TypeError`); its elements are of
+/// another type; its strides are no whole number of elements, or an extent is 0 (`ValueError`).
+pub fn of_array(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
+    let py = object.py();
+    if let Ok(interface) = object.getattr(pyo3::intern!(py, "__array_interface__")) {
+        return of_interface(object, &interface);
+    }
+    if object.hasattr(pyo3::intern!(py, "__dlpack__"))? {
+        return of_exchanged(object);
+    }
+    // Bytes, `array.array` and the like, as NumPy views them.
+    if let Ok(view) = py.get_type::<pyo3::types::PyMemoryView>().call1((object,)) {
+        let array = py.import("numpy")?.getattr("asarray")?.call1((view,))?;
+        let interface = array.getattr(pyo3::intern!(py, "__array_interface__"))?;
+        return of_interface(&array, &interface);
+    }
+    let kind = object.get_type();
+    let kind = kind.name()?;
+    Err(PyTypeError::new_err(format!("{kind} is no array: it has neither __array_interface__ nor __dlpack__")))
+}
+
+/// As [`of_array`], of NumPy's.
+fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
+    let interface = interface.cast::<PyDict>()?;
+    let part = |name: &str| {
+        interface.get_item(name)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ has no {name}")))
+    };
+    // The types of `ml_dtypes` have a name, but no word of their own in the interface.
+    let named = object.getattr("dtype").and_then(|dtype| Element::named(&dtype.getattr("name")?));
+    let element = match named {
+        Ok(element) => element,
+        Err(_) => Element::named(&part("typestr")?)?,
+    };
+    let code: String = part("typestr")?.extract()?;
+    if code.starts_with('>') && element.bytes() > 1 {
+        return Err(PyTypeError::new_err(format!(
+            "the bytes of elements '{code}' are in the order of another machine"
+        )));
+    }
+    let shape: Vec<i64> = part("shape")?.extract()?;
+    let (address, readonly): (usize, bool) = part("data")?.extract()?;
+    let bytes = element.bytes() as i64;
+    let strides = match interface.get_item("strides")?.filter(|strides| !strides.is_none()) {
+        Some(strides) => strides.extract::<Vec<i64>>()?,
+        None => compact(&shape).iter().map(|stride| stride * bytes).collect(),
+    };
+    if let Some(stride) = strides.iter().find(|stride| *stride % bytes != 0) {
+        return Err(PyValueError::new_err(format!(
+            "a stride of {stride} bytes is no whole number of elements of {bytes} bytes: copy the array"
+        )));
+    }
+    let strides: Vec<i64> = strides.iter().map(|stride| stride / bytes).collect();
+    let layout = strided(object.py(), &shape, &strides)?;
+    let owner = Owner::Object(Some(object.clone().unbind()));
+    let range = hull(object.py(), &layout)?;
+    // SAFETY: NumPy's promise of the interface: every element of the array is at its address as long
+    // as the array lives, which `owner` keeps.
+    let memory = unsafe { Memory::lent(address, range, element, readonly, DLDevice::CPU, owner) }?;
+    Ok((memory, layout.into()))
+}
+
+/// As [`of_array`], by DLPack.
+fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
+    let lent = from_dlpack(object.as_borrowed(), None, None)?;
+    let (layout, element, address, device) = {
+        let tensor = lent.validate().map_err(|error| PyBufferError::new_err(error.to_string()))?;
+        let found = tensor.dtype();
+        let element = Element::of_exchanged(found).ok_or_else(|| {
+            let (code, bits, lanes) = (found.code.0, found.bits, found.lanes);
+            PyTypeError::new_err(format!(
+                "elements of DLPack's type {code}, {bits} bits, {lanes} lanes are not known here"
+            ))
+        })?;
+        let strides = match tensor.strides() {
+            Some(strides) => strides.to_vec(),
+            None => compact(tensor.shape()),
+        };
+        let layout = strided(object.py(), tensor.shape(), &strides)?;
+        let offset =
+            usize::try_from(tensor.byte_offset()).map_err(|_| PyBufferError::new_err("an offset past 64 bits"))?;
+        (layout, element, (tensor.data_ptr() as usize).wrapping_add(offset), tensor.device())
+    };
+    let readonly = lent.flags().contains(DlpackFlags::READ_ONLY);
+    let range = hull(object.py(), &layout)?;
+    let owner = Owner::Lent(lent.into_deleter());
+    // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter, which
+    // `owner` keeps, is called.
+    let memory = unsafe { Memory::lent(address, range, element, readonly, device, owner) }?;
+    Ok((memory, layout.into()))
+}
+
+/// The strides of an array whose last axis is the fastest.
+fn compact(shape: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1_i64; shape.len()];
+    let mut step = 1_i64;
+    for (stride, extent) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul(*extent);
+    }
+    strides
+}
+
+/// The layout with one mode an axis.
+fn strided(py: Python<'_>, shape: &[i64], strides: &[i64]) -> PyResult<Layout> {
+    if shape.contains(&0) {
+        return Err(PyValueError::new_err(format!(
+            "an array of shape {shape:?} has no element, and a layout has some"
+        )));
+    }
+    let refused = |error: LayoutError| refusal::of_layout(py, error);
+    let tree = |numbers: &[i64]| Tree::flat(numbers.iter().copied()).map_err(refused);
+    Layout::new(&tree(shape)?, &tree(strides)?).map_err(refused)
+}
+
+/// The least and the greatest offset.
+fn hull(py: Python<'_>, layout: &Layout) -> PyResult<[i64; 2]> {
+    let (first, last) = layout.range().map_err(|error| refusal::of_layout(py, error))?;
+    Ok([first, last])
+}
+
+/// A tensor as others see it: an extent and a stride an axis, and the address of the first element.
+pub struct Exported {
+    memory: Arc<Memory>,
+    extents: Vec<i64>,
+    strides: Vec<i64>,
+    address: usize,
+}
+
+impl Exported {
+    /// The axes of a tensor, one a mode.
+    ///
+    /// Errors: the elements of a mode are not evenly spaced, as within swizzled or tiled layouts
+    /// (`BufferError`).
+    pub fn of(tensor: &Tensor) -> PyResult<Exported> {
+        let AnyLayout::Integer(layout) = &tensor.layout else {
+            return Err(PyBufferError::new_err(format!(
+                "other packages have one stride an axis, and {} has none: relayout() makes a tensor that has",
+                tensor.layout
+            )));
+        };
+        let (mut extents, mut strides) = (Vec::new(), Vec::new());
+        for (number, mode) in layout.modes().enumerate() {
+            let plain = mode.coalesce().map_err(|error| Python::attach(|py| refusal::of_layout(py, error)))?;
+            let (extent, stride) = match plain.leaves() {
+                [] => (1, 0),
+                [leaf] => (leaf.extent, leaf.stride),
+                _ => {
+                    return Err(PyBufferError::new_err(format!(
+                        "mode {number}, {mode}, has several strides, and an axis has one: flatten() makes each its own \
+                         axis, relayout() moves the elements"
+                    )));
+                }
+            };
+            extents.push(extent);
+            strides.push(stride);
+        }
+        let address = tensor.memory.address(tensor.origin);
+        Ok(Exported { memory: Arc::clone(&tensor.memory), extents, strides, address })
+    }
+
+    /// What `__array_interface__` is.
+    ///
+    /// Errors: the memory is not on the CPU (`BufferError`).
+    pub fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.memory.device() != DLDevice::CPU {
+            let device = self.memory.device_name();
+            return Err(PyBufferError::new_err(format!("the memory is on {device}, where NumPy does not read")));
+        }
+        let element = self.memory.element();
+        let bytes = element.bytes() as i64;
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        let code = element.code().map_or_else(|| format!("|V{bytes}"), str::to_owned);
+        interface.set_item("typestr", code)?;
+        interface.set_item("shape", PyTuple::new(py, &self.extents)?)?;
+        interface.set_item("strides", PyTuple::new(py, self.strides.iter().map(|stride| stride * bytes))?)?;
+        interface.set_item("data", (self.address, self.memory.readonly()))?;
+        Ok(interface)
+    }
+
+    fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
+        let owner = Arc::clone(&self.memory);
+        let made = Dynamic::new(self.extents.as_slice(), self.strides.as_slice()).initialize_as::<M>(owner);
+        let mut made = made.map_err(|error| PyBufferError::new_err(error.to_string()))?;
+        made.set_data(self.address as *mut _)
+            .set_dtype(self.memory.element().exchanged())
+            .set_device(self.memory.device());
+        made.set_flags(self.flags()).map_err(|error| PyBufferError::new_err(error.to_string()))?;
+        // SAFETY: every element under these extents and strides is at its address as long as the
+        // memory lives, which the header keeps; the flags say whether it may be written.
+        Ok(unsafe { made.finish() })
+    }
+}
+
+impl DlpackExporter for Exported {
+    fn device(&self) -> DLDevice {
+        self.memory.device()
+    }
+
+    fn flags(&self) -> DlpackFlags {
+        if self.memory.readonly() { DlpackFlags::READ_ONLY } else { DlpackFlags::empty() }
+    }
+
+    fn prepare_export(&self, _py: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
+        // Nothing is at work on the device here: what was lent was ready on the stream that it came by.
+        if self.memory.device() != DLDevice::CPU {
+            let _: CudaStreamRequest = request.cuda_stream()?;
+        }
+        Ok(())
+    }
+
+    fn export_legacy(&self, _py: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
+        self.managed()
+    }
+
+    fn export_versioned(&self, _py: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
+        self.managed()
+    }
+}
