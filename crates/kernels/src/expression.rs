@@ -163,6 +163,26 @@ impl Expression {
         value(&self.0, &elements.iter().map(|element| (*element, 0.0)).collect::<Vec<_>>())
     }
 
+    /// The expression with other expressions for its inputs.
+    pub(crate) fn of(&self, inputs: &[Expression]) -> Expression {
+        fn of(node: &Node, inputs: &[Expression]) -> Node {
+            match node {
+                Node::Input(number) => inputs.get(*number).map_or(node.clone(), |input| input.0.clone()),
+                Node::Constant(_) => node.clone(),
+                Node::Unary(function, x) => Node::Unary(*function, Box::new(of(x, inputs))),
+                Node::Binary(operator, a, b) => {
+                    Node::Binary(*operator, Box::new(of(a, inputs)), Box::new(of(b, inputs)))
+                }
+            }
+        }
+        Expression(of(&self.0, inputs))
+    }
+
+    /// The value where each element is off by so much itself, as sums are.
+    pub(crate) fn value_of(&self, elements: &[(f64, f64)]) -> (f64, f64) {
+        value(&self.0, elements)
+    }
+
     /// The number in a kernel, all of whose elements have the same type.
     pub(crate) fn number<'k>(&self, k: &'k Build, element: Element, elements: &[Num<'k>]) -> Num<'k> {
         number(&self.0, k, element, elements)

@@ -16,6 +16,7 @@
 //!                                                    partials   sums of blocks that share a tile
 //! ```
 
+mod definition;
 mod epilogue;
 mod fused;
 mod mainloop;
@@ -23,8 +24,10 @@ mod matrix;
 mod model;
 mod partials;
 mod plan;
+mod prepare;
 mod problem;
 mod schedule;
+mod step;
 
 use tilewright_kernel::Kernel;
 use tilewright_kernel::cost::Machine;
@@ -33,9 +36,13 @@ use crate::error::PlanError;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
 
+pub use definition::{Expected, Report};
 pub use matrix::Matrix;
 pub use plan::{Plan, Tile};
 pub use problem::{Fused, Problem};
+pub use step::{Operand, Step};
+
+use prepare::Prepared;
 
 /// The kernels of a product, for its sizes alone: launches take no numbers.
 ///
@@ -52,7 +59,9 @@ pub use problem::{Fused, Problem};
 pub struct Product {
     problem: Problem,
     plan: Plan,
-    kernels: Vec<Kernel>,
+    steps: Vec<Step>,
+    workspaces: Vec<i64>,
+    lines: Vec<String>,
 }
 
 impl Product {
@@ -60,21 +69,52 @@ impl Product {
     ///
     /// Errors: there is no instruction for the type of the factors; K or N is no multiple of 8.
     pub fn new(problem: &Problem) -> Result<Product, PlanError> {
-        Product::planned(problem, &Plan::of(problem, &machine()?))
+        let prepared = Prepared::of(problem)?;
+        let plan = Plan::of(&prepared.inner, &machine()?);
+        Product::made(problem, prepared, &plan)
     }
 
     /// The kernels of a plan.
     ///
     /// Errors: as [`Product::new`]; the plan cannot be carried out ([`PlanError::Plan`]).
     pub fn planned(problem: &Problem, plan: &Plan) -> Result<Product, PlanError> {
-        if let Some(because) = plan.refusal(problem) {
+        Product::made(problem, Prepared::of(problem)?, plan)
+    }
+
+    fn made(problem: &Problem, prepared: Prepared, plan: &Plan) -> Result<Product, PlanError> {
+        let Prepared { inner, operands, before, after, mut workspaces } = prepared;
+        if let Some(because) = plan.refusal(&inner) {
             return Err(PlanError::Plan { because });
         }
-        let mut kernels = vec![mainloop::kernel("product_groups", problem, plan, true)?];
+        let mut steps = before;
+        let kernel = mainloop::kernel("product_groups", &inner, plan, true)?;
+        let does = "multiplies".to_string();
         if plan.splits > 1 {
-            kernels.push(partials::added(problem, plan.splits)?);
+            workspaces.push(plan.workspace(&inner));
+            let sums = Operand::Workspace(workspaces.len() - 1);
+            steps.push(Step { kernel, operands: vec![operands[0], operands[1], sums], does });
+            let plain = inner.function().is_none() && inner.is_dense();
+            let (kernel, copies) = match plain {
+                true => (partials::added(&inner, plan.splits)?, 1),
+                false => (partials::mapped(&inner, plan.splits)?, plan.splits as usize),
+            };
+            let operands = vec![sums; copies].into_iter().chain(operands[2..].iter().copied()).collect();
+            steps.push(Step { kernel, operands, does: "adds the sums of blocks that share a tile".to_string() });
+        } else {
+            steps.push(Step { kernel, operands, does });
         }
-        Ok(Product { problem: problem.clone(), plan: plan.clone(), kernels })
+        steps.extend(after);
+        let mut lines: Vec<String> = Vec::new();
+        for step in &steps {
+            match step.does.as_str() {
+                "multiplies" => {
+                    lines.extend(plan.to_string().lines().map(str::to_string));
+                    lines.extend(mainloop::lines(&inner, plan));
+                }
+                does => lines.push(format!("a kernel {does}")),
+            }
+        }
+        Ok(Product { problem: problem.clone(), plan: plan.clone(), steps, workspaces, lines })
     }
 
     /// What is multiplied.
@@ -88,14 +128,30 @@ impl Product {
     }
 
     /// The kernels, in the order in which they run: one from A and B into D, or, where blocks share
-    /// tiles, one from A and B into the workspace and one from there into D.
-    pub fn kernels(&self) -> &[Kernel] {
-        &self.kernels
+    /// tiles, one from A and B into the workspace and one from there into D; before and after them,
+    /// those that move what the copy engine cannot read or write.
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        self.steps.iter().map(|step| &step.kernel).collect()
+    }
+
+    /// The kernels with what each reads and writes.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// Bytes of device memory besides the tensors.
     pub fn workspace(&self) -> i64 {
-        self.plan.workspace(&self.problem)
+        self.workspaces.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+    }
+
+    /// Bytes of each piece of it: those of [`Operand::Workspace`].
+    pub fn workspaces(&self) -> &[i64] {
+        &self.workspaces
+    }
+
+    /// What was chosen, a line each.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
     }
 }
 

@@ -48,7 +48,23 @@ pub fn map(
     inputs: &[(&Layout, Element)],
     output: (&Layout, Element),
 ) -> Result<Planned, PlanError> {
-    let tensors: Vec<(&Layout, Element)> = std::iter::once(output).chain(inputs.iter().copied()).collect();
+    let inputs: Vec<Placed<'_>> = inputs.iter().map(|(layout, element)| (*layout, *element, 0)).collect();
+    map_at("map", expression, &inputs, (output.0, output.1, 0))
+}
+
+/// A layout, a type, and how many elements of the tensor come before those of the layout.
+pub(crate) type Placed<'a> = (&'a Layout, Element, i64);
+
+/// As [`map`], with tensors that begin inside of their memory.
+///
+/// Errors: as there.
+pub(crate) fn map_at(
+    name: &str,
+    expression: &Expression,
+    inputs: &[Placed<'_>],
+    output: Placed<'_>,
+) -> Result<Planned, PlanError> {
+    let tensors: Vec<Placed<'_>> = std::iter::once(output).chain(inputs.iter().copied()).collect();
     if expression.inputs() > inputs.len() {
         return Err(PlanError::Unknown {
             what: "input",
@@ -56,7 +72,7 @@ pub fn map(
             known: format!("{} tensors", inputs.len()),
         });
     }
-    for (layout, element) in &tensors {
+    for (layout, element, _) in &tensors {
         let (least, _) = layout.range()?;
         if least < 0 {
             return Err(PlanError::Before { layout: layout.to_string(), least });
@@ -76,9 +92,9 @@ pub fn map(
         return Err(PlanError::Overlap { layout: output.0.to_string() });
     }
     let axes = merged(&tensors);
-    let widest = tensors.iter().map(|(_, element)| i64::from(element.bytes())).max().unwrap_or(1);
+    let widest = tensors.iter().map(|(_, element, _)| i64::from(element.bytes())).max().unwrap_or(1);
     let mut vector = if axes[0].1[0] == 1 { VECTOR / widest } else { 1 };
-    while axes[0].0 % vector != 0 {
+    while axes[0].0 % vector != 0 || tensors.iter().any(|(_, _, offset)| offset % vector != 0) {
         vector /= 2;
     }
     let text = |tensor: usize| {
@@ -88,7 +104,11 @@ pub fn map(
         let list = |each: &dyn Fn(&(i64, i64)) -> i64| {
             modes.iter().map(|mode| each(mode).to_string()).collect::<Vec<_>>().join(",")
         };
-        format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1))
+        let layout = format!("({}):({})", list(&|mode| mode.0), list(&|mode| mode.1));
+        match tensors[tensor].2 {
+            0 => layout,
+            offset => format!("S<0,0,0> o {offset} o {layout}"),
+        }
     };
     let mut extents = vec![axes[0].0 / vector];
     extents.extend(axes[1..].iter().map(|(extent, _)| *extent));
@@ -97,8 +117,8 @@ pub fn map(
     if total > limit {
         return Err(PlanError::TooLarge { what: "vectors", asked: total, limit });
     }
-    let wide = if tensors.iter().any(|(_, element)| *element == Element::F64) { Element::F64 } else { Element::F32 };
-    let kernel = Kernel::build("map", |k| {
+    let wide = if tensors.iter().any(|(_, element, _)| *element == Element::F64) { Element::F64 } else { Element::F32 };
+    let kernel = Kernel::build(name, |k| {
         let tensor = |number: usize, name: &str, role: Role| k.tensor_of(tensors[number].1, name, &text(number), role);
         let sources = (1..tensors.len())
             .map(|number| tensor(number, &format!("x{}", number - 1), Role::Input))
@@ -128,19 +148,19 @@ pub fn map(
         format!("{vector} elements a thread, in the order of the output"),
     ];
     // Each element of each tensor once.
-    let bytes = tensors.iter().map(|(layout, element)| layout.filter_zeros().size() * i64::from(element.bytes()));
+    let bytes = tensors.iter().map(|(layout, element, _)| layout.filter_zeros().size() * i64::from(element.bytes()));
     let bytes = bytes.sum();
-    let inputs = inputs.iter().map(|(layout, _)| (*layout).clone()).collect();
+    let inputs = inputs.iter().map(|(layout, ..)| (*layout).clone()).collect();
     let meaning = Meaning::Map { expression: expression.clone(), inputs, output: Box::new(output.0.clone()) };
     Ok(Planned::new(kernel, plan, meaning).moving(bytes))
 }
 
 /// The axes of all tensors, that with the least step in the output first, joined where all go on.
-fn merged(tensors: &[(&Layout, Element)]) -> Vec<Axis> {
+fn merged(tensors: &[Placed<'_>]) -> Vec<Axis> {
     let count = tensors[0].0.leaves().len();
     let axis = |at: usize| {
         let leaf = |layout: &Layout| layout.leaves()[at].stride;
-        (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, _)| leaf(layout)).collect::<Vec<i64>>())
+        (tensors[0].0.leaves()[at].extent, tensors.iter().map(|(layout, ..)| leaf(layout)).collect::<Vec<i64>>())
     };
     let mut axes: Vec<Axis> = (0..count).map(axis).filter(|(extent, _)| *extent > 1).collect();
     axes.sort_by_key(|(_, strides)| strides.clone());

@@ -21,6 +21,7 @@ use crate::relayout::Place;
 
 pub use definition::{Definition, Wanted};
 pub use number::{any_numbers, bits_at};
+pub(crate) use number::{step, value};
 
 /// What a kernel computes.
 #[derive(Debug, Clone)]

@@ -181,9 +181,6 @@ impl Plan {
         if problem.factors() == Element::F32 && !problem.is_tf32() {
             return Some("factors of f32 are multiplied where they may be rounded to tf32");
         }
-        if self.splits > 1 && (problem.function().is_some() || !problem.is_dense()) {
-            return Some("blocks share the steps of plain sums, of which the rows follow one another");
-        }
         if sums + OTHER_REGISTERS > self.registers() {
             return Some("a thread has no registers for so many sums");
         }

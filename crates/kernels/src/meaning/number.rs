@@ -10,20 +10,43 @@ pub(super) fn number(element: Element, chance: u64) -> u64 {
         Element::Bf16 => u64::from(half::bf16::from_f64(eighths).to_bits()),
         Element::F32 => u64::from((eighths as f32).to_bits()),
         Element::F64 => eighths.to_bits(),
+        // Between an eighth and 16 in size, without NaN.
+        Element::E4M3 => chance & 0x87 | (4 + (chance >> 8) % 7) << 3,
+        Element::E5M2 => chance & 0x83 | (12 + (chance >> 8) % 7) << 2,
         Element::I32 => u64::from((chance % 2001) as u32).wrapping_sub(1000) & 0xffff_ffff,
         _ => chance.wrapping_mul(0x9e37_79b9_7f4a_7c15),
     }
 }
 
-pub(super) fn value(element: Element, bits: u64) -> f64 {
+pub(crate) fn value(element: Element, bits: u64) -> f64 {
     match element {
         Element::F16 => half::f16::from_bits(bits as u16).to_f64(),
         Element::Bf16 => half::bf16::from_bits(bits as u16).to_f64(),
         Element::F32 => f64::from(f32::from_bits(bits as u32)),
         Element::F64 => f64::from_bits(bits),
         Element::I32 => f64::from(bits as u32 as i32),
+        Element::I8 => f64::from(bits as u8 as i8),
+        Element::E4M3 => small(bits as u8, 4),
+        Element::E5M2 => small(bits as u8, 5),
         _ => bits as f64,
     }
+}
+
+/// The number of 8 bits of which so many are the exponent.
+fn small(byte: u8, exponent: u32) -> f64 {
+    let mantissa = 7 - exponent;
+    let (bias, ones) = ((1 << (exponent - 1)) - 1, (1 << exponent) - 1);
+    let (power, rest) = (i32::from(byte >> mantissa) & ones, byte & ((1 << mantissa) - 1));
+    let fraction = f64::from(rest) / f64::from(1 << mantissa);
+    // Numbers with 4 bits of exponent have no infinity, and one NaN of each sign.
+    let size = match (power == ones, exponent) {
+        (true, 5) if rest == 0 => f64::INFINITY,
+        (true, 5) => f64::NAN,
+        (true, _) if rest == 7 => f64::NAN,
+        _ if power == 0 => fraction * 2_f64.powi(1 - bias),
+        _ => (1.0 + fraction) * 2_f64.powi(power - bias),
+    };
+    if byte >> 7 == 1 { -size } else { size }
 }
 
 /// The bits of an element of so many bytes.
@@ -32,9 +55,11 @@ pub fn bits_at(bytes: &[u8], width: usize, at: usize) -> u64 {
 }
 
 /// The distance between neighbours of a type at a value: how far rounding may go, twice over.
-pub(super) fn step(element: Element, at: f64) -> f64 {
+pub(crate) fn step(element: Element, at: f64) -> f64 {
     // Digits, and the exponent of the least number that has all of them.
     let (digits, least) = match element {
+        Element::E4M3 => (3, -6),
+        Element::E5M2 => (2, -14),
         Element::F16 => (10, -14),
         Element::Bf16 => (7, -126),
         Element::F32 => (23, -126),

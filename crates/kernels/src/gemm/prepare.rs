@@ -1,0 +1,128 @@
+//! What is moved so that a product can be multiplied.
+//!
+//! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine reads
+//! them: where one does not, a kernel before moves it to a workspace, with K contiguous and lines of
+//! whole chunks of 16 bytes. A D whose modes are folded is moved from a workspace afterwards. What lies
+//! well is left where it is.
+
+use tilewright_kernel::Element;
+use tilewright_layout::{Composed, Layout};
+
+use super::matrix::Matrix;
+use super::problem::{Fused, Problem};
+use super::step::{Operand, Step};
+use crate::error::PlanError;
+use crate::relayout::{Place, relayout};
+
+/// A problem that can be multiplied, and the kernels around it.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) inner: Problem,
+    /// What the tensors of the inner problem are: A, B, the inputs, D.
+    pub(super) operands: Vec<Operand>,
+    pub(super) before: Vec<Step>,
+    pub(super) after: Vec<Step>,
+    /// Bytes of each piece of workspace.
+    pub(super) workspaces: Vec<i64>,
+}
+
+impl Prepared {
+    pub(super) fn of(problem: &Problem) -> Result<Prepared, PlanError> {
+        let mut prepared = Prepared {
+            inner: problem.clone(),
+            operands: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            workspaces: Vec::new(),
+        };
+        let mut factor = |matrix: &Matrix, name: &str, operand: Operand| match problem.readable(matrix) {
+            Ok(_) => {
+                prepared.operands.push(operand);
+                Ok(matrix.clone())
+            }
+            Err(because) => prepared.packed(matrix, operand, &format!("{name} ({because})")),
+        };
+        let a = factor(problem.a(), "A", Operand::A)?;
+        let b = factor(problem.b(), "B", Operand::B)?;
+        let mut inputs = Vec::new();
+        for (number, input) in problem.function().iter().flat_map(|fused| &fused.inputs).enumerate() {
+            let operand = Operand::Input(number);
+            inputs.push(match input.strides() {
+                Some(_) => {
+                    prepared.operands.push(operand);
+                    input.clone()
+                }
+                None => prepared.packed(input, operand, &format!("input {} (its modes are folded)", number + 1))?,
+            });
+        }
+        let d = prepared.result(problem.d())?;
+        let mut inner = Problem::of(a, b, d)?;
+        if problem.is_tf32() {
+            inner = inner.in_tf32();
+        }
+        if let Some(fused) = problem.function() {
+            inner = inner.fused(Fused { expression: fused.expression.clone(), inputs })?;
+        }
+        prepared.inner = inner;
+        Ok(prepared)
+    }
+
+    /// A new piece of workspace for so many elements.
+    fn workspace(&mut self, elements: i64, element: Element) -> Operand {
+        self.workspaces.push(elements.saturating_mul(element.bytes().into()));
+        Operand::Workspace(self.workspaces.len() - 1)
+    }
+
+    /// Moves a matrix to a workspace, row by row.
+    fn packed(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Matrix, PlanError> {
+        let element = matrix.element();
+        let [rows, columns, matrices] = matrix.extents();
+        let unit = 16 / i64::from(element.bytes()).min(16);
+        let line = (columns + unit - 1) / unit * unit;
+        // One matrix, where all of a batch are the same.
+        let count = if matrix.is_batch() { matrices } else { 1 };
+        let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
+        let packed = Matrix::strided(element, [rows, columns, count], [line, 1, rows.saturating_mul(line)])?;
+        let moved = relayout(place(&source, matrix.offset())?, element, packed.layout(), element)?;
+        let to = self.workspace(packed.reach()?, element);
+        self.before.push(Step {
+            kernel: moved.kernel().clone(),
+            operands: vec![from, to],
+            does: format!("moves {what} to rows of {line} elements"),
+        });
+        self.operands.push(to);
+        let step = if count == matrices { rows.saturating_mul(line) } else { 0 };
+        Matrix::strided(element, [rows, columns, matrices], [line, 1, step])
+    }
+
+    /// What is written instead of D, and moved there.
+    fn result(&mut self, d: &Matrix) -> Result<Matrix, PlanError> {
+        if d.strides().is_some() {
+            self.operands.push(Operand::D);
+            return Ok(d.clone());
+        }
+        let [rows, columns, matrices] = d.extents();
+        let element = d.element();
+        let unit = 16 / i64::from(element.bytes());
+        let line = (columns + unit - 1) / unit * unit;
+        let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
+        let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, element)?;
+        let from = self.workspace(plain.reach()?, element);
+        self.after.push(Step {
+            kernel: moved.kernel().clone(),
+            operands: vec![from, Operand::D],
+            does: "moves D to where it belongs (its modes are folded)".to_string(),
+        });
+        self.operands.push(from);
+        Ok(plain)
+    }
+}
+
+/// A layout behind an offset.
+fn place(layout: &Layout, offset: i64) -> Result<Place, PlanError> {
+    if offset == 0 {
+        return Ok(Place::from(layout));
+    }
+    let composed: Composed = format!("S<0,0,0> o {offset} o {layout}").parse()?;
+    Place::try_from(&composed)
+}

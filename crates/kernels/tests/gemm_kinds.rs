@@ -1,0 +1,190 @@
+//! Products of every kind: layouts, types, functions of the sums. The interpreter runs their kernels, and
+//! each element of D is compared with a plain loop.
+
+use tilewright_kernel::Element;
+use tilewright_kernels::Expression;
+use tilewright_kernels::gemm::{Fused, Matrix, Plan, Problem, Product};
+
+fn matrix(element: Element, layout: &str) -> Matrix {
+    Matrix::new(element, &layout.parse().unwrap()).unwrap()
+}
+
+fn of(element: Element, [a, b, d]: [&str; 3], result: Element) -> Problem {
+    Problem::of(matrix(element, a), matrix(element, b), matrix(result, d)).unwrap()
+}
+
+/// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
+fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
+    Plan { swapped: false, rows, columns, groups, stages: 3, splits: 1, group: 1, resident: 1, blocks: 2 }
+}
+
+/// Runs a plan, and says how many kernels it has.
+fn right(problem: &Problem, plan: &Plan) -> usize {
+    let product = Product::planned(problem, plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+    let report = product.check().unwrap_or_else(|error| panic!("{problem}, {plan}: {error}"));
+    let [m, n, _] = problem.sizes();
+    assert_eq!(report.compared as i64, m * n * problem.batch());
+    product.kernels().len()
+}
+
+const BF16: Element = Element::Bf16;
+
+/// Every order of both operands and of D, in both directions of tiles, with columns of each width.
+#[test]
+fn operands_lie_in_every_order() {
+    let (m, n, k) = (72, 88, 72);
+    for (number, a) in [format!("({m},{k}):({k},1)"), format!("({m},{k}):(1,{m})")].iter().enumerate() {
+        for (other, b) in [format!("({n},{k}):({k},1)"), format!("({n},{k}):(1,{n})")].iter().enumerate() {
+            for (third, d) in [format!("({m},{n}):({n},1)"), format!("({m},{n}):(1,{m})")].iter().enumerate() {
+                let problem = of(BF16, [a, b, d], BF16);
+                for swapped in [false, true] {
+                    let columns = [64, 32, 48, 24][(number + other + third) % 4];
+                    let plan = Plan { swapped, ..plan(64, columns, 1) };
+                    assert_eq!(right(&problem, &plan), 1);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_may_be_padded_and_misaligned() {
+    // Padded lines of A, of B with N contiguous, and of D.
+    let padded = of(BF16, ["(70,70):(80,1)", "(50,70):(1,56)", "(70,50):(64,1)"], BF16);
+    assert_eq!(right(&padded, &plan(64, 64, 1)), 1);
+    // Lines that begin anywhere: A and B are moved, and D is written from registers.
+    let odd = of(BF16, ["(35,37):(37,1)", "(33,37):(1,33)", "(35,33):(33,1)"], BF16);
+    assert_eq!(right(&odd, &plan(64, 40, 1)), 3);
+    assert_eq!(right(&odd, &Plan { swapped: true, ..plan(64, 40, 1) }), 3);
+    // Tensors that begin inside of their memory.
+    let a = matrix(BF16, "(40,64):(64,1)").at(3).unwrap();
+    let (b, d) = (matrix(BF16, "(24,64):(64,1)"), matrix(BF16, "(40,24):(24,1)").at(5).unwrap());
+    assert_eq!(right(&Problem::of(a, b, d).unwrap(), &plan(64, 24, 1)), 2);
+    // Neither mode contiguous, every other element.
+    let apart = of(BF16, ["(20,24):(48,2)", "(16,24):(24,1)", "(20,16):(32,2)"], BF16);
+    assert_eq!(right(&apart, &plan(64, 16, 1)), 2);
+    // One row, one column, one step.
+    for sizes in [[1, 40, 64], [40, 1, 64], [40, 24, 1], [1, 1, 1], [1, 1, 64]] {
+        right(&Problem::new(BF16, sizes).unwrap(), &plan(64, 16, 1));
+    }
+}
+
+#[test]
+fn modes_may_be_folded() {
+    // M is (5,8) of a permuted tensor, N is (4,6), and D is (5,8) again.
+    let folded =
+        of(BF16, ["((5,8),40):((320,40),1)", "((4,6),40):((1,160),4)", "((5,8),(4,6)):((192,24),(6,1))"], BF16);
+    assert_eq!(right(&folded, &plan(64, 24, 1)), 4);
+    // A window that moves over a line: rows of A overlap.
+    let windows = of(BF16, ["(40,(3,8)):(8,(16,1))", "(16,24):(24,1)", "(40,16):(16,1)"], BF16);
+    assert_eq!(right(&windows, &plan(64, 16, 1)), 2);
+    // Columns of D fold.
+    let d = of(BF16, ["(24,16):(16,1)", "((3,8),16):((128,16),1)", "(24,(3,8)):(1,(192,24))"], BF16);
+    right(&d, &plan(64, 24, 1));
+}
+
+#[test]
+fn batches_repeat_and_lie_apart() {
+    for [a, b, d] in [
+        ["(40,24,3):(24,1,960)", "(32,24,3):(24,1,0)", "(40,32,3):(32,1,1280)"],
+        ["(40,24,3):(1,40,0)", "(32,24,3):(1,32,1024)", "(40,32,3):(96,1,32)"],
+        ["(37,24,2):(24,1,888)", "(31,23,2):(23,1,713)", "(37,31,2):(31,1,1147)"],
+    ] {
+        let a = if b.starts_with("(31") { "(37,23,2):(23,1,851)" } else { a };
+        let problem = of(BF16, [a, b, d], BF16);
+        right(&problem, &plan(64, 32, 1));
+        right(&problem, &Plan { swapped: true, ..plan(64, 40, 1) });
+    }
+}
+
+#[test]
+fn types_are_right() {
+    let dense = |element: Element, result: Element, sizes: [i64; 3]| {
+        let [m, n, k] = sizes;
+        of(
+            element,
+            [&format!("({m},{k}):({k},1)"), &format!("({n},{k}):({k},1)"), &format!("({m},{n}):({n},1)")],
+            result,
+        )
+    };
+    for (element, result) in [
+        (Element::F16, Element::F16),
+        (BF16, Element::F32),
+        (Element::F16, BF16),
+        (BF16, Element::E4M3),
+        (Element::E4M3, BF16),
+        (Element::E4M3, Element::E4M3),
+        (Element::E5M2, Element::F32),
+        (Element::E5M2, Element::E5M2),
+        (Element::I8, Element::I32),
+        (Element::U8, Element::I32),
+        (Element::I8, Element::F32),
+    ] {
+        right(&dense(element, result, [72, 80, 160]), &plan(64, 48, 1));
+        right(&dense(element, result, [33, 19, 37]), &Plan { swapped: true, ..plan(64, 24, 1) });
+    }
+    for sizes in [[72, 80, 72], [33, 19, 37]] {
+        right(&dense(Element::F32, Element::F32, sizes).in_tf32(), &plan(64, 40, 1));
+    }
+    // Bytes with M contiguous are moved, because instructions take K contiguous alone.
+    let turned = of(Element::E4M3, ["(32,64):(1,32)", "(16,64):(64,1)", "(32,16):(16,1)"], BF16);
+    assert_eq!(right(&turned, &plan(64, 16, 1)), 2);
+}
+
+/// Functions of the sums: vectors along rows and columns, matrices of every order, scalars, batches.
+#[test]
+fn functions_of_sums_are_right() {
+    let (m, n, k) = (72, 88, 72);
+    let input = |layout: &str, element| matrix(element, layout);
+    let dense = Problem::new(BF16, [m, n, k]).unwrap();
+    let names = ["x", "a", "b", "c"];
+    let cases: [(&str, Vec<Matrix>); 7] = [
+        ("2 * x - 1", vec![]),
+        ("gelu_tanh(x + a) + b", vec![input("(72,88):(0,1)", BF16), input("(72,88):(88,1)", BF16)]),
+        ("relu(x * a * b)", vec![input("(72,88):(1,0)", Element::F32), input("(72,88):(0,2)", Element::F32)]),
+        ("0.5 * x + a * b", vec![input("(72,88):(0,0)", Element::F32), input("(72,88):(1,72)", Element::F16)]),
+        ("clamp(x, -3, 3) / (1 + abs(a))", vec![input("(72,88):(89,1)", BF16)]),
+        (
+            "silu(x) * a + b * c",
+            vec![input("(72,88):(1,80)", BF16), input("((8,9),88):((88,704),1)", BF16), input("(72,88):(3,0)", BF16)],
+        ),
+        ("gelu(x) + sigmoid(a)", vec![input("(72,88):(88,1)", Element::E4M3)]),
+    ];
+    for (number, (text, inputs)) in cases.into_iter().enumerate() {
+        let expression = Expression::parse(text, &names[..=inputs.len()]).unwrap();
+        let problem = dense.clone().fused(Fused { expression, inputs }).unwrap();
+        for (swapped, splits) in [(false, 1), (true, 1), (number % 2 == 0, 1 + i64::from(number % 3 == 1))] {
+            right(&problem, &Plan { swapped, splits, ..plan(64, [88, 40, 24][number % 3], 1) });
+        }
+    }
+    // The second kernel of blocks that share tiles, for a D with columns and a function.
+    let long = of(BF16, ["(40,200):(200,1)", "(24,200):(200,1)", "(40,24):(1,48)"], Element::F16);
+    right(&long, &Plan { splits: 3, ..plan(64, 24, 1) });
+    let bias = Matrix::new(BF16, &"(40,24):(1,0)".parse().unwrap()).unwrap().at(7).unwrap();
+    let fused = Fused { expression: Expression::parse("relu(x + y)", &["x", "y"]).unwrap(), inputs: vec![bias] };
+    right(&long.fused(fused).unwrap(), &Plan { splits: 2, ..plan(64, 24, 1) });
+    // A batch: one bias for each matrix, one residual for all.
+    let inputs = vec![matrix(BF16, "(40,32,3):(0,1,32)"), matrix(BF16, "(40,32,3):(32,1,0)")];
+    let batch = Problem::new(BF16, [40, 32, 24]).unwrap().batched(3).unwrap();
+    let expression = Expression::parse("x + y * z", &["x", "y", "z"]).unwrap();
+    right(&batch.fused(Fused { expression, inputs }).unwrap(), &plan(64, 32, 1));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let a = || matrix(BF16, "(32,16):(16,1)");
+    let code = |result: Result<Problem, tilewright_kernels::PlanError>| result.unwrap_err().code();
+    assert_eq!(code(Problem::of(a(), matrix(BF16, "(16,8):(8,1)"), matrix(BF16, "(32,16):(16,1)"))), "E0942");
+    assert_eq!(code(Problem::of(a(), a(), matrix(BF16, "(32,32):(0,1)"))), "E0932");
+    assert_eq!(code(Problem::of(a(), a(), matrix(Element::U16, "(32,32):(32,1)"))), "E0936");
+    assert_eq!(code(Problem::of(a(), matrix(Element::F16, "(8,16):(16,1)"), matrix(BF16, "(32,8):(8,1)"))), "E0936");
+    assert_eq!(Matrix::new(BF16, &"64:1".parse().unwrap()).unwrap_err().code(), "E0941");
+    assert_eq!(Matrix::new(BF16, &"(8,8):(-8,1)".parse().unwrap()).unwrap_err().code(), "E0933");
+    let expression = Expression::parse("x + y", &["x", "y"]).unwrap();
+    let dense = || Problem::new(BF16, [16, 16, 16]).unwrap();
+    assert_eq!(code(dense().fused(Fused { expression: expression.clone(), inputs: vec![] })), "E0936");
+    assert_eq!(code(dense().fused(Fused { expression, inputs: vec![a()] })), "E0938");
+    // f32 is not rounded without saying so.
+    let f32 = Problem::new(Element::F32, [16, 16, 16]).unwrap();
+    assert_eq!(Product::new(&f32).unwrap_err().code(), "E0940");
+}
