@@ -108,9 +108,10 @@ impl DeviceKernel {
         let launch = program.launch(sizes)?;
         let function = self.module.function(&program.name, &parameters(program, &launch.bytes))?;
         let scalars = program.scalars.iter().zip(&launch.scalars).map(|(scalar, value)| number(scalar, *value));
+        let alone = Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes);
         Ok(SizedKernel {
             function,
-            launch: Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes),
+            launch: if program.waits_for_launches() { alone.overlapping() } else { alone },
             scalars: scalars.collect(),
             layouts: program.layouts(sizes)?,
             maps: launch
@@ -156,7 +157,7 @@ pub struct SizedKernel {
 
 impl SizedKernel {
     /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
-    /// it. The arguments are the tensors of the kernel, in the order in which it declares them, or
+    /// it. A kernel that waits for the launches before it by itself may begin before they are over. The arguments are the tensors of the kernel, in the order in which it declares them, or
     /// their memory.
     ///
     /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors of

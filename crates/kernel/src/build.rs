@@ -35,6 +35,7 @@ mod reduction;
 mod role;
 mod scan;
 mod scratch;
+mod staged;
 mod tensor;
 mod tile;
 mod wait;
@@ -53,6 +54,7 @@ pub use fragment::Fragment;
 pub use number::{Flag, Num};
 pub use pipeline::{Cursor, Pipeline, Stage};
 pub use reduction::Reduction;
+pub use role::Meeting;
 pub use tensor::View;
 
 use self::core::Core;
@@ -438,6 +440,7 @@ impl Build {
     fn finish(self, name: &str, location: Location) -> Result<(Program, Vec<Coverage>), KernelError> {
         let mut core = self.core.into_inner();
         let threads = core.is_said().map_err(|refusal| refusal.at("kernel", location))?;
+        core.settle_registers(threads).map_err(|refusal| refusal.at("registers", location))?;
         core.place_scratch().map_err(|refusal| refusal.at("kernel", location))?;
         let mut body = std::mem::take(&mut core.scopes[0].steps);
         let values = coverage::thread_values(&core, &body, threads);

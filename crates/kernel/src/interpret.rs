@@ -28,6 +28,7 @@ mod machine;
 mod matrix;
 mod message;
 mod products;
+mod registers;
 mod rounding;
 mod schedule;
 pub(crate) mod setup;

@@ -176,6 +176,18 @@ pub struct Program {
     pub sources: Vec<Source>,
 }
 
+/// Registers of a processor.
+const REGISTERS: u32 = 65_536;
+/// The most of a thread, of multiples of 8.
+const THREAD_REGISTERS: u32 = 248;
+
+/// How many registers a thread has when a block begins, by the threads of a block and the blocks of a
+/// processor.
+pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
+    let share = REGISTERS / (threads.next_multiple_of(32) * resident).max(1);
+    (share / 8 * 8).min(THREAD_REGISTERS)
+}
+
 impl Program {
     /// The buffer of this number.
     pub fn buffer(&self, id: BufferId) -> &Buffer {
@@ -195,6 +207,30 @@ impl Program {
     /// How many bits a register has.
     pub fn width(&self, register: Register) -> Width {
         self.widths[register.index()]
+    }
+
+    /// How many registers a thread has when a block begins, where roles change that: as many as the
+    /// blocks of a processor share, a multiple of 8.
+    pub(crate) fn entry_registers(&self) -> u32 {
+        entry_registers(self.threads, self.resident)
+    }
+
+    /// Whether a launch may begin before those before it on the stream are over, as the program
+    /// waits for them itself.
+    ///
+    /// ```
+    /// use tilewright_kernel::Kernel;
+    ///
+    /// let kernel = Kernel::build("waits", |k| {
+    ///     k.threads(32)?;
+    ///     k.wait_launches();
+    ///     Ok(())
+    /// })?;
+    /// assert!(kernel.program().waits_for_launches());
+    /// # Ok::<(), tilewright_kernel::KernelError>(())
+    /// ```
+    pub fn waits_for_launches(&self) -> bool {
+        self.has(|operation| matches!(operation, Operation::WaitLaunches))
     }
 
     /// Whether some instruction has an operation of a kind.

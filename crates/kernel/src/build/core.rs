@@ -85,9 +85,12 @@ pub(crate) struct Core {
     /// The number of the block in it.
     pub(crate) rank: Option<Expr>,
     pub(crate) thread: Option<usize>,
-    /// The role that is being written, and how many there are.
+    /// The role that is being written.
     pub(crate) team: Option<Team>,
-    pub(crate) roles: u32,
+    /// How many barriers of some of the threads there are, of roles and of meetings.
+    pub(crate) barriers: u32,
+    /// The registers that roles ask for: the first thread, how many threads, and how many each.
+    pub(crate) shares: Vec<(i64, u32, u32)>,
     pub(crate) maps: Vec<Map>,
     /// Registers that are an accumulator's own: what products of four warps may add to.
     pub(crate) sums: HashSet<Register>,
@@ -124,7 +127,8 @@ impl Core {
             rank: None,
             thread: None,
             team: None,
-            roles: 0,
+            barriers: 0,
+            shares: Vec::new(),
             maps: Vec::new(),
             sums: HashSet::new(),
             digits: HashMap::new(),

@@ -4,6 +4,7 @@
 //! alone, and a barrier is one of these threads. So a role reads as a kernel of its own, and two
 //! roles meet in barriers that both name.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use tilewright_layout::symbolic::Expr;
@@ -14,7 +15,7 @@ use super::number::Flag;
 use crate::error::{KernelError, Reason};
 use crate::program::operation::{Binary, Comparison, Number, Operation, Shuffle, Special};
 use crate::program::register::{Register, Width};
-use crate::program::{Location, Source};
+use crate::program::{Location, Source, entry_registers};
 
 /// Lanes of a warp.
 const LANES: i64 = 32;
@@ -69,10 +70,7 @@ impl Core {
             let asked = u64::from(warps.end);
             return Err(Reason::TooMuch { what: "warps", asked, limit: u64::from(all) / LANES as u64 });
         }
-        if self.roles == BARRIERS {
-            return Err(Reason::TooMuch { what: "roles", asked: u64::from(BARRIERS) + 1, limit: BARRIERS.into() });
-        }
-        self.roles += 1;
+        let barrier = self.take_barrier()?;
         let inside = self.among(warps, all.div_ceil(LANES as u32));
         let mut register = self.special(Special::Thread);
         if first > 0 {
@@ -80,7 +78,7 @@ impl Core {
             register = self.pure(Operation::Binary(Binary::Add, Number::I32), [register, back], Width::Bits32);
         }
         let thread = self.new_variable(register, end - first - 1, None);
-        Ok((Team { first, threads: (end - first) as u32, thread, barrier: self.roles }, inside))
+        Ok((Team { first, threads: (end - first) as u32, thread, barrier }, inside))
     }
 }
 
@@ -156,6 +154,175 @@ impl Build {
         };
         let register = begin().map_err(|refusal: Reason| refusal.at("single", location))?;
         self.branch("single", Flag { build: self, register }, body, || Ok(()), location)
+    }
+}
+
+impl Build {
+    /// From here on each thread of this role has so many registers: fewer than at the beginning of
+    /// the block, and the rest goes back to it, or more, once the block has them (`setmaxnreg`,
+    /// sm_90a). A role that only sets off copies needs few, and one that multiplies takes them. The
+    /// role is of whole groups of four warps, and says this first.
+    ///
+    /// At the beginning the threads of the blocks that a processor holds share its 65,536 registers,
+    /// in multiples of 8, at most 248 each; the kernel is refused unless what its roles ask for, and
+    /// what threads without a word keep, is no more than that.
+    ///
+    /// Errors: it stands outside of roles; the role is not of groups of four warps; no multiple of 8
+    /// from 24 to 248.
+    #[track_caller]
+    pub fn registers(&self, count: u32) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "registers", location });
+        let because = |because: &str| {
+            let refusal = Reason::Instruction { name: format!("{count} registers"), because: because.to_string() };
+            Err(refusal.at("registers", location))
+        };
+        let group = 4 * LANES;
+        let Some(team) = core.team.clone() else { return because("a role says how many its threads have") };
+        if team.first % group != 0 || i64::from(team.threads) % group != 0 {
+            return because("four warps change them together, and the first has a number that is a multiple of four");
+        }
+        if !count.is_multiple_of(8) || !(24..=248).contains(&count) {
+            return because("a thread has a multiple of 8, from 24 to 248");
+        }
+        let before = entry_registers(core.threads.unwrap_or(1), core.resident);
+        core.shares.push((team.first, team.threads, count));
+        core.effect(Operation::SetRegisters { count, more: count > before }, [], &[], None);
+        Ok(())
+    }
+
+    /// What one lane of each warp does, always the same one (`elect.sync`, sm_90): all lanes come
+    /// here.
+    ///
+    /// Errors: what the body refuses.
+    #[track_caller]
+    pub fn elected(&self, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
+        let location = Location::caller();
+        let register = {
+            let mut core = self.core();
+            core.begin(Source { statement: "elected", location });
+            core.effect(Operation::Elect, [], &[Width::Predicate], None)[0]
+        };
+        self.branch("elected", Flag { build: self, register }, body, || Ok(()), location)
+    }
+
+    /// A barrier at which so many threads meet, of whole warps of any roles: some wait, and some may
+    /// come and go on.
+    ///
+    /// ```
+    /// use tilewright_kernel::{Kernel, interpret};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // One warp fills what another one stores.
+    /// let kernel = Kernel::build("handed", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,1):(1,1)")?, k.output::<f32>("y", "(32,1):(1,1)")?);
+    ///     k.threads(64)?;
+    ///     let held = k.shared::<f32>("(32,1):(1,1)")?;
+    ///     let filled = k.meeting(64)?;
+    ///     k.role(0..1, || {
+    ///         held.thread_part()?.store(&x.thread_part()?.load()?)?;
+    ///         filled.arrive();
+    ///         Ok(())
+    ///     })?;
+    ///     k.role(1..2, || {
+    ///         filled.wait();
+    ///         y.thread_part()?.store(&held.thread_part()?.load()?)
+    ///     })
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// assert_eq!(run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: no whole warps; roles and meetings together are more than 15.
+    #[track_caller]
+    pub fn meeting(&self, threads: u32) -> Result<Meeting<'_>, KernelError> {
+        let location = Location::caller();
+        let mut core = self.core();
+        core.begin(Source { statement: "meeting", location });
+        if threads == 0 || !threads.is_multiple_of(LANES as u32) || threads > 1024 {
+            let because = "whole warps meet, of at most 1024 threads".to_string();
+            let refusal = Reason::Instruction { name: format!("meeting of {threads} threads"), because };
+            return Err(refusal.at("meeting", location));
+        }
+        let number = core.take_barrier().map_err(|refusal| refusal.at("meeting", location))?;
+        Ok(Meeting { build: self, number, threads })
+    }
+}
+
+/// A barrier of some threads of a block: see [`Build::meeting`].
+#[derive(Clone, Copy)]
+pub struct Meeting<'k> {
+    build: &'k Build,
+    number: u32,
+    threads: u32,
+}
+
+impl std::fmt::Debug for Meeting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Meeting({} threads)", self.threads)
+    }
+}
+
+impl Meeting<'_> {
+    /// Comes, and waits until all have: what they did before comes before what this thread does
+    /// after it.
+    #[track_caller]
+    pub fn wait(&self) {
+        let operation = Operation::NamedBarrier { number: self.number, threads: self.threads };
+        self.come("wait", operation, Location::caller());
+    }
+
+    /// Comes, and goes on at once: those who wait know what this thread did before.
+    #[track_caller]
+    pub fn arrive(&self) {
+        let operation = Operation::NamedArrive { number: self.number, threads: self.threads };
+        self.come("arrive", operation, Location::caller());
+    }
+
+    fn come(&self, statement: &'static str, operation: Operation, location: Location) {
+        let mut core = self.build.core();
+        core.begin(Source { statement, location });
+        core.effect(operation, [], &[], None);
+    }
+}
+
+impl Core {
+    /// The number of a barrier that nobody has yet.
+    fn take_barrier(&mut self) -> Result<u32, Reason> {
+        if self.barriers == BARRIERS {
+            let (asked, limit) = (u64::from(BARRIERS) + 1, BARRIERS.into());
+            return Err(Reason::TooMuch { what: "roles and meetings", asked, limit });
+        }
+        self.barriers += 1;
+        Ok(self.barriers)
+    }
+
+    /// Refuses roles that ask for more registers than a block has.
+    pub(crate) fn settle_registers(&self, threads: u32) -> Result<(), Reason> {
+        if self.shares.is_empty() {
+            return Ok(());
+        }
+        let before = entry_registers(threads, self.resident);
+        // A role that says it twice has what it said last.
+        let mut shares: HashMap<i64, (u32, u32)> = HashMap::new();
+        for (first, threads, count) in &self.shares {
+            if shares.insert(*first, (*threads, *count)).is_some() {
+                let because = "a role says once how many registers its threads have".to_string();
+                return Err(Reason::Instruction { name: format!("{count} registers"), because });
+            }
+        }
+        let whole = threads.next_multiple_of(LANES as u32);
+        let said: u32 = shares.values().map(|(threads, _)| threads).sum();
+        let asked = shares.values().map(|(threads, count)| u64::from(threads * count)).sum::<u64>()
+            + u64::from(whole.saturating_sub(said) * before);
+        let limit = u64::from(whole * before);
+        if asked > limit {
+            return Err(Reason::TooMuch { what: "registers of the roles of a block", asked, limit });
+        }
+        Ok(())
     }
 }
 

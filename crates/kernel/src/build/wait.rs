@@ -37,6 +37,26 @@ impl Build {
         core.effect(Operation::Fence(Fence::AsyncShared), [], &[], None);
     }
 
+    /// Waits until the launches before this one on the stream are over, and sees what they wrote
+    /// (`griddepcontrol.wait`, sm_90). A kernel that says so is launched before that, so what stands
+    /// before may not touch memory of the device.
+    #[track_caller]
+    pub fn wait_launches(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "wait_launches", location: Location::caller() });
+        core.effect(Operation::WaitLaunches, [], &[], None);
+    }
+
+    /// The next launch on the stream may begin, if it waits for this one by itself
+    /// ([`Build::wait_launches`]), once all blocks have said so or ended
+    /// (`griddepcontrol.launch_dependents`, sm_90). It changes nothing but speed.
+    #[track_caller]
+    pub fn launch_next(&self) {
+        let mut core = self.core();
+        core.begin(Source { statement: "launch_next", location: Location::caller() });
+        core.effect(Operation::LaunchNext, [], &[], None);
+    }
+
     /// The threads of a warp wait for each other (`__syncwarp`): what they wrote is seen by the
     /// others of the warp, and what is read after it is read again.
     #[track_caller]

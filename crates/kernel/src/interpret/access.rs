@@ -165,6 +165,10 @@ impl Machine<'_> {
         touch: Touch,
         event: Event,
     ) -> Result<bool, Stop> {
+        if self.setup.waits && !self.block.clocks.knows_launches(thread) {
+            let of = self.place(buffer, address, bytes);
+            self.report(Defect::Launches { place: of }, place, Some(thread))?;
+        }
         let role = self.program.buffer(buffer).role;
         let shift = self.setup.extents[buffer.index()].shift;
         let (first, last) = ((address as usize) >> shift, (address as u64 + bytes - 1) as usize >> shift);

@@ -27,7 +27,10 @@ const MAX_EXPECTED: i64 = 1 << 20;
 /// Who has arrived at one of the barriers of the block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rendezvous {
+    /// The warps that wait.
     arrived: Vec<usize>,
+    /// What those know who came and went on.
+    early: Option<Clock>,
     came: u32,
     expected: u32,
 }
@@ -70,6 +73,26 @@ impl Object {
 impl Machine<'_> {
     /// A warp comes to a barrier of the block.
     pub(super) fn arrive(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<State, Stop> {
+        self.come(warp, place, number, threads)?;
+        self.block.rendezvous[warp.rank][number].arrived.push(warp.number);
+        Ok(State::Barrier { number, place })
+    }
+
+    /// A warp comes to a barrier of the block, and goes on.
+    pub(super) fn arrive_early(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
+        self.come(warp, place, number, threads)?;
+        let clock = self.block.clocks.release(warp.threads(warp.exists));
+        let clock = self.counted(clock)?;
+        let rendezvous = &mut self.block.rendezvous[warp.rank][number];
+        rendezvous.early = Some(match rendezvous.early.take() {
+            Some(early) => joined(&early, &clock),
+            None => clock,
+        });
+        Ok(())
+    }
+
+    /// One more warp has come to a barrier of the block.
+    fn come(&mut self, warp: &Warp, place: usize, number: usize, threads: u32) -> Result<(), Stop> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
         if warp.mask != warp.exists {
             let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
@@ -77,7 +100,7 @@ impl Machine<'_> {
             return Err(Stop);
         }
         let rendezvous = &self.block.rendezvous[warp.rank][number];
-        if !rendezvous.arrived.is_empty() && rendezvous.expected != threads {
+        if rendezvous.came > 0 && rendezvous.expected != threads {
             let expected = rendezvous.expected;
             let missing = warp.threads(warp.exists).map(|thread| self.in_block(thread)).collect();
             self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
@@ -85,26 +108,31 @@ impl Machine<'_> {
         }
         let rendezvous = &mut self.block.rendezvous[warp.rank][number];
         rendezvous.expected = threads;
-        rendezvous.arrived.push(warp.number);
         // The hardware counts whole warps at the barriers with a number of threads.
         rendezvous.came += if number == 0 { warp.exists.count_ones() } else { 32 };
-        Ok(State::Barrier { number, place })
+        Ok(())
     }
 
-    /// After a warp has come to a barrier: if it was the last one, all go on.
+    /// After a warp has gone on: where the last one has come to a barrier of its block, all who wait
+    /// there go on.
     pub(super) fn meet(&mut self, warps: &mut [Warp], at: usize) -> Result<(), Stop> {
-        let State::Barrier { number, .. } = warps[at].state else { return Ok(()) };
-        let rendezvous = &mut self.block.rendezvous[warps[at].rank][number];
-        if rendezvous.came < rendezvous.expected {
-            return Ok(());
-        }
-        let arrived = std::mem::take(rendezvous).arrived;
-        let threads = arrived.iter().flat_map(|warp| warps[*warp].threads(warps[*warp].exists));
-        let clock = self.block.clocks.release(threads.clone());
-        let clock = self.counted(clock)?;
-        self.block.clocks.acquire(threads, &clock);
-        for warp in arrived {
-            warps[warp].state = State::Ready;
+        let rank = warps[at].rank;
+        for number in 0..self.block.rendezvous[rank].len() {
+            let rendezvous = &mut self.block.rendezvous[rank][number];
+            if rendezvous.came == 0 || rendezvous.came < rendezvous.expected {
+                continue;
+            }
+            let Rendezvous { arrived, early, .. } = std::mem::take(rendezvous);
+            let threads = arrived.iter().flat_map(|warp| warps[*warp].threads(warps[*warp].exists));
+            let clock = self.block.clocks.release(threads.clone());
+            let mut clock = self.counted(clock)?;
+            if let Some(early) = early {
+                clock = joined(&clock, &early);
+            }
+            self.block.clocks.acquire(threads, &clock);
+            for warp in arrived {
+                warps[warp].state = State::Ready;
+            }
         }
         Ok(())
     }

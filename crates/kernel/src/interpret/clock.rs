@@ -92,6 +92,8 @@ pub(super) enum Agent {
     Work(usize, Work),
     /// A bulk load that arrives at the object of this number.
     Load(usize),
+    /// The launches before this one.
+    Launches,
 }
 
 /// A clock: for each agent the count up to which its events are known; 0 beyond its end.
@@ -144,13 +146,16 @@ impl Clocks {
             3 => Agent::Work(thread, Work::StoreWrite),
             4 => Agent::Work(thread, Work::Multiply),
             5 => Agent::Work(thread, Work::Read),
-            _ => Agent::Load(agent - (WORKS + 1) * self.threads),
+            _ => match agent - (WORKS + 1) * self.threads {
+                0 => Agent::Launches,
+                object => Agent::Load(object - 1),
+            },
         }
     }
 
     /// The number of the agent that stands for bulk loads at the object of a number.
     pub(super) fn load_agent(&self, object: usize) -> usize {
-        (WORKS + 1) * self.threads + object
+        (WORKS + 1) * self.threads + 1 + object
     }
 
     /// What a thread does now, at a place.
@@ -265,6 +270,18 @@ impl Clocks {
         Some(clock.into())
     }
 
+    /// The given threads have waited for the launches before this one.
+    pub(super) fn wait_for_launches(&mut self, threads: impl Iterator<Item = usize>) {
+        let nothing: Clock = Rc::from([]);
+        let clock = with(&nothing, (WORKS + 1) * self.threads, 1);
+        self.acquire(threads, &clock);
+    }
+
+    /// Whether a thread knows that the launches before this one are over.
+    pub(super) fn knows_launches(&self, thread: usize) -> bool {
+        self.told[thread].get((WORKS + 1) * self.threads).is_some_and(|count| *count > 0)
+    }
+
     /// Whether a thread knows anything of what some threads have done.
     pub(super) fn knows_any(&self, thread: usize, mut others: std::ops::Range<usize>) -> bool {
         others.any(|other| self.told[thread].get(other).is_some_and(|count| *count > 0))
@@ -317,7 +334,7 @@ impl Clocks {
                 let next = self.fences[writer].partition_point(|(_, copies)| *copies < event.count());
                 self.knows(&self.fences[writer], next, writer, thread)
             }
-            Agent::Work(..) | Agent::Load(_) => true,
+            Agent::Work(..) | Agent::Load(_) | Agent::Launches => true,
         }
     }
 

@@ -68,7 +68,7 @@ impl Class {
     /// The kind of an operation.
     pub fn of(operation: &Operation) -> Class {
         match operation {
-            Operation::Shuffle(_) | Operation::Ballot => Class::Shuffle,
+            Operation::Shuffle(_) | Operation::Ballot | Operation::Elect => Class::Shuffle,
             Operation::Load(_) | Operation::RemoteLoad(_) => Class::Load,
             Operation::Store(_) | Operation::RemoteStore(_) => Class::Store,
             Operation::Atomic(..) | Operation::Reduce(..) => Class::Atomic,
@@ -83,6 +83,10 @@ impl Class {
             Operation::Barrier
             | Operation::NamedBarrier { .. }
             | Operation::WarpBarrier
+            | Operation::NamedArrive { .. }
+            | Operation::SetRegisters { .. }
+            | Operation::WaitLaunches
+            | Operation::LaunchNext
             | Operation::ClusterArrive
             | Operation::ClusterWait
             | Operation::RemoteArrive { .. }

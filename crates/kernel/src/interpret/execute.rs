@@ -6,6 +6,7 @@ use super::finding::Defect;
 use super::lanes::{LANES, Lanes};
 use super::machine::{Machine, Stop};
 use super::matrix;
+use super::schedule::Order;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
 use crate::program::operation::{Axis, Operation, Shuffle, Special, computes};
@@ -104,7 +105,22 @@ impl Machine<'_> {
             Operation::NamedBarrier { number, threads } => {
                 return self.arrive(warp, place, *number as usize, *threads);
             }
+            Operation::NamedArrive { number, threads } => {
+                self.arrive_early(warp, place, *number as usize, *threads)?;
+            }
             Operation::WarpBarrier => self.warp_barrier(warp, place)?,
+            Operation::Elect => {
+                self.whole_warp(warp, place)?;
+                // Which lane it is, is left open: another one in the schedules that go backward.
+                let lane = match self.schedule.order {
+                    Order::Backward => 31 - warp.mask.leading_zeros().min(31),
+                    _ => warp.mask.trailing_zeros().min(31),
+                };
+                warp.registers[output(0)] = std::array::from_fn(|at| u64::from(at == lane as usize));
+            }
+            Operation::SetRegisters { count, more } => return self.set_registers(warp, place, *count, *more),
+            Operation::WaitLaunches => self.wait_for_launches(warp),
+            Operation::LaunchNext => {}
             Operation::ClusterArrive => self.arrive_at_cluster(warp, place)?,
             Operation::ClusterWait => return self.wait_for_cluster(warp, place),
             Operation::Fence(fence) => self.fence(warp, *fence)?,

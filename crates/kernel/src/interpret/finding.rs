@@ -260,11 +260,11 @@ pub enum Defect {
         /// Whether it is the fence that is missing.
         fence: bool,
     },
-    /// E1034: four warps that do not execute one product together.
+    /// E1034: four warps that do not execute one product, or one change of their registers, together.
     Group {
         /// The first of the four warps.
         first: u32,
-        /// How many products each has set off.
+        /// How many of both each has executed.
         products: [u64; 4],
     },
     /// E1035: shared memory of another block of the cluster, used when that block may not have begun
@@ -281,6 +281,21 @@ pub enum Defect {
     ClusterBarrier {
         /// What is out of turn.
         what: &'static str,
+    },
+    /// E1037: registers that four warps take and the block has not, or give back and have not.
+    Registers {
+        /// What is wrong.
+        what: &'static str,
+        /// How many registers a thread is to have.
+        asked: u32,
+        /// How many registers are free.
+        free: u32,
+    },
+    /// E1038: memory of the device touched before the launches before this one are known to be over,
+    /// in a kernel that waits for them.
+    Launches {
+        /// The bytes.
+        place: Place,
     },
 }
 
@@ -364,6 +379,8 @@ impl Defect {
             Defect::Group { .. } => "E1034",
             Defect::Lifetime { .. } => "E1035",
             Defect::ClusterBarrier { .. } => "E1036",
+            Defect::Registers { .. } => "E1037",
+            Defect::Launches { .. } => "E1038",
         }
     }
 }

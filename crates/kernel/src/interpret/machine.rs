@@ -59,6 +59,8 @@ pub(super) struct Block {
     pub(super) clocks: Clocks,
     /// For each block, its barriers by their numbers.
     pub(super) rendezvous: Vec<[Rendezvous; 16]>,
+    /// For each block, the registers that its warps have given back.
+    pub(super) pools: Vec<u32>,
     /// The barrier of the cluster.
     pub(super) gathering: Gathering,
     /// Who has used the shared memory of another block: by its rank and the agent, the last time.
@@ -151,6 +153,7 @@ impl<'a> Machine<'a> {
                 groups: Groups::default(),
                 clocks: Clocks::new(threads, setup.background, setup.reads),
                 rendezvous: vec![Default::default(); cluster],
+                pools: vec![0; cluster],
                 gathering: Gathering::new(threads.div_ceil(32)),
                 uses: BTreeMap::new(),
                 objects: Vec::new(),
@@ -275,7 +278,7 @@ impl<'a> Machine<'a> {
         let agent = self.block.clocks.agent(event.agent());
         let thread = match agent {
             Agent::Thread(thread) | Agent::Work(thread, _) => Some(self.thread_in(first, thread)),
-            Agent::Load(_) => None,
+            Agent::Load(_) | Agent::Launches => None,
         };
         let background = !matches!(agent, Agent::Thread(_) | Agent::Work(_, Work::Read));
         Party { thread, source: self.source_at(event.place()), background }
@@ -306,6 +309,7 @@ impl<'a> Machine<'a> {
         block.clocks =
             Clocks::new(self.setup.padded * self.program.cluster as usize, self.setup.background, self.setup.reads);
         block.rendezvous.fill_with(Default::default);
+        block.pools.fill(0);
         block.gathering = Gathering::new(warps.len());
         block.uses.clear();
         block.objects.clear();
@@ -385,6 +389,14 @@ impl<'a> Machine<'a> {
                         return Ok(Some(at));
                     }
                 }
+                State::Registers { place, count } => {
+                    let mut warp = std::mem::take(&mut warps[at]);
+                    self.take_registers(&mut warp, place, count);
+                    warps[at] = warp;
+                    if warps[at].state == State::Ready {
+                        return Ok(Some(at));
+                    }
+                }
                 State::Barrier { .. } | State::Done => {}
             }
         }
@@ -408,7 +420,7 @@ impl<'a> Machine<'a> {
         let mut ended = Vec::new();
         let mut barrier = None;
         let mut others = false;
-        let mut missing_bytes = None;
+        let (mut missing_bytes, mut registers) = (None, None);
         for warp in warps {
             let first = self.in_block(warp.thread(0));
             let last = first + warp.exists.count_ones().max(1) - 1;
@@ -422,6 +434,12 @@ impl<'a> Machine<'a> {
                         self.rendezvous_text(warp.rank, number)
                     };
                     (what, Some(place))
+                }
+                State::Registers { place, count } => {
+                    others = true;
+                    let free = self.block.pools[warp.rank];
+                    registers = registers.or(Some((count, free, place, warp.thread(0))));
+                    (format!("for {count} registers a thread"), Some(place))
                 }
                 State::Cluster { place } => {
                     others = true;
@@ -453,6 +471,11 @@ impl<'a> Machine<'a> {
             }
         }
         let (defect, place, thread) = match (barrier, missing_bytes) {
+            _ if registers.is_some() => {
+                let (asked, free, place, thread) = registers.unwrap_or_default();
+                let what = "the block has not as many";
+                (Defect::Registers { what, asked, free }, place, Some(thread))
+            }
             (Some((place, thread)), _) if !others && !ended.is_empty() => {
                 let expected = self.program.threads;
                 (Defect::BarrierNotReached { missing: ended, expected }, place, Some(thread))

@@ -218,11 +218,22 @@ impl fmt::Display for Defect {
                 )?;
                 f.write_str("a barrier of the cluster at the beginning of the kernel would show that it has")
             }
+            Defect::Registers { what, asked, free } => {
+                write!(f, "{asked} registers a thread cannot be had: {what}; {free} of the block are free")
+            }
+            Defect::Launches { place } => {
+                write!(f, "{place} are touched before the launches before this one are known to be over; ")?;
+                f.write_str("wait for them first")
+            }
             Defect::ClusterBarrier { what } => write!(f, "the barrier of the cluster is used out of turn: {what}"),
             Defect::Group { first, products } => {
-                write!(f, "warps {first} to {} do not set off the same products together: ", first + 3)?;
+                write!(
+                    f,
+                    "warps {first} to {} do not execute the same products and changes of registers together: ",
+                    first + 3
+                )?;
                 let [a, b, c, d] = products;
-                write!(f, "they have set off {a}, {b}, {c} and {d}, or factors that begin elsewhere")
+                write!(f, "they have executed {a}, {b}, {c} and {d}, or factors that begin elsewhere")
             }
         }
     }

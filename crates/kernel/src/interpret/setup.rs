@@ -72,6 +72,8 @@ pub(super) struct Setup {
     pub(super) background: bool,
     /// Whether threads say what they have read, and nothing of what they wrote.
     pub(super) reads: bool,
+    /// Whether the program waits for the launches before it.
+    pub(super) waits: bool,
     /// How many threads a block would have, were its warps full.
     pub(super) padded: usize,
 }
@@ -148,8 +150,9 @@ impl Setup {
         let background = program_has_background(code);
         let shared_bytes = (program.shared_bytes as usize).next_multiple_of(1 << shared_shift);
         let reads = code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { .. }));
+        let waits = program.waits_for_launches();
         let padded = (program.threads as usize).next_multiple_of(super::lanes::LANES);
-        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background, reads, padded })
+        Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background, reads, waits, padded })
     }
 }
 

@@ -12,5 +12,6 @@ mod memory;
 mod numbers;
 mod objects;
 mod races;
+mod registers;
 mod table;
 mod warps;

@@ -28,6 +28,8 @@ pub(super) enum State {
     Ready,
     /// It waits at a barrier of the block.
     Barrier { number: usize, place: usize },
+    /// It waits for so many registers a thread.
+    Registers { place: usize, count: u32 },
     /// It waits at the barrier of the cluster.
     Cluster { place: usize },
     /// Some of its lanes wait for a phase of a barrier in memory.
@@ -60,6 +62,8 @@ pub(super) struct Warp {
     pub(super) sums: Sums,
     /// The phase of the barrier of the cluster at which it has arrived, if it has not waited since.
     pub(super) arrived: Option<u32>,
+    /// How many registers a thread has, once that was changed.
+    pub(super) held: Option<u32>,
 }
 
 impl Warp {
@@ -81,6 +85,7 @@ impl Warp {
         self.path.clear();
         self.sums = Sums::default();
         self.arrived = None;
+        self.held = None;
     }
 
     /// The number in the cluster of a lane's thread: blocks count as if their warps were full.

@@ -151,9 +151,31 @@ pub enum Operation {
         /// How many threads arrive.
         threads: u32,
     },
+    /// As [`Operation::NamedBarrier`], but the thread goes on at once: it counts as one that came.
+    NamedArrive {
+        /// Which barrier.
+        number: u32,
+        /// How many threads arrive, those that wait included.
+        threads: u32,
+    },
     /// The threads of the warp wait for each other; their accesses before it come before those
     /// after it.
     WarpBarrier,
+    /// A predicate that is true in one lane of the warp, always the same one. -> predicate
+    Elect,
+    /// The four warps of which this is one have so many registers a thread from here on: fewer, and
+    /// the rest goes back to the block, or more, when the block has them (`setmaxnreg`).
+    SetRegisters {
+        /// How many: a multiple of 8, from 24 to 256.
+        count: u32,
+        /// Whether these are more than before.
+        more: bool,
+    },
+    /// Waits until the launches before this one on the stream are over, and sees what they wrote
+    /// (`griddepcontrol.wait`). A program that has it may begin before that.
+    WaitLaunches,
+    /// The next launch on the stream may begin, as far as this block is concerned.
+    LaunchNext,
     /// This thread has come to the barrier of its cluster; a wait for it follows.
     ClusterArrive,
     /// Waits until all threads of the cluster that have not ended have come to its barrier: their
@@ -320,6 +342,7 @@ impl Operation {
             | Operation::LoadMatrix { .. }
             | Operation::Shuffle(_)
             | Operation::Ballot
+            | Operation::Elect
             | Operation::Multiply(_) => Effect::Observes,
             Operation::Store(_)
             | Operation::Atomic(..)
@@ -335,6 +358,10 @@ impl Operation {
             | Operation::WaitMultiply(_)
             | Operation::Barrier
             | Operation::NamedBarrier { .. }
+            | Operation::NamedArrive { .. }
+            | Operation::SetRegisters { .. }
+            | Operation::WaitLaunches
+            | Operation::LaunchNext
             | Operation::WarpBarrier
             | Operation::ClusterArrive
             | Operation::ClusterWait

@@ -393,6 +393,8 @@ impl Checker<'_> {
             | Operation::WarpBarrier
             | Operation::ClusterArrive
             | Operation::ClusterWait
+            | Operation::WaitLaunches
+            | Operation::LaunchNext
             | Operation::Fence(_)
             | Operation::CommitBulk
             | Operation::WaitBulk { .. }
@@ -400,7 +402,11 @@ impl Checker<'_> {
             | Operation::CommitMultiply
             | Operation::WaitMultiply(_)
             | Operation::Trap => exactly(&[], &[]),
-            Operation::NamedBarrier { number, threads } => {
+            Operation::Elect => exactly(&[], &[Predicate]),
+            Operation::SetRegisters { count, .. } => {
+                exactly(&[], &[]) && (24..=256).contains(count) && count.is_multiple_of(8)
+            }
+            Operation::NamedBarrier { number, threads } | Operation::NamedArrive { number, threads } => {
                 exactly(&[], &[]) && (1..16).contains(number) && *threads > 0 && threads % 32 == 0
             }
             Operation::LoadMatrix { access, .. } => {

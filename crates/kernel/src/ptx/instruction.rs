@@ -150,6 +150,18 @@ impl Writer<'_> {
             }
             Operation::Barrier => self.line("bar.sync 0;"),
             Operation::NamedBarrier { number, threads } => self.line(&format!("bar.sync {number}, {threads};")),
+            Operation::NamedArrive { number, threads } => self.line(&format!("bar.arrive {number}, {threads};")),
+            Operation::Elect => {
+                self.least(Target::Sm90a, "an elected lane", instruction.source)?;
+                let result = self.result(instruction);
+                self.line(&format!("elect.sync _|{result}, 0xffffffff;"));
+            }
+            Operation::SetRegisters { count, more } => {
+                let way = if *more { "inc" } else { "dec" };
+                self.hopper_line(instruction, &format!("setmaxnreg.{way}.sync.aligned.u32 {count};"))?;
+            }
+            Operation::WaitLaunches => self.hopper_line(instruction, "griddepcontrol.wait;")?,
+            Operation::LaunchNext => self.hopper_line(instruction, "griddepcontrol.launch_dependents;")?,
             Operation::WarpBarrier => self.line("bar.warp.sync 0xffffffff;"),
             Operation::Fence(fence) => {
                 let text = match fence {
@@ -176,8 +188,8 @@ impl Writer<'_> {
             Operation::RemoteArrive { access } => self.remote_arrive(instruction, access)?,
             Operation::RemoteLoad(access) => self.remote_load(instruction, access)?,
             Operation::RemoteStore(access) => self.remote_store(instruction, access)?,
-            Operation::ClusterArrive => self.cluster_line(instruction, "barrier.cluster.arrive.aligned;")?,
-            Operation::ClusterWait => self.cluster_line(instruction, "barrier.cluster.wait.aligned;")?,
+            Operation::ClusterArrive => self.hopper_line(instruction, "barrier.cluster.arrive.aligned;")?,
+            Operation::ClusterWait => self.hopper_line(instruction, "barrier.cluster.wait.aligned;")?,
             Operation::BulkLoad { map, to, barrier, multicast } => {
                 self.bulk_load(instruction, *map, (to, barrier), *multicast)?;
             }
@@ -199,8 +211,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn cluster_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
-        self.least(Target::Sm90a, "a barrier of a cluster", instruction.source)?;
+    fn hopper_line(&mut self, instruction: &Instruction, text: &str) -> Result<(), PtxError> {
+        self.least(Target::Sm90a, "a cluster, a change of registers or a wait for launches", instruction.source)?;
         self.line(text);
         Ok(())
     }

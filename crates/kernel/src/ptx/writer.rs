@@ -105,6 +105,10 @@ impl<'a> Writer<'a> {
         if program.resident > 1 {
             let _ = writeln!(out, ".minnctapersm {}", program.resident);
         }
+        if program.has(|operation| matches!(operation, Operation::SetRegisters { .. })) {
+            // What the roles share has to be known.
+            let _ = writeln!(out, ".maxnreg {}", program.entry_registers());
+        }
         if program.cluster > 1 {
             let _ = writeln!(out, ".reqnctapercluster {}, 1, 1", program.cluster);
         }

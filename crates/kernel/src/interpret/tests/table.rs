@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::assembler::FOUND;
-use super::{background, clusters, control, memory, objects, races};
+use super::{background, clusters, control, memory, objects, races, registers};
 use crate::interpret::explanation;
 
 /// Those that no kernel has by itself: a limit that the caller sets, and a request to stop.
@@ -95,6 +95,11 @@ const TESTS: &[fn()] = &[
     objects::boxes_are_aligned,
     objects::a_ring_of_full_and_empty_barriers_works,
     objects::a_fence_before_the_stores_is_none_after_them,
+    registers::registers_are_shared,
+    registers::four_warps_change_registers_together,
+    registers::whoever_comes_early_tells_what_it_did,
+    registers::one_lane_of_a_warp_is_elected,
+    registers::memory_is_left_alone_until_earlier_launches_are_over,
     races::a_read_after_a_write_of_another_thread_needs_a_barrier,
     races::lanes_of_a_warp_need_a_barrier_too,
     races::shuffles_and_ballots_order_no_memory,

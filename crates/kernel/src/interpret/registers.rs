@@ -1,0 +1,59 @@
+//! Registers that warps give back and take, and launches that overlap.
+//!
+//! Law: the warps of a block share the registers that it had at its beginning. Whoever takes more
+//! waits until others have given back as many, so what does not come at all is found when nobody can
+//! go on. Memory of the device is touched by those alone who know that the launches before this one
+//! are over, where a program waits for them itself.
+
+use super::finding::Defect;
+use super::lanes::LANES;
+use super::machine::{Machine, Stop};
+use super::warp::{State, Warp};
+
+impl Machine<'_> {
+    /// A warp gives registers back, or takes some.
+    pub(super) fn set_registers(
+        &mut self,
+        warp: &mut Warp,
+        place: usize,
+        count: u32,
+        more: bool,
+    ) -> Result<State, Stop> {
+        if warp.mask != u32::MAX {
+            self.report(Defect::Divergence { active: warp.mask }, place, Some(warp.thread(0)))?;
+        }
+        self.block.products[warp.number].push((place, [0; 2]));
+        let held = warp.held.unwrap_or(self.program.entry_registers());
+        if (more && count < held) || (!more && count > held) {
+            let what = if more { "a thread has more" } else { "a thread has fewer" };
+            let free = self.block.pools[warp.rank];
+            self.report(Defect::Registers { what, asked: count, free }, place, Some(warp.thread(0)))?;
+            return Err(Stop);
+        }
+        warp.state = State::Registers { place, count };
+        self.take_registers(warp, place, count);
+        Ok(warp.state)
+    }
+
+    /// A warp goes on with so many registers a thread if the block has them.
+    pub(super) fn take_registers(&mut self, warp: &mut Warp, place: usize, count: u32) {
+        let held = warp.held.unwrap_or(self.program.entry_registers());
+        let threads = LANES as u32;
+        let pool = &mut self.block.pools[warp.rank];
+        match count.checked_sub(held) {
+            None => *pool += (held - count) * threads,
+            Some(wanted) if wanted * threads <= *pool => *pool -= wanted * threads,
+            Some(_) => {
+                warp.state = State::Registers { place, count };
+                return;
+            }
+        }
+        warp.held = Some(count);
+        warp.state = State::Ready;
+    }
+
+    /// Threads wait for the launches before this one.
+    pub(super) fn wait_for_launches(&mut self, warp: &Warp) {
+        self.block.clocks.wait_for_launches(warp.threads(warp.mask));
+    }
+}
