@@ -15,7 +15,7 @@ use super::epilogue::{Epilogue, swizzle, width};
 use super::matrix::Contiguous;
 use super::plan::{Plan, WARPS};
 use super::problem::Problem;
-use super::schedule::{Grid, Unit, minus, plus};
+use super::schedule::{Grid, Unit, minus, plus, times};
 use crate::error::PlanError;
 use crate::product::{at, fact, tile_at};
 
@@ -55,7 +55,7 @@ fn ring(problem: &Problem, contiguous: Contiguous, rows: i64, stages: i64) -> St
 /// problem, or for all that are multiples of what it says.
 pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) -> Result<Kernel, PlanError> {
     let factors = problem.factors();
-    let Plan { swapped, rows, columns, groups, stages, splits, group, blocks, .. } = *plan;
+    let Plan { swapped, rows, columns, groups, stages, splits, cluster, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
     let depth = problem.depth();
     let order: Tiler = format!("[{rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
@@ -79,11 +79,12 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         k.threads(i64::from(warps + 1) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
+        k.cluster(cluster as u32)?;
         let block = k.block_number(Axis::X);
         let ring_left = k.shared_of(factors, &ring(problem, left.1, rows, stages))?;
         let ring_right = k.shared_of(factors, &ring(problem, right.1, columns, stages))?;
         let ends = epilogue.ends(k, &written)?;
-        let pipeline = k.pipeline(stages, warps)?;
+        let pipeline = k.pipeline(stages, warps * cluster as u32)?;
         let grid = Grid {
             across: k.size(&format!("ceil({n}/{columns})"))?,
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
@@ -94,6 +95,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             blocks,
         };
         let own = grid.own(&block)?;
+        let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
 
         k.role(warps..warps + 1, || {
             k.single(|| {
@@ -101,13 +103,22 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 k.range(own.clone(), |turn| {
                     let unit = grid.unit(k, &block, &turn)?;
                     let tiles_left = tiles(&left, &unit, [rows, depth], &unit.row)?;
-                    let tiles_right = tiles(&right, &unit, [columns, depth], &unit.column)?;
+                    // A block loads its part of the columns' factor, for all of its cluster.
+                    let part = plus(&times(&unit.column, &Expr::from(cluster))?, &rank)?;
+                    let tiles_right = tiles(&right, &unit, [columns / cluster, depth], &part)?;
                     k.range(unit.steps.clone(), |step| {
                         let step = at(&plus(&unit.first, &step)?)?;
                         let stage = cursor.stage()?;
                         stage.acquire()?;
                         stage.load(&tiles_left.slice(step.clone())?, &ring_left.slice(at(stage.index())?)?)?;
-                        stage.load(&tiles_right.slice(step)?, &ring_right.slice(at(stage.index())?)?)?;
+                        let (from, to) = (tiles_right.slice(step)?, ring_right.slice(at(stage.index())?)?);
+                        if cluster == 1 {
+                            stage.load(&from, &to)?;
+                        } else {
+                            let half = format!("({},{depth})", columns / cluster);
+                            let to = to.local_tile(&half, tile_at(&rank, Some(&Expr::from(0)))?)?;
+                            stage.load_multicast(&from, &to, &all, 0)?;
+                        }
                         stage.publish()?;
                         cursor.advance()
                     })
@@ -128,7 +139,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             };
             let release = |under_way: u32| -> Result<(), KernelError> {
                 k.wait_mma(under_way);
-                behind.stage()?.release()?;
+                let stage = behind.stage()?;
+                if cluster == 1 { stage.release() } else { stage.release_to(&all, 0) }?;
                 behind.advance()
             };
             k.range(own.clone(), |turn| {
@@ -143,7 +155,12 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 epilogue.write(k, &sums, &ends, &unit)
             })?;
             epilogue.end(k)
-        })
+        })?;
+        if cluster > 1 {
+            // Nobody ends while the others still arrive at its stages.
+            k.cluster_barrier();
+        }
+        Ok(())
     })?;
     Ok(kernel)
 }

@@ -76,7 +76,7 @@ pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 
 
 /// The plan of which the time is least, among those that are admitted.
 pub(super) fn fastest(problem: &Problem, machine: &Machine, admitted: impl Fn(&Plan) -> bool) -> Plan {
-    let first = Tile { swapped: false, rows: 64, columns: 64, groups: 1, splits: 1, resident: 1 };
+    let first = Tile { swapped: false, rows: 64, columns: 64, groups: 1, splits: 1, cluster: 1, resident: 1 };
     let plans = plans(problem, machine).into_iter().filter(|(_, plan)| admitted(plan));
     let least = plans.min_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     least.map_or_else(|| Plan::tiled(problem, machine, first), |(_, plan)| plan)
@@ -91,7 +91,7 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
             for columns in widths(n) {
                 for resident in 1..=3 {
-                    let tile = |splits| Tile { swapped, rows, columns, groups, splits, resident };
+                    let tile = |splits| Tile { swapped, rows, columns, groups, splits, cluster: 1, resident };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
                     for splits in shares(tiles, slots, count(k, problem.depth())) {

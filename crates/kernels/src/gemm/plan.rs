@@ -45,6 +45,9 @@ pub struct Plan {
     /// How many blocks share the steps along K of a tile; their sums are added by a second kernel, in
     /// a fixed order.
     pub splits: i64,
+    /// Blocks of a cluster, 1 or 2, which have tiles one above the other: each loads a part of the
+    /// columns' factor for all.
+    pub cluster: i64,
     /// Tiles along the rows that are taken one after the other.
     pub group: i64,
     /// Blocks that run on one processor at once.
@@ -94,16 +97,19 @@ impl Plan {
 
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
-        let Tile { swapped, rows, columns, groups, splits, resident } = tile;
-        let mut plan = Plan { swapped, rows, columns, groups, stages: 1, splits, group: 1, resident, blocks: 1 };
+        let Tile { swapped, rows, columns, groups, splits, cluster, resident } = tile;
+        let mut plan =
+            Plan { swapped, rows, columns, groups, stages: 1, splits, cluster, group: 1, resident, blocks: 1 };
         let [m, n, _] = plan.extents(problem);
-        plan.group = group_of(count(m, rows));
+        // Whole clusters along the rows.
+        let cluster = cluster.max(1);
+        plan.group = group_of(count(m, rows * cluster)).min(8 / cluster) * cluster;
         let bands = count(m, rows * plan.group).saturating_mul(plan.group);
         let units = bands.saturating_mul(count(n, columns)).saturating_mul(problem.batch()).saturating_mul(splits);
         let slots = i64::from(machine.multiprocessors) * resident;
         // As many blocks as take no more turns, and no more: idle processors leave their power to the
         // others.
-        plan.blocks = count(units, count(units, slots));
+        plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
         let own = i64::from(machine.multiprocessor.shared_bytes) / resident
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - plan.staged_bytes(problem);
@@ -193,6 +199,20 @@ impl Plan {
         if self.group > count(self.extents(problem)[0], self.rows.max(1)) {
             return Some("there are not so many tiles along the rows");
         }
+        if !(1..=2).contains(&self.cluster) {
+            return Some("a cluster has one block or two");
+        }
+        if self.cluster == 2 {
+            let lies = problem.readable(if self.swapped { problem.a() } else { problem.b() });
+            if self.columns % 16 != 0 || lies != Ok(Contiguous::Columns) {
+                return Some(
+                    "the blocks of a cluster load halves of 8 columns or a multiple, of which K is contiguous",
+                );
+            }
+            if self.group % 2 != 0 || self.blocks % 2 != 0 {
+                return Some("clusters divide the blocks, and the tiles that are taken one after the other");
+            }
+        }
         (self.group < 1 || self.blocks < 1 || self.resident < 1).then_some("there are blocks, which take tiles")
     }
 }
@@ -210,6 +230,8 @@ pub struct Tile {
     pub groups: i64,
     /// How many blocks share the steps along K of a tile.
     pub splits: i64,
+    /// Blocks of a cluster, 1 or 2.
+    pub cluster: i64,
     /// Blocks that run on one processor at once.
     pub resident: i64,
 }
@@ -219,10 +241,11 @@ impl fmt::Display for Plan {
         let Plan { rows, columns, stages, group, blocks, .. } = self;
         let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
         writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
+        let clusters = if self.cluster > 1 { " in clusters of 2, which share their columns' factor" } else { "" };
         let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
         writeln!(
             f,
-            "{blocks} blocks{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
+            "{blocks} blocks{clusters}{resident}, which take tiles in turn; {group} tiles along the rows one after the other, then along the columns"
         )?;
         if self.splits > 1 {
             writeln!(
