@@ -3,7 +3,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PySlice, PyTuple};
+use pyo3::types::{PyInt, PyIterator, PySlice, PyTuple};
 use tilewright_layout::{AnyLayout, AnyTree};
 use tilewright_notation::{Value, apply};
 
@@ -112,6 +112,9 @@ impl Layout {
     #[pyo3(signature = (*coordinate))]
     fn __call__<'py>(slf: &Bound<'py, Self>, coordinate: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        if let Some(offset) = at_integers(Layout::of(slf)?, coordinate) {
+            return Ok(offset.into_pyobject(py)?.into_any());
+        }
         if let Some(offsets) = array::at(Layout::of(slf)?, coordinate)? {
             return Ok(offsets);
         }
@@ -124,6 +127,25 @@ impl Layout {
     fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         array::all(slf.py(), Layout::of(slf)?)
     }
+}
+
+/// The offset at one integer for each of several modes that do not nest, as most calls are; none where it
+/// takes more to say.
+fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i64> {
+    let layout = layout.integer()?;
+    let leaves = layout.leaves();
+    if coordinate.len() < 2 || leaves.len() != coordinate.len() || layout.depth() != 1 {
+        return None;
+    }
+    let mut offset = 0_i64;
+    for (index, leaf) in coordinate.iter_borrowed().zip(leaves) {
+        let index: i64 = index.cast_exact::<PyInt>().ok()?.extract().ok()?;
+        if !(0..leaf.extent).contains(&index) {
+            return None;
+        }
+        offset = offset.checked_add(index.checked_mul(leaf.stride)?)?;
+    }
+    Some(offset)
 }
 
 /// The layout of a shape and strides.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,41 @@ def test_products_and_divisions() -> None:
     assert (sub, begin) == (Layout((6,), (1,)), 6)
     with pytest.raises(AssertionError):
         pycute.composition(Layout((6, 2), (1, 7)), Layout((3, 2), (2, 3)))
+
+
+def test_what_cutlass_tests() -> None:
+    """The layouts that the tests of CUTLASS's module take, and what they ask of the answers."""
+    flat = [(1, 0), (1, 1), (4, 0), (4, 1), (4, 2), ((1, 1), (0, 0)), ((3, 7), (0, 0)), ((2, 4), (0, 2)), ((2, 4), (4, 1))]
+    flat += [((8, 4), (1, 8)), ((8, 4), (4, 1)), ((2, 4, 6), (1, 2, 8)), ((2, 4, 6), (4, 1, 8)), ((4, 2), (1, 16))]
+    flat += [((2, 4, 6), (1, 6, 2)), ((2, 1, 6), (1, 7, 2)), ((2, 1, 6), (4, 7, 8)), ((2, 4, 6), (24, 6, 1))]
+    nested: list[tuple[Any, Any]] = [((2, (4, 6)), (1, (2, 8))), (((2, 2), (2, 2)), ((1, 4), (8, 32)))]
+    for shape, stride in flat + nested:
+        layout = Layout(shape, stride)
+        assert [pycute.coalesce(layout)(i) for i in range(layout.size())] == [layout(i) for i in range(layout.size())]
+        right = pycute.right_inverse(layout)
+        assert all(layout(right(i)) == i for i in range(right.size()))
+        if len({layout(i) for i in range(layout.size())}) == layout.size():
+            left = pycute.left_inverse(layout)
+            assert all(left(layout(i)) == i for i in range(layout.size()))
+    gaps: list[tuple[Any, Any]] = [((2, (3, 4)), (3, (1, 6))), ((4, 6), (1, 6)), ((4, 10), (1, 10)), ((2, 4, 8), (8, 1, 64))]
+    for shape, stride in [(1, 0), (1, 1), (4, 0), ((2, 4), (1, 2)), ((2, 3), (1, 2)), ((2, 4), (1, 4)), *gaps, nested[1]]:
+        layout = Layout(shape, stride)
+        rest = pycute.complement(layout)
+        both = {layout(i) for i in range(layout.size())} & {rest(i) for i in range(rest.size())}
+        assert both <= {0}
+    bits = (((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))
+    pairs: list[tuple[Any, Any]] = [
+        ((1, 0), (4, 1)), ((4, 1), (1, 0)), ((4, 2), (2, 2)), ((12, 2), ((4, 3), (3, 1))), ((12, 1), ((2, 3), (2, 4))),
+        (((4, 3), (1, 4)), ((6, 2), (2, 1))), (((4, 3), (3, 1)), (12, 1)), (((4, 3), (3, 1)), ((6, 2), (2, 1))),
+        (((8, 8), (1, 8)), bits), (((8, 8), (8, 1)), bits), (bits, (8, 4)), (((4, 2), (1, 16)), ((4, 2), (2, 1))),
+        (((2, 2), (2, 1)), ((2, 2), (2, 1))), (((4, 8, 2), (1, 4, 32)), ((2, 2, 2), (2, 8, 1))),
+        (((4, 8, 2), (2, 8, 1)), ((2, 2, 2), (1, 8, 2))), (((4, 8, 2), (2, 8, 1)), ((4, 2, 2), (2, 8, 1))),
+        (((4, 6, 8), (1, 4, 7)), (6, 1)), (((4, 6, 8, 10), (2, 3, 5, 7)), (6, 12)),
+    ]  # fmt: skip
+    for (a_shape, a_stride), (b_shape, b_stride) in pairs:
+        a, b = Layout(a_shape, a_stride), Layout(b_shape, b_stride)
+        composed = pycute.composition(a, b)
+        assert [composed(i) for i in range(composed.size())] == [a(b(i)) for i in range(b.size())]
+    assert pycute.shape_div((6, (3, 4)), 36) == (1, (1, 2)) and pycute.shape_div(((3, 4), 6), 36) == ((1, 1), 2)
+    deep = pycute.prefix_product(((2, 3), (2, 1, 2), (5, 2, 1)))
+    assert deep == ((1, 2), (6, 12, 12), (24, 120, 240)) and pycute.inner_product(((2, 3), 4), ((2, 1), 2)) == 15

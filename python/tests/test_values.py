@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -180,6 +181,20 @@ def test_import_is_quick_and_needs_no_numpy() -> None:
     times = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout) for _ in range(3)]
     # A loose bound: it guards against what is imported by mistake.
     assert min(times) < 0.2, times
+
+
+def test_integers_one_by_one_are_those_of_a_coordinate() -> None:
+    for text in ["(4,8):(8,1)", "(4,8,2):(-8,1,40)", "((2,2),8):((1,40),2)", "((),(2,3)):((),(1,2))", "(4,8):(1@0,1@1)",
+                 "(4,8):(4611686018427387904,1)"]:  # fmt: skip
+        layout = tw.Layout(text)
+        for indices in itertools.product([-1, 0, 1, 3, 9], repeat=len(layout)):
+            try:
+                wanted = layout(indices)
+            except ValueError as refused:
+                with pytest.raises(type(refused)):
+                    layout(*indices)
+            else:
+                assert layout(*indices) == wanted, (text, indices)
 
 
 def test_no_path_of_the_machine() -> None:
