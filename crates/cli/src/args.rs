@@ -296,10 +296,16 @@ Examples:
   tilewright gemm --m 1023 --n 1025 --k 1027
   tilewright gemm --type bf16 --threads 1
   tilewright gemm --a a.npy --b b.npy -o c.npy
+  tilewright gemm 4096 4096 4096 --device --type bf16
+  tilewright gemm 4095 4097 4100 --plan --type bf16 --lies-b row --epilogue 'gelu(x + bias) + c'
 
 A is M x K, B is K x N. Numbers that are not read from files are random, the same each time.
 C is compared with sums in double precision, within the bound that any order of adding up
-keeps: at all places, or at evenly spaced ones where that would take long.")]
+keeps: at all places, or at evenly spaced ones where that would take long.
+
+With --device, the first GPU multiplies, by a kernel that is planned from sizes, types and layouts;
+--plan prints the plan on any machine. There B has its columns contiguous where nothing else is
+said. An epilogue is a function of the sum x, and of c (M,N), bias (N) and column (M).")]
     Gemm {
         #[command(flatten)]
         options: crate::gemm::Options,

@@ -3,7 +3,9 @@
 //! Law: C = alpha * A * B + beta * C with A of M x K and B of K x N, as in mathematics; the
 //! library's B is the transpose, under a layout.
 
+mod device;
 mod number;
+mod task;
 mod verify;
 
 use std::io::Write;
@@ -28,6 +30,11 @@ const MAX_THREADS: i64 = 1024;
 /// What is multiplied, and how.
 #[derive(Debug, Args)]
 pub struct Options {
+    /// M, N and K, instead of the options of these names.
+    #[arg(value_name = "SIZE", num_args = 3, value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["m", "n", "k", "a", "b"])]
+    sizes: Vec<u32>,
+    #[command(flatten)]
+    device: device::OnDevice,
     /// Rows of A and of C.
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     m: Option<u32>,
@@ -37,7 +44,7 @@ pub struct Options {
     /// Columns of A and rows of B.
     #[arg(long, value_name = "TERMS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
-    /// The type of the numbers: that of the files, or f32 where there are none. Halves are added up
+    /// The type of the numbers: that of the files, or f32 where there are none, bf16 on a device. Halves are added up
     /// in f32, bytes in i32.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
@@ -68,16 +75,30 @@ pub struct Options {
 }
 
 /// The types that can be multiplied.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     F32,
     F64,
     F16,
     Bf16,
     I8,
+    /// f32, of which 19 bits count: on a device.
+    Tf32,
+    /// 8 bits, 4 of exponent: on a device.
+    E4m3,
+    /// 8 bits, 5 of exponent: on a device.
+    E5m2,
+    /// 8 bits without a sign: on a device.
+    U8,
 }
 
 pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    if options.device.is_asked() {
+        return device::run(options, terminal);
+    }
+    if let Some(option) = options.device.other() {
+        return Err(Failure::Usage(format!("{option} is for products on a device: add --device or --plan")));
+    }
     if let Some(file) = &options.output {
         // Told before the work and not after it.
         output::check_npy(file)?;
@@ -95,6 +116,19 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
         Kind::F16 => multiply::<f16>(options, terminal),
         Kind::Bf16 => multiply::<bf16>(options, terminal),
         Kind::I8 => multiply::<i8>(options, terminal),
+        Kind::Tf32 | Kind::E4m3 | Kind::E5m2 | Kind::U8 => {
+            Err(Failure::Usage("this type is multiplied on a device: add --device or --plan".into()))
+        }
+    }
+}
+
+impl Options {
+    /// M, N and K, where they are said.
+    fn extents(&self) -> [Option<u32>; 3] {
+        match self.sizes[..] {
+            [m, n, k] => [m, n, k].map(Some),
+            _ => [self.m, self.n, self.k],
+        }
     }
 }
 
@@ -200,9 +234,10 @@ where
     S::Sum: Sum,
 {
     let mut random = Random(1);
-    let a: Tensor<S> = matrix('A', options.a.as_deref(), [options.m, options.k], &mut random)?;
+    let [size_m, size_n, size_k] = options.extents();
+    let a: Tensor<S> = matrix('A', options.a.as_deref(), [size_m, size_k], &mut random)?;
     let [m, k] = extents(&a).unwrap_or([1, 1]);
-    let b: Tensor<S> = matrix('B', options.b.as_deref(), [u32::try_from(k).ok(), options.n], &mut random)?;
+    let b: Tensor<S> = matrix('B', options.b.as_deref(), [u32::try_from(k).ok(), size_n], &mut random)?;
     let n = extents(&b).map_or(1, |[_, n]| n);
     let (alpha, beta) = (factor::<S>("--alpha", options.alpha)?, factor::<S>("--beta", options.beta)?);
     let old = Tensor::from_fn(layout(&format!("({m},{n}):({n},1)"))?, |_| {

@@ -72,6 +72,7 @@
 mod attributes;
 mod cache;
 mod context;
+mod cublas;
 mod device;
 mod device_kernel;
 mod device_tensor;
@@ -96,6 +97,7 @@ mod tests;
 
 pub use attributes::Attributes;
 pub use cache::{Cache, DEFAULT_LIMIT};
+pub use cublas::{Cublas, CublasError, CublasMatrix, CublasProduct};
 pub use device::Device;
 pub use device_kernel::{DeviceKernel, SizedKernel};
 pub use device_tensor::DeviceTensor;

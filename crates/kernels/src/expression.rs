@@ -156,6 +156,19 @@ impl Expression {
         of(&self.0)
     }
 
+    /// Whether it has an input of this number.
+    pub fn has(&self, number: usize) -> bool {
+        fn has(node: &Node, number: usize) -> bool {
+            match node {
+                Node::Input(own) => *own == number,
+                Node::Constant(_) => false,
+                Node::Unary(_, x) => has(x, number),
+                Node::Binary(_, a, b) => has(a, number) || has(b, number),
+            }
+        }
+        has(&self.0, number)
+    }
+
     /// The value, and how far the roundings of f32 may move it.
     ///
     /// An element that is not given is NaN.
@@ -163,8 +176,16 @@ impl Expression {
         value(&self.0, &elements.iter().map(|element| (*element, 0.0)).collect::<Vec<_>>())
     }
 
-    /// The expression with other expressions for its inputs.
-    pub(crate) fn of(&self, inputs: &[Expression]) -> Expression {
+    /// The expression with other expressions for its inputs, as many as are given.
+    ///
+    /// ```
+    /// use tilewright_kernels::Expression;
+    ///
+    /// let relu = Expression::input(0).relu();
+    /// assert_eq!(relu.with(&[Expression::input(2) * 3.0]).to_string(), "relu(x2 * 3)");
+    /// ```
+    #[must_use]
+    pub fn with(&self, inputs: &[Expression]) -> Expression {
         fn of(node: &Node, inputs: &[Expression]) -> Node {
             match node {
                 Node::Input(number) => inputs.get(*number).map_or(node.clone(), |input| input.0.clone()),

@@ -64,7 +64,7 @@ pub(super) fn mapped(problem: &Problem, splits: i64) -> Result<Kernel, PlanError
     let expression = match problem.function() {
         Some(fused) => {
             let others = (0..given.len()).map(|number| Expression::input(splits + number));
-            fused.expression.of(&std::iter::once(total).chain(others).collect::<Vec<_>>())
+            fused.expression.with(&std::iter::once(total).chain(others).collect::<Vec<_>>())
         }
         None => total,
     };

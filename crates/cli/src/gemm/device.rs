@@ -1,0 +1,447 @@
+//! `tilewright gemm --device`: a product on a GPU, planned, checked and timed.
+//!
+//! Law: what is printed was measured in this run. D is poisoned before the kernels run, and compared with
+//! sums in f64 of the same numbers: at how many places is said. Ours and cuBLAS' take turns, where there
+//! is a cuBLAS, and the figure of each is the median over the turns. Without a device nothing is
+//! printed but the plan, where that is asked for.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::json;
+use tilewright::gpu::{
+    Argument, Cache, Cublas, CublasError, CublasMatrix, CublasProduct, Device, GpuError, Memory, ModuleOptions,
+    SizedKernel, Stream,
+};
+use tilewright::kernel::Element;
+use tilewright::kernel::cost::Rates;
+use tilewright::kernels::gemm::{Matrix, Operand, Problem, Product};
+use tilewright::kernels::{any_numbers, bits_at};
+
+use super::task::{self, Stored};
+use crate::kernel::bench::{TURN, TURNS, median, timed};
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// How many multiplications are spent on checking a product, about.
+const CHECKED: i64 = 1 << 25;
+/// Inputs repeat after so many elements: a prime, so that no row is like the next.
+const PERIOD: usize = 1_048_573;
+
+/// What is asked of a device.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On a device")]
+pub struct OnDevice {
+    /// The first GPU multiplies, and the product is checked and timed beside cuBLAS where there is one.
+    #[arg(long)]
+    device: bool,
+    /// The plan: the kernels, and how the product is cut. Without --device on any machine.
+    #[arg(long)]
+    plan: bool,
+    /// How many products of these sizes, one after the other in memory.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// The type of the result: that of the factors, i32 of bytes, bf16 of floats of 8 bits, where nothing
+    /// is said.
+    #[arg(long, value_name = "TYPE")]
+    pub result: Option<Stored>,
+    /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset: `3 o (64,32):(32,1)`.
+    #[arg(long, value_name = "LAYOUT", default_value = "row")]
+    pub lies_a: String,
+    /// Where B, (K,N), lies.
+    #[arg(long, value_name = "LAYOUT", default_value = "column")]
+    pub lies_b: String,
+    /// Where the result, (M,N), lies.
+    #[arg(long, value_name = "LAYOUT", default_value = "row")]
+    pub lies_d: String,
+    /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M): `gelu(x + bias) + c`.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub epilogue: Option<String>,
+}
+
+impl OnDevice {
+    pub fn is_asked(&self) -> bool {
+        self.device || self.plan
+    }
+
+    /// An option that only a device has, if one was given.
+    pub fn other(&self) -> Option<&'static str> {
+        let lies = [
+            ("--lies-a", &self.lies_a, "row"),
+            ("--lies-b", &self.lies_b, "column"),
+            ("--lies-d", &self.lies_d, "row"),
+        ];
+        lies.into_iter()
+            .find(|(_, given, usual)| given != usual)
+            .map(|(option, ..)| option)
+            .or(self.epilogue.as_ref().map(|_| "--epilogue"))
+            .or(self.result.as_ref().map(|_| "--result"))
+            .or((self.batch > 1).then_some("--batch"))
+    }
+}
+
+pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Failure> {
+    let cpu = [
+        ("--a", options.a.is_some()),
+        ("--b", options.b.is_some()),
+        ("--output", options.output.is_some()),
+        ("--atom", options.atom.is_some()),
+    ];
+    if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!("{option} is for products on the processor")));
+    }
+    let (problem, names) = task::problem(options)?;
+    let product = Product::new(&problem).map_err(|error| Failure::refused(&error))?;
+    let named = |operand: Operand| match operand {
+        Operand::A => "A".to_owned(),
+        Operand::B => "B".to_owned(),
+        Operand::D => "D".to_owned(),
+        Operand::Input(number) => names.get(number).map_or_else(|| format!("x{number}"), |name| (*name).to_owned()),
+        Operand::Workspace(number) => format!("workspace {number}"),
+    };
+    let measured = if options.device.device { Some(measured(&product)?) } else { None };
+    if terminal.json {
+        let mut object = described(&product, &named);
+        if let Some(measured) = &measured {
+            measured.json(&product, &mut object);
+        }
+        return Ok(terminal.object(&object)?);
+    }
+    let mut text = format!("{problem}\n");
+    for operand in problem.given().into_iter().chain([Operand::D]) {
+        if let Some(matrix) = problem.matrix(operand) {
+            let turned = if operand == Operand::B { ", as (N,K)" } else { "" };
+            let _ = writeln!(text, "  {} {matrix}{turned}", named(operand));
+        }
+    }
+    for line in product.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    if options.device.plan || product.workspace() > 0 {
+        let _ = writeln!(text, "  {} bytes of workspace", product.workspace());
+    }
+    if options.device.plan {
+        for step in product.steps() {
+            let operands: Vec<String> = step.operands().iter().map(|operand| named(*operand)).collect();
+            let program = step.kernel().program();
+            let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
+            let _ = writeln!(
+                text,
+                "  {} ({}): ({}) blocks of {} threads, {} bytes of shared memory",
+                step.kernel().name(),
+                operands.join(", "),
+                grid.join(","),
+                program.threads,
+                program.shared_bytes
+            );
+        }
+    }
+    if let Some(measured) = &measured {
+        measured.text(&product, &mut text);
+    }
+    Ok(terminal.text(&text)?)
+}
+
+/// The sizes, types, layouts and plan.
+fn described(product: &Product, named: &dyn Fn(Operand) -> String) -> serde_json::Value {
+    let problem = product.problem();
+    let [m, n, k] = problem.sizes();
+    let mut layouts = serde_json::Map::new();
+    for operand in problem.given().into_iter().chain([Operand::D]) {
+        if let Some(matrix) = problem.matrix(operand) {
+            let lies = json!({ "type": matrix.element().name(), "layout": matrix.layout().to_string(), "offset": matrix.offset() });
+            layouts.insert(named(operand), lies);
+        }
+    }
+    json!({
+        "m": m, "n": n, "k": k,
+        "batch": problem.batch(),
+        "types": { "factors": problem.factors().name(), "tf32": problem.is_tf32(), "sums": problem.sums().name(), "result": problem.result().name() },
+        "layouts": layouts,
+        "epilogue": problem.function().map(|fused| fused.expression.to_string()),
+        "plan": product.lines(),
+        "kernels": product.steps().iter().map(|step| step.kernel().name()).collect::<Vec<_>>(),
+        "workspace": product.workspace(),
+    })
+}
+
+/// What a run on a device gave.
+struct Measured {
+    device: String,
+    seconds: f64,
+    /// The median of cuBLAS, or why there is none.
+    cublas: Result<f64, String>,
+    compared: usize,
+    /// The greatest error, and the bound there.
+    error: f64,
+    bound: f64,
+    /// The greatest error in units of its bound.
+    worst: f64,
+    /// Operations a second that the device reaches at most.
+    peak: f64,
+}
+
+impl Measured {
+    fn text(&self, product: &Product, text: &mut String) {
+        let problem = product.problem();
+        let rate = problem.operations() as f64 / self.seconds;
+        let (sizes, unit) = (self.seconds * 1e6, if problem.sums() == Element::I32 { "TOP/s" } else { "TFLOP/s" });
+        let _ = writeln!(text, "  {}", self.device);
+        let _ = writeln!(
+            text,
+            "  {sizes:.1} us, the median of {TURNS} turns; {:.1} {unit}, {:.3} of the {:.0} of the data sheet's clock",
+            rate / 1e12,
+            rate / self.peak,
+            self.peak / 1e12
+        );
+        let _ = match &self.cublas {
+            Ok(seconds) => {
+                writeln!(text, "  cuBLAS {:.1} us: {:.3} of its rate", seconds * 1e6, seconds / self.seconds)
+            }
+            Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
+        };
+        let [m, n, _] = problem.sizes();
+        let _ = writeln!(
+            text,
+            "  {} of {} elements compared with f64: the greatest error {:.3e}, within its bound {:.3e}; at most {:.3} of a bound",
+            self.compared,
+            m * n * problem.batch(),
+            self.error,
+            self.bound,
+            self.worst
+        );
+    }
+
+    fn json(&self, product: &Product, object: &mut serde_json::Value) {
+        let rate = product.problem().operations() as f64 / self.seconds;
+        object["device"] = json!(self.device);
+        object["median_us"] = json!(self.seconds * 1e6);
+        object["tflops"] = json!(rate / 1e12);
+        object["of_peak"] = json!(rate / self.peak);
+        object["checked"] = json!(true);
+        object["compared"] = json!(self.compared);
+        object["error"] = json!(self.error);
+        object["error_bound"] = json!(self.bound);
+        object["worst"] = json!(self.worst);
+        object["cublas_us"] = json!(self.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+        if let Err(because) = &self.cublas {
+            object["no_cublas"] = json!(because);
+        }
+    }
+}
+
+/// A kernel at its sizes, and its tensors.
+type Ready = (SizedKernel, Vec<Operand>);
+
+/// The memory of the tensors of a product.
+struct Tensors {
+    memory: Vec<(Operand, Memory)>,
+}
+
+impl Tensors {
+    fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+        for (kernel, operands) in kernels {
+            let Some((to, from)) = operands.split_last() else { continue };
+            // The one that is written is taken out meanwhile.
+            let Some(at) = self.memory.iter().position(|(known, _)| known == to) else { continue };
+            let mut written = self.memory.swap_remove(at);
+            let read = from.iter().filter_map(|operand| self.memory.iter().find(|(known, _)| known == operand));
+            let mut arguments: Vec<Argument<'_>> = read.map(|(_, memory)| Argument::from(memory)).collect();
+            arguments.push(Argument::from(&mut written.1));
+            let launched = kernel.launch(stream, &arguments);
+            self.memory.push(written);
+            launched?;
+        }
+        Ok(())
+    }
+
+    fn of(&self, operand: Operand) -> Option<&Memory> {
+        self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
+    }
+}
+
+fn measured(product: &Product) -> Result<Measured, Failure> {
+    let problem = product.problem();
+    let device = Device::open(0)?;
+    let stream = device.stream()?;
+    let mut kernels: Vec<Ready> = Vec::new();
+    for step in product.steps() {
+        // The linker, from which machine code comes that can be kept, leaves threads other registers.
+        let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+        kernels.push((compiled.at(&[])?, step.operands().to_vec()));
+    }
+    // Inputs repeat a block of numbers; D is poisoned.
+    let mut tensors = Tensors { memory: Vec::new() };
+    let mut blocks: Vec<(Operand, usize, Vec<u8>)> = Vec::new();
+    let bytes_of = |matrix: &Matrix| matrix.reach().map(|reach| reach as u64 * u64::from(matrix.element().bytes()));
+    for (number, operand) in problem.given().into_iter().enumerate() {
+        let Some(matrix) = problem.matrix(operand) else { continue };
+        let block = any_numbers(matrix.element(), PERIOD, number as u64 + 1);
+        let bytes = bytes_of(matrix)?;
+        // Kernels may ask for more than the last element, up to a line.
+        let mut memory = device.allocate(bytes + 256)?;
+        for from in (0..bytes).step_by(block.len()) {
+            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
+            memory.write(&stream, from, &block[..end])?;
+        }
+        blocks.push((operand, matrix.element().bytes() as usize, block));
+        tensors.memory.push((operand, memory));
+    }
+    for (number, bytes) in product.workspaces().iter().enumerate() {
+        let mut memory = device.allocate(*bytes as u64)?;
+        memory.fill_bytes(&stream, 0xa5)?;
+        tensors.memory.push((Operand::Workspace(number), memory));
+    }
+    let size = bytes_of(problem.d())?;
+    let mut d = device.allocate(size)?;
+    d.fill_bytes(&stream, 0xa5)?;
+    tensors.memory.push((Operand::D, d));
+    tensors.launch(&stream, &kernels)?;
+    stream.synchronize()?;
+    let (compared, error, bound, worst) = compare(problem, &stream, &blocks, &tensors)?;
+
+    let once = timed(&device, &stream, 3, || tensors.launch(&stream, &kernels))?;
+    let count = ((TURN / once) as usize).clamp(1, 10_000);
+    let mut rival = Rival::of(&device, problem);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        ours.push(timed(&device, &stream, count, || tensors.launch(&stream, &kernels))?);
+        if let Ok(rival) = &mut rival {
+            match rival.timed(&device, &stream, &tensors, count)? {
+                Ok(seconds) => theirs.push(seconds),
+                Err(because) => rival.refused = Some(because),
+            }
+        }
+    }
+    let cublas = match rival {
+        Ok(Rival { refused: Some(because), .. }) | Err(because) => Err(because),
+        Ok(_) => Ok(median(theirs)),
+    };
+    let has = device.attributes();
+    let rates = Rates::of(device.capability(), has.multiprocessors, f64::from(has.clock_khz) * 1e3);
+    let peak = match problem.factors() {
+        Element::F32 => rates.matrix_tf32,
+        element if element.bytes() == 1 => rates.matrix_8,
+        _ => rates.matrix_16,
+    };
+    Ok(Measured {
+        device: device.name().to_owned(),
+        seconds: median(ours),
+        cublas,
+        compared,
+        error,
+        bound,
+        worst,
+        peak,
+    })
+}
+
+/// cuBLAS at the same product.
+struct Rival {
+    library: Cublas,
+    product: CublasProduct,
+    d: Memory,
+    refused: Option<String>,
+}
+
+impl Rival {
+    fn of(device: &Device, problem: &Problem) -> Result<Rival, String> {
+        let library = Cublas::open(device).ok_or("none was found")?;
+        let lies = |matrix: &Matrix, turned: bool| {
+            let folded = || "its layouts are none of its interface".to_string();
+            let layout = matrix.layout();
+            let [rows, columns, batch] = matrix.extents();
+            if layout.leaves().len() != layout.rank() || matrix.offset() > 0 {
+                return Err(folded());
+            }
+            let stride = |mode: usize| layout.leaves().get(mode).map_or(0, |leaf| leaf.stride);
+            let (contiguous, line) = match (stride(0), stride(1)) {
+                (line, 1) => (true, line.max(columns)),
+                (1, line) => (false, line.max(rows)),
+                _ => return Err(folded()),
+            };
+            Ok(CublasMatrix { rows: contiguous != turned, line, step: if batch > 1 { stride(2) } else { 0 } })
+        };
+        let product = CublasProduct {
+            sizes: problem.sizes(),
+            batch: problem.batch(),
+            factors: problem.factors().into(),
+            tf32: problem.is_tf32(),
+            result: problem.result().into(),
+            a: lies(problem.a(), false)?,
+            b: lies(problem.b(), true)?,
+            d: lies(problem.d(), false)?,
+        };
+        if problem.factors().bytes() == 1 && problem.factors() != Element::I8 {
+            return Err("its interface has not these types".into());
+        }
+        let reach = problem.d().reach().map_err(|error| error.to_string())?;
+        let bytes = reach as u64 * u64::from(problem.result().bytes());
+        let d = device.allocate(bytes + 256).map_err(|error| error.to_string())?;
+        Ok(Rival { library, product, d, refused: None })
+    }
+
+    /// The seconds of one of so many products, or why there are none.
+    fn timed(
+        &mut self,
+        device: &Device,
+        stream: &Stream,
+        tensors: &Tensors,
+        count: usize,
+    ) -> Result<Result<f64, String>, Failure> {
+        if let Some(because) = &self.refused {
+            return Ok(Err(because.clone()));
+        }
+        let (Some(a), Some(b)) = (tensors.of(Operand::A), tensors.of(Operand::B)) else {
+            return Ok(Err("there are no factors".into()));
+        };
+        let mut said = None;
+        let (library, product, d) = (&self.library, &self.product, &mut self.d);
+        let seconds = timed(device, stream, count, || match library.multiply(stream, product, [a, b], d) {
+            Ok(()) => Ok(()),
+            Err(CublasError::Gpu(error)) => Err(error),
+            Err(other) => {
+                said = Some(other.to_string());
+                Ok(())
+            }
+        })?;
+        Ok(said.map_or(Ok(seconds), Err))
+    }
+}
+
+/// Compares elements of D, spread over all of it, with the definition: how many, the greatest error and its
+/// bound, and the greatest in units of its bound.
+fn compare(
+    problem: &Problem,
+    stream: &Stream,
+    blocks: &[(Operand, usize, Vec<u8>)],
+    tensors: &Tensors,
+) -> Result<(usize, f64, f64, f64), Failure> {
+    let Some(d) = tensors.of(Operand::D) else { return Ok((0, 0.0, 0.0, 0.0)) };
+    let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
+    d.read(stream, 0, &mut left)?;
+    let input = |operand: Operand, at: i64| {
+        let found = blocks.iter().find(|(known, ..)| *known == operand);
+        found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
+    };
+    let [m, n, k] = problem.sizes();
+    let all = m * n * problem.batch();
+    let taken = (CHECKED / k).clamp(64, all.max(64)).min(all);
+    let width = problem.result().bytes() as usize;
+    let (mut greatest, mut bound, mut worst) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for number in 0..taken {
+        // The first, the last, and steps of equal length between; all, where they are few.
+        let index =
+            if taken < 2 { 0 } else { (i128::from(number) * i128::from(all - 1) / i128::from(taken - 1)) as i64 };
+        let at = [index / n % m, index % n, index / (n * m)];
+        let wanted = problem.expected(&input, at)?;
+        let found = bits_at(&left, width, wanted.place as usize);
+        let distance = wanted.distance(found).map_err(|wrong| Failure::Value(wrong.to_string()))?;
+        worst = worst.max(distance);
+        let error = distance * wanted.bound;
+        if error >= greatest {
+            (greatest, bound) = (error, wanted.bound);
+        }
+    }
+    Ok((taken as usize, greatest, bound, worst))
+}

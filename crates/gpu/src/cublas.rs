@@ -1,0 +1,283 @@
+//! cuBLAS, where there is one: a rival to be timed beside.
+//!
+//! Law: nothing of this crate needs cuBLAS. It is opened by name at run time, like the driver, and a product
+//! is given to it only with memory that holds its matrices.
+//!
+//! Reason for unsafe code: a library is loaded, its symbols are taken for functions, and addresses of
+//! device memory are passed to them.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_longlong, c_void};
+use std::fmt;
+use std::sync::Arc;
+
+use libloading::Library;
+
+use crate::context::Context;
+use crate::device::Device;
+use crate::driver::StreamHandle;
+use crate::element::ElementType;
+use crate::error::GpuError;
+use crate::memory::Memory;
+use crate::stream::Stream;
+
+/// The names of the library, the latest first.
+#[cfg(not(windows))]
+const LIBRARIES: &[&str] = &["libcublas.so.13", "libcublas.so.12", "libcublas.so"];
+#[cfg(windows)]
+const LIBRARIES: &[&str] = &["cublas64_13.dll", "cublas64_12.dll"];
+
+type Handle = *mut c_void;
+type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
+type Destroy = unsafe extern "C" fn(Handle) -> c_int;
+type SetStream = unsafe extern "C" fn(Handle, StreamHandle) -> c_int;
+/// cublasGemmStridedBatchedEx.
+type Gemm = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const c_void,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    *const c_void,
+    *mut c_void,
+    c_int,
+    c_int,
+    c_longlong,
+    c_int,
+    c_int,
+    c_int,
+) -> c_int;
+
+/// A handle of cuBLAS on a device.
+pub struct Cublas {
+    context: Arc<Context>,
+    handle: Handle,
+    destroy: Destroy,
+    set_stream: SetStream,
+    gemm: Gemm,
+    name: &'static str,
+}
+
+/// Where a matrix of a [`CublasProduct`] lies: lines one after the other, each contiguous.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CublasMatrix {
+    /// Whether rows are contiguous, not columns.
+    pub rows: bool,
+    /// From line to line, in elements.
+    pub line: i64,
+    /// From matrix to matrix of a batch, in elements.
+    pub step: i64,
+}
+
+/// A product `D = A B` of matrices `M x K` and `K x N`, or a batch of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CublasProduct {
+    /// M, N and K.
+    pub sizes: [i64; 3],
+    /// How many matrices.
+    pub batch: i64,
+    /// The type of A and B: bf16, f16, f32 or s8.
+    pub factors: ElementType,
+    /// Whether factors of f32 may be rounded to tf32.
+    pub tf32: bool,
+    /// The type of D.
+    pub result: ElementType,
+    /// A.
+    pub a: CublasMatrix,
+    /// B.
+    pub b: CublasMatrix,
+    /// D.
+    pub d: CublasMatrix,
+}
+
+/// Why cuBLAS did not multiply.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum CublasError {
+    /// A type or a size that its interface does not take, or memory that is too small.
+    Unfit(&'static str),
+    /// The library answered with this status.
+    Status(i32),
+    /// The driver refused.
+    Gpu(GpuError),
+}
+
+impl fmt::Display for CublasError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CublasError::Unfit(what) => write!(f, "cuBLAS does not take this product: {what}"),
+            CublasError::Status(status) => write!(f, "cuBLAS answered with status {status}"),
+            CublasError::Gpu(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CublasError {}
+
+impl From<GpuError> for CublasError {
+    fn from(error: GpuError) -> CublasError {
+        CublasError::Gpu(error)
+    }
+}
+
+impl Cublas {
+    /// Opens the library on a device; none where there is none that can be used.
+    pub fn open(device: &Device) -> Option<Cublas> {
+        LIBRARIES.iter().find_map(|name| Cublas::named(device, name))
+    }
+
+    fn named(device: &Device, name: &'static str) -> Option<Cublas> {
+        // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for its
+        // kernels stay with the context.
+        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(name) }.ok()?));
+        // SAFETY: the symbols are the functions of these names, with the parameters of the header.
+        let (create, destroy, set_stream, gemm) = unsafe {
+            (
+                *library.get::<Create>("cublasCreate_v2").ok()?,
+                *library.get::<Destroy>("cublasDestroy_v2").ok()?,
+                *library.get::<SetStream>("cublasSetStream_v2").ok()?,
+                *library.get::<Gemm>("cublasGemmStridedBatchedEx").ok()?,
+            )
+        };
+        let context = device.context().clone();
+        let mut handle: Handle = std::ptr::null_mut();
+        // SAFETY: a handle is written to a place of its size, with the context current.
+        let status = context.attempt(|_| unsafe { create(&raw mut handle) }).ok()?;
+        (status == 0 && !handle.is_null()).then_some(Cublas { context, handle, destroy, set_stream, gemm, name })
+    }
+
+    /// The name under which the library was found.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Gives a product to a stream, and returns at once.
+    ///
+    /// Errors: a type or a layout that the interface does not take; memory of another device, or too
+    /// small; the library or the driver refused.
+    pub fn multiply(
+        &self,
+        stream: &Stream,
+        product: &CublasProduct,
+        [a, b]: [&Memory; 2],
+        d: &mut Memory,
+    ) -> Result<(), CublasError> {
+        let CublasProduct { sizes: [m, n, k], batch, .. } = *product;
+        for memory in [a, b, &*d] {
+            self.context.same(memory.context(), "the memory")?;
+        }
+        self.context.same(stream.context(), "the stream")?;
+        let fits = |matrix: &CublasMatrix, [rows, columns]: [i64; 2], element: ElementType, memory: &Memory| {
+            let (lines, line) = if matrix.rows { (rows, columns) } else { (columns, rows) };
+            let last = (batch - 1)
+                .checked_mul(matrix.step)
+                .and_then(|at| at.checked_add((lines - 1).checked_mul(matrix.line)?))
+                .and_then(|at| at.checked_add(line)?.checked_mul(element.bytes() as i64));
+            let positive = rows > 0 && columns > 0 && batch > 0 && matrix.step >= 0 && matrix.line >= line;
+            positive && last.is_some_and(|last| last as u64 <= memory.bytes())
+        };
+        if !fits(&product.a, [m, k], product.factors, a)
+            || !fits(&product.b, [k, n], product.factors, b)
+            || !fits(&product.d, [m, n], product.result, d)
+        {
+            return Err(CublasError::Unfit("the memory does not hold the matrices"));
+        }
+        let int = |number: i64| c_int::try_from(number).map_err(|_| CublasError::Unfit("a size has more than 31 bits"));
+        let integers = product.factors == ElementType::S8;
+        // cudaDataType_t and cublasComputeType_t.
+        let number = |element: ElementType| match element {
+            ElementType::F32 => Ok(0),
+            ElementType::F16 => Ok(2),
+            ElementType::S8 => Ok(3),
+            ElementType::S32 => Ok(10),
+            ElementType::BF16 => Ok(14),
+            _ => Err(CublasError::Unfit("a type is none of its interface")),
+        };
+        let compute = match (integers, product.factors, product.tf32) {
+            (true, ..) => 72,
+            (_, ElementType::F32, true) => 77,
+            _ => 68,
+        };
+        // The library counts columns first: D is its transpose where rows are contiguous, A and B change
+        // places then.
+        let (mut left, mut right) = ((a, product.a, m), (b, product.b, n));
+        let turned = |matrix: &CublasMatrix, first: bool| {
+            // What has its first mode contiguous is taken as it lies.
+            c_int::from(matrix.rows == first)
+        };
+        let (turn_left, turn_right);
+        if product.d.rows {
+            std::mem::swap(&mut left, &mut right);
+            // B^T is N x K, and its columns are the rows of B.
+            (turn_left, turn_right) = (turned(&left.1, false), turned(&right.1, false));
+        } else {
+            (turn_left, turn_right) = (turned(&left.1, true), turned(&right.1, true));
+        }
+        let (one, zero) = ([1.0_f32.to_bits(), 1], [0_u32, 0]);
+        let scale = usize::from(integers);
+        let mut status = 0;
+        let [rows, columns, depth, count] = [int(left.2)?, int(right.2)?, int(k)?, int(batch)?];
+        let [line_left, line_right, line_d] = [int(left.1.line)?, int(right.1.line)?, int(product.d.line)?];
+        let (factors, result) = (number(product.factors)?, number(product.result)?);
+        self.context.attempt(|_| {
+            // SAFETY: the matrices lie in memory of this context, which is current, as was checked above; the
+            // factors are read before the call returns.
+            status = unsafe { (self.set_stream)(self.handle, stream.handle()) };
+            if status == 0 {
+                // SAFETY: as above.
+                status = unsafe {
+                    (self.gemm)(
+                        self.handle,
+                        turn_left,
+                        turn_right,
+                        rows,
+                        columns,
+                        depth,
+                        (&raw const one[scale]).cast(),
+                        left.0.address() as *const c_void,
+                        factors,
+                        line_left,
+                        left.1.step,
+                        right.0.address() as *const c_void,
+                        factors,
+                        line_right,
+                        right.1.step,
+                        (&raw const zero[scale]).cast(),
+                        d.address() as *mut c_void,
+                        result,
+                        line_d,
+                        product.d.step,
+                        count,
+                        compute,
+                        -1,
+                    )
+                };
+            }
+        })?;
+        if status == 0 { Ok(()) } else { Err(CublasError::Status(status)) }
+    }
+}
+
+impl Drop for Cublas {
+    fn drop(&mut self) {
+        let (destroy, handle) = (self.destroy, self.handle);
+        // SAFETY: the handle is given back once.
+        let _ = self.context.attempt(|_| unsafe { destroy(handle) });
+    }
+}
+
+impl fmt::Debug for Cublas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cublas({}, device {})", self.name, self.context.ordinal())
+    }
+}
