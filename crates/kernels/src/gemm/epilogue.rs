@@ -34,6 +34,8 @@ pub(super) struct Epilogue {
     columns: i64,
     /// Columns of a strip.
     strip: i64,
+    /// In how many parts a tile goes through shared memory.
+    parts: i64,
     /// The product of which a strip is the result.
     part: TiledMma,
     /// Rows and columns of D change places.
@@ -71,7 +73,8 @@ impl Epilogue {
         let along_rows = swapped != (stored == Some(Contiguous::Rows));
         let width = width(if along_rows { rows } else { columns });
         let step = if along_rows { 8 } else { width };
-        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns % strip == 0);
+        let parts = if stored.is_some() { plan.parts(problem) } else { 1 };
+        let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns / parts % strip == 0);
         let strip = strip.unwrap_or(step);
         let depth = problem.depth() / 4;
         let order: Tiler = format!("[{rows}:1;{strip}:1;{depth}:1]").parse()?;
@@ -93,12 +96,13 @@ impl Epilogue {
             rows,
             columns,
             strip,
+            parts,
             part,
             swapped,
             splits,
             batch: problem.batch(),
             store,
-            panels: panels(rows, columns, along_rows, width),
+            panels: panels(rows, columns / parts, along_rows, width),
             fused: problem.function().filter(|_| splits == 1).cloned(),
         })
     }
@@ -189,26 +193,32 @@ impl Epilogue {
             }
             return Ok(());
         };
-        // The tile before has been read from shared memory.
-        k.single(|| {
-            k.wait_bulk(0);
-            Ok(())
-        })?;
-        k.barrier();
-        for number in 0..count {
-            let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, &column(number)?)?;
-            let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
-            let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
-            k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;
+        for part in 0..self.parts {
+            // The part before has been read from shared memory.
+            k.single(|| {
+                k.wait_bulk(0);
+                Ok(())
+            })?;
+            k.barrier();
+            let strips = count / self.parts;
+            for at in 0..strips {
+                let number = part * strips + at;
+                let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, &column(number)?)?;
+                let at = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
+                let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
+                k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;
+            }
+            k.fence_async();
+            k.barrier();
+            let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
+            let tile = self.tile(&ends.d, unit, self.columns / self.parts, &at)?;
+            k.single(|| {
+                k.store_bulk(staged, &tile)?;
+                k.commit_bulk();
+                Ok(())
+            })?;
         }
-        k.fence_async();
-        k.barrier();
-        let tile = self.tile(&ends.d, unit, self.columns, &unit.column)?;
-        k.single(|| {
-            k.store_bulk(staged, &tile)?;
-            k.commit_bulk();
-            Ok(())
-        })
+        Ok(())
     }
 
     /// Waits for the last stores.

@@ -57,6 +57,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let factors = problem.factors();
     let Plan { swapped, rows, columns, groups, stages, splits, cluster, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
+    let copiers = if plan.shares().is_some() { WARPS as u32 } else { 1 };
     let depth = problem.depth();
     let order: Tiler = format!("[{rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
     let instruction = MmaAtom::named(&atom(problem, columns))?;
@@ -76,7 +77,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let a = (k.tensor_of(factors, "a", &written.tensors[0], Role::Input)?, lies_a, batched[0]);
         let b = (k.tensor_of(factors, "b", &written.tensors[1], Role::Input)?, lies_b, batched[1]);
         let (left, right) = if swapped { (b, a) } else { (a, b) };
-        k.threads(i64::from(warps + 1) * 32)?;
+        k.threads(i64::from(warps + copiers) * 32)?;
         k.resident(plan.resident as u32)?;
         k.grid(Axis::X, &blocks.to_string())?;
         k.cluster(cluster as u32)?;
@@ -97,7 +98,13 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let own = grid.own(&block)?;
         let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
 
-        k.role(warps..warps + 1, || {
+        // What stands before this may run while the launch before still does.
+        k.wait_launches();
+        k.launch_next();
+        k.role(warps..warps + copiers, || {
+            if let Some([few, _]) = plan.shares() {
+                k.registers(few)?;
+            }
             k.single(|| {
                 let cursor = pipeline.cursor()?;
                 k.range(own.clone(), |turn| {
@@ -126,6 +133,9 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             })
         })?;
         k.role(0..warps, || {
+            if let Some([_, many]) = plan.shares() {
+                k.registers(many)?;
+            }
             let sums = epilogue.sums(k)?;
             // A stage is released when the products of the next one are set off: so there are always
             // some under way.
@@ -195,5 +205,7 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
         Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", 2 * plan.panel(problem)),
         Err(because) => format!("D from registers: {because}"),
     };
-    vec![format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups), stored]
+    let warps = format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups);
+    let shares = plan.shares().map(|[few, many]| format!("{many} registers for those who multiply, {few} for others"));
+    [warps].into_iter().chain(shares).chain([stored]).collect()
 }

@@ -29,6 +29,9 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
     let kernel = Kernel::build("product_sums", |k| {
         let sums = k.input::<f32>("sums", &format!("({elements},{splits}):(1,{elements})"))?;
         let d = k.tensor_of(problem.result(), "d", &format!("{elements}:1"), Role::Output)?;
+        k.threads(THREADS)?;
+        k.wait_launches();
+        k.launch_next();
         let of = |split: i64| {
             let own = sums.slice(Tree::flat([Slot::All, Slot::At(split.into())])?)?;
             own.local_tile(&tile.to_string(), k.block("x")?)?.load_distributed_predicated(&held)

@@ -26,6 +26,12 @@ const MAX_COLUMNS: i64 = 256;
 const REGISTERS: i64 = 65_536;
 /// Registers of a thread besides its sums, about.
 const OTHER_REGISTERS: i64 = 32;
+/// Registers of a thread that copies, and of one that multiplies, where twelve warps share them: a
+/// multiple of 8, together three times what each had.
+const FEW_REGISTERS: u32 = 40;
+const MANY_REGISTERS: u32 = 232;
+/// The most bytes of shared memory through which a tile of D goes.
+const STAGED_BYTES: i64 = 65_536;
 /// The most stages: as many barriers are enough for any latency.
 const MAX_STAGES: i64 = 16;
 
@@ -129,6 +135,26 @@ impl Plan {
         (REGISTERS / threads.max(1) / 8 * 8).min(255)
     }
 
+    /// Sums of a thread.
+    fn sums(&self) -> i64 {
+        self.rows / (64 * self.groups.max(1)) * self.columns / 2
+    }
+
+    /// Registers of those who copy, and of those who multiply, where they do not share alike: four
+    /// warps copy then.
+    pub(crate) fn shares(&self) -> Option<[u32; 2]> {
+        let few = self.sums() + OTHER_REGISTERS > self.registers();
+        (few && self.groups == 2 && self.resident == 1).then_some([FEW_REGISTERS, MANY_REGISTERS])
+    }
+
+    /// In how many parts a tile of D goes through shared memory: as few as leave room for stages.
+    pub(crate) fn parts(&self, problem: &Problem) -> i64 {
+        let step = if self.along_rows(problem) { 8 } else { self.panel(problem) };
+        let bytes = self.rows * self.columns * i64::from(problem.result().bytes());
+        let fits = |parts: &i64| self.columns % (parts * step) == 0 && bytes / parts <= STAGED_BYTES;
+        (1..=self.columns / step).find(fits).unwrap_or(1)
+    }
+
     /// Bytes of a stage.
     fn stage_bytes(&self) -> i64 {
         (self.rows + self.columns) * LINE_BYTES
@@ -139,7 +165,7 @@ impl Plan {
         if self.splits > 1 || problem.stored().is_err() {
             0
         } else {
-            self.rows * self.columns * i64::from(problem.result().bytes())
+            self.rows * self.columns * i64::from(problem.result().bytes()) / self.parts(problem)
         }
     }
 
@@ -157,8 +183,12 @@ impl Plan {
     /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what divides
     /// the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
-        let along_rows = self.swapped != (problem.stored() == Ok(Contiguous::Rows));
-        width(if along_rows { self.rows } else { self.columns })
+        width(if self.along_rows(problem) { self.rows } else { self.columns })
+    }
+
+    /// Whether lines of D go along the rows of a tile.
+    fn along_rows(&self, problem: &Problem) -> bool {
+        self.swapped != (problem.stored() == Ok(Contiguous::Rows))
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.
@@ -170,7 +200,6 @@ impl Plan {
 
     /// Why it cannot be carried out, if so.
     pub(crate) fn refusal(&self, problem: &Problem) -> Option<&'static str> {
-        let sums = self.rows / (64 * self.groups.max(1)) * self.columns / 2;
         let steps = count(problem.sizes()[2], problem.depth());
         if self.groups < 1 || self.rows < 64 || self.rows % (64 * self.groups) != 0 {
             return Some("each group of four warps multiplies a multiple of 64 rows");
@@ -187,7 +216,8 @@ impl Plan {
         if problem.factors() == Element::F32 && !problem.is_tf32() {
             return Some("factors of f32 are multiplied where they may be rounded to tf32");
         }
-        if sums + OTHER_REGISTERS > self.registers() {
+        let registers = self.shares().map_or(self.registers(), |[_, many]| i64::from(many));
+        if self.sums() + OTHER_REGISTERS > registers {
             return Some("a thread has no registers for so many sums");
         }
         if self.stages < 2 {
