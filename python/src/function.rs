@@ -160,7 +160,14 @@ impl Function {
         }
         let names: Vec<(&str, Value)> = names.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         if let Some(tensor) = tensor {
-            return tensor.get().called(py, self.row, &given, &names);
+            let placed = match names.is_empty() {
+                true => Some(given),
+                false => self.placed(&given, &names),
+            };
+            let Some(placed) = placed else {
+                return Err(PyTypeError::new_err(format!("{}: no such arguments", self.row.signature)));
+            };
+            return tensor.get().called(py, self.row, &placed);
         }
         let value = self.row.call(&given, &names).map_err(|refused| refusal::of_call(py, &refused))?;
         python(py, value)
@@ -180,6 +187,21 @@ impl Function {
         let method =
             METHOD.get_or_try_init(py, || Ok::<_, PyErr>(py.import("types")?.getattr("MethodType")?.unbind()))?;
         method.bind(py).call1((slf, object))
+    }
+}
+
+impl Function {
+    /// All arguments by place; none where no way of calling the function has these names.
+    fn placed(&self, given: &[Value], names: &[(&str, Value)]) -> Option<Vec<Value>> {
+        self.row.ways().find_map(|way| {
+            let named = way
+                .iter()
+                .skip(given.len())
+                .take(names.len())
+                .map(|wanted| names.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone()));
+            let named = named.collect::<Option<Vec<Value>>>().filter(|named| named.len() == names.len())?;
+            Some(given.iter().cloned().chain(named).collect())
+        })
     }
 }
 

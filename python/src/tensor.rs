@@ -6,12 +6,14 @@
 //!
 //! * `element`: types of elements
 //! * `memory`: where they are, who keeps them, and who is at work on them
+//! * `views`: which functions of the algebra give tensors of the same elements
 //! * `exchange`: arrays of other packages, and as such
 //! * `work`: copies, conversions, reductions and products
 
 mod element;
 mod exchange;
 mod memory;
+mod views;
 mod work;
 
 use std::sync::Arc;
@@ -115,14 +117,15 @@ impl Tensor {
         Tensor::new(py, Arc::clone(&self.memory), origin, layout)
     }
 
-    /// The function of the language with the layout of the first argument, which is this tensor's: where
-    /// its value is a layout of the same elements, it is a tensor.
+    /// The value of a function of the language with this tensor's layout among its arguments: where that is
+    /// a layout of some of the elements, it is a tensor.
+    ///
+    /// Errors: those of the function; it takes no tensor; the layout would reach other elements.
     pub fn called<'py>(
         &self,
         py: Python<'py>,
         row: &'static notation::Function,
         arguments: &[Value],
-        named: &[(&str, Value)],
     ) -> PyResult<Bound<'py, PyAny>> {
         if !takes(row) {
             let name = row.name;
@@ -130,11 +133,13 @@ impl Tensor {
                 "{name} takes a layout, not a tensor: write {name}(t.layout, ..)"
             )));
         }
-        let value = row.call(arguments, named).map_err(|refused| refusal::of_call(py, &refused))?;
-        match (value, VIEWS.contains(&row.name)) {
-            (Value::Layout(layout), true) => Ok(Bound::new(py, self.seen(py, layout, 0)?)?.into_any()),
-            (value, _) => python(py, value),
-        }
+        let value = row.call(arguments, &[]).map_err(|refused| refusal::of_call(py, &refused))?;
+        let Value::Layout(layout) = value else { return python(py, value) };
+        views::check(self, row.name, arguments, &layout).map_err(|refused| match refused {
+            views::Refused::Tensor(error) => refusal::of(py, &error),
+            views::Refused::Call(text) => PyValueError::new_err(text),
+        })?;
+        Ok(Bound::new(py, self.seen(py, layout, 0)?)?.into_any())
     }
 
     /// Where the elements lie.
@@ -295,43 +300,9 @@ fn is_inside(coord: &Coord, shape: &Tree<i64>) -> bool {
         && coord.modes().zip(shape.modes()).all(|(coord, mode)| is_inside(&coord, &mode))
 }
 
-/// Functions of the language whose value is a layout of the same elements as the first argument.
-const VIEWS: [&str; 27] = [
-    "get",
-    "flatten",
-    "unflatten",
-    "group",
-    "take",
-    "select",
-    "remove",
-    "reverse",
-    "zip",
-    "unzip",
-    "coalesce",
-    "filter_zeros",
-    "filter",
-    "composition",
-    "composition_within",
-    "logical_divide",
-    "zipped_divide",
-    "tiled_divide",
-    "flat_divide",
-    "local_tile",
-    "append_to_rank",
-    "prepend_to_rank",
-    "partition_A",
-    "partition_B",
-    "partition_C",
-    "partition_S",
-    "partition_D",
-];
-
-/// Functions of the language that tell something of a layout.
-const QUERIES: [&str; 5] = ["size", "cosize", "rank", "depth", "shape"];
-
 /// Whether a function of the language takes a tensor for its layout.
 pub fn takes(row: &notation::Function) -> bool {
-    VIEWS.contains(&row.name) || QUERIES.contains(&row.name)
+    views::VIEWS.contains(&row.name) || views::QUERIES.contains(&row.name)
 }
 
 #[pymethods]
@@ -483,6 +454,12 @@ impl Tensor {
             },
         };
         let element = dtype.map_or(Ok(self.memory.element()), Element::named)?;
+        // Asked for before there is memory for the elements.
+        if let (first, Some(second)) = (self.offsets.size(), layout.size().known())
+            && first != second
+        {
+            return Err(refusal::of(py, &tilewright_tensor::TensorError::Sizes { first, second }));
+        }
         let made = Tensor::zeroed(py, element, layout)?;
         work::copied(py, self, &made, threads, progress)?;
         Ok(made)

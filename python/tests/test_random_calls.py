@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import random
 from typing import Any
+
+import numpy as np
 
 import tilewright as tw
 
@@ -28,6 +31,8 @@ def random_argument(source: random.Random, depth: int = 3) -> Any:
         return source.choice(OTHERS)
     if pick == 16:
         return source.choice(TEXTS)
+    if pick == 17:
+        return source.choice([*TENSORS, NUMBERS, NUMBERS.T[1:], "float16", "bf16"])
     return source.choice([None, True, 1.5, b"4", {}, object()])
 
 
@@ -41,6 +46,15 @@ OTHERS = [
 ]  # fmt: skip
 
 
+NUMBERS = np.arange(32, dtype="float32").reshape(4, 8)
+READ = np.arange(32, dtype="int16")
+READ.setflags(write=False)
+TENSORS = [
+    tw.Tensor(NUMBERS), tw.Tensor(NUMBERS.T[::2]), tw.Tensor(READ, "(4,8):(8,1)"), tw.zeros("S<2,0,2> o 0 o (4,8):(8,1)", "bfloat16"),
+    tw.zeros((8, 4), "int8"), tw.zeros((), "complex64"), tw.Tensor(READ, "(3,5):(2,2)"), tw.zeros((4, 8), "float8_e4m3fn"),
+]  # fmt: skip
+
+
 OPERATORS: list[Any] = [
     lambda a, b: a @ b,
     lambda a, b: b @ a,
@@ -49,13 +63,16 @@ OPERATORS: list[Any] = [
     lambda a, b: b // a,
     lambda a, b: b[a],
     lambda a, b: a == b,
+    lambda a, b: operator.setitem(b, a, 1),
+    lambda a, b: operator.setitem(b, None, a),
 ]
 
 
 def test_random_calls() -> None:
     source = random.Random(11)
     plain = [tw.Layout, tw.Tiler, tw.Swizzle, tw.BitMatrix, tw.LinearLayout, tw.Morphism, tw.Expr, tw.Step, tw.Xor, tw.evaluate, tw.explain, tw.check,
-             tw.banks, tw.access, tw.suggest, tw.footprint, tw.make_composed_layout, tw.Param, tw.E, tw.make_layout]  # fmt: skip
+             tw.banks, tw.access, tw.suggest, tw.footprint, tw.make_composed_layout, tw.Param, tw.E, tw.make_layout,
+             tw.Tensor, tw.zeros, tw.copy, tw.gemm, tw.tensor_composition, tw.transform]  # fmt: skip
     functions: list[Any] = [*tw.functions(), *plain]
     answered = refused = 0
     for _ in range(CALLS):
@@ -66,21 +83,23 @@ def test_random_calls() -> None:
             names = {source.choice([*source.choice(function.ways), "modus"]): random_argument(source)}
         attribute = None
         if source.random() < 0.2 and arguments:
-            function = source.choice([*LAYOUTS, *OTHERS])
+            function = source.choice([*LAYOUTS, *OTHERS, *TENSORS])
             if source.random() < 0.7:
                 attribute = source.choice([name for name in dir(function) if not name.startswith("_")])
         if source.random() < 0.05:
-            arguments, names, attribute = [random_argument(source), source.choice([*LAYOUTS, *OTHERS])], {}, None
+            arguments, names, attribute = [random_argument(source), source.choice([*LAYOUTS, *OTHERS, *TENSORS])], {}, None
             function = source.choice(OPERATORS)
         try:
             found = getattr(function, attribute) if attribute else function
             value = found(*arguments, **names) if callable(found) else found
-        except (tw.LayoutError, TypeError, ValueError, LookupError, OverflowError) as error:
+        except (tw.LayoutError, TypeError, ValueError, LookupError, OverflowError, BufferError) as error:
             refused += 1
             assert str(error)
             continue
         answered += 1
         repr(value)
+        if isinstance(value, tw.Tensor) and value.device == "cpu":
+            assert value.size() > 1 << 20 or value[value.size() - 1] is not None
         assert value is NotImplemented or str(value) is not None
     assert answered > CALLS / 20 and refused > CALLS / 20
 

@@ -196,6 +196,29 @@ def test_functions_of_the_algebra_see_the_same_memory() -> None:
         tw.tensor_composition(block, tv, (4, 4))
 
 
+def test_no_tile_reaches_what_is_not_of_the_tensor() -> None:
+    a = np.arange(60).reshape(6, 10)
+    t = tw.Tensor(a)[1:6, 2:9]  # 5 by 7, inside of an array
+    leave: list[Any] = [
+        lambda: t.zipped_divide((2, 7)), lambda: t.logical_divide((5, 2)), lambda: t.composition("(6,7):(1,5)"),
+        lambda: t.composition("[6:1;_]"), lambda: tw.local_tile(t, (5, 7), (1, 0)), lambda: tw.local_tile(t, (2, 7), (0, 0)),
+        lambda: t.select(0, 0), lambda: t.append_to_rank(3, "2:10"), lambda: t.composition("35:2"),
+        lambda: tw.zeros(()).zipped_divide(8), lambda: t.flat_divide(tiler=(4,)),
+    ]  # fmt: skip
+    for call in leave:
+        with pytest.raises((ValueError, TypeError)):
+            call()
+    inside: list[Any] = [
+        lambda: t.zipped_divide((5, 1)), lambda: t.composition("(5,7):(1,5)"), lambda: t.composition((3, 4)),
+        lambda: t.composition("(4,3):(1,10)"), lambda: t.select(1, 0), lambda: t.append_to_rank(3), lambda: t.group(0, 2),
+        lambda: tw.local_tile(t, (5, 1), (None, 3)), lambda: t.zipped_divide(T=(1, 7)), lambda: t.coalesce(),
+    ]  # fmt: skip
+    own = {t.data_ptr + 8 * offset for offset in offsets(t.layout)}
+    for call in inside:
+        part = call()
+        assert {part.data_ptr + 8 * offset for offset in offsets(part.layout)} <= own
+
+
 LAYOUTS = [
     "(8,16):(16,1)", "(8,16):(1,8)", "((2,4),(4,4)):((1,32),(2,8))", "S<2,1,3> o 0 o (8,16):(16,1)", "(8,16):(20,1)",
     "(8,16):(-16,-1)", "S<3,0,3> o 0 o ((4,2),16):((1,64),4)", "(8,16):(^1,^9)",

@@ -47,6 +47,37 @@ pub enum Rearrangement {
 }
 
 impl Rearrangement {
+    /// Refuses what names coordinates outside of a shape: a slice beyond an extent, a layout beyond the
+    /// last index, tiles that do not cover a mode evenly. All other rearrangements stay inside.
+    ///
+    /// ```
+    /// use tilewright_layout::{Layout, Tree};
+    /// use tilewright_tensor::Rearrangement;
+    ///
+    /// let shape: Tree<i64> = "(4,6)".parse().unwrap();
+    /// let every_other: Layout = "12:2".parse().unwrap();
+    /// assert!(Rearrangement::Compose(every_other).check(&shape).is_ok());
+    /// let beyond: Layout = "13:2".parse().unwrap();
+    /// assert_eq!(Rearrangement::Compose(beyond).check(&shape).unwrap_err().code(), "E0405");
+    /// ```
+    ///
+    /// Errors: E0403, E0405, E0406; a coordinate that does not fit the shape.
+    pub fn check(&self, shape: &Tree<i64>) -> Result<(), TensorError> {
+        let slice = |coord: &Coord| match inside(coord, shape)? {
+            true => Ok(()),
+            false => Err(TensorError::Coordinate { coord: Box::new(coord.clone()), shape: Box::new(shape.clone()) }),
+        };
+        match self {
+            Rearrangement::Slice(coord) => slice(coord),
+            Rearrangement::Inner(coord) => slice(&of_pair(shape, coord, 1)?),
+            Rearrangement::Outer(coord) => slice(&of_pair(shape, coord, 0)?),
+            Rearrangement::Compose(b) => check_tile(b, shape, &[]),
+            Rearrangement::ComposeBy(tiler) => check_tiler(tiler, shape, &mut Vec::new(), &check_tile),
+            Rearrangement::Divide(_, tiler) => check_tiler(tiler, shape, &mut Vec::new(), &check_tiles),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it may name a coordinate twice.
     pub(crate) fn may_repeat(&self) -> bool {
         use Rearrangement::{Compose, ComposeBy, Divide, Select};
@@ -177,31 +208,19 @@ pub(crate) fn rearranged<L: Rearrange>(
     how: &Rearrangement,
     covering: bool,
 ) -> Result<(L, L::Start), TensorError> {
-    let whole = |map: Result<L, LayoutError>| Ok((map?, L::Start::zero()));
-    let slice = |coord: &Coord| -> Result<(L, L::Start), TensorError> {
-        let shape = map.extents();
-        if !inside(coord, &shape)? {
-            return Err(TensorError::Coordinate { coord: Box::new(coord.clone()), shape: Box::new(shape) });
-        }
-        Ok(map.sliced(coord)?)
-    };
+    let shape = map.extents();
     match how {
-        Rearrangement::Slice(coord) => slice(coord),
-        Rearrangement::Inner(coord) => slice(&of_pair(&map.extents(), coord, 1)?),
-        Rearrangement::Outer(coord) => slice(&of_pair(&map.extents(), coord, 0)?),
-        Rearrangement::Compose(b) => {
-            check_tile(b, &map.extents(), &[])?;
-            whole(map.composed(b))
-        }
-        Rearrangement::ComposeBy(tiler) => {
-            check_tiler(tiler, &map.extents(), &mut Vec::new(), &check_tile)?;
-            whole(map.composed_by(tiler))
-        }
-        Rearrangement::Divide(form, tiler) => {
-            let check = if covering { check_tile } else { check_tiles };
-            check_tiler(tiler, &map.extents(), &mut Vec::new(), &check)?;
-            whole(map.divided(*form, tiler))
-        }
+        Rearrangement::Divide(_, tiler) if covering => check_tiler(tiler, &shape, &mut Vec::new(), &check_tile)?,
+        _ => how.check(&shape)?,
+    }
+    let whole = |map: Result<L, LayoutError>| Ok((map?, L::Start::zero()));
+    match how {
+        Rearrangement::Slice(coord) => Ok(map.sliced(coord)?),
+        Rearrangement::Inner(coord) => Ok(map.sliced(&of_pair(&shape, coord, 1)?)?),
+        Rearrangement::Outer(coord) => Ok(map.sliced(&of_pair(&shape, coord, 0)?)?),
+        Rearrangement::Compose(b) => whole(map.composed(b)),
+        Rearrangement::ComposeBy(tiler) => whole(map.composed_by(tiler)),
+        Rearrangement::Divide(form, tiler) => whole(map.divided(*form, tiler)),
         Rearrangement::Group(modes) => whole(map.grouped(modes.clone())),
         Rearrangement::Flatten => whole(map.flattened()),
         Rearrangement::Coalesce => whole(map.coalesced(None)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ._more import _functions
 from ._native import Layout, Tensor, copy, zeros
 
 #: The elements of a block that a function is called with: as many as a cache near the processor holds.
@@ -69,10 +70,7 @@ def tensor_composition(tensor: Any, tv: Any, tiler: Any = None) -> Any:
     (2, 4, 4)
     """
     if tiler is not None:
-        from ._native import functions
-
-        size = next(function for function in functions() if function.__name__ == "size")
-        wanted, found = size(tiler), size(tensor)
+        wanted, found = _functions["size"](tiler), _functions["size"](tensor)
         if wanted != found:
             raise ValueError(f"a tile of {found} elements, where the thread-value layout is of one of {wanted}")
-    return tensor.composition(tv)
+    return _functions["composition"](tensor, tv)
