@@ -10,11 +10,11 @@
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Element, Fragment, KernelError, Num, View};
+use tilewright_kernel::{Build, Cursor, Element, Fragment, KernelError, Num, Pipeline, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Layout, Slot, Tiler, Tree};
 
-use super::fused::{self, Input};
+use super::fused::{self, Fetch, Input};
 use super::matrix::Contiguous;
 use super::plan::Plan;
 use super::problem::{Fused, Problem, Written};
@@ -49,6 +49,10 @@ pub(super) struct Epilogue {
     panels: String,
     /// What is done with the sums; nothing where a block shares its tile.
     fused: Option<Fused>,
+    /// How the inputs come ahead of the sums.
+    fetches: Vec<Option<Fetch>>,
+    /// How a tile that came ahead reaches registers.
+    load: Option<TiledCopy>,
 }
 
 /// What the sums of a kernel are written to, and what is read beside them.
@@ -56,6 +60,8 @@ pub(super) struct Ends<'k> {
     d: View<'k>,
     staged: Option<View<'k>>,
     inputs: Vec<Input<'k>>,
+    /// The one stage of inputs that come ahead.
+    ahead: Option<Pipeline<'k>>,
 }
 
 impl Epilogue {
@@ -86,6 +92,23 @@ impl Epilogue {
             (true, 0) => "SM90_U16x8_STSM_T",
             (true, _) => "SM90_U16x4_STSM_T",
         };
+        let turned = match (along_rows, strip % 16) {
+            (false, 0) => "SM75_U32x4_LDSM_N",
+            (false, _) => "SM75_U32x2_LDSM_N",
+            (true, 0) => "SM75_U16x8_LDSM_T",
+            (true, _) => "SM75_U16x4_LDSM_T",
+        };
+        let function = problem.function().filter(|_| splits == 1);
+        let fetches = match (function, stored) {
+            (Some(fused), Some(stored)) => {
+                fused::fetches(fused, problem.d(), (stored, parts == 1), swapped, [rows, columns])
+            }
+            _ => Vec::new(),
+        };
+        let load = match fetches.contains(&Some(Fetch::Tile)) {
+            true => Some(TiledCopy::of_operand_in(CopyAtom::named(turned)?, &part, Operand::C, 16)?),
+            false => None,
+        };
         let store = match stored {
             Some(_) => Some(TiledCopy::of_operand_in(CopyAtom::named(matrices)?, &part, Operand::C, 16)?),
             None => None,
@@ -103,20 +126,66 @@ impl Epilogue {
             batch: problem.batch(),
             store,
             panels: panels(rows, columns / parts, along_rows, width),
-            fused: problem.function().filter(|_| splits == 1).cloned(),
+            fused: function.cloned(),
+            fetches,
+            load,
         })
     }
 
     /// The tensors of inputs, and what is written: D, or the sums of each range of steps; and shared
     /// memory through which a tile is stored.
     pub(super) fn ends<'k>(&self, k: &'k Build, written: &Written) -> Result<Ends<'k>, KernelError> {
-        let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), |fused| fused::inputs(k, fused, self.swapped))?;
+        let staged = if self.store.is_none() { None } else { Some(k.shared_of(self.result, &self.panels)?) };
+        let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.as_ref()));
+        let declared = |fused| fused::inputs(k, fused, self.swapped, tile, fetches);
+        let inputs = self.fused.as_ref().map_or(Ok(Vec::new()), declared)?;
         let d = match self.splits {
             1 => k.tensor_of(self.result, "d", &written.tensors[2], Role::Output)?,
             splits => k.tensor_of(Element::F32, "sums", &written.sums(splits), Role::Output)?,
         };
-        let staged = if self.store.is_none() { None } else { Some(k.shared_of(self.result, &self.panels)?) };
-        Ok(Ends { d, staged, inputs })
+        let warps = (self.part.threads() / 32) as u32;
+        let ahead = self.fetches.iter().any(Option::is_some);
+        let ahead = if ahead { Some(k.pipeline(1, warps)?) } else { None };
+        Ok(Ends { d, staged, inputs, ahead })
+    }
+
+    /// Sets off the inputs of a part of the work, when those before have been used and what was written
+    /// before has left shared memory.
+    pub(super) fn fetch<'k>(
+        &self,
+        ends: &Ends<'k>,
+        cursor: Option<&Cursor<'k>>,
+        unit: &Unit,
+    ) -> Result<(), KernelError> {
+        let Some(cursor) = cursor else { return Ok(()) };
+        let stage = cursor.stage()?;
+        stage.acquire()?;
+        for input in &ends.inputs {
+            input.fetch(&stage, self.swapped, unit, [self.rows, self.columns])?;
+        }
+        stage.publish()?;
+        cursor.advance()
+    }
+
+    /// Lets the inputs of a part of the work come: by those who write, while it is multiplied.
+    pub(super) fn let_come<'k>(&self, k: &'k Build, cursor: Option<&Cursor<'k>>) -> Result<(), KernelError> {
+        let Some(cursor) = cursor else { return Ok(()) };
+        k.single(|| {
+            k.wait_bulk(0);
+            Ok(())
+        })?;
+        cursor.stage()?.release()
+    }
+
+    /// The place of a role in the stage of inputs that come ahead; those who fill it are one turn ahead,
+    /// because its users say when it is free the first time, too.
+    pub(super) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
+        let Some(ahead) = &ends.ahead else { return Ok(None) };
+        let cursor = ahead.cursor()?;
+        if fills {
+            cursor.advance()?;
+        }
+        Ok(Some(cursor))
     }
 
     /// The sums of a tile, in registers: those of an instruction, and blocks of rows.
@@ -156,12 +225,21 @@ impl Epilogue {
         sums: &Fragment<'k>,
         inputs: &[Input<'k>],
         unit: &Unit,
-        column: &Expr,
+        (number, column): (i64, &Expr),
     ) -> Result<Fragment<'k>, KernelError> {
         let result = if self.splits > 1 { Element::F32 } else { self.result };
         let Some(fused) = &self.fused else { return sums.to(result) };
         let tile = [self.rows, self.strip];
-        let read = inputs.iter().map(|input| input.numbers(&self.part, self.swapped, unit, tile, column));
+        let read = inputs.iter().map(|input| match (&input.fetched, &self.load) {
+            (Some((Fetch::Tile, shared)), Some(load)) => {
+                let at = tile_at(&Expr::from(0), Some(&Expr::from(number)))?;
+                let strip = shared.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
+                let fragment = k.register(self.result, &sums.shape().to_string())?;
+                k.copy(load, &strip, &fragment.retile(load, CopyEnd::Destination)?)?;
+                Ok(fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect())
+            }
+            _ => input.numbers(&self.part, self.swapped, unit, tile, (number, column)),
+        });
         let read: Vec<Vec<Num<'k>>> = read.collect::<Result<_, _>>()?;
         let mut computed = Vec::with_capacity(sums.size());
         for (at, sum) in sums.numbers()?.into_iter().enumerate() {
@@ -179,7 +257,7 @@ impl Epilogue {
         &self,
         k: &'k Build,
         sums: &Fragment<'k>,
-        ends: &Ends<'k>,
+        (ends, cursor): (&Ends<'k>, Option<&Cursor<'k>>),
         unit: &Unit,
     ) -> Result<(), KernelError> {
         let count = self.columns / self.strip;
@@ -187,23 +265,30 @@ impl Epilogue {
         let (Some(store), Some(staged)) = (&self.store, &ends.staged) else {
             for number in 0..count {
                 let column = column(number)?;
-                let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, &column)?;
+                let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, (number, &column))?;
                 let tile = self.tile(&ends.d, unit, self.strip, &column)?;
                 tile.partition_mma(&self.part, Operand::C)?.store_predicated(&values)?;
             }
             return Ok(());
         };
         for part in 0..self.parts {
-            // The part before has been read from shared memory.
-            k.single(|| {
-                k.wait_bulk(0);
-                Ok(())
-            })?;
-            k.barrier();
+            match cursor.filter(|_| part == 0) {
+                // Whoever let the inputs come has waited until the tile before had been read from shared
+                // memory.
+                Some(cursor) => cursor.stage()?.wait()?,
+                None => {
+                    k.single(|| {
+                        k.wait_bulk(0);
+                        Ok(())
+                    })?;
+                    k.barrier();
+                }
+            }
             let strips = count / self.parts;
             for at in 0..strips {
                 let number = part * strips + at;
-                let values = self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, &column(number)?)?;
+                let values =
+                    self.values(k, &self.strip_of(sums, number)?, &ends.inputs, unit, (number, &column(number)?))?;
                 let at = tile_at(&Expr::from(0), Some(&Expr::from(at)))?;
                 let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
                 k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;
@@ -218,7 +303,7 @@ impl Epilogue {
                 Ok(())
             })?;
         }
-        Ok(())
+        cursor.map_or(Ok(()), Cursor::advance)
     }
 
     /// Waits for the last stores.

@@ -3,14 +3,18 @@
 //! Law: for each sum of a thread, in the order of its registers, the elements of the inputs at the same
 //! row, column and matrix; 0 where these lie past the edges. What repeats along rows or columns is
 //! loaded once.
+//!
+//! What the copy engine can read comes ahead of the sums ([`Fetch`]): a matrix that lies as D does comes
+//! into the shared memory through which D leaves, and a vector into some of its own. The warp that copies
+//! sets that off when it has set off the steps of a tile, so the elements are there when the sums are.
 
 use tilewright_atoms::{Operand, TiledMma};
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Build, Element, KernelError, Num, View};
+use tilewright_kernel::{Build, Element, KernelError, Num, Stage, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
-use super::matrix::Matrix;
+use super::matrix::{Contiguous, Matrix};
 use super::problem::Fused;
 use super::schedule::Unit;
 use crate::product::tile_at;
@@ -22,10 +26,71 @@ pub(super) struct Input<'k> {
     batch: bool,
     /// Whether its elements repeat from row to row, and from column to column, of a tile.
     repeats: [bool; 2],
+    /// How it comes ahead, and where it is in shared memory then, as rows and columns of a tile.
+    pub(super) fetched: Option<(Fetch, View<'k>)>,
+}
+
+/// How an input comes ahead of the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fetch {
+    /// A tile, into the shared memory of D.
+    Tile,
+    /// The elements beside the columns of a tile, the same for all rows.
+    Columns,
+    /// The elements beside the rows of a tile, the same for all columns.
+    Rows,
+}
+
+/// How each input of a function comes ahead. `stored` says in which mode D is stored by bulk copies, and
+/// whether a tile of it is in shared memory as a whole; `tile` are the rows and columns of a tile.
+pub(super) fn fetches(
+    fused: &Fused,
+    d: &Matrix,
+    (stored, whole): (Contiguous, bool),
+    swapped: bool,
+    tile: [i64; 2],
+) -> Vec<Option<Fetch>> {
+    let mut tiles = 0;
+    let fetch = |input: &Matrix| {
+        let bytes = i64::from(input.element().bytes());
+        if whole
+            && input.bulk() == Ok(stored)
+            && input.element() == d.element()
+            && input.is_batch() == d.is_batch()
+            && tiles == 0
+        {
+            tiles += 1;
+            return Some(Fetch::Tile);
+        }
+        let strides = input.strides().filter(|_| input.offset() == 0)?;
+        if strides[2] * bytes % 16 != 0 {
+            return None;
+        }
+        let extents = input.extents();
+        let vector = |mode: usize, along: i64| {
+            let whole = strides[mode] == 1 && extents[mode] > 1 && strides[1 - mode] == 0;
+            whole && along * bytes % 16 == 0
+        };
+        let [rows, columns] = if swapped { [1, 0] } else { [0, 1] };
+        if vector(columns, tile[1]) {
+            Some(Fetch::Columns)
+        } else if vector(rows, tile[0]) {
+            Some(Fetch::Rows)
+        } else {
+            None
+        }
+    };
+    fused.inputs.iter().map(fetch).collect()
 }
 
 /// The inputs of a function, declared in their order.
-pub(super) fn inputs<'k>(k: &'k Build, fused: &Fused, swapped: bool) -> Result<Vec<Input<'k>>, KernelError> {
+pub(super) fn inputs<'k>(
+    k: &'k Build,
+    fused: &Fused,
+    swapped: bool,
+    [tile_rows, tile_columns]: [i64; 2],
+    (fetches, staged): (&[Option<Fetch>], Option<&View<'k>>),
+) -> Result<Vec<Input<'k>>, KernelError> {
     let declare = |(number, input): (usize, &Matrix)| {
         let view = k.tensor_of(input.element(), &format!("x{}", number + 1), &input.declared(), Role::Input)?;
         let repeated =
@@ -33,30 +98,79 @@ pub(super) fn inputs<'k>(k: &'k Build, fused: &Fused, swapped: bool) -> Result<V
         let [rows, columns] = [repeated(0), repeated(1)];
         let repeats = if swapped { [columns, rows] } else { [rows, columns] };
         // Rows of tiles are columns of D where operands change places.
-        Ok(Input { view, batch: input.is_batch(), repeats })
+        let vector = |size: i64, strides: &str| {
+            let shared = k.shared_of(input.element(), &format!("{size}:1"))?;
+            shared.compose(&format!("({tile_rows},{tile_columns}):({strides})"))
+        };
+        let fetched = match fetches.get(number).copied().flatten() {
+            None => None,
+            Some(Fetch::Tile) => staged.map(|staged| (Fetch::Tile, staged.clone())),
+            Some(Fetch::Columns) => Some((Fetch::Columns, vector(tile_columns, "0,1")?)),
+            Some(Fetch::Rows) => Some((Fetch::Rows, vector(tile_rows, "1,0")?)),
+        };
+        Ok(Input { view, batch: input.is_batch(), repeats, fetched })
     };
     fused.inputs.iter().enumerate().map(declare).collect()
 }
 
 impl<'k> Input<'k> {
-    /// What a thread has of the input beside its sums of `tile` of the part of the work, in f32: columns
-    /// are counted in tiles.
-    pub(super) fn numbers(
-        &self,
-        mma: &TiledMma,
-        swapped: bool,
-        unit: &Unit,
-        [rows, columns]: [i64; 2],
-        column: &Expr,
-    ) -> Result<Vec<Num<'k>>, KernelError> {
+    /// Its matrix of a part of the work, with the rows of tiles first.
+    fn matrix(&self, swapped: bool, unit: &Unit) -> Result<View<'k>, KernelError> {
         let matrix = match &unit.matrix {
             Some(matrix) if self.batch => {
                 self.view.slice(Tree::flat([Slot::All, Slot::All, Slot::At(matrix.clone())])?)?
             }
             _ => self.view.clone(),
         };
-        let matrix = if swapped { matrix.select(&[1, 0])? } else { matrix };
-        let tile = matrix.local_tile(&format!("({rows},{columns})"), tile_at(&unit.row, Some(column))?)?;
+        if swapped { matrix.select(&[1, 0]) } else { Ok(matrix) }
+    }
+
+    /// Sets off the copy of what comes ahead for a part of the work.
+    pub(super) fn fetch(
+        &self,
+        stage: &Stage<'k>,
+        swapped: bool,
+        unit: &Unit,
+        [rows, columns]: [i64; 2],
+    ) -> Result<(), KernelError> {
+        let Some((fetch, to)) = &self.fetched else { return Ok(()) };
+        let matrix = self.matrix(swapped, unit)?;
+        let zero = || Slot::At(Expr::from(0));
+        match fetch {
+            Fetch::Tile => {
+                let tile =
+                    matrix.local_tile(&format!("({rows},{columns})"), tile_at(&unit.row, Some(&unit.column))?)?;
+                stage.load(&tile, to)
+            }
+            Fetch::Columns => {
+                let line = matrix.slice(Tree::flat([zero(), Slot::All])?)?;
+                let part = line.local_tile(&columns.to_string(), Tree::leaf(Slot::At(unit.column.clone())))?;
+                stage.load(&part, &to.slice(Tree::flat([zero(), Slot::All])?)?)
+            }
+            Fetch::Rows => {
+                let line = matrix.slice(Tree::flat([Slot::All, zero()])?)?;
+                let part = line.local_tile(&rows.to_string(), Tree::leaf(Slot::At(unit.row.clone())))?;
+                stage.load(&part, &to.slice(Tree::flat([Slot::All, zero()])?)?)
+            }
+        }
+    }
+
+    /// What a thread has of the input beside its sums of `tile` of the part of the work, in f32: columns
+    /// are counted in strips, in a tile and in all.
+    pub(super) fn numbers(
+        &self,
+        mma: &TiledMma,
+        swapped: bool,
+        unit: &Unit,
+        [rows, columns]: [i64; 2],
+        (number, column): (i64, &Expr),
+    ) -> Result<Vec<Num<'k>>, KernelError> {
+        let tiler = format!("({rows},{columns})");
+        let ahead = self.fetched.as_ref().map(|(_, shared)| shared);
+        let tile = match ahead {
+            Some(shared) => shared.local_tile(&tiler, tile_at(&Expr::from(0), Some(&Expr::from(number)))?)?,
+            None => self.matrix(swapped, unit)?.local_tile(&tiler, tile_at(&unit.row, Some(column))?)?,
+        };
         let part = tile.partition_mma(mma, Operand::C)?;
         // Values of an instruction are two columns, two rows, and blocks of eight columns; then come blocks
         // of rows.
@@ -64,7 +178,8 @@ impl<'k> Input<'k> {
         let [same_rows, same_columns] = self.repeats;
         let values = Tree::flat([only(same_columns), only(same_rows), only(same_columns)])?;
         let at: Coord<Expr> = Tree::tuple([&values, &Tree::leaf(only(same_rows)), &Tree::leaf(Slot::All)])?;
-        let fragment = if same_rows || same_columns { part.slice(at)? } else { part }.load_predicated()?;
+        let part = if same_rows || same_columns { part.slice(at)? } else { part };
+        let fragment = if ahead.is_some() { part.load()? } else { part.load_predicated()? };
         let found: Vec<Num<'k>> = fragment.numbers()?.into_iter().map(|number| number.to(Element::F32)).collect();
         let (blocks, row_blocks) = ((columns / 8) as usize, count_of(mma, rows));
         let mut numbers = Vec::with_capacity(4 * blocks * row_blocks);

@@ -107,6 +107,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             }
             k.single(|| {
                 let cursor = pipeline.cursor()?;
+                let inputs = epilogue.cursor(&ends, true)?;
                 k.range(own.clone(), |turn| {
                     let unit = grid.unit(k, &block, &turn)?;
                     let tiles_left = tiles(&left, &unit, [rows, depth], &unit.row)?;
@@ -128,7 +129,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                         }
                         stage.publish()?;
                         cursor.advance()
-                    })
+                    })?;
+                    epilogue.fetch(&ends, inputs.as_ref(), &unit)
                 })
             })
         })?;
@@ -140,6 +142,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
             // A stage is released when the products of the next one are set off: so there are always
             // some under way.
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
+            let inputs = epilogue.cursor(&ends, false)?;
             let multiply = || -> Result<(), KernelError> {
                 let stage = ahead.stage()?;
                 stage.wait()?;
@@ -157,12 +160,13 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let unit = grid.unit(k, &block, &turn)?;
                 sums.clear();
                 multiply()?;
+                epilogue.let_come(k, inputs.as_ref())?;
                 k.range(minus(&unit.steps, &Expr::from(1))?, |_| {
                     multiply()?;
                     release(1)
                 })?;
                 release(0)?;
-                epilogue.write(k, &sums, &ends, &unit)
+                epilogue.write(k, &sums, (&ends, inputs.as_ref()), &unit)
             })?;
             epilogue.end(k)
         })?;

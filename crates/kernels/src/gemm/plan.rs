@@ -20,6 +20,8 @@ use crate::product::{count, group_of};
 pub(crate) const WARPS: i64 = 4;
 /// Bytes that barriers take, and what aligning stages may lose.
 const BARRIER_BYTES: i64 = 2048;
+/// Bytes of a vector beside the rows or columns of a tile, at most.
+const VECTOR_BYTES: i64 = 1024;
 /// The most columns of an instruction.
 const MAX_COLUMNS: i64 = 256;
 /// Registers of a processor.
@@ -165,7 +167,9 @@ impl Plan {
         if self.splits > 1 || problem.stored().is_err() {
             0
         } else {
-            self.rows * self.columns * i64::from(problem.result().bytes()) / self.parts(problem)
+            // Vectors that come ahead have up to 1 KB each.
+            let inputs = problem.function().map_or(0, |fused| fused.inputs.len() as i64);
+            self.rows * self.columns * i64::from(problem.result().bytes()) / self.parts(problem) + inputs * VECTOR_BYTES
         }
     }
 
