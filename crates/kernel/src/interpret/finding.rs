@@ -291,6 +291,18 @@ pub enum Defect {
         /// How many registers are free.
         free: u32,
     },
+    /// E1039: bytes of a factor of a product of four warps, which a bulk load left with another swizzle
+    /// than that of the matrix descriptor.
+    Permuted {
+        /// The bytes.
+        place: Place,
+        /// The load.
+        before: Party,
+        /// Bytes of a line of the swizzle with which it wrote: 16, which is none, 32, 64 or 128.
+        wrote: u32,
+        /// The same of the descriptor.
+        reads: u32,
+    },
     /// E1038: memory of the device touched before the launches before this one are known to be over,
     /// in a kernel that waits for them.
     Launches {
@@ -381,6 +393,7 @@ impl Defect {
             Defect::ClusterBarrier { .. } => "E1036",
             Defect::Registers { .. } => "E1037",
             Defect::Launches { .. } => "E1038",
+            Defect::Permuted { .. } => "E1039",
         }
     }
 }

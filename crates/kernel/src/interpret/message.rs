@@ -221,6 +221,14 @@ impl fmt::Display for Defect {
             Defect::Registers { what, asked, free } => {
                 write!(f, "{asked} registers a thread cannot be had: {what}; {free} of the block are free")
             }
+            Defect::Permuted { place, before, wrote, reads } => {
+                let swizzle = |line: &u32| match line {
+                    16 => "no swizzle".to_string(),
+                    line => format!("the swizzle of {line} bytes"),
+                };
+                let (wrote, reads) = (swizzle(wrote), swizzle(reads));
+                write!(f, "a product reads {place} with {reads}, and they were written with {wrote}, by {before}")
+            }
             Defect::Launches { place } => {
                 write!(f, "{place} are touched before the launches before this one are known to be over; ")?;
                 f.write_str("wait for them first")

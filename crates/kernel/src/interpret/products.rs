@@ -13,7 +13,9 @@
 use std::collections::HashMap;
 
 use super::access::addresses;
-use super::clock::{MAX_COUNT, Work};
+use super::clock::{Agent, MAX_COUNT, Work};
+use super::cluster::Memory;
+use super::code::Node;
 use super::convert::{from_e4m3, from_e5m2};
 use super::finding::Defect;
 use super::lanes::{LANES, Lanes, low};
@@ -21,6 +23,8 @@ use super::machine::{Machine, Stop};
 use super::rounding::{from_bf16, from_f16};
 use super::shadow::Touch;
 use super::warp::Warp;
+use tilewright_atoms::SwizzleMode;
+
 use crate::program::Instruction;
 use crate::program::group::{Described, GroupFactors};
 use crate::program::operation::{FACTOR_REGISTERS, Operation};
@@ -210,9 +214,33 @@ impl Machine<'_> {
             }
             let memory = self.own(buffer, owner);
             self.fenced((place, owner), (memory, at), UNIT as u64)?;
+            self.same_swizzle((place, owner), (memory, at), factor.mode)?;
             self.touch((place, owner), memory, at, UNIT as u64, Touch::Read, event)?;
         }
         Ok(())
+    }
+
+    /// What a bulk load left is read with the swizzle with which it was written.
+    fn same_swizzle(
+        &mut self,
+        (place, owner): (usize, usize),
+        (memory, address): (Memory, i64),
+        reads: SwizzleMode,
+    ) -> Result<(), Stop> {
+        let cell = self.shared_at(memory, address) >> self.setup.shared_shift;
+        let written = self.block.cells[cell as usize].last_write();
+        if !written.is_some() || !matches!(self.block.clocks.agent(written.agent()), Agent::Load(_)) {
+            return Ok(());
+        }
+        let Some(Node::Instruction(load)) = self.code.nodes.get(written.place()) else { return Ok(()) };
+        let Operation::BulkLoad { map, .. } = &load.operation else { return Ok(()) };
+        let wrote = self.program.map(*map).swizzle;
+        if wrote == reads {
+            return Ok(());
+        }
+        let (of, before) = (self.place(memory.buffer, address, UNIT as u64), self.party(written));
+        let [wrote, reads] = [wrote, reads].map(|mode| 16 * mode.units() as u32);
+        self.report(Defect::Permuted { place: of, before, wrote, reads }, place, Some(owner))
     }
 
     /// The numbers of the rows of a factor, K fastest.

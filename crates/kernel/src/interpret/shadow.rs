@@ -30,6 +30,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    /// The last write that was no atomic operation.
+    pub(super) fn last_write(&self) -> Event {
+        self.write
+    }
+
     /// Whether it was ever written.
     pub(super) fn is_written(&self) -> bool {
         self.write.is_some() || !self.atomics.is_empty()
