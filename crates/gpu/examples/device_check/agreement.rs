@@ -103,7 +103,7 @@ enum Within {
 }
 
 /// What a kernel leaves in its last tensor: in the interpreter, and on the device.
-fn both(device: &Device, kernel: &Kernel, inputs: &[Vec<u8>]) -> Result<[Vec<u8>; 2], Box<dyn Error>> {
+pub(crate) fn both(device: &Device, kernel: &Kernel, inputs: &[Vec<u8>]) -> Result<[Vec<u8>; 2], Box<dyn Error>> {
     let mut interpreter = Interpreter::new(kernel.program(), &[])?;
     for (number, input) in inputs.iter().enumerate() {
         interpreter.bytes(number, input)?;
