@@ -13,7 +13,9 @@
 //! | computing | [`Fragment::map`], [`Fragment::zip`], operators of [`Num`], [`Build::mma`], [`Build::shuffle_xor`] |
 //! | tiles of a block | [`Distribution`], [`View::load_distributed`], [`Distributed::reduce`], [`Distributed::scan`], [`Distributed::convert`], [`Distributed::zip`], [`View::store_distributed`] |
 //! | control | [`Build::range`], [`Build::when`], [`Build::choose`], [`Build::barrier`] |
-//! | together | [`Build::role`], [`Build::single`], [`Build::pipeline`], [`Stage::load`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |
+//! | together | [`Build::role`], [`Build::single`], [`Build::meeting`], [`Build::registers`], [`Build::pipeline`], [`Stage::load`], [`Build::staged`], [`Build::store_bulk`], [`Build::fence_async`], [`Build::wait_mma`] |
+//! | clusters | [`Build::cluster`], [`Build::rank`], [`Build::cluster_barrier`], [`View::of_block`], [`Stage::load_multicast`], [`Stage::release_to`], [`Stage::send`] |
+//! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!
 //! Sizes known at launch are names in the layouts of tensors, with facts in braces: `(M{div=64},N)`.
 //! That an access stays inside its tensor, for every size that the facts admit, is shown while the
