@@ -255,11 +255,11 @@ fn each_classic_defect_is_found_and_named() {
             &["E1024"],
             "4096 bytes never arrive",
             Box::new(|instruction| {
-                if let Operation::BulkLoad { multicast, .. } = &mut instruction.operation {
-                    if *multicast {
-                        *multicast = false;
-                        instruction.inputs.pop();
-                    }
+                if let Operation::BulkLoad { multicast, .. } = &mut instruction.operation
+                    && *multicast
+                {
+                    *multicast = false;
+                    instruction.inputs.pop();
                 }
                 Now::Stays
             }),
