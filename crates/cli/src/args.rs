@@ -320,8 +320,8 @@ Examples:
   tilewright explain '(6,2):(1,7) o (3,2):(2,3)'      why there is none
   tilewright explain 'A = ((2,2),8):((1,4),8); A((1,0),3)'
 
-Each line is an expression over the lines before it. What cannot be drawn is told without a
-picture; what is refused is told as far as it goes.")]
+Each line is an expression over the lines before it. What cannot be drawn is explained in words
+alone; a refusal is explained up to the step that fails.")]
     Explain {
         #[command(flatten)]
         options: crate::explain::Options,

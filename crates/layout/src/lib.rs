@@ -89,10 +89,11 @@ pub use limits::{
     MAX_BITS, MAX_BOXES, MAX_CANDIDATES, MAX_CASES, MAX_CHAIN, MAX_DEPTH, MAX_IMAGE, MAX_INDICES, MAX_NODES, MAX_PATH,
     MAX_PATH_MODE, MAX_SWIZZLE_BITS, MAX_XOR_STEPS, MAX_XOR_VALUES,
 };
-pub use refusal::error::{LayoutError, Limit, Operand, Path, Refusal};
+pub use refusal::error::{LayoutError, Limit, Operand, Path};
 pub use refusal::evidence::{BMode, Carry, Chain, Condition, Mixed, NoInverse, NotXor, Offset, Question, Uneven};
 pub use refusal::interrupt;
 pub use refusal::nearest::nearest;
+pub use refusal::questions::Refusal;
 pub use text::reading::{Cursor, LayoutLiteral, Literal};
 pub use tile::form::DivideForm;
 pub use tile::product::Blocks;

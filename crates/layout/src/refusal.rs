@@ -7,12 +7,13 @@
 //! It imports from `value` and `symbolic` above it: a refusal holds the profiles and the parameters
 //! that it is about.
 //!
-//! * `error`: the kinds of refusal, with their codes
+//! * `error`: the kinds of refusal
 //! * `evidence`: what a refusal holds to show its case
 //! * `interrupt`: how long a search goes on before it refuses, and how it is stopped
 //! * `message`: the sentences and the help lines
 //! * `nearest`: the names that a misspelt one may stand for
 //! * `pages`: a page about each code, for this crate and for those built on it
+//! * `questions`: the code of a refusal, its operation and the place in its operands
 
 pub(crate) mod error;
 pub(crate) mod evidence;
@@ -20,3 +21,4 @@ pub mod interrupt;
 mod message;
 pub(crate) mod nearest;
 mod pages;
+pub(crate) mod questions;
