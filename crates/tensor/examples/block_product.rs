@@ -1,10 +1,10 @@
 //! A matrix product as a GPU kernel has it: blocks, tiled copies to shared memory, a tiled product,
 //! and predicates at the edges. Run on the CPU, thread after thread.
 //!
-//! Nothing here knows of rows and columns. `local_tile` cuts the block out. The partitions of a
-//! `TiledCopy` and a `TiledMma` say what each thread moves and multiplies, and a tensor of
-//! coordinates, partitioned alike, says what of it lies inside. So the extents need not be
-//! multiples of the block.
+//! Nothing here knows of rows and columns, and no index is counted by hand. `local_tile` cuts the
+//! blocks out, and `split_mode` goes through them. The partitions of a `TiledCopy` and a `TiledMma`
+//! say what each thread moves and multiplies, and a tensor of coordinates, partitioned alike, says
+//! what of it lies inside. So the extents need not be multiples of the block.
 //!
 //! ```text
 //! cargo run --release --example block_product
@@ -14,7 +14,7 @@ use std::error::Error;
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_layout::{Coord, Layout, Tiler, coord};
-use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorView, Tiling, gemm_partitions};
+use tilewright_tensor::{CoordinateTensor, Instructed, Tensor, TensorError, TensorView, Tiling, gemm_partitions};
 
 /// The block of a product, and the threads that compute it.
 struct Kernel {
@@ -46,26 +46,35 @@ impl Kernel {
         })
     }
 
-    /// One block of `C(i,j) = sum over k of A(i,k) * B(j,k)`.
-    fn run(
-        &self,
-        a: &TensorView<'_, f32>,
-        b: &TensorView<'_, f32>,
-        c: &mut Tensor<f32>,
-        at: [i64; 2],
-    ) -> Result<(), Box<dyn Error>> {
+    /// `C(i,j) = sum over k of A(i,k) * B(j,k)`, block after block.
+    fn run(&self, a: &TensorView<'_, f32>, b: &TensorView<'_, f32>, c: &mut Tensor<f32>) -> Result<(), Box<dyn Error>> {
         let [m, n, k] = self.block;
-        let (tiler, [i, j]) = (format!("[{m}:1;{n}:1;{k}:1]").parse::<Tiler>()?, at);
-        let block = coord!(i, j, _)?;
-        // What the block has of each matrix, as coordinates: (32,8,tiles of K) of A and of B,
-        // (32,32) of C.
+        let tiler = format!("[{m}:1;{n}:1;{k}:1]").parse::<Tiler>()?;
+        // The tiles of each matrix, as coordinates: (32,8,I,K) of A, (32,8,J,K) of B, (32,32,I,J)
+        // of C.
         let [of_a, of_b, of_c] =
             [(a.shape(), coord!(1, _, 1)?), (b.shape(), coord!(_, 1, 1)?), (c.shape(), coord!(1, 1, _)?)].map(
                 |(shape, projection): (_, Coord)| {
-                    CoordinateTensor::identity(&shape)?.local_tile_projected(&tiler, &block, &projection)
+                    CoordinateTensor::identity(&shape)?.local_tile_projected(&tiler, &coord!(_, _, _)?, &projection)
                 },
             );
         let (of_a, of_b, of_c) = (of_a?, of_b?, of_c?);
+        for (of_a, of_c) in of_a.split_mode(2)?.zip(of_c.split_mode(2)?) {
+            let (of_a, of_c) = (of_a?, of_c?);
+            for (of_b, of_c) in of_b.split_mode(2)?.zip(of_c.split_mode(2)?) {
+                self.run_block((a, &of_a), (b, &of_b?), (c, &of_c?))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One block: of A and of B what (32,8,K) names, of C (32,32).
+    fn run_block(
+        &self,
+        (a, of_a): (&TensorView<'_, f32>, &CoordinateTensor),
+        (b, of_b): (&TensorView<'_, f32>, &CoordinateTensor),
+        (c, of_c): (&mut Tensor<f32>, &CoordinateTensor),
+    ) -> Result<(), Box<dyn Error>> {
         let mut shared_a = Tensor::filled(self.shared[0].clone(), 0.0)?;
         let mut shared_b = Tensor::filled(self.shared[1].clone(), 0.0)?;
         let threads = (0..self.mma.threads()).map(|thread| self.mma.get_slice(&thread));
@@ -76,12 +85,10 @@ impl Kernel {
         let sums = parts.iter().map(|part| Tensor::filled(Layout::compact(&part.shape())?, 0.0_f32));
         let mut sums = sums.collect::<Result<Vec<_>, _>>()?;
 
-        let steps = of_a.shape().mode(2).map_or(Ok(1), |steps| steps.product())?;
-        for step in 0..steps {
-            for (copy, view, tiles, shared) in
-                [(&self.copies[0], a, &of_a, &mut shared_a), (&self.copies[1], b, &of_b, &mut shared_b)]
+        for (tile_a, tile_b) in of_a.split_mode(2)?.zip(of_b.split_mode(2)?) {
+            for (copy, view, tile, shared) in
+                [(&self.copies[0], a, tile_a?, &mut shared_a), (&self.copies[1], b, tile_b?, &mut shared_b)]
             {
-                let tile = tiles.slice(&coord!(_, _, step)?)?;
                 for number in 0..copy.threads() {
                     let slice = copy.get_slice(&number)?;
                     let from = tile.partition_at(&slice, CopyEnd::Source)?;
@@ -106,7 +113,6 @@ impl Kernel {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = Kernel::new()?;
-    let [m, n, _] = kernel.block;
     println!("block       {:?}, by {} threads", kernel.block, kernel.mma.threads());
     println!("copy of A   {}", kernel.copies[0].thread_values(CopyEnd::Source)?);
     println!("copy of B   {}", kernel.copies[1].thread_values(CopyEnd::Source)?);
@@ -117,21 +123,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let a = Tensor::from_fn(format!("({rows},{terms}):({terms},1)").parse::<Layout>()?, small)?;
         let b = Tensor::from_fn(format!("({columns},{terms}):(1,{columns})").parse::<Layout>()?, small)?;
         let mut c = Tensor::filled(format!("({rows},{columns}):({columns},1)").parse::<Layout>()?, f32::NAN)?;
-        for j in 0..(columns - 1) / n + 1 {
-            for i in 0..(rows - 1) / m + 1 {
-                kernel.run(&a.view(), &b.view(), &mut c, [i, j])?;
-            }
-        }
+        kernel.run(&a.view(), &b.view(), &mut c)?;
         // Small integers: the sums are exact, whatever their order.
-        for i in 0..rows {
-            for j in 0..columns {
-                let mut sum = 0.0;
-                for l in 0..terms {
-                    sum += a.get([i, l])? * b.get([j, l])?;
-                }
-                if *c.get([i, j])? != sum {
-                    return Err(format!("C({i},{j}) is {}, but should be {sum}", c.get([i, j])?).into());
-                }
+        for at in CoordinateTensor::identity(&c.shape())?.iter() {
+            let ([i, j], found) = ([at.leaves()[0], at.leaves()[1]], c.get(&at)?);
+            let products = (0..terms).map(|l| Ok(a.get([i, l])? * b.get([j, l])?));
+            let sum = products.sum::<Result<f32, TensorError>>()?;
+            if *found != sum {
+                return Err(format!("C{at} is {found}, but should be {sum}").into());
             }
         }
         println!("product     of {rows} x {terms} and {terms} x {columns} checked");

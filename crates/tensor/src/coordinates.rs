@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use tilewright_layout::{Coordinate, Layout, LayoutError, Profile, Stride, Tree};
+use tilewright_layout::{Coordinate, Layout, LayoutError, Profile, Slot, Stride, Tree};
 
 use crate::error::TensorError;
 use crate::offsets::{Offsets, inside};
@@ -95,6 +95,39 @@ impl CoordinateTensor {
     /// The coordinates in the whole, in the order of the indices.
     pub fn iter(&self) -> impl Iterator<Item = Tree<i64>> + '_ {
         (0..self.size()).map_while(|index| self.get(index).ok())
+    }
+
+    /// The slices along a top-level mode, one for each index, as those of a tensor of data
+    /// ([`TensorView::split_mode`]).
+    ///
+    /// Errors: there is no such mode. An item is refused whose coordinates are not representable.
+    ///
+    /// ```
+    /// use tilewright_tensor::{CoordinateTensor, Tiling};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // The tiles of 4 along the first axis of 10 x 6, the last of which is ragged.
+    /// let whole = CoordinateTensor::identity(&"(10,6)".parse()?)?;
+    /// let tiles = whole.flat_divide(&"[4:1]".parse()?)?;
+    /// assert_eq!(tiles.shape().to_string(), "(4,3,6)");
+    /// let starts = tiles.split_mode(1)?.map(|tile| Ok(tile?.get([0, 5])?.to_string()));
+    /// let starts = starts.collect::<Result<Vec<String>, Box<dyn std::error::Error>>>()?;
+    /// assert_eq!(starts, ["(0,5)", "(4,5)", "(8,5)"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn split_mode(
+        &self,
+        mode: usize,
+    ) -> Result<impl Iterator<Item = Result<CoordinateTensor, TensorError>> + '_, TensorError> {
+        let shape = self.map.shape();
+        let refused = LayoutError::NoSuchMode { op: "split_mode", mode, rank: shape.rank() };
+        let count = shape.mode(mode).ok_or(refused)?.product()?;
+        let open = if shape.is_leaf() { Tree::leaf(Slot::All) } else { Tree::flat(vec![Slot::All; shape.rank()])? };
+        Ok((0..count).map(move |index| {
+            let mut at = 0..;
+            self.slice(&open.map(|slot| if at.next() == Some(mode) { Slot::At(index) } else { *slot }))
+        }))
     }
 
     /// For each coordinate, whether it is inside a shape: below it in every mode. A compact tensor

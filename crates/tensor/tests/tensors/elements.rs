@@ -145,6 +145,44 @@ fn coordinates_follow_the_data() {
     assert_eq!(nested.get([6, 0]).unwrap_err().code(), "E0403");
 }
 
+#[test]
+fn coordinates_are_split_along_a_mode() {
+    // Each coordinate of the whole is in one slice: that of its index in the mode.
+    for (text, extents) in [("(3,4,5)", [3, 4, 5]), ("(3,(2,2),5)", [3, 4, 5]), ("(2,1,3)", [2, 1, 3])] {
+        let whole = CoordinateTensor::identity(&text.parse().unwrap()).unwrap();
+        for mode in 0..3 {
+            let parts: Vec<_> = whole.split_mode(mode).unwrap().collect::<Result<_, _>>().unwrap();
+            assert_eq!(parts.len() as i64, extents[mode], "{text} {mode}");
+            for (index, part) in parts.iter().enumerate() {
+                let mut expected = Vec::new();
+                for k in 0..extents[2] {
+                    for j in 0..extents[1] {
+                        for i in 0..extents[0] {
+                            if [i, j, k][mode] == index as i64 {
+                                expected.push([i, j, k]);
+                            }
+                        }
+                    }
+                }
+                let found = part.iter().map(|coord| {
+                    let leaves = coord.leaves();
+                    // The nested mode counts its first axis first.
+                    if let [i, a, b, k] = leaves { [*i, a + 2 * b, *k] } else { [leaves[0], leaves[1], leaves[2]] }
+                });
+                assert_eq!(found.collect::<Vec<_>>(), expected, "{text} {mode} {index}");
+            }
+        }
+        assert_eq!(whole.split_mode(3).err().map(|error| error.code()), Some("E0105"));
+    }
+    // A line has one mode, and tiles of it go past its end.
+    let line = CoordinateTensor::identity(&Tree::leaf(5)).unwrap();
+    let starts = line.split_mode(0).unwrap().map(|part| part.unwrap().get(0).unwrap().leaves()[0]);
+    assert_eq!(starts.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    let tiles = line.zipped_divide(&"[2:1]".parse().unwrap()).unwrap();
+    let ends = tiles.split_mode(1).unwrap().map(|tile| tile.unwrap().get(1).unwrap().leaves()[0]);
+    assert_eq!(ends.collect::<Vec<_>>(), [1, 3, 5]);
+}
+
 /// Every element at its coordinate, and nothing else: through plain, strided and swizzled layouts,
 /// for parts of every kind.
 fn gathered_and_scattered<L: Offsets>(map: L) {
