@@ -36,3 +36,34 @@ fn the_language_and_the_library_agree() {
         assert!(read.code() == code || read.code() == "E0122", "{text}: {read}");
     }
 }
+
+#[test]
+fn what_one_reads_the_other_reads() {
+    // All entries of some counts, denominators and paths, whole and broken, in two nestings. The
+    // language takes the quotient before the sign, so it refuses the least number over another.
+    let mut entries = Vec::new();
+    for count in ["0", "1", "-2", "4", "-9223372036854775807"] {
+        for denominator in ["", "/1", "/-2", "/3", "/0", "/"] {
+            for path in ["@0", "@1", "@0@2", "@2@2", "@", "@-1", "@x"] {
+                entries.push(format!("{count}{denominator}{path}"));
+            }
+        }
+    }
+    let (mut read, mut refused) = (0, 0);
+    for entry in &entries {
+        for (shape, text) in [("(2,3)", format!("({entry},1@1)")), ("((2,2),3)", format!("(({entry},3@1),1@3)"))] {
+            let library = text.parse::<Descriptor>();
+            let language = evaluate(&format!("{shape}:{text}"), &mut Environment::new());
+            match (&library, &language) {
+                (Ok(strides), Ok(value)) => {
+                    assert_eq!(value.to_string(), format!("{shape}:{strides}"), "{text}");
+                    read += 1;
+                }
+                (Err(_), Err(_)) => refused += 1,
+                _ => panic!("{text}: {library:?} but {language:?}"),
+            }
+        }
+    }
+    println!("{read} read, {refused} refused by both");
+    assert!(read > 40 && refused > 200, "{read} {refused}");
+}
