@@ -259,6 +259,7 @@ impl AnyTree {
 }
 
 impl From<i64> for AnyTree {
+    #[inline]
     fn from(number: i64) -> AnyTree {
         AnyTree::Integer(Tree::leaf(number))
     }

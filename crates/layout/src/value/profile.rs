@@ -59,6 +59,7 @@ impl Profile {
     /// The profile of a tuple of `leaves` numbers.
     ///
     /// Errors: more than [`MAX_NODES`] nodes.
+    #[inline]
     pub fn flat(leaves: usize) -> Result<Profile, LayoutError> {
         let mut nodes = Nodes::new();
         push_flat(&mut nodes, leaves)?;
