@@ -443,6 +443,20 @@ Examples:
         expressions: Vec<String>,
     },
 
+    /// Show layouts in the browser: an editor, pictures, derivations, kernels.
+    #[command(after_help = "\
+Examples:
+  tilewright playground                        serve the page to this machine, and open it
+  tilewright playground '(4,8):(8,1) o 8:2'    the same, with this program
+  tilewright playground --output page.html     one file that works from disk
+
+The page is the library itself in WebAssembly: it answers as the command does, and loads nothing
+from elsewhere.")]
+    Playground {
+        #[command(flatten)]
+        options: crate::playground::Options,
+    },
+
     /// Work through one tiling problem, printing and checking each layout.
     #[command(after_help = "\
 Examples:

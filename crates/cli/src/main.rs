@@ -25,6 +25,7 @@ mod manual;
 mod morphism;
 mod output;
 mod picture;
+mod playground;
 mod progress;
 mod reader;
 mod relayout;
@@ -111,6 +112,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Refine { first, second, options }) => morphism::run_refine(&first, &second, &options, terminal),
         Some(Command::Tractable { expression }) => morphism::run_tractable(&expression, terminal),
         Some(Command::Candidate { expressions }) => candidate::run(&expressions, terminal),
+        Some(Command::Playground { options }) => playground::run(&options, terminal),
         Some(Command::Tour { step }) => tour::run(step, terminal),
         Some(Command::Completions { shell }) => manual::completions(shell, terminal),
         Some(Command::Man { command }) => manual::page(command.as_deref(), terminal),

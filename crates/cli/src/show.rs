@@ -1,10 +1,8 @@
 //! `tilewright show`: a layout as a picture, and what can be said about it.
 
-use std::collections::HashSet;
-
 use serde_json::json;
 use tilewright::draw::DrawError;
-use tilewright::layout::{AnyLayout, AnyTree, Extent, Swizzle};
+use tilewright::layout::{AnyTree, Swizzle};
 use tilewright::{Layout, Tree, Value};
 
 use crate::json::{self, extend};
@@ -12,6 +10,7 @@ use crate::output::Failure;
 use crate::picture::{self, Axis, Cell, Paint, Window, grid, painted};
 use crate::reader::{Reader, unknown};
 use crate::terminal::Terminal;
+use tilewright::explain::facts;
 use tilewright::explain::map::{self, Map, Point};
 
 /// How many grids of a layout of rank 3 or 4 are drawn where not all are asked for.
@@ -41,7 +40,7 @@ fn object(value: &Value, table: bool, window: Window, terminal: &mut Terminal) -
         let mut picture = Vec::new();
         draw(&map, table, window, false, &mut picture)?;
         let picture = String::from_utf8_lossy(&picture).into_owned();
-        extend(&mut object, json!({ "picture": picture, "facts": facts(value, &map) }));
+        extend(&mut object, json!({ "picture": picture, "facts": facts::of(value, &map) }));
     }
     Ok(terminal.object(&object)?)
 }
@@ -85,7 +84,7 @@ pub fn write_value(
     check_size(&map, table, window)?;
     terminal.text(&format!("{heading}\n\n"))?;
     draw(&map, table, window, colour, &mut terminal.out)?;
-    let facts: String = facts(value, &map).iter().map(|line| format!("{line}\n")).collect();
+    let facts: String = facts::of(value, &map).iter().map(|line| format!("{line}\n")).collect();
     Ok(terminal.text(&format!("\n{facts}"))?)
 }
 
@@ -215,80 +214,4 @@ fn listing(map: &Map, window: Window, out: &mut impl std::io::Write) -> std::io:
         writeln!(out, "{last:>a$}  {:>b$}  {:>c$}", map.coordinate(last).to_string(), offset(last))?;
     }
     Ok(())
-}
-
-/// What can be said about a layout, a line for each group of facts.
-fn facts(value: &Value, map: &Map) -> Vec<String> {
-    let shape = map.shape();
-    let cosize = match value {
-        Value::Layout(layout) if !map.has_coordinates() => layout.cosize().ok().and_then(|cosize| cosize.known()),
-        _ => None,
-    };
-    let mut numbers = vec![format!("size {}", map.size())];
-    numbers.extend(cosize.map(|cosize| format!("cosize {cosize}")));
-    numbers.extend([format!("rank {}", shape.rank()), format!("depth {}", shape.depth())]);
-    let mut lines = vec![numbers.join(", ")];
-    match value {
-        Value::Layout(AnyLayout::Integer(layout)) => lines.extend(predicates(layout)),
-        _ => lines.extend(counted(map, cosize)),
-    }
-    lines
-}
-
-/// What counting the offsets of a map tells, if there are not too many.
-fn counted(map: &Map, cosize: Option<i64>) -> Option<String> {
-    const MOST: i64 = 1 << 20;
-    if map.size() > MOST {
-        return None;
-    }
-    if map.has_coordinates() {
-        let points: HashSet<Point> = (0..map.size()).map(|index| map.value(index)).collect::<Result<_, _>>().ok()?;
-        let injective = i64::try_from(points.len()) == Ok(map.size());
-        return Some(if injective { "injective" } else { "not injective" }.to_owned());
-    }
-    let offsets: Option<Vec<i64>> = (0..map.size()).map(|index| map.at(index).ok()).collect();
-    let mut offsets = offsets?;
-    offsets.sort_unstable();
-    let (least, greatest) = (offsets.first().copied()?, offsets.last().copied()?);
-    offsets.dedup();
-    let different = i64::try_from(offsets.len()).ok()?;
-    let facts = [
-        ("injective", different == map.size()),
-        ("surjective", least >= 0 && Some(different) == cosize),
-        ("contiguous", greatest - least + 1 == different),
-    ];
-    let named = |holds: bool| facts.iter().filter(move |fact| fact.1 == holds).map(|fact| fact.0);
-    let yes = named(true).map(str::to_owned);
-    let no = named(false).map(|name| format!("not {name}"));
-    Some(yes.chain(no).collect::<Vec<_>>().join(", "))
-}
-
-/// The questions with the answer yes, those with the answer no, a witness, and the least form of
-/// the layout. Compact is the same as bijective.
-fn predicates(layout: &Layout) -> Vec<String> {
-    let asked = [
-        ("injective", layout.is_injective().ok()),
-        ("surjective", Some(layout.is_surjective())),
-        ("compact", Some(layout.is_compact())),
-        ("contiguous", Some(layout.is_contiguous())),
-        ("ordered", Some(layout.is_ordered())),
-        ("tractable", Some(layout.is_tractable())),
-    ];
-    let mut lines = Vec::new();
-    for (label, answer) in [("", Some(true)), ("not ", Some(false)), ("perhaps ", None)] {
-        let answered = asked.iter().filter(|(_, given)| *given == answer);
-        let names: Vec<String> = answered.map(|(name, _)| format!("{label}{name}")).collect();
-        if !names.is_empty() {
-            lines.push(names.join(", "));
-        }
-    }
-    if let Ok(Some((first, second))) = layout.collision() {
-        lines.push(format!("indices {first} and {second} share an offset"));
-    }
-    if let Ok(least) = layout.coalesce()
-        && least != *layout
-    {
-        lines.push(format!("the same function as {least}"));
-    }
-    lines
 }

@@ -5,11 +5,13 @@
 //! and a law is tested by evaluating layouts, with no use of the code that it tests.
 //!
 //! * [`check`]: whether a law holds, or two layouts are one function
+//! * [`facts`]: what a layout is and is not, in words
 //! * [`figures`]: the picture of a value, of a call, and of each step of a derivation
 //! * [`launch`]: numbers to try in place of those that become known at launch
 //! * [`map`]: values of the language as functions
 
 pub mod check;
+pub mod facts;
 pub mod figures;
 pub mod launch;
 mod law;

@@ -1,0 +1,17 @@
+//! Answers what the page asks for less often: files of every format,
+//! derivations, index arithmetic, costs of memory, kernels.
+
+use tilewright_draw::{Figure, Format, Theme};
+use tilewright_playground::{Also, MORE, serve};
+
+/// The pixels of a PNG to a CSS pixel.
+const SCALE: f64 = 2.0;
+
+fn write(figure: &Figure<'_>, format: Format, theme: Theme) -> Option<Vec<u8>> {
+    figure.file(format, theme, SCALE).ok()
+}
+
+fn main() {
+    let done = serve(Also { write, more: Some(MORE) });
+    std::process::exit(i32::from(!done));
+}

@@ -1,0 +1,79 @@
+//! What an answer says that is none.
+
+use serde_json::{Value as Json, json};
+use tilewright_layout::Refusal;
+use tilewright_notation::{Diagnostic, Value};
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct Failure(Json);
+
+impl Failure {
+    /// What is wrong with a choice, in words.
+    pub fn choice(message: impl Into<String>) -> Failure {
+        Failure(json!({ "message": message.into() }))
+    }
+
+    /// A refusal of the library.
+    pub fn refused(refusal: &(impl Refusal + ?Sized)) -> Failure {
+        Failure(json!({ "code": refusal.code(), "message": refusal.to_string(), "help": refusal.help() }))
+    }
+
+    /// What is wrong with the program: `start` and `end` are bytes of it.
+    pub fn of_program(diagnostic: &Diagnostic, source: &str) -> Failure {
+        let labels: Vec<Json> = diagnostic
+            .labels
+            .iter()
+            .map(|(span, text)| json!({ "start": span.start, "end": span.end, "text": text }))
+            .collect();
+        Failure(json!({
+            "code": diagnostic.code,
+            "message": diagnostic.message,
+            "help": diagnostic.help,
+            "start": diagnostic.span.start,
+            "end": diagnostic.span.end,
+            "labels": labels,
+            "rendered": diagnostic.render(source, false),
+        }))
+    }
+
+    /// What is wrong with an expression in a field beside the program.
+    pub fn of_field(field: &str, diagnostic: &Diagnostic) -> Failure {
+        let message = format!("{field}: {}", diagnostic.message);
+        Failure(json!({ "code": diagnostic.code, "message": message, "help": diagnostic.help }))
+    }
+
+    /// That a value is not what is needed: `wanted` with its article.
+    pub fn not(field: &str, value: &Value, wanted: &str) -> Failure {
+        Failure::choice(format!("{field}: expected {wanted}, but the value is of kind {}", value.kind()))
+    }
+
+    /// The object of the failure.
+    pub fn json(self) -> Json {
+        self.0
+    }
+}
+
+macro_rules! refusals {
+    ($($error:ty),* $(,)?) => {
+        $(
+            impl From<$error> for Failure {
+                fn from(error: $error) -> Failure {
+                    Failure::refused(&error)
+                }
+            }
+        )*
+    };
+}
+
+refusals!(
+    tilewright_layout::LayoutError,
+    tilewright_analysis::AnalysisError,
+    tilewright_atoms::AtomError,
+    tilewright_draw::DrawError,
+    tilewright_emit::EmitError,
+    tilewright_kernel::ptx::PtxError,
+    tilewright_kernel::interpret::SetupError,
+    tilewright_kernels::PlanError,
+    tilewright_morphism::MorphismError,
+);

@@ -1,0 +1,194 @@
+//! Kernels of the library: their plans, checks, texts and costs.
+
+use serde_json::{Value as Json, json};
+use tilewright_kernel::cost::Machine;
+use tilewright_kernel::interpret::{AccessCount, CheckError, Class};
+use tilewright_kernel::program::memory::Space;
+use tilewright_kernel::program::{Program, Step};
+use tilewright_kernel::{Element, ptx};
+use tilewright_kernels::{Entry, PlanError, Planned, Unchecked};
+
+use crate::failure::Failure;
+use crate::request::Wanted;
+
+/// How many elements all tensors of a check may have: what a page can wait for.
+const MOST: i64 = 1 << 20;
+
+/// The kernels, with the sizes and types that they take.
+pub fn list() -> Json {
+    let object = |entry: &Entry| {
+        let sizes: Vec<Json> = entry.sizes.iter().map(|(name, size)| json!([name, size])).collect();
+        let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
+        json!({ "name": entry.name, "summary": entry.summary, "sizes": sizes, "types": types, "large": entry.large })
+    };
+    let targets: Vec<&str> = ptx::Target::ALL.iter().map(|target| target.name()).collect();
+    json!({
+        "kernels": tilewright_kernels::library().iter().map(object).collect::<Vec<_>>(),
+        "targets": targets,
+        "machines": Machine::NAMES,
+    })
+}
+
+/// What is wanted of a kernel.
+///
+/// Errors: there is no such kernel, size or type; the plan or the text does not exist.
+pub fn of(name: &str, sizes: &[(String, i64)], element: &str, want: Wanted, target: &str) -> Result<Json, Failure> {
+    let entry = tilewright_kernels::named(name)?;
+    let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    let element = match element {
+        "" => None,
+        name => Some(Element::named(name).ok_or_else(|| PlanError::Unknown {
+            what: "type",
+            given: name.to_owned(),
+            known: entry.types.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "),
+        })?),
+    };
+    let planned = entry.plan(&sizes, element)?;
+    match want {
+        Wanted::Plan => Ok(plan(entry, &planned)),
+        Wanted::Check => check(&planned),
+        Wanted::Ptx => text(planned.kernel().program(), target),
+        Wanted::Cost => cost(&planned, target),
+    }
+}
+
+fn plan(entry: &Entry, planned: &Planned) -> Json {
+    let program = planned.kernel().program();
+    let buffers: Vec<Json> = program
+        .buffers
+        .iter()
+        .map(|buffer| {
+            json!({
+                "name": buffer.name,
+                "type": buffer.element.name(),
+                "bits": 8 * i64::from(buffer.element.bytes()),
+                "layout": buffer.layout,
+                "shared": buffer.space == Space::Shared,
+                "elements": buffer.elements.to_string(),
+            })
+        })
+        .collect();
+    let grid: Vec<String> = program.grid.iter().map(ToString::to_string).collect();
+    let outputs: Vec<String> =
+        planned.kernel().outputs().iter().map(|output| format!("{}: {}", output.tensor, output.written)).collect();
+    let mut outline = Vec::new();
+    walk(program, &program.body, 0, &mut outline);
+    json!({
+        "summary": entry.summary,
+        "plan": planned.plan(),
+        "buffers": buffers,
+        "grid": grid,
+        "threads": program.threads,
+        "shared_bytes": program.shared_bytes,
+        "outputs": outputs,
+        "outline": outline,
+    })
+}
+
+/// The statements of a kernel in order, each with how many instructions it became; loops and
+/// branches hold those inside them.
+fn walk(program: &Program, body: &[Step], indent: usize, lines: &mut Vec<Json>) {
+    let mut last = None;
+    let push = |lines: &mut Vec<Json>, text: String| lines.push(json!([indent, text, 1]));
+    for step in body {
+        match step {
+            Step::Instruction(instruction) => {
+                let statement = program.source(instruction.source).statement;
+                if last == Some(instruction.source.index())
+                    && let Some(count) = lines.last_mut().and_then(|line| line.get_mut(2))
+                {
+                    *count = json!(count.as_i64().unwrap_or(0) + 1);
+                    continue;
+                }
+                push(lines, statement.to_owned());
+                last = Some(instruction.source.index());
+            }
+            Step::Loop(turns) => {
+                push(lines, format!("{}: turns of", program.source(turns.source).statement));
+                walk(program, &turns.body, indent + 1, lines);
+                last = None;
+            }
+            Step::Branch(branch) => {
+                push(lines, format!("{}: where it holds", program.source(branch.source).statement));
+                walk(program, &branch.then, indent + 1, lines);
+                if !branch.otherwise.is_empty() {
+                    push(lines, "otherwise".to_owned());
+                    walk(program, &branch.otherwise, indent + 1, lines);
+                }
+                last = None;
+            }
+        }
+    }
+}
+
+fn access(count: &AccessCount) -> Json {
+    json!({
+        "statement": count.source.statement,
+        "memory": count.buffer,
+        "requests": count.requests,
+        "bytes": count.bytes,
+        "sectors": count.sectors,
+        "wavefronts": count.wavefronts,
+        "least": count.least_wavefronts,
+        "at_most": count.at_most,
+    })
+}
+
+fn check(planned: &Planned) -> Result<Json, Failure> {
+    // A least number of bytes stands for the work: tensors are read and written once at the least.
+    if planned.bytes() / 4 > MOST || planned.operations() > 64 * MOST {
+        let advice = "choose smaller sizes, or run `tilewright kernel check` on your machine";
+        return Err(Failure::choice(format!("a check of these sizes would take too long here: {advice}")));
+    }
+    match planned.check() {
+        Ok(report) => {
+            let counts = &report.checked.run.counts;
+            let executed: Vec<Json> = Class::ALL
+                .iter()
+                .filter(|class| counts.executed(**class) > 0)
+                .map(|class| json!([class.name(), counts.executed(*class)]))
+                .collect();
+            Ok(json!({
+                "schedules": report.checked.schedules.len(),
+                "instructions": counts.total(),
+                "executed": executed,
+                "accesses": AccessCount::by_statement(&counts.accesses).iter().map(access).collect::<Vec<_>>(),
+                "compared": report.compared,
+                "worst": report.worst,
+            }))
+        }
+        Err(Unchecked::Interpreter(CheckError::Findings(findings))) => {
+            let told: Vec<Json> = findings
+                .iter()
+                .map(|finding| json!({ "code": finding.code(), "message": finding.to_string() }))
+                .collect();
+            Ok(json!({ "findings": told }))
+        }
+        Err(Unchecked::Interpreter(CheckError::Setup(error))) => Err(Failure::refused(&error)),
+        Err(wrong) => Ok(json!({ "findings": [{ "code": "", "message": wrong.to_string() }] })),
+    }
+}
+
+fn text(program: &Program, target: &str) -> Result<Json, Failure> {
+    let target = match target {
+        "" => ptx::least(program)?,
+        name => ptx::Target::named(name).ok_or_else(|| {
+            let known: Vec<&str> = ptx::Target::ALL.iter().map(|target| target.name()).collect();
+            Failure::choice(format!("there is no target '{name}'; the targets are {}", known.join(", ")))
+        })?,
+    };
+    Ok(json!({ "target": target.name(), "ptx": ptx::write(program, target)? }))
+}
+
+fn cost(planned: &Planned, machine: &str) -> Result<Json, Failure> {
+    let name = if machine.is_empty() { "H200" } else { machine };
+    let machine = Machine::named(name).ok_or_else(|| {
+        Failure::choice(format!("there is no machine '{name}'; the machines are {}", Machine::NAMES.join(", ")))
+    })?;
+    let cost = planned.kernel().program().cost(&machine, planned.sizes())?;
+    let accesses = match &cost.counted {
+        Ok(counted) => AccessCount::by_statement(&counted.accesses).iter().map(access).collect::<Vec<_>>(),
+        Err(_) => Vec::new(),
+    };
+    Ok(json!({ "machine": cost.machine.name, "text": cost.to_string(), "accesses": accesses }))
+}

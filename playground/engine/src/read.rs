@@ -1,0 +1,158 @@
+//! A program, its value, and the expressions in the fields beside it.
+//!
+//! Law: the fields see the names that the program binds.
+
+use tilewright_atoms::{CopyAtom, MmaAtom};
+use tilewright_explain::map::{self, plain};
+use tilewright_layout::{AnyTree, Coord, Layout, LayoutError, Tiler, Tree};
+use tilewright_notation::{Call, Environment, Value, call, evaluate};
+
+use crate::failure::Failure;
+
+/// A program that was run.
+#[derive(Debug)]
+pub struct Read {
+    /// Its text.
+    pub source: String,
+    /// Its value; a shape alone is its compact layout.
+    pub shown: Shown,
+    environment: Environment,
+}
+
+/// What a program is.
+#[derive(Debug)]
+pub enum Shown {
+    /// A value, and the call that made it if there was one.
+    Value(Box<Value>, Option<Box<Call>>),
+    /// The name of an instruction that multiplies matrices.
+    Product(Box<MmaAtom>),
+    /// The name of an instruction that copies.
+    Copy(Box<CopyAtom>),
+}
+
+impl Read {
+    /// Runs a program, or finds the instruction of a name.
+    ///
+    /// Errors: what is wrong with the program.
+    pub fn of(source: &str) -> Result<Read, Failure> {
+        let mut environment = Environment::new();
+        let told = |error| Failure::of_program(&error, source);
+        if let Some(atom) = instruction(source) {
+            return Ok(Read { source: source.to_owned(), shown: atom, environment });
+        }
+        let call = call(source, &mut environment).map_err(told)?;
+        let value = match &call {
+            Some(call) => call.value.clone(),
+            None => evaluate(source, &mut environment).map_err(told)?,
+        };
+        let shown = Shown::Value(Box::new(value), call.map(Box::new));
+        Ok(Read { source: source.to_owned(), shown, environment })
+    }
+
+    /// The value of the program.
+    ///
+    /// Errors: it is the name of an instruction.
+    pub fn value(&self) -> Result<&Value, Failure> {
+        match &self.shown {
+            Shown::Value(value, _) => Ok(value),
+            _ => Err(Failure::choice("this takes a layout; an instruction has a picture of its own")),
+        }
+    }
+
+    /// The values that are shown side by side: those of a list, or the one.
+    ///
+    /// Errors: as [`Read::value`].
+    pub fn values(&self) -> Result<Vec<Value>, Failure> {
+        Ok(match self.value()? {
+            Value::List(items) => items.iter().cloned().map(drawable).collect(),
+            value => vec![drawable(value.clone())],
+        })
+    }
+
+    fn field(&mut self, name: &str, source: &str) -> Result<Value, Failure> {
+        evaluate(source, &mut self.environment).map_err(|error| Failure::of_field(name, &error))
+    }
+
+    /// A shape in a field.
+    ///
+    /// Errors: it is none.
+    pub fn shape(&mut self, name: &str, source: &str) -> Result<Tree<i64>, Failure> {
+        match self.field(name, source)? {
+            Value::Int(extent) => Ok(Tree::from(extent)),
+            Value::Tree(AnyTree::Integer(shape)) => Ok(shape),
+            other => Err(Failure::not(name, &other, "a shape")),
+        }
+    }
+
+    /// A layout in a field.
+    ///
+    /// Errors: it is none of integers.
+    pub fn layout(&mut self, name: &str, source: &str) -> Result<Layout, Failure> {
+        let value = self.field(name, source)?;
+        plain(&value).ok_or_else(|| Failure::not(name, &value, "a layout of integers"))
+    }
+
+    /// A tiler in a field.
+    ///
+    /// Errors: it is none.
+    pub fn tiler(&mut self, name: &str, source: &str) -> Result<Tiler, Failure> {
+        let value = self.field(name, source)?;
+        match value.to_tiler() {
+            Some(tiler) => Ok(tiler?),
+            None => Err(Failure::not(name, &value, "a tiler")),
+        }
+    }
+
+    /// A coordinate in a field, which may have `_` in it.
+    ///
+    /// Errors: it is none.
+    pub fn coordinate(&mut self, name: &str, source: &str) -> Result<Coord, Failure> {
+        source.parse().map_err(|error: LayoutError| Failure::choice(format!("{name}: {error}")))
+    }
+
+    /// Any value in a field.
+    ///
+    /// Errors: what is wrong with the expression.
+    pub fn any(&mut self, name: &str, source: &str) -> Result<Value, Failure> {
+        self.field(name, source)
+    }
+}
+
+/// The instruction of a name; none where the text is no name, or there is none of that name.
+fn instruction(source: &str) -> Option<Shown> {
+    let word = source.trim();
+    // Looking for a name that does not exist takes long: the nearest names are found.
+    if word.is_empty() || !word.contains('_') || word.contains(|c: char| c.is_whitespace() || "()[];=".contains(c)) {
+        return None;
+    }
+    match MmaAtom::named(word) {
+        Ok(atom) => Some(Shown::Product(Box::new(atom))),
+        Err(_) => CopyAtom::named(word).ok().map(|atom| Shown::Copy(Box::new(atom))),
+    }
+}
+
+/// Whether a text is the name of an instruction.
+pub fn is_instruction(source: &str) -> bool {
+    instruction(source).is_some()
+}
+
+/// A shape alone means its compact layout; other values are drawn as they are.
+pub fn drawable(value: Value) -> Value {
+    match &value {
+        Value::Tree(AnyTree::Integer(shape)) => Layout::compact(shape).map_or(value, Value::from),
+        _ => value,
+    }
+}
+
+/// What is drawn of a value.
+///
+/// Errors: it is no layout, or its numbers are not known yet.
+pub fn map_of(value: &Value) -> Result<map::Map, Failure> {
+    map::of_operand(value).ok_or_else(|| match value.parameters().first() {
+        Some(name) => {
+            let advice = format!("this is drawn once {name} is known: end with substitute(.., {name}, 8)");
+            Failure::choice(advice)
+        }
+        None => Failure::not("the picture", value, "a layout"),
+    })
+}

@@ -1,0 +1,71 @@
+// The gallery: worked problems, an example of each function, and every instruction by its name.
+
+import type { Catalogue } from "./controls";
+import { button, make } from "./dom";
+import { GALLERY } from "./gallery";
+import type { View } from "./state";
+
+const MOST = 60;
+
+export function showGallery(
+  catalogue: Catalogue,
+  open: (source: string, view: Partial<View>, name: string) => void,
+): void {
+  const list = make("div", { class: "gallery" });
+  const search = make("input", { type: "search", "aria-label": "Search the gallery", placeholder: "swizzle, ldmatrix, wgmma …", spellcheck: "false" });
+  const card = (title: string, says: string, source: string, view: Partial<View>) =>
+    make(
+      "button",
+      {
+        type: "button",
+        class: "card",
+        onclick: () => {
+          dialog.close();
+          open(source, view, title.length > 30 ? "" : title);
+        },
+      },
+      make("strong", {}, title),
+      make("span", {}, says),
+      make("code", {}, source.length > 80 ? `${source.slice(0, 79)}…` : source),
+    );
+  const instructions = [...catalogue.products, ...catalogue.copies].flatMap(([arch, , names]) => names.map((name) => [arch, name] as const));
+  const fill = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const has = (text: string) => words.every((word) => text.toLowerCase().includes(word));
+    const parts: Node[] = [];
+    for (const { section, problems } of GALLERY) {
+      const shown = problems.filter((one) => has(`${section} ${one.title} ${one.says} ${one.source}`));
+      if (shown.length > 0) {
+        parts.push(make("h3", {}, section), make("div", { class: "cards" }, ...shown.map((one) => card(one.title, one.says, one.source, one.view ?? {}))));
+      }
+    }
+    const called = catalogue.functions.filter((one) => has(`function ${one.section} ${one.name} ${one.summary}`));
+    if (called.length > 0) {
+      parts.push(
+        make("h3", {}, `Functions (${called.length})`),
+        make("div", { class: "cards" }, ...called.map((one) => card(one.name, `${one.summary}.`, one.example, {}))),
+      );
+    }
+    const named = instructions.filter(([arch, name]) => has(`instruction ${arch} ${name}`));
+    if (named.length > 0) {
+      parts.push(
+        make("h3", {}, `Instructions (${named.length})`),
+        make("div", { class: "cards" }, ...named.slice(0, MOST).map(([arch, name]) => card(name, `an instruction of ${arch}`, name, {}))),
+      );
+      if (named.length > MOST) parts.push(make("p", { class: "quiet" }, `and ${named.length - MOST} more: search by a part of the name`));
+    }
+    if (parts.length === 0) parts.push(make("p", { class: "quiet" }, "Nothing has all of these words."));
+    list.replaceChildren(...parts);
+  };
+  search.addEventListener("input", fill);
+  const dialog = make(
+    "dialog",
+    { class: "wide", "aria-labelledby": "gallery-title" },
+    make("div", { class: "bar" }, make("h2", { id: "gallery-title" }, "Gallery"), search, button("Close", () => dialog.close())),
+    list,
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  fill();
+  document.body.append(dialog);
+  dialog.showModal();
+}

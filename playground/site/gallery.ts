@@ -1,0 +1,143 @@
+// Worked problems: programs, what they show, and how they are looked at.
+
+import type { View } from "./state";
+
+export interface Problem {
+  title: string;
+  says: string;
+  source: string;
+  view?: Partial<View>;
+}
+
+export const GALLERY: readonly { section: string; problems: readonly Problem[] }[] = [
+  {
+    section: "Layouts",
+    problems: [
+      { title: "Row after row", says: "A matrix of 4 rows of 8, its rows contiguous.", source: "(4,8):(8,1)" },
+      { title: "Column after column", says: "The same matrix the other way; a shape alone means this.", source: "(4,8)" },
+      {
+        title: "A nested layout",
+        says: "Modes of modes: heavier lines stand where a leaf starts again.",
+        source: "((2,2),(2,4)):((1,4),(2,8))",
+      },
+      { title: "Padding", says: "Rows of 8 that are 12 apart leave holes.", source: "(8,8):(12,1)", view: { kind: "memory" } },
+      { title: "A broadcast", says: "A stride of 0 gives every row the same offsets.", source: "(4,8):(0,1)" },
+      { title: "Two indices, one offset", says: "A layout need not be injective; the facts show where.", source: "(4,4):(1,3)" },
+      { title: "Coordinates", says: "Strides that step in the modes of another tensor.", source: "(4,8):(1@0,1@1)" },
+      { title: "Numbers known at launch", says: "M is a multiple of 64; the algebra computes with it.", source: "zipped_divide((M{div=64},128):(128,1), [64:1;32:1])" },
+      { title: "The same, at M = 128", says: "Once M is known there is a picture.", source: "substitute(zipped_divide((M{div=64},128):(128,1), [64:1;32:1]), M, 128)" },
+    ],
+  },
+  {
+    section: "The algebra",
+    problems: [
+      { title: "A composition", says: "What B picks out of A.", source: "(6,2):(8,2) o (4,3):(3,1)" },
+      {
+        title: "A composition that does not exist",
+        says: "Each mode alone has a composite, both together have none: 4 + 3 = 7 carries.",
+        source: "(6,2):(1,7) o (3,2):(2,3)",
+      },
+      {
+        title: "A composition by refinement",
+        says: "Both layouts as morphisms, cut until they meet.",
+        source: "(12,3,6):(1,72,12) o (6,6):(1,6)",
+        view: { kind: "composition" },
+      },
+      { title: "A complement", says: "What fills the gaps up to 24.", source: "complement(4:2, 24)" },
+      {
+        title: "A division into tiles",
+        says: "A matrix in tiles of 2 by 3, each a colour.",
+        source: "zipped_divide((4,6):(6,1), [2:1;3:1])",
+      },
+      { title: "A product", says: "A tile of 2 by 2, laid out 3 by 4 times.", source: "blocked_product((2,2):(1,2), (3,4):(4,1))" },
+      { title: "A raked product", says: "The same copies, interleaved.", source: "raked_product((2,2):(1,2), (3,4):(4,1))" },
+      { title: "A right inverse", says: "From offsets back to indices.", source: "right_inverse((4,8):(8,1))" },
+      { title: "A left inverse", says: "The index of each offset.", source: "left_inverse((2,2):(2,3))" },
+      { title: "A layout as a morphism", says: "Modes, axes of memory, and arrows between them.", source: "(32,(2,2)):(192,(24,3))", view: { kind: "morphism" } },
+      { title: "A span", says: "Sizes of modes, the leaves they are cut into, and where these go.", source: "((2,2),3):((6,1),2)", view: { kind: "span" } },
+      { title: "A slice", says: "Row 2 and column 5 of a matrix, pointed out.", source: "(8,8):(8,1)", view: { slice: ["(2,_)", "(_,5)"] } },
+    ],
+  },
+  {
+    section: "A tiling problem, end to end",
+    problems: [
+      { title: "1. A matrix in memory", says: "256 rows of 64 halves, cut into tiles of 128 by 32.", source: "A = (256,64):(64,1)\nzipped_divide(A, [128:1;32:1])" },
+      {
+        title: "2. Threads that copy a tile",
+        says: "32 threads, each with 8 neighbours of a row.",
+        source: "raked_product((4,8):(8,1), (2,2):(1,2))",
+        view: { kind: "offsets", shade: "palette" },
+      },
+      {
+        title: "3. A tile in shared memory",
+        says: "Eight rows of 64 halves: a matrix load of 16 bytes a row meets one bank.",
+        source: "(8,64):(64,1)",
+        view: { kind: "banks", "element-bits": 16, vector: 8, access: ["ldmatrix.x1"] },
+      },
+      {
+        title: "4. The tile, swizzled",
+        says: "The swizzle spreads the rows over all banks.",
+        source: "S<3,3,3> o 0 o (8,64):(64,1)",
+        view: { kind: "banks", "element-bits": 16, vector: 8, access: ["ldmatrix.x1"] },
+      },
+      {
+        title: "5. Who multiplies what",
+        says: "The instruction, tiled two by two.",
+        source: "SM80_16x8x16_F32F16F16F32_TN",
+        view: { atoms: "(2,2)" },
+      },
+    ],
+  },
+  {
+    section: "Memory",
+    problems: [
+      {
+        title: "A bank conflict",
+        says: "Lanes down a column of 32 words: one bank, 32 times.",
+        source: "(32,32):(32,1)",
+        view: { kind: "banks", "element-bits": 32, access: ["columns"] },
+      },
+      {
+        title: "What would cost less",
+        says: "Swizzles and paddings are counted; each says what is shown of it.",
+        source: "(32,32):(32,1)",
+        view: { kind: "suggest", "element-bits": 32, access: ["rows", "columns"] },
+      },
+      {
+        title: "Sectors of a row",
+        says: "Lanes along a row ask for all bytes of what moves.",
+        source: "(32,64):(64,1)",
+        view: { kind: "sectors", "element-bits": 32, access: ["rows"] },
+      },
+      {
+        title: "Sectors of a column",
+        says: "Lanes down a column ask for an eighth of it.",
+        source: "(32,64):(64,1)",
+        view: { kind: "sectors", "element-bits": 32, access: ["columns"] },
+      },
+      { title: "Hopper's swizzle of 128 bytes", says: "For halves.", source: "S<3,3,3> o 0 o (8,64):(64,1)", view: { "element-bits": 16 } },
+      { title: "Hopper's swizzle of 64 bytes", says: "For halves.", source: "S<2,3,3> o 0 o (8,32):(32,1)", view: { "element-bits": 16 } },
+      { title: "Hopper's swizzle of 32 bytes", says: "For halves.", source: "S<1,3,3> o 0 o (8,16):(16,1)", view: { "element-bits": 16 } },
+      { title: "A swizzle as bits", says: "A linear map over bits is its matrix.", source: "bit_matrix(S<2,0,3>)" },
+    ],
+  },
+  {
+    section: "Threads and values",
+    problems: [
+      {
+        title: "The sums of a matrix instruction",
+        says: "Click a thread to see it alone.",
+        source: "((4,8),(2,2)):((32,1),(16,8))",
+        view: { kind: "thread-value", tile: "(16,8)" },
+      },
+      { title: "A matrix instruction of Ampere", says: "All three operands.", source: "SM80_16x8x16_F32F16F16F32_TN" },
+      { title: "A matrix load", says: "What each thread points at, and what it gets.", source: "SM75_U32x4_LDSM_N" },
+      {
+        title: "A tiled copy",
+        says: "Who reads and who writes which element.",
+        source: "SM80_CP_ASYNC_CACHEALWAYS<uint128_t>",
+        view: { threads: "(4,8):(8,1)", values: "(1,8)", "element-bits": 16 },
+      },
+    ],
+  },
+];

@@ -1,0 +1,255 @@
+// A kernel of the library: its plan and tiles, a run on the interpreter, its cost, its text.
+
+import { button, field, make, select } from "./dom";
+import { Replaced } from "./engine";
+import type { Engine } from "./engine";
+import type { Problem } from "./editor";
+import type { KernelTab, View } from "./state";
+import { WANTED } from "./state";
+
+interface Entry {
+  name: string;
+  summary: string;
+  sizes: [string, number][];
+  types: string[];
+}
+
+interface Kernels {
+  kernels: Entry[];
+  targets: string[];
+  machines: string[];
+}
+
+interface Access {
+  statement: string;
+  memory: string;
+  requests: number;
+  bytes: number;
+  sectors: number;
+  wavefronts: number;
+  least: number;
+  at_most: boolean;
+}
+
+interface Buffer {
+  name: string;
+  type: string;
+  bits: number;
+  layout: string;
+  shared: boolean;
+  elements: string;
+}
+
+interface Answer {
+  error?: Problem;
+  summary?: string;
+  plan?: string[];
+  buffers?: Buffer[];
+  grid?: string[];
+  threads?: number;
+  shared_bytes?: number;
+  outputs?: string[];
+  outline?: [number, string, number][];
+  findings?: { code: string; message: string }[];
+  schedules?: number;
+  instructions?: number;
+  executed?: [string, number][];
+  accesses?: Access[];
+  compared?: number;
+  worst?: number;
+  machine?: string;
+  text?: string;
+  target?: string;
+  ptx?: string;
+}
+
+const TITLES = { plan: "Plan and tensors", check: "Check on the interpreter", cost: "Cost", ptx: "PTX" } as const;
+const LIMIT = 120_000;
+
+function accesses(rows: Access[]): HTMLElement {
+  const heads = ["statement", "memory", "requests", "bytes", "sectors", "wavefronts", "least"];
+  const body = rows.map((row) => {
+    const shared = row.wavefronts > 0;
+    const most = row.at_most ? "≤ " : "";
+    const cells = [row.statement, row.memory, row.requests, row.bytes, shared ? "" : `${most}${row.sectors}`, shared ? `${most}${row.wavefronts}` : "", shared ? row.least : ""];
+    return make("tr", { class: shared && row.wavefronts > row.least ? "conflict" : undefined }, ...cells.map((cell) => make("td", {}, String(cell))));
+  });
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...body));
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Accesses to memory" }, table);
+}
+
+export class KernelPage {
+  readonly host = make("div", { class: "kernel" });
+  private known: Kernels | undefined;
+  private readonly form = make("div", { class: "fields" });
+  private readonly summary = make("p", {});
+  private readonly tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "What is shown of the kernel" });
+  private readonly pane = make("div", { class: "pane", role: "tabpanel", tabindex: "0", id: "kernel-pane" });
+
+  constructor(
+    private readonly workshop: Engine,
+    private readonly changed: () => void,
+    private readonly open: (source: string, view: Partial<View>, name: string) => void,
+  ) {
+    this.host.append(this.form, this.summary, this.tabs, this.pane);
+  }
+
+  async show(tab: KernelTab): Promise<void> {
+    if (!this.known) {
+      this.pane.replaceChildren(make("p", { class: "quiet" }, "The kernels are being loaded …"));
+      try {
+        this.known = await this.workshop.object<Kernels>({ ask: "kernels" }, "kernels", 10_000);
+      } catch (error) {
+        if (!(error instanceof Replaced)) this.pane.replaceChildren(make("p", { class: "wrong" }, String(error)));
+        return;
+      }
+    }
+    this.controls(tab);
+    await this.ask(tab);
+  }
+
+  private controls(tab: KernelTab): void {
+    const known = this.known;
+    if (!known) return;
+    const entry = known.kernels.find((one) => one.name === tab.kernel);
+    const again = () => {
+      this.changed();
+      void this.ask(tab);
+    };
+    const kernels = select("Kernel", known.kernels.map((one) => one.name), tab.kernel, (value) => {
+      tab.kernel = value;
+      tab.sizes = {};
+      tab.element = "";
+      this.controls(tab);
+      this.form.querySelector("select")?.focus();
+      again();
+    });
+    const sizes = (entry?.sizes ?? []).map(([name, usual]) =>
+      field(name, String(tab.sizes[name] ?? usual), (value) => {
+        if (!/^\d{1,12}$/.test(value)) return;
+        if (Number(value) === usual) delete tab.sizes[name];
+        else tab.sizes[name] = Number(value);
+        again();
+      }, { type: "number", min: 1, step: 1 }),
+    );
+    const types = select("Type", entry?.types ?? [], tab.element || (entry?.types[0] ?? ""), (value) => {
+      tab.element = value;
+      again();
+    });
+    const target = select("Processor", [["", "the least that has it"], ...known.targets.map((one) => [one, one] as const)], tab.target, (value) => {
+      tab.target = value;
+      again();
+    });
+    const machine = select("Machine", known.machines, tab.machine, (value) => {
+      tab.machine = value;
+      again();
+    });
+    this.form.replaceChildren(kernels, ...(entry ? [types] : []), ...sizes, ...(tab.pane === "ptx" ? [target] : []), ...(tab.pane === "cost" ? [machine] : []));
+    this.summary.textContent = entry ? `${entry.summary}.` : "";
+    this.tabs.replaceChildren(
+      ...WANTED.map((name) => {
+        const selected = name === tab.pane;
+        return button(TITLES[name], () => {
+          tab.pane = name;
+          this.controls(tab);
+          (this.tabs.querySelector("[aria-selected=true]") as HTMLElement | null)?.focus();
+          again();
+        }, { role: "tab", "aria-selected": String(selected), "aria-controls": "kernel-pane", tabindex: selected ? "0" : "-1" });
+      }),
+    );
+  }
+
+  private async ask(tab: KernelTab): Promise<void> {
+    const target = tab.pane === "cost" ? tab.machine : tab.pane === "ptx" ? tab.target : "";
+    const question = { ask: "kernel", name: tab.kernel, sizes: Object.entries(tab.sizes), element: tab.element, want: tab.pane, target };
+    const waiting = setTimeout(() => {
+      this.pane.replaceChildren(
+        make("p", { class: "quiet" }, "This takes a while … "),
+        button("Stop", () => this.workshop.stop()),
+      );
+    }, 300);
+    try {
+      this.told(tab, await this.workshop.object<Answer>(question, "kernel", LIMIT));
+    } catch (error) {
+      if (!(error instanceof Replaced)) {
+        this.pane.replaceChildren(make("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
+      }
+    } finally {
+      clearTimeout(waiting);
+    }
+  }
+
+  private told(tab: KernelTab, answer: Answer): void {
+    if (answer.error) {
+      const { code, message, help } = answer.error;
+      this.pane.replaceChildren(
+        make("p", { class: "wrong" }, `${code ? `[${code}] ` : ""}${message}`),
+        ...(help ? [make("p", {}, `help: ${help}`)] : []),
+      );
+      return;
+    }
+    const show = { plan: () => this.plan(tab, answer), check: () => this.check(answer), cost: () => this.cost(answer), ptx: () => this.ptx(answer) };
+    this.pane.replaceChildren(...show[tab.pane]());
+  }
+
+  private plan(tab: KernelTab, answer: Answer): Node[] {
+    const buffers = (answer.buffers ?? []).map((buffer) => {
+      const look = () => {
+        const view: Partial<View> = buffer.shared ? { "element-bits": buffer.bits } : {};
+        this.open(buffer.layout, view, `${tab.kernel}: ${buffer.name}`);
+      };
+      return make(
+        "tr",
+        {},
+        make("td", {}, buffer.name),
+        make("td", {}, buffer.type),
+        make("td", {}, buffer.shared ? "shared" : "global"),
+        make("td", {}, make("code", {}, buffer.layout)),
+        make("td", {}, button("Look", look, { "aria-label": `Look at the layout of ${buffer.name}` })),
+      );
+    });
+    const heads = ["tensor", "type", "memory", "layout", "look"].map((head) => make("th", { scope: "col" }, head));
+    const outline = (answer.outline ?? []).map(([indent, text, count]) => `${"  ".repeat(indent)}${text}${count > 1 ? `  (${count} instructions)` : ""}`);
+    return [
+      make("ul", {}, ...(answer.plan ?? []).map((line) => make("li", {}, line))),
+      make("p", {}, `A grid of (${(answer.grid ?? []).join(", ")}) blocks of ${answer.threads} threads; ${answer.shared_bytes} bytes of shared memory a block.`),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tensors" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...buffers))),
+      make("p", {}, "Shown for all sizes when the kernel was built: no access outside a tensor."),
+      make("ul", {}, ...(answer.outputs ?? []).map((line) => make("li", {}, line))),
+      make("h2", {}, "Its statements, in order"),
+      make("pre", { tabindex: "0" }, outline.join("\n")),
+    ];
+  }
+
+  private check(answer: Answer): Node[] {
+    if (answer.findings) {
+      return [
+        make("p", { class: "wrong" }, "The check found something."),
+        make("ul", {}, ...answer.findings.map((found) => make("li", {}, `${found.code ? `[${found.code}] ` : ""}${found.message}`))),
+      ];
+    }
+    const worst = answer.worst === 0 ? "all equal" : `the farthest at ${answer.worst?.toFixed(3)} of the bound that rounding gives`;
+    return [
+      make("p", { class: "good" }, `${answer.instructions} instructions of warps under each of ${answer.schedules} schedules: no access outside a tensor, no race, nothing unwritten read, each output written once.`),
+      make("p", {}, `${answer.compared} elements compared with the definition: ${worst}. For these sizes and one set of numbers; other sizes were not run.`),
+      accesses(answer.accesses ?? []),
+      make("p", { class: "quiet" }, (answer.executed ?? []).map(([name, count]) => `${name}: ${count}`).join(", ")),
+    ];
+  }
+
+  private cost(answer: Answer): Node[] {
+    return [
+      make("p", {}, `On ${answer.machine}, before it runs: counted, estimated where it says so, and times that bound it from below.`),
+      make("pre", { tabindex: "0" }, answer.text ?? ""),
+      ...(answer.accesses && answer.accesses.length > 0 ? [accesses(answer.accesses)] : []),
+    ];
+  }
+
+  private ptx(answer: Answer): Node[] {
+    const text = answer.ptx ?? "";
+    return [
+      make("p", {}, `For ${answer.target}, ${text.split("\n").length} lines.`, " ", button("Copy", () => void navigator.clipboard.writeText(text))),
+      make("pre", { class: "long", tabindex: "0" }, text),
+    ];
+  }
+}

@@ -1,0 +1,264 @@
+// What the page shows, and links that hold it.
+//
+// Law: a link is read as it was written or refused with the reason; what it holds is checked field
+// by field before it is used.
+
+export interface View {
+  kind: string;
+  title: string;
+  caption: string;
+  palette: string;
+  label: string;
+  shade: string;
+  tile: string;
+  slice: string[];
+  tiler: string;
+  "tile-number": number[];
+  atoms: string;
+  threads: string;
+  values: string;
+  "element-bits": number;
+  width: number;
+  vector: number;
+  access: string[];
+  phase: number | null;
+}
+
+export interface Code {
+  lang: string;
+  at: string;
+  promise: string;
+  form: string;
+  int: string;
+  coordinate: boolean;
+  inside: string;
+  name: string;
+}
+
+export const PANES = ["table", "derivation", "code"] as const;
+export const WANTED = ["plan", "check", "cost", "ptx"] as const;
+
+export interface ProgramTab {
+  type: "program";
+  name: string;
+  source: string;
+  view: Partial<View>;
+  pane: (typeof PANES)[number];
+  code: Partial<Code>;
+}
+
+export interface KernelTab {
+  type: "kernel";
+  name: string;
+  kernel: string;
+  element: string;
+  sizes: Record<string, number>;
+  pane: (typeof WANTED)[number];
+  target: string;
+  machine: string;
+}
+
+export type Tab = ProgramTab | KernelTab;
+
+export interface State {
+  tabs: Tab[];
+  active: number;
+}
+
+export const VERSION = 1;
+const MOST_TABS = 32;
+const MOST_TEXT = 1 << 16;
+
+export function programTab(source: string, view: Partial<View> = {}, name = ""): ProgramTab {
+  return { type: "program", name, source, view, pane: "table", code: {} };
+}
+
+export function kernelTab(kernel = "transpose"): KernelTab {
+  return { type: "kernel", name: "", kernel, element: "", sizes: {}, pane: "plan", target: "", machine: "H200" };
+}
+
+export class BadLink extends Error {}
+
+// FNV-1a of 32 bits: tells a link that was cut or changed.
+function sum(bytes: Uint8Array): string {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash.toString(16).padStart(8, "0");
+}
+
+async function through(stream: GenericTransformStream, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const piped = new Blob([bytes]).stream().pipeThrough(stream as ReadableWritablePair<Uint8Array, Uint8Array>);
+  const reader = piped.getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    // What is unpacked is bounded: a short link may claim to be long.
+    if (length > 64 * MOST_TEXT) throw new BadLink("the link holds more than a page does");
+    parts.push(value.slice());
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+function toText(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function toBytes(text: string): Uint8Array<ArrayBuffer> {
+  const plain = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(plain, (letter) => letter.charCodeAt(0));
+}
+
+// The fragment of a link: its version, a check sum, and the state packed.
+export async function write(state: State): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  const packed = await through(new CompressionStream("deflate-raw"), bytes);
+  return `v${VERSION}.${sum(packed)}.${toText(packed)}`;
+}
+
+// The fragment of a link that holds a program alone, written by hand: `#p=` and the program.
+function plain(fragment: string): State | undefined {
+  if (!fragment.startsWith("p=")) return undefined;
+  try {
+    return { tabs: [programTab(decodeURIComponent(fragment.slice(2)).slice(0, MOST_TEXT))], active: 0 };
+  } catch {
+    throw new BadLink("the program in this link is damaged: a percent sign is not followed by two digits");
+  }
+}
+
+// The state of a fragment; undefined where there is none.
+export async function read(fragment: string): Promise<State | undefined> {
+  const text = fragment.replace(/^#/, "");
+  if (text === "") return undefined;
+  const simple = plain(text);
+  if (simple) return simple;
+  const parts = /^v(\d+)\.([0-9a-f]{8})\.([A-Za-z0-9_-]*)$/.exec(text);
+  if (!parts) throw new BadLink("this link is damaged: it is not of the form that the playground writes");
+  const [, version, check, packed] = parts;
+  if (Number(version) !== VERSION) {
+    throw new BadLink(`this link is of version ${version}, and this page reads version ${VERSION}`);
+  }
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = toBytes(packed ?? "");
+  } catch {
+    throw new BadLink("this link is damaged: its letters do not fit together");
+  }
+  if (sum(bytes) !== check) throw new BadLink("this link is damaged: a part of it is missing or changed");
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(await through(new DecompressionStream("deflate-raw"), bytes)));
+  } catch (error) {
+    if (error instanceof BadLink) throw error;
+    throw new BadLink("this link is damaged: what it holds cannot be unpacked");
+  }
+  return checked(value);
+}
+
+function record(value: unknown, what: string): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new BadLink(`${what} is no object`);
+  return value as Record<string, unknown>;
+}
+
+function text(value: unknown, what: string): string {
+  if (typeof value !== "string" || value.length > MOST_TEXT) throw new BadLink(`${what} is no text, or too long`);
+  return value;
+}
+
+function whole(value: unknown, what: string): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw new BadLink(`${what} is no whole number`);
+  return value;
+}
+
+function one<T extends string>(value: unknown, all: readonly T[], what: string): T {
+  const found = all.find((known) => known === value);
+  if (found === undefined) throw new BadLink(`${what} is none of ${all.join(", ")}`);
+  return found;
+}
+
+const TEXTS = ["kind", "title", "caption", "palette", "label", "shade", "tile", "tiler", "atoms", "threads", "values"] as const;
+const NUMBERS = ["element-bits", "width", "vector"] as const;
+const CODE_TEXTS = ["lang", "at", "promise", "form", "int", "inside", "name"] as const;
+
+function view(value: unknown): Partial<View> {
+  const fields = record(value, "the view");
+  const out: Partial<View> = {};
+  for (const name of Object.keys(fields)) {
+    const given = fields[name];
+    const list = () => {
+      if (!Array.isArray(given) || given.length > 64) throw new BadLink(`${name} is no list`);
+      return given as unknown[];
+    };
+    const texts = TEXTS.find((known) => known === name);
+    const number = NUMBERS.find((known) => known === name);
+    if (texts) out[texts] = text(given, name);
+    else if (number) out[number] = whole(given, name);
+    else if (name === "slice" || name === "access") out[name] = list().map((item) => text(item, name));
+    else if (name === "tile-number") out[name] = list().map((item) => whole(item, name));
+    else if (name === "phase") out.phase = given === null ? null : whole(given, name);
+    else throw new BadLink(`the view has no field ${name}`);
+  }
+  return out;
+}
+
+function code(value: unknown): Partial<Code> {
+  const fields = record(value, "the code");
+  const out: Partial<Code> = {};
+  for (const name of Object.keys(fields)) {
+    const texts = CODE_TEXTS.find((known) => known === name);
+    if (texts) out[texts] = text(fields[name], name);
+    else if (name === "coordinate") out.coordinate = fields[name] === true;
+    else throw new BadLink(`the code has no field ${name}`);
+  }
+  return out;
+}
+
+function tab(value: unknown): Tab {
+  const fields = record(value, "a tab");
+  const type = one(fields["type"], ["program", "kernel"] as const, "the type of a tab");
+  const name = text(fields["name"], "the name of a tab");
+  if (type === "program") {
+    return {
+      type,
+      name,
+      source: text(fields["source"], "a program"),
+      view: view(fields["view"]),
+      pane: one(fields["pane"], PANES, "the pane"),
+      code: code(fields["code"]),
+    };
+  }
+  const sizes: Record<string, number> = {};
+  for (const [size, number] of Object.entries(record(fields["sizes"], "the sizes")).slice(0, 16)) {
+    sizes[text(size, "a size")] = whole(number, size);
+  }
+  return {
+    type,
+    name,
+    kernel: text(fields["kernel"], "the kernel"),
+    element: text(fields["element"], "the type of elements"),
+    sizes,
+    pane: one(fields["pane"], WANTED, "the pane"),
+    target: text(fields["target"], "the target"),
+    machine: text(fields["machine"], "the machine"),
+  };
+}
+
+function checked(value: unknown): State {
+  try {
+    const fields = record(value, "what it holds");
+    const tabs = fields["tabs"];
+    if (!Array.isArray(tabs) || tabs.length === 0 || tabs.length > MOST_TABS) {
+      throw new BadLink(`it holds no tabs, or more than ${MOST_TABS}`);
+    }
+    const active = whole(fields["active"], "the number of the open tab");
+    if (active < 0 || active >= tabs.length) throw new BadLink("there is no such tab");
+    return { tabs: tabs.map(tab), active };
+  } catch (error) {
+    if (error instanceof BadLink) throw new BadLink(`this link cannot be used: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,2 @@
+// The worker's text, which the build puts in.
+declare const WORKER: string;

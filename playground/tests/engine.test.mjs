@@ -1,0 +1,188 @@
+// What the engine answers is what the command answers, byte for byte.
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { build } from "esbuild";
+
+import { folder } from "./served.mjs";
+
+const root = new URL("../../", import.meta.url).pathname;
+const command = process.env.TILEWRIGHT ?? `${root}target/release/tilewright`;
+const beside = { skip: existsSync(command) ? false : `there is no command at ${command}` };
+let ask;
+let bundle;
+
+before(async () => {
+  const site = new URL("../site/", import.meta.url).pathname;
+  const load = async (entry) => {
+    const made = await build({ entryPoints: [site + entry], bundle: true, format: "esm", write: false });
+    return import(`data:text/javascript,${encodeURIComponent(made.outputFiles[0].text)}`);
+  };
+  const { run } = await load("wasi.ts");
+  bundle = load;
+  const modules = {};
+  for (const name of ["engine", "workshop"]) modules[name] = new WebAssembly.Module(readFileSync(join(folder, `${name}.wasm`)));
+  ask = (question, name = "engine") => {
+    const text = typeof question === "string" ? question : JSON.stringify(question);
+    const outcome = run(modules[name], new TextEncoder().encode(text));
+    assert.ok(outcome.ended, `${text.slice(0, 200)}: ${outcome.said}`);
+    return outcome.answer;
+  };
+});
+
+const object = (question, name) => JSON.parse(Buffer.from(ask(question, name)).toString());
+
+test("values and refusals of the conformance files", beside, () => {
+  const files = join(root, "crates/notation/tests/conformance");
+  const lines = readdirSync(files).filter((name) => name.endsWith(".tsv"))
+    .flatMap((name) => readFileSync(join(files, name), "utf8").split("\n"))
+    .map((line) => line.split("\t")[0]).filter((line) => line.trim() !== "" && !line.startsWith("#"));
+  // Every seventh keeps the test short; scripts/wasm32 has them all.
+  const chosen = [...lines.filter((_, at) => at % 7 === 0), "4294967297:1", "(4,4):(4294967296,1)", "size((4294967296,2))"];
+  const { stdout } = spawnSync(command, ["eval", "--json", "-"], { input: `${chosen.join("\n")}\n`, maxBuffer: 1 << 28 });
+  const wanted = stdout.toString().trimEnd().split("\n");
+  assert.equal(wanted.length, chosen.length);
+  chosen.forEach((source, at) => {
+    const here = JSON.parse(wanted[at]);
+    const there = object({ ask: "program", source });
+    if (here.error) {
+      const plain = ({ code, message, start, end, help }) => ({ code, message, start, end, help });
+      assert.deepEqual(plain(there.error ?? {}), plain(here.error), source);
+    } else {
+      assert.equal(there.text, here.text, source);
+      assert.equal(there.kind, here.kind, source);
+    }
+  });
+  console.log(`${chosen.length} programs have the same answer`);
+});
+
+test("pictures in every format", beside, () => {
+  const work = mkdtempSync(join(tmpdir(), "pictures-"));
+  const cases = [
+    ["(4,8):(8,1)", {}, []],
+    ["zipped_divide((8,8):(8,1), [2:1;4:1])", {}, []],
+    ["(6,2):(8,2) o (4,3):(3,1)", {}, []],
+    ["S<3,3,3> o 0 o (8,64):(64,1)", { "element-bits": 32 }, ["--element-bits", "32"]],
+    ["((4,8),(2,2)):((32,1),(16,8))", { tile: "(16,8)", palette: "warp" }, ["--tile", "(16,8)", "--palette", "warp"]],
+    ["SM80_16x8x16_F32F16F16F32_TN", { atoms: "(2,2)" }, ["--atoms", "(2,2)"]],
+    ["SM75_U32x4_LDSM_N", {}, []],
+    ["(8,8):(8,1)", { slice: ["(2,_)", "(_,5)"], title: "<b>&" }, ["--slice", "(2,_)", "--slice", "(_,5)", "--title", "<b>&"]],
+    ["((2,2),3):((6,1),2)", { kind: "span" }, ["--kind", "span"]],
+    ["(1024,1024):(1024,1)", { shade: "heat" }, ["--shade", "heat"]],
+    ["(4,3):(1,6)", { kind: "memory", width: 8 }, ["--kind", "memory", "--width", "8"]],
+  ];
+  for (const [source, view, options] of cases) {
+    for (const format of ["svg", "html", "tex", "txt", "png", "pdf"]) {
+      const file = join(work, `picture.${format}`);
+      execFileSync(command, ["draw", source, ...options, "-o", file]);
+      const name = ["png", "pdf"].includes(format) ? "workshop" : "engine";
+      const there = Buffer.from(ask({ ask: "file", source, view, format }, name));
+      assert.ok(there.equals(readFileSync(file)), `${source} as ${format} is not what the command writes`);
+    }
+  }
+  console.log(`${cases.length} pictures are the command's in 6 formats, byte for byte`);
+});
+
+test("index arithmetic, PTX and derivations", beside, () => {
+  const said = (...options) => execFileSync(command, options).toString();
+  const source = "zipped_divide((M{div=128},K):(K,1), [128:1;64:1])";
+  for (const lang of ["rust", "c", "cuda", "python", "triton"]) {
+    assert.equal(object({ ask: "code", source, code: { lang } }, "workshop").code, said("emit", "--lang", lang, source));
+  }
+  const question = { ask: "kernel", name: "transpose", want: "ptx", target: "sm_80" };
+  assert.equal(object(question, "workshop").ptx, said("kernel", "emit", "transpose"));
+  const derived = object({ ask: "derivation", source: "logical_divide((4,6):(1,4), 4:2)" }, "workshop");
+  assert.equal(derived.text, "(4,(2,3)):(2,(1,8))");
+  assert.equal(derived.law.answer, "holds");
+  const lines = derived.parts.flatMap((part) => [part.formula, ...part.lines]).join("\n");
+  const told = said("explain", "--brief", "logical_divide((4,6):(1,4), 4:2)");
+  for (const line of told.trim().split("\n")) assert.ok(lines.includes(line.trim()), line);
+});
+
+test("kernels: a check, a plan, a cost", () => {
+  const of = (want, more = {}) => object({ ask: "kernel", name: "transpose", want, ...more }, "workshop");
+  const checked = of("check", { sizes: [["M", 40], ["N", 24]] });
+  assert.equal(checked.compared, 960);
+  assert.equal(checked.worst, 0);
+  assert.ok(of("plan").buffers.some((buffer) => buffer.shared));
+  assert.match(of("cost", { target: "A100" }).text, /registers/);
+  assert.match(of("check", { sizes: [["M", 100_000], ["N", 100_000]] }).error.message, /too long/);
+  assert.match(of("plan", { sizes: [["X", 1]] }).error.message, /X/);
+  assert.match(of("plan", { element: "f99" }).error.message, /f99/);
+});
+
+test("the command serves the page, to its own machine alone", beside, async () => {
+  const file = join(folder, "playground.html");
+  const server = spawn(command, ["playground", "--page", file, "--no-open", "--json"]);
+  try {
+    const line = await new Promise((done) => server.stdout.once("data", done));
+    const { address } = JSON.parse(line.toString());
+    assert.match(address, /^http:\/\/127\.0\.0\.1:\d+\/$/);
+    const response = await fetch(address);
+    assert.ok(Buffer.from(await response.arrayBuffer()).equals(readFileSync(file)));
+    assert.equal((await fetch(`${address}other`)).status, 404);
+    assert.equal((await fetch(address, { method: "POST" })).status, 405);
+    // A page elsewhere whose name was turned to this machine.
+    const status = await new Promise((done, failed) => {
+      request(address, { headers: { host: "elsewhere.example" } }, (response) => done(response.resume().statusCode)).on("error", failed).end();
+    });
+    assert.equal(status, 403);
+  } finally {
+    server.kill();
+  }
+  const work = mkdtempSync(join(tmpdir(), "page-"));
+  execFileSync(command, ["playground", "--page", file, "-o", join(work, "page.html")]);
+  assert.ok(readFileSync(join(work, "page.html")).equals(readFileSync(file)));
+  const own = spawnSync(command, ["playground", "-o", join(work, "own.html")]);
+  if (own.status === 0 && process.env.TILEWRIGHT_PLAYGROUND) assert.ok(readFileSync(join(work, "own.html")).equals(readFileSync(file)), "the page inside the command is another");
+  if (own.status !== 0) assert.match(own.stderr.toString(), /built without the playground.*scripts\/playground/);
+  const gone = spawnSync(command, ["playground", "--page", join(work, "gone.html"), "-o", join(work, "x.html")]);
+  assert.equal(gone.status, 1);
+  assert.match(gone.stderr.toString(), /gone\.html/);
+});
+
+test("what is no question is refused in words", () => {
+  for (const question of ["", "{", "[]", '{"ask":"steal"}', '{"ask":"program"}', '{"ask":"program","source":"1","view":{"colour":"red"}}', '{"ask":"program","source":1}', `"${"x".repeat(1 << 20)}"`]) {
+    assert.ok(object(question).error.message.length > 10, question.slice(0, 60));
+  }
+  for (const view of [{ "element-bits": 0 }, { "element-bits": -7 }, { width: 0 }, { palette: "loud" }, { kind: "mma" }, { kind: "swizzle" }, { kind: "composition" }, { slice: ["(("] }, { tiler: "[" }, { kind: "thread-value", tile: "(2,2)" }]) {
+    const found = object({ ask: "program", source: "(4,8):(8,1)", view });
+    assert.ok(found.unseen?.message.length > 5, JSON.stringify(view));
+  }
+  assert.equal(object({ ask: "program", source: "(".repeat(100_000) }).error.code, "E0209");
+  assert.equal(object({ ask: "program", source: "(1099511627776,1024):(1024,1)" }).text, "(1099511627776,1024):(1024,1)");
+});
+
+test("every problem of the gallery has an answer and a picture", async () => {
+  const { GALLERY } = await bundle("gallery.ts");
+  const refused = [];
+  for (const { problems } of GALLERY) {
+    for (const { title, source, view = {} } of problems) {
+      const name = ["banks", "sectors", "suggest"].includes(view.kind) ? "workshop" : "engine";
+      const found = object({ ask: "program", source, view }, name);
+      if (found.error || !found.picture) refused.push(`${title}: ${found.error?.code ?? found.unseen?.message}`);
+    }
+  }
+  // Two of them show what has no answer, or no picture yet.
+  assert.deepEqual(refused.sort(), [
+    "A composition that does not exist: E0107",
+    "Numbers known at launch: this is drawn once M is known: end with substitute(.., M, 8)",
+  ]);
+});
+
+test("every instruction of the catalogue is drawn", () => {
+  const { products, copies } = object({ ask: "catalogue" });
+  const names = [...products, ...copies].map(([, , names]) => names[names.length >> 1]);
+  const refused = names.filter((source) => {
+    const found = object({ ask: "program", source });
+    return found.error || !found.picture;
+  });
+  console.log(`${names.length} instructions, ${refused.length} without a picture at 16 bits`);
+  assert.ok(names.length > 40);
+  assert.ok(refused.length * 4 < names.length, refused.join(" "));
+});
