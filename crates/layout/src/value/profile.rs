@@ -58,7 +58,7 @@ impl Profile {
 
     /// The profile of a tuple of `leaves` numbers.
     ///
-    /// Errors: more than [`MAX_NODES`] nodes.
+    /// Errors: more than [`MAX_NODES`](crate::limits::MAX_NODES) nodes.
     #[inline]
     pub fn flat(leaves: usize) -> Result<Profile, LayoutError> {
         let mut nodes = Nodes::new();
@@ -79,7 +79,8 @@ impl Profile {
 
     /// The tuple whose modes are `modes`, in order.
     ///
-    /// Errors: more than [`MAX_NODES`] nodes or deeper than [`MAX_DEPTH`].
+    /// Errors: more than [`MAX_NODES`](crate::limits::MAX_NODES) nodes or deeper than
+    /// [`MAX_DEPTH`](crate::limits::MAX_DEPTH).
     pub fn tuple<'a>(modes: impl IntoIterator<Item = &'a Profile>) -> Result<Profile, LayoutError> {
         let mut builder = Builder::new();
         builder.open();
