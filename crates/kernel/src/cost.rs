@@ -155,7 +155,9 @@ impl Program {
     /// Errors: a size is missing, unknown or not admitted by its facts; a number does not fit.
     pub fn cost(&self, machine: &Machine, sizes: &[(&str, i64)]) -> Result<Cost, SetupError> {
         let launch = self.launch_numbers(sizes)?;
-        let registers = registers::estimate(self);
+        let changes = self.has(|operation| matches!(operation, Operation::SetRegisters { .. }));
+        // Where roles share them, a block takes what it has at its beginning.
+        let registers = if changes { self.entry_registers() } else { registers::estimate(self) };
         let occupancy = Occupancy::of(&machine.multiprocessor, self.threads, registers, self.shared_bytes);
         let code = Code::new(self);
         let counted = count::count(self, &code, &launch).map(|total| counted(self, &code, &total, machine));

@@ -152,7 +152,14 @@ pub(super) fn a_block_is_there_from_its_beginning_to_its_end() {
 #[test]
 pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
     // Block 0 changes what block 1 has read, when that has arrived.
-    let program = |writes: bool, waits: bool, last: bool| {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Does {
+        Reads,
+        Writes,
+        /// Half of the lanes write, and the others, who know it, arrive.
+        OthersWrite,
+    }
+    let program = |does: Does, waits: bool, last: bool| {
         let mut k = cluster(2, 2, 32);
         let shared = k.shared(Element::U32, 32);
         let objects = k.shared(Element::U64, 1);
@@ -160,11 +167,13 @@ pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
         let place = k.scaled(thread, 4, 0);
         k.only(0, |k| {
             let access = k.access(objects, 64, 1);
-            k.emit(Operation::BarrierInit { access, count: 32 }, &[zero], &[]);
+            let count = if does == Does::OthersWrite { 16 } else { 32 };
+            k.emit(Operation::BarrierInit { access, count }, &[zero], &[]);
             k.fence(Fence::BarrierInit);
         });
         k.store(shared, place, thread);
         meet(&mut k);
+        let half = k.compare(Comparison::Less, thread, 16);
         let first = k.compare(Comparison::Equal, rank, 0);
         k.branch(
             first,
@@ -177,12 +186,21 @@ pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
                 store_there(k, shared, place, one, zero);
             },
             |k| {
-                if writes {
-                    k.store(shared, place, zero);
-                } else {
-                    k.load(shared, place);
+                match does {
+                    Does::Reads => {
+                        k.load(shared, place);
+                    }
+                    Does::Writes => k.store(shared, place, zero),
+                    Does::OthersWrite => {
+                        k.branch(half, |_| {}, |k| k.store(shared, place, zero));
+                        k.plain(Operation::WarpBarrier);
+                    }
                 }
-                arrive_there(k, objects, zero, zero);
+                if does == Does::OthersWrite {
+                    k.guarded(half, |k| arrive_there(k, objects, zero, zero));
+                } else {
+                    arrive_there(k, objects, zero, zero);
+                }
             },
         );
         if last {
@@ -190,11 +208,12 @@ pub(super) fn arrivals_at_other_blocks_say_what_was_read() {
         }
         k.program()
     };
-    is_right(&program(false, true, true));
+    is_right(&program(Does::Reads, true, true));
     // What was written is not told.
-    finds(&program(true, true, true), "E1016");
-    finds(&program(false, false, true), "E1016");
-    finds(&program(false, true, false), "E1035");
+    finds(&program(Does::Writes, true, true), "E1016");
+    finds(&program(Does::OthersWrite, true, true), "E1016");
+    finds(&program(Does::Reads, false, true), "E1016");
+    finds(&program(Does::Reads, true, false), "E1035");
 }
 
 #[test]
