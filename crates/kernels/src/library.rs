@@ -313,7 +313,7 @@ fn permuted(shape: &[i64], order: i64) -> Result<Layout, PlanError> {
 ///
 /// let transpose = library().iter().find(|entry| entry.name == "transpose").unwrap();
 /// let planned = transpose.plan(&[("M", 1024)], None).unwrap();
-/// assert_eq!(planned.kernel().program().threads, 256);
+/// assert!(planned.plan()[0].starts_with("f32 (1024,"), "{planned}");
 /// ```
 pub fn library() -> &'static [Entry] {
     LIBRARY

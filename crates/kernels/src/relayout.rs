@@ -19,6 +19,7 @@
 //! are one word.
 
 mod rows;
+mod share;
 mod squares;
 mod sum;
 mod tile;

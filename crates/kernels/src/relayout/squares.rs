@@ -119,6 +119,10 @@ impl Squares {
         });
         // Words do as well as short vectors.
         let wide = sides.source.bytes() >= 4;
+        // Of bytes, short vectors are many.
+        if sides.source.bytes() == 1 && self.square < 16 && written < RUN {
+            return None;
+        }
         if wide && (read.min(written) < RUN / 2 || self.square * i64::from(sides.source.bytes()) < 8) {
             return None;
         }

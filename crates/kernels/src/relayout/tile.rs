@@ -19,17 +19,19 @@ pub(super) struct Tile {
     pub(super) beside: Vec<usize>,
 }
 
-/// The axes of a run of about `wanted` elements, more than half as many, and how far it goes along
-/// the last.
+/// The axes of a run of about `wanted` elements, no more, and how far it goes along the last.
 fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, i64) {
     let (mut found, mut length, mut last): (Vec<usize>, i64, i64) = (Vec::new(), 1, 1);
-    while 2 * length <= wanted {
+    while length < wanted {
         let next = (0..axes.len())
             .find(|axis| axes[*axis].extent > 1 && step(&axes[*axis]) == length && !found.contains(axis));
         let Some(next) = next else { break };
+        let most = axes[next].extent.min((wanted / length).max(1));
+        if most == 1 && !found.is_empty() {
+            break;
+        }
         found.push(next);
         // Boxes of one size, rather than a small one at the end.
-        let most = axes[next].extent.min((wanted / length).max(1));
         last = up(axes[next].extent, up(axes[next].extent, most));
         length = length.saturating_mul(axes[next].extent);
         if last < axes[next].extent {
@@ -40,38 +42,31 @@ fn run(axes: &[Axis], step: impl Fn(&Axis) -> i64, wanted: i64) -> (Vec<usize>, 
 }
 
 impl Tile {
-    /// The box with runs of about so many elements, those of the destination of a multiple of
-    /// `chunk` elements where the last axis is cut.
-    pub(super) fn new(axes: &[Axis], wanted: (i64, i64), chunk: i64) -> Tile {
+    /// The box with runs of about so many elements, of `least` elements or nearly if there are so
+    /// many. Runs that are cut go on by multiples of `units` elements, where that is less than they
+    /// have.
+    pub(super) fn new(axes: &[Axis], wanted: (i64, i64), units: (i64, i64), least: i64) -> Tile {
         let (source, source_last) = run(axes, |axis| axis.source, wanted.0);
         let (destination, last) = run(axes, |axis| axis.destination, wanted.1);
         let mut extents = vec![1; axes.len()];
-        for (list, last) in [(&source, source_last), (&destination, last)] {
-            for (number, axis) in list.iter().enumerate() {
-                let whole = number + 1 < list.len();
-                extents[*axis] = extents[*axis].max(if whole { axes[*axis].extent } else { last });
-            }
-        }
-        // Where a run of the destination is cut, it is cut where a chunk begins.
-        let unit: i64 =
-            destination.split_last().map_or(1, |(_, inner)| inner.iter().map(|axis| axes[*axis].extent).product());
-        let whole = |axis: usize, extent: i64| {
-            let step = if destination.last() == Some(&axis) { chunk / gcd(unit, chunk) } else { 1 };
-            (up(extent, step) * step).min(axes[axis].extent)
-        };
-        if let Some(last) = destination.last() {
-            extents[*last] = whole(*last, extents[*last]);
+        for (list, last, unit) in [(&source, source_last, units.0), (&destination, last, units.1)] {
+            let Some((outer, inner)) = list.split_last() else { continue };
+            let length: i64 = inner.iter().map(|axis| axes[*axis].extent).product();
+            inner.iter().for_each(|axis| extents[*axis] = axes[*axis].extent);
+            let step = unit / gcd(length, unit);
+            let last = if last >= step { up(last, step) * step } else { last };
+            extents[*outer] = extents[*outer].max(last.min(axes[*outer].extent));
         }
         // Boxes of few elements are filled up in the order of the destination.
-        let (mut beside, least) = (Vec::new(), wanted.0 * wanted.1 / 4);
+        let mut beside = Vec::new();
         for (axis, Axis { extent, .. }) in axes.iter().enumerate() {
             let size: i64 = extents.iter().product();
-            if size * 2 > least || extents[axis] == *extent {
+            if size * 2 > least || extents[axis] == *extent || source.contains(&axis) || destination.contains(&axis) {
                 continue;
             }
             let most = (*extent).min(extents[axis] * (least / size));
-            extents[axis] = whole(axis, up(*extent, up(*extent, most)));
-            if !source.contains(&axis) && !destination.contains(&axis) {
+            extents[axis] = up(*extent, up(*extent, most));
+            if extents[axis] > 1 {
                 beside.push(axis);
             }
             if extents[axis] < *extent {

@@ -1,24 +1,15 @@
 //! A tile from the source to shared memory.
 //!
-//! Law: element `e` of row `r` of the tile is at `r * pitch + behind(r) + phase(r) + e` afterwards.
-//! Words go there by themselves, or wait in registers to be shifted to where their row begins; then
-//! `phase` is 0.
+//! Law: element `e` of row `r` of the tile is at `place(r) + phase(r) + e` afterwards, where
+//! `phase(r)` is how many elements of the first word of the row are before the row.
 
-use tilewright_kernel::{Element, KernelError, Num, View};
+use tilewright_kernel::{Element, Flag, Fragment, KernelError, View};
 use tilewright_layout::symbolic::Expr;
 
+use super::super::share::Turn;
 use super::super::sum::{Sum, plus, times};
-use super::{Writer, both, load, store};
-
-/// Words that a lane has read of a row of the tile.
-struct Read<'k> {
-    words: Vec<Num<'k>>,
-    row: Expr,
-    /// The number of the first word in the row.
-    first: Expr,
-    /// How many elements of the first word of the row are before the row.
-    phase: Expr,
-}
+use super::super::tile::up;
+use super::{UNDER_WAY, Writer, both, load, store};
 
 impl<'k> Writer<'k, '_> {
     /// Source to shared memory.
@@ -30,54 +21,55 @@ impl<'k> Writer<'k, '_> {
             let source = source.recast(word, &format!("{count}:1"))?;
             let lane = k.remainder(&self.thread, plan.lanes)?;
             let group = k.quotient(&self.thread, plan.lanes)?;
-            let turn = |turn: Expr| -> Result<(), KernelError> {
-                let mut rows = Vec::new();
-                for number in 0..plan.each {
-                    let pass = plus(&times(&turn, plan.each)?, &Expr::from(number))?;
-                    let part = plus(&times(&pass, plan.threads / plan.lanes)?, &group)?;
-                    let (row, part) = (k.quotient(&part, plan.parts)?, k.remainder(&part, plan.parts)?);
-                    let first = plus(&times(&part, plan.lanes * plan.words)?, &lane)?;
-                    rows.push(self.read_row(&source, row, first)?);
+            plan.sources.each(k, &group, |turns| {
+                // Words wait in registers, so that many are under way, and then all go to memory.
+                let parts = up(turns.len() as i64 * plan.words, UNDER_WAY);
+                for turns in turns.chunks(up(turns.len() as i64, parts) as usize) {
+                    let mut rows = Vec::new();
+                    for turn in turns {
+                        let row = self.read_row(&source, turn, &lane, plan.sources.inside(k, turn)?)?;
+                        rows.push((plan.sources.inside(k, turn)?, row));
+                    }
+                    for (inside, row) in &rows {
+                        for (place, word) in row {
+                            store(k, place, *inside, word)?;
+                        }
+                    }
                 }
-                rows.iter().flatten().try_for_each(|row| self.keep_row(row, &lane))
-            };
-            if plan.turns == 1 {
-                turn(Expr::from(0))?;
-            } else {
-                k.range(plan.turns, turn)?;
-            }
-        }
-        if !plan.shifts() {
-            k.commit_async();
-            k.wait_async(0);
+                Ok(())
+            })?;
         }
         self.read_rest(source)
     }
 
-    /// The words of this lane of a part of a row; none where they go to shared memory by themselves.
-    fn read_row(&self, source: &View<'k>, row: Expr, first: Expr) -> Result<Option<Read<'k>>, KernelError> {
+    /// The words of this lane of a row, and where they go.
+    fn read_row(
+        &self,
+        source: &View<'k>,
+        turn: &Turn,
+        lane: &Expr,
+        inside: Option<Flag<'k>>,
+    ) -> Result<Vec<(View<'k>, Fragment<'k>)>, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
-        let rows = plan.tile.rows();
-        let extents: Vec<i64> = rows.iter().map(|axis| plan.read[*axis]).collect();
-        // The last number has no end, so that it tells rows that there are not.
-        let digits = if rows.is_empty() { Vec::new() } else { k.coordinate(&row, &extents)? };
+        let rows = &plan.sources.axes;
         let mut begin = self.origin(|axis| axis.source, self.sides.bases.0);
-        let mut condition = None;
-        for (axis, digit) in rows.iter().zip(&digits) {
-            begin.terms.push((digit.clone(), axes[*axis].source));
-            let at = plus(&self.starts[*axis], digit)?;
+        let (terms, further) = turn.terms(|number| axes[rows[number]].source);
+        begin.terms.extend(terms);
+        begin.base += further;
+        let mut condition = inside;
+        for (number, axis) in rows.iter().enumerate() {
+            let digit = turn.at(number)?;
+            let at = plus(&self.starts[*axis], &digit)?;
             condition = both(condition, k.unless_less(&at, &Expr::from(axes[*axis].extent))?);
-        }
-        match (rows.last(), digits.last()) {
-            (Some(axis), Some(digit)) => {
-                condition = both(condition, k.unless_less(digit, &Expr::from(plan.read[*axis]))?);
+            if number + 1 == rows.len() {
+                condition = both(condition, k.unless_less(&digit, &Expr::from(plan.read[*axis]))?);
             }
-            _ => condition = both(condition, k.unless_less(&row, &Expr::from(1))?),
         }
         let (at, phase) = match plan.phased {
             true => begin.divided(k, plan.word)?,
             false => (begin.divided(k, plan.word)?.0, Expr::from(0)),
         };
+        let row = self.row(turn, rows)?;
         // How many elements of the run there are: fewer than the tile has at the end of an axis.
         let run: i64 = plan.tile.source.iter().map(|axis| plan.read[*axis]).product();
         let mut left = Expr::from(run);
@@ -87,69 +79,30 @@ impl<'k> Writer<'k, '_> {
         }
         let (end, cut) = (plus(&Expr::from(run), &phase)?, plus(&left, &phase)?);
         let mut words = Vec::new();
-        let behind = self.behind(&row)?;
-        // Behind the last word of a part comes the first one of the next.
-        let more = i64::from(plan.shifts() && plan.parts > 1);
-        for number in 0..plan.words + more {
-            let along = plus(&first, &Expr::from(number * plan.lanes))?;
-            let at_element = times(&along, plan.word)?;
-            let exists = both(k.unless_less(&at_element, &end)?, k.unless_less(&at_element, &cut)?);
-            let view = source.at(&plus(&at, &along)?)?;
-            let exists = both(condition, exists);
-            if !plan.shifts() {
-                let place = plus(&plus(&times(&row, plan.pitch())?, &along)?, &behind)?;
-                k.copy_async_where(exists.unwrap_or_else(|| k.flag(true)), &view, &self.words.at(&place)?)?;
-                continue;
-            }
-            words.push(load(k, &view, exists)?.numbers()?[0]);
+        for number in 0..plan.words {
+            let along = plus(lane, &Expr::from(number * plan.lanes))?;
+            let element = times(&along, plan.word)?;
+            let exists = both(k.unless_less(&element, &end)?, k.unless_less(&element, &cut)?);
+            let word = load(k, &source.at(&plus(&at, &along)?)?, both(condition, exists))?;
+            words.push((self.words.at(&plus(&row, &along)?)?, word));
         }
-        Ok(plan.shifts().then_some(Read { words, row, first, phase }))
+        Ok(words)
     }
 
-    /// Leaves words of a row in shared memory, shifted to where the row begins.
-    fn keep_row(&self, read: &Read<'k>, lane: &Expr) -> Result<(), KernelError> {
-        let (k, plan) = (self.k, self.plan);
-        let mut words = read.words.clone();
-        if read.phase != Expr::from(0) {
-            let all = k.remainder(&self.thread, 32)?;
-            let next = plus(&all, &Expr::from(1))?;
-            let last = k.unless_less(lane, &Expr::from(plan.lanes - 1))?;
-            let mut following = Vec::new();
-            for word in &read.words {
-                following.push(k.shuffle_from(*word, &next)?);
-            }
-            let bits = times(&read.phase, 32 / plan.word)?;
-            for (number, word) in read.words.iter().enumerate() {
-                // Behind the word of the last lane comes the next one of the first.
-                let behind = match (last, following.get(number + 1)) {
-                    (Some(inside), Some(first)) => inside.select(following[number], *first),
-                    _ => following[number],
-                };
-                words[number] = k.funnel_right(*word, behind, &bits)?;
-            }
+    /// The word at which a row begins.
+    fn row(&self, turn: &Turn, rows: &[usize]) -> Result<Expr, KernelError> {
+        let plan = self.plan;
+        let (terms, further) = turn.terms(|number| plan.places[rows[number]] / plan.word);
+        let place = Sum { base: further, terms }.expr()?;
+        if !plan.padded {
+            return Ok(place);
         }
-        let behind = self.behind(&read.row)?;
-        for (number, word) in words.iter().take(plan.words as usize).enumerate() {
-            let along = plus(&read.first, &Expr::from(number as i64 * plan.lanes))?;
-            let one = k.register(word.element(), "1")?;
-            one.set(&[*word])?;
-            self.words.at(&plus(&plus(&times(&read.row, plan.pitch())?, &along)?, &behind)?)?.store(&one)?;
-        }
-        Ok(())
-    }
-
-    /// How many elements of its first word are before a row, where words were left as they are. A
-    /// chunk has a multiple of as many rows as a word has elements, which changes nothing.
-    pub(super) fn phase(&self, row: &Expr) -> Result<Expr, KernelError> {
-        match self.plan.kept {
-            None => Ok(Expr::from(0)),
-            Some(further) => self.k.remainder(&plus(&times(row, further)?, &self.phase)?, self.plan.word),
-        }
-    }
-
-    /// How many words more there are before a row.
-    pub(super) fn behind(&self, row: &Expr) -> Result<Expr, KernelError> {
-        if self.plan.padded { self.k.quotient(row, self.plan.chunk) } else { Ok(Expr::from(0)) }
+        // Only the rows of a run of the destination count here.
+        let beside = |axis: usize| plan.tile.beside.contains(&axis);
+        let count = |axis: usize| if beside(axis) { 0 } else { plan.places[axis] / plan.word / plan.pitch };
+        let (terms, further) = turn.terms(|number| count(rows[number]));
+        let terms = terms.into_iter().filter(|term| term.1 != 0).collect();
+        plus(&place, &Sum { base: further, terms }.divided(self.k, plan.chunk)?.0)
     }
 
     /// Elements behind the last whole word of the source: the tiles that have one read it alone.
@@ -164,32 +117,39 @@ impl<'k> Writer<'k, '_> {
         for at in whole..sides.reach.0 {
             for coordinate in sides.coordinates_of(at) {
                 let mut condition = k.unless_less(&self.thread, &Expr::from(1))?;
-                let mut place = Sum { base: 0, terms: Vec::new() };
+                let mut digits = Vec::new();
                 for (axis, at) in coordinate.iter().enumerate() {
                     let behind = plus(&Expr::from(*at), &times(&self.starts[axis], -1)?)?;
                     let begun = k.unless_less(&self.starts[axis], &Expr::from(at + 1))?;
                     let inside = k.unless_less(&behind, &Expr::from(plan.read[axis]))?;
                     condition = both(both(condition, begun), inside);
-                    place.terms.push((behind, plan.places[axis]));
+                    digits.push((axis, k.clamped(&behind, plan.read[axis])?));
                 }
                 let from = source.at(&Expr::from(at))?;
-                let mut place = place.expr()?;
-                if plan.padded {
-                    let row = plan.pitch() * plan.word;
-                    let rows = plan.tile.rows().into_iter().map(|axis| {
-                        Ok((
-                            plus(&Expr::from(coordinate[axis]), &times(&self.starts[axis], -1)?)?,
-                            plan.places[axis] / row,
-                        ))
-                    });
-                    let terms = rows.collect::<Result<Vec<_>, KernelError>>()?;
-                    let row = k.clamped(&Sum { base: 0, terms }.expr()?, plan.runs())?;
-                    place = plus(&place, &plus(&times(&self.behind(&row)?, plan.word)?, &self.phase(&row)?)?)?;
-                }
-                let to = self.elements.at(&place)?;
+                let to = self.elements.at(&self.place(&digits)?)?;
                 store(k, &to, condition, &load(k, &from, condition)?)?;
             }
         }
         Ok(())
+    }
+
+    /// Where the element of these coordinates is in the tile; an axis that is not given has 0.
+    pub(super) fn place(&self, digits: &[(usize, Expr)]) -> Result<Expr, KernelError> {
+        let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
+        let terms = digits.iter().map(|(axis, digit)| (digit.clone(), plan.places[*axis])).collect();
+        let mut place = Sum { base: 0, terms }.expr()?;
+        let rows = || digits.iter().filter(|(axis, _)| !plan.tile.source.contains(axis));
+        if plan.padded {
+            let rows = rows().filter(|(axis, _)| !plan.tile.beside.contains(axis));
+            let count = |axis: usize| plan.places[axis] / plan.word / plan.pitch;
+            let terms = rows.map(|(axis, digit)| (digit.clone(), count(*axis))).collect();
+            place = plus(&place, &times(&Sum { base: 0, terms }.divided(k, plan.chunk)?.0, plan.word)?)?;
+        }
+        if plan.phased {
+            let mut begin = self.origin(|axis| axis.source, self.sides.bases.0);
+            begin.terms.extend(rows().map(|(axis, digit)| (digit.clone(), axes[*axis].source)));
+            place = plus(&place, &begin.divided(k, plan.word)?.1)?;
+        }
+        Ok(place)
     }
 }

@@ -8,7 +8,9 @@ use tilewright_kernel::{Flag, KernelError, Num, View};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Slot, Tree};
 
+use super::super::share::Turn;
 use super::super::sum::{Sum, plus, times};
+use super::super::tile::up;
 use super::{UNROLLED, Writer, both, load, store};
 
 /// A run of the destination.
@@ -17,32 +19,36 @@ struct Column<'k> {
     /// The number of its first whole chunk, and how many elements are before that.
     first: Expr,
     skew: Expr,
-    /// Where its elements are in a run of the source.
-    place: Expr,
+    /// Its coordinates.
+    digits: Vec<(usize, Expr)>,
     exists: Option<Flag<'k>>,
 }
 
 impl<'k> Writer<'k, '_> {
-    /// A run of the destination by its number.
-    fn column(&self, number: &Expr) -> Result<Column<'k>, KernelError> {
+    /// The run of the destination at these coordinates, whose sums begin with these terms.
+    fn column(
+        &self,
+        digits: Vec<(usize, Expr)>,
+        terms: Vec<(Expr, i64)>,
+        further: i64,
+    ) -> Result<Column<'k>, KernelError> {
         let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
-        let columns = plan.tile.columns();
-        let extents: Vec<i64> = columns.iter().map(|axis| plan.read[*axis]).collect();
         let mut begin = self.origin(|axis| axis.destination, self.sides.bases.1);
-        let mut place = Expr::from(0);
-        let mut exists = if columns.is_empty() { k.unless_less(number, &Expr::from(1))? } else { None };
-        let digits = if columns.is_empty() { Vec::new() } else { k.coordinate(number, &extents)? };
-        for (axis, digit) in columns.iter().zip(digits) {
-            begin.terms.push((digit.clone(), axes[*axis].destination));
-            place = plus(&place, &times(&digit, plan.places[*axis])?)?;
-            let at = plus(&self.starts[*axis], &digit)?;
+        begin.terms.extend(terms);
+        begin.base += further;
+        let mut exists = None;
+        for (axis, digit) in &digits {
+            let at = plus(&self.starts[*axis], digit)?;
             exists = both(exists, k.unless_less(&at, &Expr::from(axes[*axis].extent))?);
-            if Some(axis) == columns.last() {
-                exists = both(exists, k.unless_less(&digit, &Expr::from(plan.read[*axis]))?);
-            }
         }
-        let (first, skew) = begin.rounded_up(k, plan.chunk)?;
-        Ok(Column { begin, first, skew, place, exists })
+        let (first, skew) = match plan.skewed {
+            true => {
+                let (first, skew) = begin.rounded_up(k, plan.align)?;
+                (times(&first, plan.align / plan.chunk)?, skew)
+            }
+            false => (begin.divided(k, plan.chunk)?.0, Expr::from(0)),
+        };
+        Ok(Column { begin, first, skew, digits, exists })
     }
 
     /// How many elements of a run of the destination there are from where the tile begins.
@@ -53,11 +59,6 @@ impl<'k> Writer<'k, '_> {
         plus(&times(&self.starts[*last], -unit)?, &Expr::from(unit * axes[*last].extent))
     }
 
-    /// How many elements of a run a block writes.
-    fn window(&self) -> i64 {
-        self.plan.tile.destination.iter().map(|axis| self.plan.tile.extents[*axis]).product()
-    }
-
     /// Whether runs of the destination are cut into windows.
     fn is_cut(&self) -> bool {
         let last = self.plan.tile.destination.last();
@@ -65,37 +66,39 @@ impl<'k> Writer<'k, '_> {
     }
 
     /// Where the element that is so far along a run of the destination is in the tile.
-    fn place(&self, at: &Expr, along: &Expr) -> Result<Expr, KernelError> {
-        let list = &self.plan.tile.destination;
-        // Rows that follow each other are so far apart as the first two.
-        if let (Some(first), true) = (list.first(), self.plan.turned) {
-            let behind = plus(&times(&self.behind(at)?, self.plan.word)?, &self.phase(at)?)?;
-            return plus(&plus(&times(at, self.plan.places[*first])?, &behind)?, along);
-        }
-        let extents: Vec<i64> = list.iter().map(|axis| self.plan.read[*axis]).collect();
-        let digits = self.k.coordinate(at, &extents)?;
-        let add = |sum: Expr, (axis, digit): (&usize, &Expr)| plus(&sum, &times(digit, self.plan.places[*axis])?);
-        let place = list.iter().zip(&digits).try_fold(along.clone(), add)?;
-        let row = self.plan.pitch() * self.plan.word;
-        let rows = list.iter().zip(digits).filter(|(axis, _)| !self.plan.tile.source.contains(axis));
-        let terms = rows.map(|(axis, digit)| (digit, self.plan.places[*axis] / row)).collect();
-        plus(&place, &times(&self.behind(&Sum { base: 0, terms }.expr()?)?, self.plan.word)?)
-    }
-
-    /// Where the elements of a chunk are in the tile, by its number in the run and the shift of that.
-    fn chunk_places(&self, skew: &Expr, number: &Expr, along: &Expr) -> Result<Vec<Expr>, KernelError> {
-        let plan = self.plan;
-        let chunk = plan.chunk;
+    fn place_along(&self, column: &Column<'k>, at: &Sum) -> Result<Expr, KernelError> {
+        let (k, plan, axes) = (self.k, self.plan, &self.sides.axes);
         let list = &plan.tile.destination;
-        let Some(first) = list.first().copied() else { return Ok(vec![along.clone()]) };
-        let (extent, step) = (plan.read[first], plan.places[first]);
-        let at = plus(skew, &times(number, chunk)?)?;
-        if plan.turned || plan.skewed || extent % chunk != 0 {
-            return (0..chunk).map(|element| self.place(&plus(&at, &Expr::from(element))?, along)).collect();
+        let mut further = axes[list[0]].source;
+        let even = list.iter().all(|axis| {
+            let same = (axes[*axis].source - further) % plan.word == 0;
+            further *= plan.read[*axis];
+            same
+        });
+        if list.iter().any(|axis| plan.tile.source.contains(axis)) || plan.phased && !even {
+            let extents: Vec<i64> = list.iter().map(|axis| plan.read[*axis]).collect();
+            let digits = k.coordinate(&at.expr()?, &extents)?;
+            let digits: Vec<(usize, Expr)> = list.iter().copied().zip(digits).chain(column.digits.clone()).collect();
+            return self.place(&digits);
         }
-        // A chunk stays within the first axis.
-        let here = self.place(&at, along)?;
-        (0..chunk).map(|element| plus(&here, &Expr::from(element * step))).collect()
+        // Rows that follow each other are so far apart as the first two.
+        let scaled = |by: i64| at.terms.iter().map(move |(index, step)| (index.clone(), step * by));
+        let row = plan.pitch * plan.word;
+        let mut sum = Sum { base: at.base * row, terms: scaled(row).collect() };
+        sum.terms.extend(column.digits.iter().map(|(axis, digit)| (digit.clone(), plan.places[*axis])));
+        let mut place = sum.expr()?;
+        if plan.padded {
+            place = plus(&place, &times(&at.divided(k, plan.chunk)?.0, plan.word)?)?;
+        }
+        if plan.phased {
+            let step = axes[list[0]].source.rem_euclid(plan.word);
+            let mut begin = self.origin(|axis| axis.source, self.sides.bases.0 + at.base * step);
+            begin.terms.extend(scaled(step));
+            let beside = column.digits.iter().filter(|(axis, _)| plan.tile.beside.contains(axis));
+            begin.terms.extend(beside.map(|(axis, digit)| (digit.clone(), axes[*axis].source)));
+            place = plus(&place, &begin.divided(k, plan.word)?.1)?;
+        }
+        Ok(place)
     }
 
     /// An element of the tile.
@@ -104,126 +107,154 @@ impl<'k> Writer<'k, '_> {
         Ok(if self.sides.source == self.sides.destination { number } else { number.to(self.sides.destination) })
     }
 
+    /// The run of the destination of a thread in a turn.
+    fn column_of(&self, turn: &Turn) -> Result<Column<'k>, KernelError> {
+        let (list, axes) = (&self.plan.targets.axes, &self.sides.axes);
+        let mut digits = Vec::new();
+        for (number, axis) in list.iter().enumerate() {
+            digits.push((*axis, turn.at(number)?));
+        }
+        let (terms, further) = turn.terms(|number| axes[list[number]].destination);
+        self.column(digits, terms, further)
+    }
+
     /// Whole chunks of the destination.
     pub(super) fn write(&self, destination: &View<'k>) -> Result<(), KernelError> {
         let (k, plan, sides) = (self.k, self.plan, self.sides);
         let chunk = plan.chunk;
-        let whole = sides.reach.1 / chunk;
-        let chunks = self.window() / chunk;
-        if whole == 0 || chunks == 0 {
+        let count = sides.reach.1 / chunk;
+        if count == 0 {
             return Ok(());
         }
-        let destination = destination.recast(sides.destination, &format!("({chunk},{whole}):(1,{chunk})"))?;
-        let columns = plan.tile.columns();
-        let runs: i64 = columns.iter().map(|axis| plan.read[*axis]).product();
-        // Runs that are neighbours in a word of the source go to different turns.
-        let apart = if columns.first() == plan.tile.source.first() && !plan.padded { plan.word.min(runs) } else { 1 };
-        let groups = (runs + apart - 1) / apart;
-        let power = |n: i64| (n.max(1) as u64).next_power_of_two() as i64;
-        let along = if plan.padded { 32 } else { (32 / chunk).min(8) }.min(power(chunks));
-        let across = (32 / along).min(power(groups));
-        let along = 32 / across;
-        let (groups, steps) = ((groups + across - 1) / across * apart, (chunks + along - 1) / along);
-        let warps = plan.threads / 32;
-        let down = power(groups).min(warps);
-        let right = warps / down;
-        let (turns, steps) = ((groups + down - 1) / down, (steps + right - 1) / right);
-
-        let digits = k.coordinate(&self.thread, &[along, across, down, right])?;
+        let destination = destination.recast(sides.destination, &format!("({chunk},{count}):(1,{chunk})"))?;
+        let window = plan.window();
+        let chunks = up(window, chunk);
+        let own = k.remainder(&self.thread, plan.along)?;
+        let group = k.quotient(&self.thread, plan.along)?;
         let left = self.left()?;
-        // Elements of a chunk, of which the window is shifted by so many.
-        let moved = |column: &Column<'k>, skew: &Expr, from: &Expr, count: i64| -> Result<(), KernelError> {
-            for step in 0..count {
-                let step = plus(from, &Expr::from(step))?;
-                let number = plus(&times(&plus(&times(&step, right)?, &digits[3])?, along)?, &digits[0])?;
-                let last = plus(&times(&number, chunk)?, &plus(skew, &Expr::from(chunk - 1))?)?;
-                let inside = both(k.unless_less(&number, &Expr::from(chunks))?, k.unless_less(&last, &left)?);
-                let condition = both(column.exists, inside);
-                let mut numbers = Vec::new();
-                for place in self.chunk_places(skew, &number, &column.place)? {
-                    numbers.push(self.element(&place, condition)?);
-                }
-                let values = k.register(sides.destination, &chunk.to_string())?;
-                values.set(&numbers)?;
-                let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::At(plus(&column.first, &number)?)])?;
-                store(k, &destination.slice(slot)?, condition, &values)?;
+        // Whether a chunk begins in the window and ends in the run.
+        let whole = |column: &Column<'k>, given: &Expr| -> Result<Option<Flag<'k>>, KernelError> {
+            let begin = plus(&column.skew, &times(given, chunk)?)?;
+            let mut inside = k.unless_less(given, &Expr::from(chunks))?;
+            if window % chunk != 0 {
+                inside = both(inside, k.unless_less(&begin, &Expr::from(window))?);
             }
-            Ok(())
+            Ok(both(inside, k.unless_less(&plus(&begin, &Expr::from(chunk - 1))?, &left)?))
         };
-        let body = |turn: Expr, from: Expr, count: i64| -> Result<(), KernelError> {
-            let group = plus(&times(&turn, down)?, &digits[2])?;
-            let parts = k.coordinate(&group, &[apart, groups / apart])?;
-            let run = plus(&digits[1], &times(&parts[1], across)?)?;
-            let run = plus(&parts[0], &times(&run, apart)?)?;
-            let column = self.column(&run)?;
-            moved(&column, &column.skew, &from, count)
+        // Whether a run is one of the tile.
+        let there = |turn: &Turn| -> Result<Option<Flag<'k>>, KernelError> {
+            let inside = plan.targets.inside(k, turn)?;
+            let Some(last) = turn.digits.len().checked_sub(1) else { return Ok(inside) };
+            let extent = plan.read[plan.targets.axes[last]];
+            Ok(both(inside, k.unless_less(&turn.at(last)?, &Expr::from(extent))?))
         };
-        // As many steps at once as make a turn of some length.
-        let most = (UNROLLED / chunk).max(1);
-        let parts = (steps + most - 1) / most;
-        let each = (steps + parts - 1) / parts;
-        let inner = |turn: Expr| {
-            if parts == 1 {
-                return body(turn, Expr::from(0), steps);
+        let moved = |column: &Column<'k>, number: &Expr| -> Result<(), KernelError> {
+            let mut numbers = Vec::new();
+            for element in 0..chunk {
+                let terms = vec![(column.skew.clone(), 1), (number.clone(), chunk)];
+                numbers.push(self.element(&self.place_along(column, &Sum { base: element, terms })?, None)?);
             }
-            k.range(parts, |part| body(turn.clone(), times(&part, each)?, each))
+            let values = k.register(sides.destination, &chunk.to_string())?;
+            values.set(&numbers)?;
+            let slot: Coord<Expr> = Tree::flat([Slot::All, Slot::At(plus(&column.first, number)?)])?;
+            store(k, &destination.slice(slot)?, column.exists, &values)
         };
-        if turns * steps * chunk <= UNROLLED {
-            return (0..turns).try_for_each(|turn| inner(Expr::from(turn)));
+        let under = |condition: Option<Flag<'k>>, body: &dyn Fn() -> Result<(), KernelError>| match condition {
+            Some(condition) => k.when(condition, body),
+            None => body(),
+        };
+        let each = |turns: Vec<Turn>, given: &Expr, number: &Expr| -> Result<(), KernelError> {
+            let each = |common: bool| {
+                turns.iter().try_for_each(|turn| {
+                    let column = self.column_of(turn)?;
+                    let whole = if common { None } else { whole(&column, given)? };
+                    under(both(whole, there(turn)?), &|| moved(&column, number))
+                })
+            };
+            // What is said of the chunks of one turn is said of those of all.
+            match turns.first().filter(|_| plan.alike) {
+                Some(first) => under(whole(&self.column_of(first)?, given)?, &|| each(true)),
+                None => each(false),
+            }
+        };
+        let step = |step: Expr| -> Result<(), KernelError> {
+            let given = plus(&own, &times(&step, plan.along)?)?;
+            let number = k.clamped(&given, chunks)?;
+            plan.targets.each(k, &group, |turns| each(turns, &given, &number))
+        };
+        if plan.steps * plan.targets.count() * chunk <= UNROLLED {
+            return (0..plan.steps).try_for_each(|number| step(Expr::from(number)));
         }
-        k.range(turns, inner)
+        k.range(plan.steps, step)
     }
 
     /// What lies before the first chunk of a run and behind its last, element by element.
     pub(super) fn write_ends(&self, destination: &View<'k>) -> Result<(), KernelError> {
         let (k, plan, sides) = (self.k, self.plan, self.sides);
-        let chunk = plan.chunk;
+        let (chunk, window) = (plan.chunk, plan.window());
         let Some(outer) = plan.tile.destination.last().copied() else { return Ok(()) };
         let length: i64 = plan.tile.destination.iter().map(|axis| sides.axes[*axis].extent).product();
         if !plan.skewed && length % chunk == 0 {
             return Ok(());
         }
         let left = self.left()?;
-        let columns = plan.tile.columns();
-        let runs: i64 = columns.iter().map(|axis| plan.read[*axis]).product();
-        let turns = (runs * chunk + plan.threads - 1) / plan.threads;
+        let columns = &plan.targets.axes;
+        let extents: Vec<i64> = columns.iter().map(|axis| plan.read[*axis]).collect();
+        let runs: i64 = extents.iter().product();
+        let most = if plan.skewed { plan.align } else { chunk };
+        let turns = up(runs * most, plan.threads);
         let cut = self.is_cut();
         let ends = |turn: Expr| -> Result<(), KernelError> {
             let number = plus(&times(&turn, plan.threads)?, &self.thread)?;
-            let (element, run) = (k.remainder(&number, chunk)?, k.quotient(&number, chunk)?);
-            let Column { begin, skew, place, exists, .. } = self.column(&run)?;
+            let (element, run) = (k.remainder(&number, most)?, k.quotient(&number, most)?);
+            let some = k.unless_less(&run, &Expr::from(runs))?;
+            let digits = if columns.is_empty() { Vec::new() } else { k.coordinate(&run, &extents)? };
+            let mut digits: Vec<(usize, Expr)> = columns.iter().copied().zip(digits).collect();
+            if let Some((axis, digit)) = digits.last_mut() {
+                *digit = k.clamped(digit, plan.read[*axis])?;
+            }
+            let terms = digits.iter().map(|(axis, digit)| (digit.clone(), sides.axes[*axis].destination)).collect();
+            let column = self.column(digits, terms, 0)?;
+            let exists = both(some, column.exists);
             let one = |at: Expr, condition: Option<Flag<'k>>| -> Result<(), KernelError> {
                 let condition = both(condition, k.unless_less(&at, &left)?);
                 let values = k.register(sides.destination, "1")?;
-                values.set(&[self.element(&self.place(&at, &place)?, condition)?])?;
-                let target = destination.at(&plus(&begin.expr()?, &at)?)?;
+                let place = self.place_along(&column, &Sum { base: 0, terms: vec![(at.clone(), 1)] })?;
+                values.set(&[self.element(&place, condition)?])?;
+                let target = destination.at(&plus(&column.begin.expr()?, &at)?)?;
                 store(k, &target, condition, &values)
             };
+            let skew = &column.skew;
             // Before the first chunk, in the first window.
             if plan.skewed {
                 let first = k.unless_less(&self.starts[outer], &Expr::from(1))?;
-                let before = k.unless_less(&element, &skew)?;
+                let before = k.unless_less(&element, skew)?;
                 one(element.clone(), both(both(exists, first), before))?;
             }
-            // Behind the last whole chunk: how many there are, and one more.
-            // No more than a window has matter.
-            let left = if cut { k.clamped(&left, self.window() + 2 * chunk)? } else { left.clone() };
-            let chunks = plus(&plus(&left, &times(&skew, -1)?)?, &Expr::from(chunk))?;
+            // Behind the last whole chunk: how many there are, and one more. No more than a window
+            // has matter.
+            let left = if cut { k.clamped(&left, window + most + chunk)? } else { left.clone() };
+            let chunks = plus(&plus(&left, &times(skew, -1)?)?, &Expr::from(most))?;
             let chunks = k.quotient(&chunks, chunk)?;
-            let some = k.unless_less(&Expr::from(0), &chunks)?;
-            let mine = if cut { k.unless_less(&chunks, &Expr::from(self.window() / chunk + 1))? } else { None };
-            let behind = plus(&times(&chunks, chunk)?, &plus(&skew, &plus(&element, &Expr::from(-chunk))?)?)?;
+            let some = k.unless_less(&Expr::from(most / chunk - 1), &chunks)?;
+            let last = plus(&times(&chunks, chunk)?, &Expr::from(-most))?;
+            let behind = plus(&last, skew)?;
+            // Blocks whose windows are whole chunks have as many of them, and others those that begin
+            // in the window.
+            let mine = if window % chunk == 0 { &last } else { &behind };
+            let mine = if cut { k.unless_less(mine, &Expr::from(window))? } else { None };
+            let behind = plus(&behind, &element)?;
+            let some = both(some, k.unless_less(&element, &Expr::from(chunk))?);
             let some = both(some, k.unless_less(&behind, &left)?);
-            one(k.clamped(&behind, length)?, both(both(exists, some), mine))
+            one(k.clamped(&behind, length.min(window + most + chunk))?, both(both(exists, some), mine))
         };
         let all = || if turns == 1 { ends(Expr::from(0)) } else { k.range(turns, ends) };
         if !cut {
             return all();
         }
         // Only blocks at the ends have any.
-        let last = self.window() + chunk;
         let inner = k.unless_less(&Expr::from(0), &self.starts[outer])?;
-        let far = k.unless_less(&Expr::from(last), &left)?;
+        let far = k.unless_less(&Expr::from(window + most + chunk), &left)?;
         match both(inner, far) {
             Some(middle) => k.choose(middle, || Ok(()), all),
             None => all(),

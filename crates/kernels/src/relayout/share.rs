@@ -1,0 +1,164 @@
+//! How threads share the coordinates of a box.
+//!
+//! Law: every coordinate of some axes belongs to one group of threads and one turn, and it is
+//! `digit + groups * turn` along each axis: what a thread does in a turn is what it did in the first
+//! one, a constant further. So a thread divides once, and the addresses of all turns are one number
+//! and constants.
+
+use tilewright_kernel::{Build, Flag, KernelError};
+use tilewright_layout::symbolic::Expr;
+
+use super::sum::{plus, times};
+use super::tile::up;
+
+/// Coordinates of some axes, dealt to groups of threads.
+#[derive(Debug, Clone)]
+pub(super) struct Share {
+    pub(super) axes: Vec<usize>,
+    extents: Vec<i64>,
+    groups: Vec<i64>,
+    /// Turns along each axis; the last one has `again` times as many, in a loop.
+    turns: Vec<i64>,
+    again: i64,
+    /// How many groups of threads there are: as many as have a coordinate, or more.
+    all: i64,
+}
+
+/// The coordinate of a thread in a turn.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    /// Along each axis: what the thread has in all turns, and how much further this turn is.
+    pub(super) digits: Vec<(Expr, i64)>,
+    /// What the loop adds along the last axis: its number, and how much that counts.
+    pub(super) again: (Expr, i64),
+}
+
+impl Turn {
+    /// The coordinate along an axis, by the number of the axis in the list.
+    pub(super) fn at(&self, number: usize) -> Result<Expr, KernelError> {
+        let (digit, further) = &self.digits[number];
+        let here = plus(digit, &Expr::from(*further))?;
+        if number + 1 < self.digits.len() { Ok(here) } else { plus(&here, &times(&self.again.0, self.again.1)?) }
+    }
+
+    /// The coordinate along each axis as products for a sum of these steps.
+    pub(super) fn terms(&self, steps: impl Fn(usize) -> i64) -> (Vec<(Expr, i64)>, i64) {
+        let mut terms: Vec<(Expr, i64)> =
+            self.digits.iter().enumerate().map(|(number, digit)| (digit.0.clone(), steps(number))).collect();
+        if let Some(last) = self.digits.len().checked_sub(1) {
+            terms.push((self.again.0.clone(), self.again.1 * steps(last)));
+        }
+        let further = self.digits.iter().enumerate().map(|(number, digit)| digit.1 * steps(number)).sum();
+        (terms, further)
+    }
+}
+
+impl Share {
+    /// The fewest turns for so many groups of threads; at equal ones those whose turns `keep` what
+    /// is said of an axis and of how far a turn goes along it. At most `unrolled` turns are written
+    /// one after the other.
+    pub(super) fn new(list: Vec<(usize, i64)>, all: i64, unrolled: i64, keeps: impl Fn(usize, i64) -> bool) -> Share {
+        let mut best: Option<((i64, i64), Vec<i64>)> = None;
+        let mut groups = Vec::new();
+        search(&list, all, &mut groups, &mut |groups| {
+            let turns = |at: usize| up(list[at].1, groups[at]);
+            let count: i64 = (0..list.len()).map(turns).product();
+            let kept = (0..list.len()).all(|at| turns(at) == 1 || keeps(list[at].0, groups[at]));
+            let last = groups.last().copied().unwrap_or(1);
+            let cost = (if kept { 2 * count } else { 3 * count }, last);
+            if best.as_ref().is_none_or(|best| cost < best.0) {
+                best = Some((cost, groups.to_vec()));
+            }
+        });
+        let groups = best.map_or(Vec::new(), |best| best.1);
+        let (axes, extents): (Vec<usize>, Vec<i64>) = list.into_iter().unzip();
+        let mut turns: Vec<i64> = extents.iter().zip(&groups).map(|(extent, group)| up(*extent, *group)).collect();
+        let mut again = 1;
+        if let Some((last, others)) = turns.split_last_mut() {
+            let others: i64 = others.iter().product();
+            let most = (unrolled / others).max(1);
+            again = up(*last, most);
+            *last = up(*last, again);
+        }
+        Share { axes, extents, groups, turns, again, all }
+    }
+
+    /// Turns of a thread.
+    pub(super) fn count(&self) -> i64 {
+        self.turns.iter().product::<i64>() * self.again
+    }
+
+    /// Whether the turns along an axis all keep something.
+    pub(super) fn keeps(&self, keeps: impl Fn(usize, i64) -> bool) -> bool {
+        (0..self.axes.len()).all(|at| {
+            let more = self.turns[at] > 1 || at + 1 == self.axes.len() && self.again > 1;
+            !more || keeps(self.axes[at], self.groups[at])
+        })
+    }
+
+    /// How far the turns go along the last axis: its extent, or a little more.
+    pub(super) fn last(&self) -> i64 {
+        let turns = self.turns.last().copied().unwrap_or(1) * self.again;
+        self.groups.last().copied().unwrap_or(1) * turns
+    }
+
+    /// What is done in each turn of a group of threads.
+    pub(super) fn each(
+        &self,
+        k: &Build,
+        group: &Expr,
+        body: impl Fn(Vec<Turn>) -> Result<(), KernelError>,
+    ) -> Result<(), KernelError> {
+        let used: i64 = self.groups.iter().product();
+        let mut own = if self.axes.is_empty() { Vec::new() } else { k.coordinate(group, &self.groups)? };
+        if let (Some(digit), Some(groups), true) = (own.last_mut(), self.groups.last(), used < self.all) {
+            *digit = k.clamped(digit, *groups)?;
+        }
+        let turns = |again: Expr| -> Vec<Turn> {
+            let count: i64 = self.turns.iter().product();
+            let (last, step) = (self.groups.last().copied().unwrap_or(1), self.turns.last().copied().unwrap_or(1));
+            (0..count)
+                .map(|mut number| {
+                    let digits = own.iter().zip(&self.groups).zip(&self.turns).map(|((digit, groups), turns)| {
+                        let further = number % turns * groups;
+                        number /= turns;
+                        (digit.clone(), further)
+                    });
+                    Turn { digits: digits.collect(), again: (again.clone(), last * step) }
+                })
+                .collect()
+        };
+        let all = || match self.again {
+            1 => body(turns(Expr::from(0))),
+            again => k.range(again, |again| body(turns(again))),
+        };
+        match k.unless_less(group, &Expr::from(used))? {
+            Some(some) => k.when(some, all),
+            None => all(),
+        }
+    }
+
+    /// Whether a coordinate is in the box along all axes but the last, where the turns go past it.
+    pub(super) fn inside<'k>(&self, k: &'k Build, turn: &Turn) -> Result<Option<Flag<'k>>, KernelError> {
+        let mut inside = None;
+        for at in 0..self.axes.len().saturating_sub(1) {
+            inside = super::windows::both(inside, k.unless_less(&turn.at(at)?, &Expr::from(self.extents[at]))?);
+        }
+        Ok(inside)
+    }
+}
+
+/// All ways to deal `left` groups to the axes of a list.
+fn search(list: &[(usize, i64)], left: i64, groups: &mut Vec<i64>, found: &mut impl FnMut(&[i64])) {
+    let Some((_, extent)) = list.get(groups.len()) else { return found(groups) };
+    let most = left.min(*extent);
+    for group in 1..=most {
+        // Of those with as many turns, the one with the fewest groups.
+        if group > 1 && up(*extent, group) == up(*extent, group - 1) {
+            continue;
+        }
+        groups.push(group);
+        search(list, left / group, groups, found);
+        groups.pop();
+    }
+}
