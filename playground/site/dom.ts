@@ -54,6 +54,23 @@ export function field(
   return make("label", {}, make("span", {}, label), box);
 }
 
+// Copies a text; returns whether the browser let it.
+export async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page from disk may have no clipboard of its own.
+    const box = make("textarea", { "aria-hidden": "true", class: "away" });
+    box.value = text;
+    (document.querySelector("dialog[open]") ?? document.body).append(box);
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    return done;
+  }
+}
+
 export function byId<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no element ${id}`);

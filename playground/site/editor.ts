@@ -7,6 +7,7 @@ import { HighlightStyle, StreamLanguage, bracketMatching, syntaxHighlighting } f
 import { setDiagnostics } from "@codemirror/lint";
 import type { Diagnostic } from "@codemirror/lint";
 import { EditorState } from "@codemirror/state";
+import type { Extension } from "@codemirror/state";
 import { EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
@@ -113,7 +114,9 @@ export function helpOf(entry: FunctionEntry): HTMLElement {
 export class Editor {
   private readonly view: EditorView;
   private readonly known: Map<string, FunctionEntry>;
-  private quiet = false;
+  private readonly extensions: Extension;
+  private readonly states = new WeakMap<object, EditorState>();
+  private owner: object | undefined;
 
   constructor(host: HTMLElement, functions: FunctionEntry[], changed: (text: string) => void, run: () => void) {
     this.known = new Map(functions.map((entry) => [entry.name, entry]));
@@ -149,47 +152,44 @@ export class Editor {
       }
       return null;
     });
-    this.view = new EditorView({
-      root,
-      parent: root,
-      state: EditorState.create({
-        extensions: [
-          lineNumbers(),
-          history(),
-          bracketMatching(),
-          closeBrackets(),
-          highlightActiveLine(),
-          autocompletion({ override: [complete], icons: false, activateOnTypingDelay: 60 }),
-          language(this.known),
-          syntaxHighlighting(COLOURS),
-          LOOK,
-          help,
-          EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ "aria-label": "Program", spellcheck: "false", autocapitalize: "off" }),
-          keymap.of([
-            { key: "Ctrl-Enter", run: () => (run(), true) },
-            ...closeBracketsKeymap,
-            ...completionKeymap,
-            ...defaultKeymap,
-            ...historyKeymap,
-          ]),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged && !this.quiet) changed(this.text());
-          }),
-        ],
+    this.extensions = [
+      lineNumbers(),
+      history(),
+      bracketMatching(),
+      closeBrackets(),
+      highlightActiveLine(),
+      autocompletion({ override: [complete], icons: false, activateOnTypingDelay: 60 }),
+      language(this.known),
+      syntaxHighlighting(COLOURS),
+      LOOK,
+      help,
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({ "aria-label": "Program", spellcheck: "false", autocapitalize: "off" }),
+      keymap.of([
+        { key: "Ctrl-Enter", run: () => (run(), true) },
+        ...closeBracketsKeymap,
+        ...completionKeymap,
+        ...defaultKeymap,
+        ...historyKeymap,
+      ]),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) changed(this.text());
       }),
-    });
+    ];
+    this.view = new EditorView({ root, parent: root, state: EditorState.create({ extensions: this.extensions }) });
   }
 
   text(): string {
     return this.view.state.doc.toString();
   }
 
-  // Shows another program, without telling that it changed.
-  set(text: string): void {
-    this.quiet = true;
-    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
-    this.quiet = false;
+  // Shows another program, without telling that it changed. Each owner has a history of its own.
+  set(owner: object, text: string): void {
+    if (this.owner) this.states.set(this.owner, this.view.state);
+    this.owner = owner;
+    const known = this.states.get(owner);
+    const state = known?.doc.toString() === text ? known : EditorState.create({ doc: text, extensions: this.extensions });
+    this.view.setState(state);
   }
 
   focus(): void {
@@ -215,12 +215,5 @@ export class Editor {
       }
     }
     this.view.dispatch(setDiagnostics(this.view.state, found));
-  }
-
-  // Selects bytes of the program.
-  select(start: number, end: number): void {
-    const units = unitsOf(this.text());
-    this.view.dispatch({ selection: { anchor: units(start), head: units(end) }, scrollIntoView: true });
-    this.focus();
   }
 }

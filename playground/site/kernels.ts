@@ -1,6 +1,6 @@
 // A kernel of the library: its plan and tiles, a run on the interpreter, its cost, its text.
 
-import { button, field, make, select } from "./dom";
+import { button, copied, field, make, select } from "./dom";
 import { Replaced } from "./engine";
 import type { Engine } from "./engine";
 import type { Problem } from "./editor";
@@ -248,7 +248,7 @@ export class KernelPage {
   private ptx(answer: Answer): Node[] {
     const text = answer.ptx ?? "";
     return [
-      make("p", {}, `For ${answer.target}, ${text.split("\n").length} lines.`, " ", button("Copy", () => void navigator.clipboard.writeText(text))),
+      make("p", {}, `For ${answer.target}, ${text.split("\n").length} lines.`, " ", button("Copy", () => void copied(text))),
       make("pre", { class: "long", tabindex: "0" }, text),
     ];
   }

@@ -3,7 +3,7 @@
 import { assets as find } from "./assets";
 import { controls } from "./controls";
 import type { Catalogue } from "./controls";
-import { byId, button, make } from "./dom";
+import { byId, button, copied, make } from "./dom";
 import { Editor } from "./editor";
 import type { Problem } from "./editor";
 import { Engine, Replaced } from "./engine";
@@ -161,9 +161,24 @@ function show(found: Answer, source: string): void {
   const unseen = found.unseen;
   byId("unseen").textContent = unseen ? `${unseen.code ? `[${unseen.code}] ` : ""}${unseen.message}${unseen.help ? ` — ${unseen.help}` : ""}` : "";
   picture.show(found.picture ?? "");
+  if (found.error?.code?.startsWith("E01")) void why(source);
   status.textContent = "";
   const open = program();
   table.show(found.table, open !== undefined && pairs(open));
+}
+
+// Where a program is refused by the algebra, the picture of how far its derivation goes.
+async function why(source: string): Promise<void> {
+  const number = asked;
+  try {
+    const found = await derivations.object<Derivation>({ ask: "derivation", source, theme: theme() }, "why", LIMIT);
+    const part = (found.parts ?? []).filter((one) => one.pictures.length > 0).at(-1);
+    if (!part || number !== asked) return;
+    byId("unseen").textContent = `There is no value. This is how far it goes: ${part.formula}`;
+    picture.show(part.pictures.at(-1) ?? "");
+  } catch (error) {
+    if (!(error instanceof Replaced)) byId("unseen").textContent = error instanceof Error ? error.message : String(error);
+  }
 }
 
 async function explain(code: string): Promise<void> {
@@ -279,7 +294,7 @@ async function code(host: HTMLElement, open: ProgramTab): Promise<void> {
     codeControls(fields, open, () => {
       changed();
       void code(host, open);
-    }, () => void navigator.clipboard.writeText(shown.textContent ?? ""));
+    }, () => void copied(shown.textContent ?? ""));
     host.replaceChildren(fields, text);
     host.dataset["tab"] = String(state.tabs.indexOf(open));
   }
@@ -367,7 +382,7 @@ function open(number: number): void {
   byId("kernel").hidden = one.type !== "kernel";
   if (one.type === "kernel") void kernels.show(one);
   else {
-    editor?.set(one.source);
+    editor?.set(one, one.source);
     if (catalogue) controls(byId("controls"), one, catalogue, () => {
       changed();
       void ask();
@@ -410,14 +425,10 @@ function listen(): void {
   });
   byId("link").addEventListener("click", async () => {
     const address = await link();
-    try {
-      await navigator.clipboard.writeText(address);
-      tell("The link is copied: it holds all tabs and choices.");
-    } catch {
-      tell("The link is in the address bar: it holds all tabs and choices.");
-    }
+    const where = (await copied(address)) ? "copied" : "in the address bar";
+    tell(`The link is ${where}: it holds all tabs and choices.`);
   });
-  byId("copy").addEventListener("click", () => void navigator.clipboard.writeText(byId("value").textContent ?? ""));
+  byId("copy").addEventListener("click", () => void copied(byId("value").textContent ?? ""));
   for (const one of document.querySelectorAll<HTMLButtonElement>("[data-format]")) {
     one.addEventListener("click", () => void save(one.dataset["format"] ?? "svg"));
   }

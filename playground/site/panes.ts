@@ -21,6 +21,7 @@ export class TablePane {
   readonly host = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of the layout" });
   private rows: HTMLTableRowElement[] = [];
   private lit: HTMLTableRowElement[] = [];
+  private soon: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly pointed: (row: number | undefined) => void) {
     this.host.addEventListener("pointerover", (event) => {
@@ -31,9 +32,15 @@ export class TablePane {
     this.host.addEventListener("pointerleave", () => this.pointed(undefined));
   }
 
+  // Shows a table soon: the picture comes first.
   show(table: Table | null | undefined, pairs: boolean): void {
+    clearTimeout(this.soon);
     this.rows = [];
     this.lit = [];
+    this.soon = setTimeout(() => this.fill(table, pairs), 30);
+  }
+
+  private fill(table: Table | null | undefined, pairs: boolean): void {
     if (!table) {
       this.host.replaceChildren(make("p", { class: "quiet" }, "This value is no layout of known numbers, so it has no table."));
       return;

@@ -74,22 +74,18 @@ export function meaning(text: string): Meaning {
   return found;
 }
 
-function cleaned(from: Element): Element | undefined {
-  if (from.namespaceURI !== SVG || !ELEMENTS.has(from.localName)) return undefined;
-  const element = document.createElementNS(SVG, from.localName);
-  for (const { name, value } of from.attributes) {
-    if (!ATTRIBUTES.has(name)) continue;
-    if (name === "href" && !/^data:image\/png;base64,[A-Za-z0-9+/=]*$/.test(value)) continue;
-    element.setAttribute(name, value);
+// Takes away what the library does not write; returns whether anything is left.
+function cleaned(element: Element): boolean {
+  if (element.namespaceURI !== SVG || !ELEMENTS.has(element.localName)) return false;
+  for (const { name, value } of [...element.attributes]) {
+    const known = ATTRIBUTES.has(name) && (name !== "href" || /^data:image\/png;base64,[A-Za-z0-9+/=]*$/.test(value));
+    if (!known) element.removeAttribute(name);
   }
-  for (const child of from.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE) element.append(child.nodeValue ?? "");
-    else if (child.nodeType === Node.ELEMENT_NODE) {
-      const inner = cleaned(child as Element);
-      if (inner) element.append(inner);
-    }
+  for (const child of [...element.childNodes]) {
+    if (child.nodeType === Node.TEXT_NODE) continue;
+    if (child.nodeType !== Node.ELEMENT_NODE || !cleaned(child as Element)) child.remove();
   }
-  return element;
+  return true;
 }
 
 // A picture on the page. `told` is called with what is pointed at, and with nothing when that ends.
@@ -132,7 +128,7 @@ export class Picture {
         return "";
       });
       const parsed = new DOMParser().parseFromString(text.replaceAll(' style="image-rendering:pixelated"', ""), "image/svg+xml");
-      picture = cleaned(parsed.documentElement);
+      if (cleaned(parsed.documentElement)) picture = document.adoptNode(parsed.documentElement);
     }
     const sheets = [...styles, OWN_STYLE].map((text) => {
       const sheet = new CSSStyleSheet();
@@ -176,8 +172,7 @@ export class Picture {
   }
 
   // Lights the cells that `wanted` says.
-  light(wanted: ((meaning: Meaning, group: number, ordinal: number) => boolean) | undefined): number {
-    let lit = 0;
+  light(wanted: ((meaning: Meaning, group: number, ordinal: number) => boolean) | undefined): void {
     let group = -1;
     let ordinal = 0;
     for (const cell of this.cells) {
@@ -186,9 +181,7 @@ export class Picture {
       group = own;
       const on = wanted !== undefined && wanted(this.meaningOf(cell), own, ordinal);
       cell.classList.toggle("lit", on);
-      if (on) lit++;
     }
-    return lit;
   }
 
   private threads(): number[] {

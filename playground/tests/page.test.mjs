@@ -51,7 +51,7 @@ test("a program has a value, facts, a picture and a table", async () => {
   await shows("((2,2),3):((24,2),8)");
   assert.equal(await page.locator("#kind").textContent(), "layout");
   assert.match(await page.locator("#facts").innerText(), /size 12, cosize 43, rank 2, depth 2/);
-  assert.equal(await page.locator("#detail tbody tr").count(), 12);
+  await page.waitForFunction(() => document.querySelectorAll("#detail tbody tr").length === 12);
   assert.ok((await cells().count()) >= 36);
   assert.match(await page.locator("#stage svg").textContent(), /A o B/);
   clean();
@@ -62,6 +62,9 @@ test("an error is told at its place while it is typed", async () => {
   await page.waitForSelector("#wrong pre");
   assert.match(await page.locator("#wrong").innerText(), /error\[E0107\]/);
   assert.equal(await page.locator(".cm-lintRange-error").innerText(), "2");
+  // The picture shows where it goes wrong.
+  await page.waitForFunction(() => document.getElementById("unseen").textContent.includes("how far it goes"));
+  assert.match(await page.locator("#stage svg").textContent(), /A\(7\): both|7/);
   await page.click("#wrong button");
   assert.match(await page.locator("dialog").innerText(), /E0107: composition carries/);
   await page.locator("dialog").getByRole("button", { name: "Try (6,2):(1,7) o (3,2):(2,6)" }).click();
@@ -134,6 +137,7 @@ test("every view", async () => {
 test("what is pointed at is lit everywhere, and a click shows a thread alone", async () => {
   await fresh("zipped_divide((4,6):(6,1), [2:1;3:1])");
   await shows("((2,3),(2,2)):((6,1),(12,3))");
+  await page.waitForSelector("#detail tbody tr");
   await page.locator("#stage .tiles > g", { has: page.locator("title", { hasText: "→ 8" }) }).first().hover();
   assert.equal(await page.locator("#stage .lit").count(), 2);
   assert.equal(await page.locator("#detail tr.lit").count(), 1);
@@ -364,6 +368,12 @@ test("keys alone are enough", async () => {
   assert.notEqual(await page.locator("#tabs [aria-selected=true]").innerText(), before);
   await page.keyboard.press("ArrowRight");
   assert.equal(await page.locator("#tabs [aria-selected=true]").innerText(), before);
+  // What is undone is of this tab alone, whatever was typed in another.
+  await page.locator(".cm-content").focus();
+  for (let turn = 0; turn < 6; turn++) await page.keyboard.press("Control+z");
+  assert.equal((await page.locator(".cm-content").innerText()).trim(), "");
+  await page.keyboard.press("Control+y");
+  assert.equal((await page.locator(".cm-content").innerText()).trim(), "(4,8):(8,1)");
   // Tab leaves the editor.
   await page.locator(".cm-content").focus();
   await page.keyboard.press("Tab");
