@@ -56,6 +56,11 @@ fn roles_share_the_registers_of_a_block() {
     assert_eq!(refused(&|k| k.role(0..3, || k.registers(40))), "E0910");
     assert_eq!(refused(&|k| k.role(2..6, || k.registers(40))), "E0910");
     assert_eq!(refused(&|k| k.role(0..4, || k.registers(40).and(k.registers(48)))), "E0910");
+    let waits = |k: &Build| {
+        k.wait_launches();
+        Ok(())
+    };
+    assert_eq!(refused(&|k| k.role(0..4, || waits(k))), "E0910");
     assert_eq!(refused(&|k| k.meeting(40).map(|_| ())), "E0910");
     assert_eq!(refused(&|k| (0..16).try_for_each(|_| k.meeting(64).map(|_| ()))), "E0911");
 }

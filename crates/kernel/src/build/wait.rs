@@ -5,6 +5,7 @@
 
 use super::Build;
 use super::role::barrier_of;
+use crate::error::Reason;
 use crate::program::operation::{Fence, Operation};
 use crate::program::{Location, Source};
 
@@ -39,11 +40,19 @@ impl Build {
 
     /// Waits until the launches before this one on the stream are over, and sees what they wrote
     /// (`griddepcontrol.wait`, sm_90). A kernel that says so is launched before that, so what stands
-    /// before may not touch memory of the device.
+    /// before may not touch memory of the device. It stands outside of roles, loops and conditions, or
+    /// the kernel is refused: a launch in which nobody waits could be over before the one before it.
     #[track_caller]
     pub fn wait_launches(&self) {
         let mut core = self.core();
-        core.begin(Source { statement: "wait_launches", location: Location::caller() });
+        let location = Location::caller();
+        core.begin(Source { statement: "wait_launches", location });
+        if core.depth() > 0 {
+            let because = "it stands outside of roles, loops and conditions".to_string();
+            let refusal = Reason::Instruction { name: "wait_launches".to_string(), because };
+            drop(core);
+            return self.complain(refusal.at("wait_launches", location));
+        }
         core.effect(Operation::WaitLaunches, [], &[], None);
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Rendezvous {
     early: Option<Clock>,
     came: u32,
     expected: u32,
+    /// Where the last one came.
+    place: usize,
 }
 
 /// A barrier in shared memory.
@@ -108,6 +110,7 @@ impl Machine<'_> {
         }
         let rendezvous = &mut self.block.rendezvous[warp.rank][number];
         rendezvous.expected = threads;
+        rendezvous.place = place;
         // The hardware counts whole warps at the barriers with a number of threads.
         rendezvous.came += if number == 0 { warp.exists.count_ones() } else { 32 };
         Ok(())
@@ -373,6 +376,17 @@ impl Machine<'_> {
 
     /// What the blocks of a cluster may not leave behind.
     pub(super) fn end_of_cluster(&mut self) -> Result<(), Stop> {
+        let left: Vec<(u32, usize)> = self
+            .block
+            .rendezvous
+            .iter()
+            .flatten()
+            .filter(|own| own.came > 0)
+            .map(|own| (own.expected, own.place))
+            .collect();
+        for (expected, place) in left {
+            self.report(Defect::BarrierNotReached { missing: Vec::new(), expected }, place, None)?;
+        }
         for at in 0..self.block.objects.len() {
             let object = &self.block.objects[at];
             let (count, pending, expects, place) = (object.count, object.pending, object.expects, object.place);

@@ -181,7 +181,8 @@ pub enum Defect {
     },
     /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
     BarrierNotReached {
-        /// The threads that are missing, at least one.
+        /// The threads that are missing; none where some came and went on, and nobody else before the
+        /// end.
         missing: Vec<u32>,
         /// How many threads had to come.
         expected: u32,

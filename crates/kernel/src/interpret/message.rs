@@ -130,6 +130,9 @@ impl fmt::Display for Defect {
                 f.write_str("the threads that store need a fence for asynchronous accesses before the barrier")
             }
             Defect::PendingAtExit { what } => write!(f, "the kernel ends while {what}; wait for it"),
+            Defect::BarrierNotReached { missing, expected } if missing.is_empty() => {
+                write!(f, "a barrier of {expected} threads that not all reach before the kernel ends")
+            }
             Defect::BarrierNotReached { missing, expected } => {
                 write!(
                     f,

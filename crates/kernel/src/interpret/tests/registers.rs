@@ -94,6 +94,12 @@ pub(super) fn whoever_comes_early_tells_what_it_did() {
     // Nobody comes, or one warp too few.
     finds(&program(false, false, 64), "E1022");
     finds(&program(true, false, 96), "E1022");
+    // Nobody waits, and not all come.
+    let mut k = Assembler::new(1, 64);
+    k.below(32, |k| k.plain(Operation::NamedArrive { number: 1, threads: 64 }));
+    let left = k.program();
+    finds(&left, "E1021");
+    assert!(runs(&left)[0].as_ref().unwrap_err()[0].to_string().contains("before the kernel ends"));
     // The barrier is of the waiting warp alone.
     finds(&program(false, false, 32), "E1016");
 }
