@@ -57,6 +57,23 @@ OWN = {
     "LinearLayout": {"composition", "bit_inverse", "left_inverse", "right_inverse", "left_divide"},
 }  # fmt: skip
 
+# Those that take a tensor of a kernel, and what they give then.
+VIEWS = {
+    "composition": "View",
+    "cosize": "Any",
+    "depth": "int",
+    "get": "Any",
+    "group": "View",
+    "local_tile": "View",
+    "make_fragment_like": "Fragment",
+    "rank": "int",
+    "select": "View",
+    "shape": "Any",
+    "size": "Any",
+    "stride": "Any",
+    "zipped_divide": "View",
+}
+
 
 def returned(function: tw.Function) -> str:
     """The type of what a function returns of layouts or numbers."""
@@ -93,6 +110,8 @@ def function_stub(function: tw.Function) -> str:
         return f"def {name}({rest.replace('A: Argument', 'A: Argument | Tensor')}) -> Any: ...\n"
     if "Tensor" in function.classes:
         own.append(("Tensor", of_tensor(function)))
+    if name in VIEWS:
+        own.append(("View", VIEWS[name]))
     if name in NESTED:
         forms = own + [("Layout | str", "Layout"), ("IntTuple", "Any")]
     elif own:

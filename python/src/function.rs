@@ -13,6 +13,7 @@ use tilewright_layout::symbolic::Values;
 use tilewright_notation::{self as notation, Value};
 
 use crate::convert::{self, python};
+use crate::kernel::view::View;
 use crate::layout::Layout;
 use crate::maps::{BitMatrix, LinearLayout, Morphism, Swizzle};
 use crate::refusal;
@@ -128,6 +129,11 @@ impl Function {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = arguments.py();
+        if let Some(first) = arguments.iter_borrowed().next()
+            && let Ok(view) = first.cast::<View>()
+        {
+            return self.of_view(&view, arguments, named);
+        }
         let (least, most) = self.row.arity();
         let mut given = Vec::with_capacity(arguments.len());
         // A tensor stands for its layout, and what becomes of that is seen in its memory.
@@ -202,6 +208,46 @@ impl Function {
             let named = named.collect::<Option<Vec<Value>>>().filter(|named| named.len() == names.len())?;
             Some(given.iter().cloned().chain(named).collect())
         })
+    }
+}
+
+/// Functions of layouts that cut a tensor of a kernel, and the methods that do.
+const CUTS: [(&str, &str); 6] = [
+    ("composition", "compose"),
+    ("group", "group"),
+    ("local_tile", "local_tile"),
+    ("make_fragment_like", "fragment"),
+    ("select", "select"),
+    ("zipped_divide", "zipped_divide"),
+];
+/// Functions that tell something of a layout, and so of a tensor of a kernel.
+const TELLS: [&str; 7] = ["cosize", "depth", "get", "rank", "shape", "size", "stride"];
+
+impl Function {
+    /// The function of a tensor of a kernel.
+    fn of_view<'py>(
+        &self,
+        view: &Bound<'py, View>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = view.py();
+        let name = self.row.name;
+        if let Some((_, method)) = CUTS.iter().find(|(function, _)| *function == name) {
+            let others = arguments.get_slice(1, arguments.len());
+            return view.call_method(*method, &others, named);
+        }
+        if TELLS.contains(&name) {
+            let layout = view.getattr("layout")?;
+            let others = arguments.iter().skip(1);
+            let all: Vec<Bound<'py, PyAny>> = std::iter::once(layout).chain(others).collect();
+            return self.__call__(&PyTuple::new(py, all)?, named);
+        }
+        let cuts: Vec<&str> = CUTS.iter().map(|(function, _)| *function).collect();
+        Err(PyTypeError::new_err(format!(
+            "{name} is a function of layouts, not of tensors of a kernel: those are cut by {}",
+            cuts.join(", ")
+        )))
     }
 }
 

@@ -12,12 +12,17 @@
 //! * `array`: layouts at arrays of indices
 //! * `tensor`: memory under layouts, of other packages or of its own
 //! * `picture`, `claim`, `analysis`: pictures, laws that are tested, costs of memory
+//! * `kernel`: kernels that are written in Python
+//! * `foreign`: arrays of other libraries; `device`: kernels on devices
 
 mod analysis;
 mod array;
 mod claim;
 mod convert;
+mod device;
+mod foreign;
 mod function;
+mod kernel;
 mod layout;
 mod maps;
 mod numbers;
@@ -37,7 +42,37 @@ mod _native {
     #[pymodule_export]
     use super::claim::{check_call, check_equal, derivation};
     #[pymodule_export]
+    use super::device::{Launcher, device_count, device_name};
+    #[pymodule_export]
     use super::function::{Function, functions, spelling};
+    #[pymodule_export]
+    use super::kernel::body::{Body, Range, otherwise, range, role, single, when};
+    #[pymodule_export]
+    use super::kernel::fragment::Fragment;
+    #[pymodule_export]
+    use super::kernel::library::{
+        plan_layer_norm, plan_product, plan_reduce, plan_relayout, plan_rms_norm, plan_softmax,
+    };
+    #[pymodule_export]
+    use super::kernel::number::{Flag, Number, maximum, minimum, where_};
+    #[pymodule_export]
+    use super::kernel::pipeline::{Cursor, Pipeline, Stage, pipeline};
+    #[pymodule_export]
+    use super::kernel::program::{Program, array_layout, write_kernel};
+    #[pymodule_export]
+    use super::kernel::statement::{
+        Thread, barrier, block, commit_async, commit_bulk, copy_tile, fence_async, fragment, global_tensor, grid,
+        index_of, launch_number, mma, number, resident, shared, shuffle_xor, store_bulk, threads, wait_async,
+        wait_bulk, wait_mma, warp_barrier,
+    };
+    #[pymodule_export]
+    use super::kernel::tile::{Distribution, Tile};
+    #[pymodule_export]
+    use super::kernel::tiled::{TiledCopy, TiledMma};
+    #[pymodule_export]
+    use super::kernel::trace::is_tracing;
+    #[pymodule_export]
+    use super::kernel::view::View;
     #[pymodule_export]
     use super::layout::Layout;
     #[pymodule_export]
@@ -56,6 +91,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("thread", Thread)?;
         function::attach(module)
     }
 }

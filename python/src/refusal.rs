@@ -5,11 +5,18 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use tilewright_gpu::GpuError;
+use tilewright_kernel::program::Location;
 use tilewright_layout::{LayoutError, Refusal};
-use tilewright_notation::{Diagnostic, Refused};
+use tilewright_notation::Diagnostic;
+
+use crate::kernel::place;
+use crate::kernel::trace::Refused;
 
 /// The exception's class, which is written in Python.
 mod raised {
+    pyo3::import_exception!(tilewright._errors, GpuError);
+    pyo3::import_exception!(tilewright._errors, KernelError);
     pyo3::import_exception!(tilewright._errors, LayoutError);
 }
 
@@ -37,7 +44,7 @@ pub fn of_program(py: Python<'_>, diagnostic: &Diagnostic, source: &str) -> PyEr
 
 /// The exception of a call that is refused.
 #[cold]
-pub fn of_call(py: Python<'_>, refused: &Refused) -> PyErr {
+pub fn of_call(py: Python<'_>, refused: &tilewright_notation::Refused) -> PyErr {
     of_program(py, &refused.diagnostic, &refused.source)
 }
 
@@ -62,6 +69,57 @@ pub fn of_layout(py: Python<'_>, error: LayoutError) -> PyErr {
     of(py, &error)
 }
 
+/// The exception of a statement of a kernel.
+#[cold]
+pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
+    let (code, message, help, at) = match refused {
+        Refused::Kernel(error) => {
+            (error.code(), error.reason().to_string(), error.help(), Some(error.source().location))
+        }
+        Refused::Here(message, help, at) => ("", message.clone(), Some(help.clone()), *at),
+    };
+    let at = match at {
+        Some(at) => Ok(at),
+        None => place::caller(py),
+    };
+    at.and_then(|at| kernel_error(py, code, &message, help.as_deref(), Some(at))).unwrap_or_else(|error| error)
+}
+
+/// The exception of what the interpreter found, of sizes and arrays that a kernel does not take, and
+/// of kernels that cannot be planned.
+#[cold]
+pub fn of_run(py: Python<'_>, code: &str, message: &str, help: Option<&str>, at: Option<Location>) -> PyErr {
+    kernel_error(py, code, message, help, at).unwrap_or_else(|error| error)
+}
+
+fn kernel_error(
+    py: Python<'_>,
+    code: &str,
+    message: &str,
+    help: Option<&str>,
+    at: Option<Location>,
+) -> PyResult<PyErr> {
+    let fields = PyDict::new(py);
+    fields.set_item("code", code)?;
+    fields.set_item("help", help.filter(|help| !help.is_empty()))?;
+    if let Some(at) = at {
+        fields.set_item("place", (at.file(), at.line(), at.column(), at.end()))?;
+    }
+    Ok(PyErr::from_value(py.get_type::<raised::KernelError>().call((message,), Some(&fields))?))
+}
+
+/// The exception of the driver, or of a device.
+#[cold]
+pub fn of_gpu(py: Python<'_>, error: &GpuError) -> PyErr {
+    let raised = || -> PyResult<PyErr> {
+        let fields = PyDict::new(py);
+        fields.set_item("code", error.code())?;
+        fields.set_item("help", Refusal::help(error))?;
+        Ok(PyErr::from_value(py.get_type::<raised::GpuError>().call((error.to_string(),), Some(&fields))?))
+    };
+    raised().unwrap_or_else(|error| error)
+}
+
 fn raise(py: Python<'_>, text: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyErr> {
     Ok(PyErr::from_value(py.get_type::<raised::LayoutError>().call((text,), Some(fields))?))
 }
@@ -77,6 +135,9 @@ pub fn page(code: &str) -> Option<&'static str> {
         tilewright_analysis::explanation,
         tilewright_draw::explanation,
         tilewright_tensor::explanation,
+        tilewright_kernel::explanation,
+        tilewright_kernels::explanation,
+        tilewright_gpu::explanation,
     ];
     pages.into_iter().find_map(|page| page(code))
 }

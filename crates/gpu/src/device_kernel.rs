@@ -8,6 +8,7 @@
 use std::fmt;
 
 use smallvec::SmallVec;
+use tilewright_kernel::interpret::SetupError;
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::scalar::Scalar;
 use tilewright_kernel::ptx::{self, Target};
@@ -104,12 +105,30 @@ impl DeviceKernel {
     /// Errors: a size is missing, unknown or not admitted by the facts of the kernel (E1002); a
     /// tensor has more bytes than 64 bits count.
     pub fn at(&self, sizes: &[(&str, i64)]) -> Result<SizedKernel, GpuError> {
+        self.at_with(sizes, |_, _| None)
+    }
+
+    /// As [`DeviceKernel::at`], for a kernel that takes numbers besides: `given` has the bits of a
+    /// number by its name and its type, in the lowest places. [`SizedKernel::set_number`] changes
+    /// them.
+    ///
+    /// Errors: as there; a number that is not given (E1003).
+    pub fn at_with(
+        &self,
+        sizes: &[(&str, i64)],
+        given: impl Fn(&str, Element) -> Option<u64>,
+    ) -> Result<SizedKernel, GpuError> {
         let program = &self.program;
-        let launch = program.launch(sizes)?;
+        let launch = program.launch_with(sizes, given)?;
         let function = self.module.function(&program.name, &parameters(program, &launch.bytes))?;
-        let scalars = program.scalars.iter().zip(&launch.scalars).map(|(scalar, value)| number(scalar, *value));
         let alone = Launch::new(launch.grid, [program.threads, 1, 1]).shared_bytes(program.shared_bytes);
+        let scalars = program.scalars.iter().map(passed).zip(launch.scalars.iter().copied());
+        let numbers = program.scalars.iter().enumerate().filter_map(|(at, scalar)| match scalar {
+            Scalar::Given { name, element } => Some((name.as_str().into(), *element, at)),
+            _ => None,
+        });
         Ok(SizedKernel {
+            numbers: numbers.collect(),
             function,
             launch: if program.waits_for_launches() { alone.overlapping() } else { alone },
             scalars: scalars.collect(),
@@ -149,7 +168,10 @@ impl fmt::Debug for DeviceKernel {
 pub struct SizedKernel {
     function: Function,
     launch: Launch,
-    scalars: SmallVec<[Argument<'static>; 8]>,
+    /// The numbers, each with the type in which it is passed.
+    scalars: SmallVec<[(ElementType, u64); 8]>,
+    /// Names and types of the numbers that the caller gives, and their places among all.
+    numbers: Box<[(Box<str>, Element, usize)]>,
     /// Of the tensors, at these sizes.
     layouts: Vec<AnyLayout>,
     maps: Box<[(BoxMap, ElementType)]>,
@@ -184,10 +206,25 @@ impl SizedKernel {
             let wanted = (*element, place.address, &map.dimensions[..], map.swizzle, promotion(map), Outside::Zeros);
             maps.push(EncodedTensorMap::in_memory(place.context, place.range, wanted, place.writable)?);
         }
-        let numbers = self.scalars.iter().copied();
+        let numbers = self.scalars.iter().map(|(element, value)| number(*element, *value));
         let arguments: SmallVec<[Argument<'_>; 16]> =
             tensors.iter().copied().chain(numbers).chain(maps.iter().map(Argument::from)).collect();
         self.function.launch(stream, &self.launch, &arguments)
+    }
+
+    /// Gives a number another value, by its name: its bits, in the lowest places.
+    ///
+    /// Errors: the kernel has no number of this name and type (E1003).
+    pub fn set_number(&mut self, name: &str, element: Element, bits: u64) -> Result<(), GpuError> {
+        let known = self.numbers.iter().find(|(own, of, _)| **own == *name && *of == element);
+        let Some((_, _, at)) = known else {
+            let what = format!("the kernel has no number `{name}` of type {element}");
+            return Err(SetupError::Argument { what }.into());
+        };
+        if let Some((_, value)) = self.scalars.get_mut(*at) {
+            *value = bits;
+        }
+        Ok(())
     }
 
     /// How many blocks of how many threads are launched, and with how much shared memory.
@@ -251,8 +288,8 @@ fn passed(scalar: &Scalar) -> ElementType {
 }
 
 /// A number as an argument; its low bits count.
-fn number(scalar: &Scalar, value: u64) -> Argument<'static> {
-    match passed(scalar) {
+fn number(element: ElementType, value: u64) -> Argument<'static> {
+    match element {
         ElementType::U64 => value.into(),
         ElementType::U32 => (value as u32).into(),
         _ => (value as u16).into(),

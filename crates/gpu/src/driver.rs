@@ -5,7 +5,8 @@
 //!
 //! *Invariant:* a handle is made here, from what the driver answered, and has one owner in this
 //! crate, which gives it back once, when it is dropped; whatever uses the handle holds the owner.
-//! So a handle that is passed to a call is alive.
+//! So a handle that is passed to a call is alive. Handles of streams of other libraries are the
+//! exception: that they are alive is promised by who borrows them (`borrowed.rs`).
 
 mod calls;
 mod open;

@@ -59,7 +59,8 @@
 //!
 //! * [`Device`], [`Stream`], [`Event`], [`Graph`]: where work is done, in which order, and how long
 //!   it takes.
-//! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout.
+//! * [`Memory`] and [`DeviceTensor`]: bytes on a device, and elements under a layout;
+//!   [`BorrowedMemory`] and [`Stream::borrowed`]: those of another library.
 //! * [`DeviceKernel`], [`SizedKernel`]: kernels that were written with layouts, compiled by
 //!   [`Device::compile`].
 //! * [`Module`], [`Function`], [`Parameter`]: kernels of PTX text or machine code, and what they
@@ -70,6 +71,7 @@
 //! names the launches that were not known to be done; the device is lost then (E0806).
 
 mod attributes;
+mod borrowed;
 mod cache;
 mod context;
 mod cublas;
@@ -96,6 +98,7 @@ mod tensor_map;
 mod tests;
 
 pub use attributes::Attributes;
+pub use borrowed::BorrowedMemory;
 pub use cache::{Cache, DEFAULT_LIMIT};
 pub use cublas::{Cublas, CublasError, CublasMatrix, CublasProduct};
 pub use device::Device;

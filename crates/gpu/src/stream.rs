@@ -1,7 +1,8 @@
 //! Streams: work of a device in order.
 //!
 //! Law: what is given to one stream is done in the order in which it was given; two streams wait
-//! for each other only through an [`Event`]. A stream that is dropped is waited for.
+//! for each other only through an [`Event`]. A stream that is dropped is waited for, unless it is
+//! borrowed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Stream {
     context: Arc<Context>,
     handle: StreamHandle,
     pending: Arc<Pending>,
+    /// Whether it was made here, and not by another library.
+    owned: bool,
 }
 
 impl Stream {
@@ -38,7 +41,14 @@ impl Stream {
         let context = device.context().clone();
         let handle = context.call(|driver| driver.create_stream())?;
         let pending = context.new_pending();
-        Ok(Stream { context, handle, pending })
+        Ok(Stream { context, handle, pending, owned: true })
+    }
+
+    /// A stream that another library made.
+    pub(crate) fn of_handle(device: &Device, handle: StreamHandle) -> Stream {
+        let context = device.context().clone();
+        let pending = context.new_pending();
+        Stream { context, handle, pending, owned: false }
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -109,6 +119,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if !self.owned {
+            return self.context.forget(&self.pending);
+        }
         // So that a failure is known as that of one of these launches.
         if self.context.usable().is_ok() {
             let _ = self.synchronize();

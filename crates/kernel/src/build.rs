@@ -159,6 +159,14 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
+    /// Whether an operator was refused so far. Operators have no result to refuse with, so a refusal
+    /// is kept until the kernel ends; what tells it at once asks here.
+    ///
+    /// Errors: the first refusal of an operator.
+    pub fn complaint(&self) -> Result<(), KernelError> {
+        self.complaint.borrow().clone().map_or(Ok(()), Err)
+    }
+
     /// A tensor that the kernel reads and never writes, in memory of the device: its name, and its
     /// layout. Sizes known at launch are names, with facts in braces: `(M{div=64},N):(N,1)`.
     ///

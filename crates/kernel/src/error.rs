@@ -127,6 +127,11 @@ pub enum Reason {
         /// Which element.
         element: usize,
     },
+    /// E0918: the index of a loop that is over, or what was computed from it.
+    Over {
+        /// The index.
+        index: String,
+    },
     /// E0919: a layout that is no distribution of a tile, or not one that the statement takes.
     Distribution {
         /// The layout.
@@ -237,6 +242,7 @@ impl KernelError {
             Reason::Overlap { .. } => "E0915",
             Reason::WrittenTwice { .. } => "E0916",
             Reason::NeverWritten { .. } => "E0917",
+            Reason::Over { .. } => "E0918",
             Reason::Distribution { .. } => "E0919",
         }
     }
@@ -278,6 +284,7 @@ impl KernelError {
             Reason::NeverWritten { .. } => {
                 "cover the whole tensor: a block for each tile, or a loop over what a block leaves out".to_string()
             }
+            Reason::Over { .. } => "use it in the body of the loop".to_string(),
             Reason::Arithmetic { .. } => "convert to a type that has it, as `f32`".to_string(),
             Reason::Distribution { .. } => {
                 "give each element of the tile to one thread and value, and copies by modes of stride 0".to_string()
@@ -317,6 +324,7 @@ impl fmt::Display for Reason {
             Reason::TooMuch { what, asked, limit } => write!(f, "{asked} {what}, where there are {limit}"),
             Reason::Role { tensor, tried } => write!(f, "{tensor} cannot be {tried}"),
             Reason::Unwritten { element } => write!(f, "element {element} of the fragment has no value yet"),
+            Reason::Over { index } => write!(f, "{index} is an index of a body that is over"),
             Reason::Distribution { layout, because } => write!(f, "{layout}: {because}"),
             Reason::Arithmetic { operation, element } => write!(f, "numbers of type {element} have no {operation}"),
             Reason::Overlap { layout, in_registers: true } => {

@@ -6,5 +6,5 @@ tilewright_layout::error_pages! {
     pub fn explanation in "error.rs" "ptx.rs":
         "E0901" "E0902" "E0903" "E0904" "E0905" "E0906" "E0907" "E0908"
         "E0909" "E0910" "E0911" "E0912" "E0913" "E0914" "E0915" "E0916"
-        "E0917" "E0919" "E0921" "E0922"
+        "E0917" "E0918" "E0919" "E0921" "E0922"
 }

@@ -220,16 +220,24 @@ impl<'p> Interpreter<'p> {
     ///
     /// Errors: the kernel has no number of this name, or it is of another type.
     pub fn number<T: ElementType>(&mut self, name: &str, value: T) -> Result<&mut Self, SetupError> {
+        self.number_bits(name, T::ELEMENT, value.to_bits())
+    }
+
+    /// As [`Interpreter::number`], for a type that is a value: the bits of the number, in the lowest
+    /// places.
+    ///
+    /// Errors: as there.
+    pub fn number_bits(&mut self, name: &str, given: Element, bits: u64) -> Result<&mut Self, SetupError> {
         let mut found = false;
-        for (given, scalar) in self.scalars.iter_mut().zip(&self.program.scalars) {
+        for (place, scalar) in self.scalars.iter_mut().zip(&self.program.scalars) {
             let Scalar::Given { name: own, element } = scalar else { continue };
             if own != name {
                 continue;
             }
-            if *element != T::ELEMENT {
-                return Err(argument(format!("the number `{name}` is of type {element}, and {} is given", T::ELEMENT)));
+            if *element != given {
+                return Err(argument(format!("the number `{name}` is of type {element}, and {given} is given")));
             }
-            *given = Some(value.to_bits());
+            *place = Some(bits);
             found = true;
         }
         if found { Ok(self) } else { Err(argument(format!("the kernel has no number `{name}`"))) }

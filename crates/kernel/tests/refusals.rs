@@ -357,3 +357,21 @@ fn outputs_are_written_once() {
     });
     assert_eq!(error.code(), "E0917");
 }
+
+#[test]
+fn an_index_ends_with_its_loop() {
+    let error = Kernel::build("late", |k| {
+        let x = k.input::<f32>("x", "(32,4):(1,32)")?;
+        k.threads(32)?;
+        let last = std::cell::Cell::new(None);
+        k.range(4, |step| {
+            last.set(Some(step));
+            Ok(())
+        })?;
+        let Some(step) = last.take() else { return Ok(()) };
+        let at = Tree::flat([Slot::All, Slot::At(step)])?;
+        x.slice(at)?.compose("(32,1):(1,0)")?.thread_part()?.load().map(drop)
+    })
+    .unwrap_err();
+    assert_eq!((error.code(), error.source().statement), ("E0918", "load"), "{error}");
+}

@@ -17,26 +17,64 @@ integers and nested tuples, ``None`` is ``_``, and text is read as a program of 
 from __future__ import annotations
 
 from . import _native
-from ._errors import LayoutError
+from ._errors import GpuError, KernelError, LayoutError
+from ._jit import Array, InOut, Input, Kernel, Output, Scalar, jit
+from ._kernel import copy, gemm
 from ._more import E, Param, aliases, make_composed_layout, make_layout
 from ._native import (
     BitMatrix,
+    Distribution,
     Expr,
+    Flag,
+    Fragment,
     Function,
     Layout,
     LinearLayout,
     Morphism,
+    Number,
     Picture,
+    Program,
     Step,
     Swizzle,
     Tensor,
+    Tile,
+    TiledCopy,
+    TiledMma,
     Tiler,
     Value,
+    View,
     Xor,
-    copy,
+    barrier,
+    block,
+    commit_async,
+    commit_bulk,
     evaluate,
+    fence_async,
+    fragment,
     functions,
-    gemm,
+    grid,
+    index_of,
+    maximum,
+    minimum,
+    mma,
+    number,
+    otherwise,
+    pipeline,
+    range,
+    resident,
+    role,
+    shared,
+    shuffle_xor,
+    single,
+    store_bulk,
+    thread,
+    threads,
+    wait_async,
+    wait_bulk,
+    wait_mma,
+    warp_barrier,
+    when,
+    where,
     zeros,
 )
 from ._study import (
@@ -63,13 +101,18 @@ globals().update({function.__name__: function for function in functions() if fun
 globals().update(aliases)
 
 # What hides a builtin is asked for by name.
-_builtins = {"filter", "max", "min", "slice", "sum", "zip"}
+_builtins = {"filter", "max", "min", "range", "slice", "sum", "zip"}
 __all__ = sorted(
     {name for name in globals() if not name.startswith("_") and name not in _builtins} - {"annotations", "aliases"}
 )
 
 
 def __getattr__(name: str) -> object:
+    if name == "gpu":
+        # Only who asks for it pays for it.
+        from importlib import import_module
+
+        return import_module("tilewright.gpu")
     from ._more import unknown
 
     raise AttributeError(unknown(name), name=name)

@@ -1,28 +1,76 @@
 # Written by stubs.py; change stubs/ or the table of functions.
 from typing import Any, overload
 
+from . import gpu as gpu
+from ._errors import GpuError as GpuError
+from ._errors import KernelError as KernelError
 from ._errors import LayoutError as LayoutError
+from ._jit import Array as Array
+from ._jit import InOut as InOut
+from ._jit import Input as Input
+from ._jit import Kernel as Kernel
+from ._jit import Output as Output
+from ._jit import Scalar as Scalar
+from ._jit import jit as jit
+from ._kernel import copy as copy
+from ._kernel import gemm as gemm
 from ._more import E as E
 from ._more import Param as Param
 from ._more import make_composed_layout as make_composed_layout
 from ._more import make_layout as make_layout
 from ._native import BitMatrix as BitMatrix
+from ._native import Distribution as Distribution
 from ._native import Expr as Expr
+from ._native import Flag as Flag
+from ._native import Fragment as Fragment
 from ._native import Function as Function
 from ._native import Layout as Layout
 from ._native import LinearLayout as LinearLayout
 from ._native import Morphism as Morphism
+from ._native import Number as Number
 from ._native import Picture as Picture
+from ._native import Program as Program
 from ._native import Step as Step
 from ._native import Swizzle as Swizzle
 from ._native import Tensor as Tensor
+from ._native import Tile as Tile
+from ._native import TiledCopy as TiledCopy
+from ._native import TiledMma as TiledMma
 from ._native import Tiler as Tiler
 from ._native import Value as Value
+from ._native import View as View
 from ._native import Xor as Xor
-from ._native import copy as copy
+from ._native import barrier as barrier
+from ._native import block as block
+from ._native import commit_async as commit_async
+from ._native import commit_bulk as commit_bulk
 from ._native import evaluate as evaluate
+from ._native import fence_async as fence_async
+from ._native import fragment as fragment
 from ._native import functions as functions
-from ._native import gemm as gemm
+from ._native import grid as grid
+from ._native import index_of as index_of
+from ._native import maximum as maximum
+from ._native import minimum as minimum
+from ._native import mma as mma
+from ._native import number as number
+from ._native import otherwise as otherwise
+from ._native import pipeline as pipeline
+from ._native import range as range
+from ._native import resident as resident
+from ._native import role as role
+from ._native import shared as shared
+from ._native import shuffle_xor as shuffle_xor
+from ._native import single as single
+from ._native import store_bulk as store_bulk
+from ._native import thread as thread
+from ._native import threads as threads
+from ._native import wait_async as wait_async
+from ._native import wait_bulk as wait_bulk
+from ._native import wait_mma as wait_mma
+from ._native import warp_barrier as warp_barrier
+from ._native import when as when
+from ._native import where as where
 from ._native import zeros as zeros
 from ._study import Access as Access
 from ._study import Advice as Advice
@@ -47,38 +95,57 @@ __all__ = [
     "Access",
     "Advice",
     "Argument",
+    "Array",
     "Banks",
     "BitMatrix",
     "Claim",
+    "Distribution",
     "E",
     "Expr",
+    "Flag",
     "Footprint",
+    "Fragment",
     "Function",
+    "GpuError",
+    "InOut",
+    "Input",
     "IntTuple",
+    "Kernel",
+    "KernelError",
     "Layout",
     "LayoutError",
     "LayoutLike",
     "LinearLayout",
     "Morphism",
+    "Number",
+    "Output",
     "Param",
     "Picture",
+    "Program",
+    "Scalar",
     "Step",
     "Suggestion",
     "Swizzle",
     "Tensor",
+    "Tile",
+    "TiledCopy",
+    "TiledMma",
     "Tiler",
     "Value",
+    "View",
     "Xor",
     "access",
     "append",
     "append_to_rank",
     "banks",
+    "barrier",
     "bit_image",
     "bit_inverse",
     "bit_kernel",
     "bit_matrix",
     "bit_rank",
     "bit_xor",
+    "block",
     "blocked_product",
     "cdiv",
     "ceil_div",
@@ -91,6 +158,8 @@ __all__ = [
     "colex_gtr",
     "colex_leq",
     "colex_less",
+    "commit_async",
+    "commit_bulk",
     "common_coarsening",
     "common_refinement",
     "compact_order",
@@ -129,12 +198,14 @@ __all__ = [
     "explain",
     "factorisation",
     "factorise",
+    "fence_async",
     "filter_zeros",
     "flat_divide",
     "flat_product",
     "flatten",
     "floor_div",
     "footprint",
+    "fragment",
     "functionally_equal",
     "functions",
     "gcd",
@@ -143,6 +214,7 @@ __all__ = [
     "get_slice",
     "graft",
     "greatest_common_domain",
+    "grid",
     "group",
     "group_modes",
     "identity",
@@ -150,6 +222,7 @@ __all__ = [
     "image",
     "inclusion",
     "increment_coord",
+    "index_of",
     "inner_product",
     "inverse",
     "is_bijective",
@@ -169,6 +242,7 @@ __all__ = [
     "is_surjective",
     "is_tractable",
     "is_weakly_congruent",
+    "jit",
     "layoutA_TV",
     "layoutB_TV",
     "layoutC_TV",
@@ -206,15 +280,21 @@ __all__ = [
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
+    "maximum",
+    "minimum",
+    "mma",
     "mod",
     "morphism",
     "mutual_refinement",
     "nullspace",
+    "number",
+    "otherwise",
     "partition_A",
     "partition_B",
     "partition_C",
     "partition_D",
     "partition_S",
+    "pipeline",
     "prepend",
     "prepend_to_rank",
     "product",
@@ -231,17 +311,22 @@ __all__ = [
     "rem",
     "remove",
     "replace",
+    "resident",
     "restrict",
     "retile_D",
     "retile_S",
     "reverse",
     "right_inverse",
+    "role",
     "round_up",
     "row_major",
     "select",
     "select_modes",
     "shape",
     "shape_div",
+    "shared",
+    "shuffle_xor",
+    "single",
     "size",
     "slice_",
     "slice_and_offset",
@@ -252,6 +337,7 @@ __all__ = [
     "span_sum",
     "squeeze",
     "standard_form",
+    "store_bulk",
     "stride",
     "substitute",
     "suggest",
@@ -259,6 +345,8 @@ __all__ = [
     "take_modes",
     "tensor_composition",
     "tensor_zipped_divide",
+    "thread",
+    "threads",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
@@ -271,9 +359,15 @@ __all__ = [
     "unflatten",
     "unzip",
     "upcast",
+    "wait_async",
+    "wait_bulk",
+    "wait_mma",
+    "warp_barrier",
     "weak_complement",
     "weak_composite",
     "weakly_congruent",
+    "when",
+    "where",
     "zeros",
     "zipped_divide",
     "zipped_product",
@@ -284,26 +378,41 @@ __version__: str
 @overload
 def size(A: Tensor, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
+def size(A: View, /, *arguments: Argument, **named: Argument) -> Any: ...
+@overload
 def size(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> int | Any: ...
 @overload
 def cosize(A: Tensor, /, *arguments: Argument, **named: Argument) -> int: ...
+@overload
+def cosize(A: View, /, *arguments: Argument, **named: Argument) -> Any: ...
 @overload
 def cosize(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> int | Any: ...
 @overload
 def rank(A: Tensor, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
+def rank(A: View, /, *arguments: Argument, **named: Argument) -> int: ...
+@overload
 def rank(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
 def depth(A: Tensor, /, *arguments: Argument, **named: Argument) -> int: ...
+@overload
+def depth(A: View, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
 def depth(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> int: ...
 @overload
 def shape(A: Tensor, /, *arguments: Argument, **named: Argument) -> IntTuple | Any: ...
 @overload
+def shape(A: View, /, *arguments: Argument, **named: Argument) -> Any: ...
+@overload
 def shape(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> IntTuple | Any: ...
-def stride(*arguments: Argument, **named: Argument) -> IntTuple | Any: ...
+@overload
+def stride(A: View, /, *arguments: Argument, **named: Argument) -> Any: ...
+@overload
+def stride(A: LayoutLike, /, *arguments: Argument, **named: Argument) -> IntTuple | Any: ...
 @overload
 def get(A: Tensor, /, *arguments: Argument, **named: Argument) -> Tensor: ...
+@overload
+def get(A: View, /, *arguments: Argument, **named: Argument) -> Any: ...
 @overload
 def get(A: Layout | str, /, *arguments: Argument, **named: Argument) -> Layout: ...
 @overload
@@ -325,6 +434,8 @@ def unflatten(A: IntTuple, profile: Argument) -> Any: ...
 @overload
 def group(A: Tensor, /, *arguments: Argument, **named: Argument) -> Tensor: ...
 @overload
+def group(A: View, /, *arguments: Argument, **named: Argument) -> View: ...
+@overload
 def group(A: Layout | str, /, *arguments: Argument, **named: Argument) -> Layout: ...
 @overload
 def group(A: IntTuple, /, *arguments: Argument, **named: Argument) -> Any: ...
@@ -336,6 +447,8 @@ def take(A: Layout | str, begin: Argument, end: Argument) -> Layout: ...
 def take(A: IntTuple, begin: Argument, end: Argument) -> Any: ...
 @overload
 def select(A: Tensor, /, *arguments: Argument, **named: Argument) -> Tensor: ...
+@overload
+def select(A: View, /, *arguments: Argument, **named: Argument) -> View: ...
 @overload
 def select(A: Layout | str, /, *arguments: Argument, **named: Argument) -> Layout: ...
 @overload
@@ -393,7 +506,10 @@ def row_major(shape: Argument) -> Layout: ...
 def make_ordered_layout(shape: Argument, order: Argument) -> Layout: ...
 def compact_order(shape: Argument, order: Argument) -> IntTuple | Any: ...
 def make_layout_like(A: Argument) -> Layout: ...
-def make_fragment_like(A: Argument) -> Layout: ...
+@overload
+def make_fragment_like(A: View) -> Fragment: ...
+@overload
+def make_fragment_like(A: LayoutLike) -> Layout: ...
 def substitute(*arguments: Argument, **named: Argument) -> Any: ...
 def make_identity_layout(shape: Argument) -> Layout: ...
 def crd2idx(*arguments: Argument, **named: Argument) -> Any: ...
@@ -432,6 +548,8 @@ def composition(A: LinearLayout, B: Argument) -> LinearLayout: ...
 @overload
 def composition(A: Tensor, B: Argument) -> Tensor: ...
 @overload
+def composition(A: View, B: Argument) -> View: ...
+@overload
 def composition(A: LayoutLike, B: Argument) -> Layout: ...
 @overload
 def composition_within(A: Tensor, B: Argument) -> Tensor: ...
@@ -464,6 +582,8 @@ def logical_divide(A: Tensor, T: Argument) -> Tensor: ...
 def logical_divide(A: LayoutLike, T: Argument) -> Layout: ...
 @overload
 def zipped_divide(A: Tensor, T: Argument) -> Tensor: ...
+@overload
+def zipped_divide(A: View, T: Argument) -> View: ...
 @overload
 def zipped_divide(A: LayoutLike, T: Argument) -> Layout: ...
 @overload
@@ -500,6 +620,8 @@ def layoutS_TV(copy: Argument) -> Layout: ...
 def layoutD_TV(copy: Argument) -> Layout: ...
 @overload
 def local_tile(A: Tensor, tiler: Argument, coord: Argument, proj: Argument = None) -> Tensor: ...
+@overload
+def local_tile(A: View, tiler: Argument, coord: Argument, proj: Argument = None) -> View: ...
 @overload
 def local_tile(A: LayoutLike, tiler: Argument, coord: Argument, proj: Argument = None) -> Layout: ...
 def partition_A(tiled: Argument, A: Argument | Tensor) -> Any: ...

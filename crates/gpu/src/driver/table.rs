@@ -58,6 +58,17 @@ handles! {
     LinkHandle(usize);
 }
 
+impl StreamHandle {
+    /// The handle of a stream that was not made here; 0 is that of the default stream.
+    ///
+    /// # Safety
+    ///
+    /// It is 0, or a `CUstream` that lives as long as the result is used.
+    pub(crate) unsafe fn foreign(handle: usize) -> StreamHandle {
+        StreamHandle(handle)
+    }
+}
+
 /// `CUlaunchAttribute`: a number that says what is set, and 64 bytes that hold its value.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]

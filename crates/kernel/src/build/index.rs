@@ -232,6 +232,9 @@ impl Core {
             Node::Integer(value) => Ok(self.constant(*value as u64, width)),
             Node::Parameter(parameter) => match self.variable(parameter) {
                 // Variables have 32 bits, and are widened where they are used.
+                Some(variable) if self.home(variable.register) > self.depth() => {
+                    Err(Reason::Over { index: expr_of(node).ok_or_else(overflow)?.to_string() })
+                }
                 Some(variable) => Ok(variable.register),
                 None => Ok(self.scalar(Scalar::Size { value: Expr::from(parameter.clone()), bits: width.bits() })),
             },

@@ -486,25 +486,33 @@ impl Build {
     /// Errors: a number of this name has another type; numbers of 8 bits are not passed.
     #[track_caller]
     pub fn scalar<T: ElementType>(&self, name: &str) -> Result<Num<'_>, KernelError> {
+        self.scalar_of(T::ELEMENT, name)
+    }
+
+    /// As [`Build::scalar`], for a type that is a value.
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn scalar_of(&self, element: Element, name: &str) -> Result<Num<'_>, KernelError> {
         use crate::program::scalar::Scalar;
         let location = Location::caller();
         let mut core = self.core();
         core.begin(Source { statement: "scalar", location });
         let other = core.scalars.iter().find_map(|scalar| match scalar {
-            Scalar::Given { name: own, element } if own == name && *element != T::ELEMENT => Some(*element),
+            Scalar::Given { name: own, element: given } if own == name && *given != element => Some(*given),
             _ => None,
         });
         let refusal = match other {
-            Some(given) => Some(Reason::Elements { wanted: given, given: T::ELEMENT }),
-            None if T::ELEMENT.bits() < 16 => Some(Reason::Arithmetic { operation: "passing", element: T::ELEMENT }),
+            Some(given) => Some(Reason::Elements { wanted: given, given: element }),
+            None if element.bits() < 16 => Some(Reason::Arithmetic { operation: "passing", element }),
             None => None,
         };
         if let Some(refusal) = refusal {
             return Err(refusal.at("scalar", location));
         }
-        let register = core.scalar(Scalar::Given { name: name.to_string(), element: T::ELEMENT });
+        let register = core.scalar(Scalar::Given { name: name.to_string(), element });
         drop(core);
-        Ok(Num::new(self, register, T::ELEMENT))
+        Ok(Num::new(self, register, element))
     }
 
     /// The value of an index as a number of 32 bits with a sign.

@@ -28,6 +28,18 @@ thread_local! {
 /// lives, as those of Rust are; so a location is a few numbers and is copied.
 static FILES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
 
+fn written<R>(location: Option<Location>, statements: impl FnOnce() -> R) -> R {
+    /// Puts back what was said before, also when `statements` panics.
+    struct Before(Option<Location>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WRITTEN.set(self.0);
+        }
+    }
+    let _before = Before(WRITTEN.replace(location));
+    statements()
+}
+
 impl Location {
     /// A place in a file.
     pub fn new(file: &str, line: u32, column: u32, end: Option<(u32, u32)>) -> Location {
@@ -56,15 +68,13 @@ impl Location {
     /// assert_eq!(refused.source().location.end(), Some((7, 20)));
     /// ```
     pub fn during<R>(self, statements: impl FnOnce() -> R) -> R {
-        /// Puts back what was said before, also when `statements` panics.
-        struct Before(Option<Location>);
-        impl Drop for Before {
-            fn drop(&mut self) {
-                WRITTEN.set(self.0);
-            }
-        }
-        let _before = Before(WRITTEN.replace(Some(self)));
-        statements()
+        written(Some(self), statements)
+    }
+
+    /// Does what `statements` does in the middle of [`Location::during`] as if that were not there:
+    /// the body of a loop, whose statements stand elsewhere.
+    pub fn elsewhere<R>(statements: impl FnOnce() -> R) -> R {
+        written(None, statements)
     }
 
     /// The place of the statement that is being written.

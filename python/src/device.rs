@@ -1,0 +1,251 @@
+//! Kernels on devices.
+//!
+//! Law: a launch is checked as in Rust: types, layouts, sizes and facts, then the driver's own
+//! limits. What was checked for arrays of some shapes and strides is kept, so a launch with others
+//! of the same costs no more than reading their addresses.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use smallvec::SmallVec;
+use tilewright_gpu::{Argument, Device, DeviceKernel, GpuError, ModuleOptions, SizedKernel, Stream};
+use tilewright_kernel::Element;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::scalar::Scalar;
+
+use crate::foreign::{self, Array};
+use crate::kernel::program::{Program, bits_of, sizes_of};
+use crate::refusal;
+
+/// How many sets of shapes a kernel is kept ready for.
+const KEPT: usize = 64;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A device and the streams of other libraries on it.
+struct Opened {
+    device: Device,
+    streams: Mutex<HashMap<usize, Arc<Stream>>>,
+}
+
+/// The device of a number, opened once.
+fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Arc<Opened>> {
+    static DEVICES: OnceLock<Mutex<HashMap<usize, Arc<Opened>>>> = OnceLock::new();
+    let devices = DEVICES.get_or_init(Mutex::default);
+    if let Some(known) = locked(devices).get(&ordinal) {
+        return Ok(known.clone());
+    }
+    let device = py.detach(|| Device::open(ordinal)).map_err(|error| refusal::of_gpu(py, &error))?;
+    let opened = Arc::new(Opened { device, streams: Mutex::default() });
+    Ok(locked(devices).entry(ordinal).or_insert(opened).clone())
+}
+
+impl Opened {
+    /// The stream of a handle.
+    fn stream(&self, handle: usize) -> Arc<Stream> {
+        let mut streams = locked(&self.streams);
+        streams.entry(handle).or_insert_with(|| Arc::new(foreign::stream(&self.device, handle))).clone()
+    }
+}
+
+/// The kernel at the sizes of arrays of some shapes.
+struct Ready {
+    device: usize,
+    /// Shapes and strides, and the sizes that were given.
+    arrays: Vec<Array>,
+    given: Vec<(String, i64)>,
+    kernel: SizedKernel,
+    opened: Arc<Opened>,
+}
+
+/// What launches a kernel on devices.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Launcher {
+    program: Py<Program>,
+    numbers: Vec<(String, Element)>,
+    writes: Vec<bool>,
+    compiled: Mutex<HashMap<usize, Arc<DeviceKernel>>>,
+    ready: Mutex<Vec<Ready>>,
+}
+
+/// Whether two arrays lie alike.
+fn alike(a: &Array, b: &Array) -> bool {
+    a.element == b.element && a.shape == b.shape && a.strides == b.strides && a.read_only == b.read_only
+}
+
+#[pymethods]
+impl Launcher {
+    #[new]
+    fn new(program: Bound<'_, Program>) -> Launcher {
+        let own = program.get().kernel.program();
+        let scalars = own.scalars.iter();
+        let numbers = scalars.filter_map(|scalar| match scalar {
+            Scalar::Given { name, element } => Some((name.clone(), *element)),
+            _ => None,
+        });
+        Launcher {
+            numbers: numbers.collect(),
+            writes: own.tensors().map(|buffer| buffer.role != Role::Input).collect(),
+            compiled: Mutex::default(),
+            ready: Mutex::default(),
+            program: program.unbind(),
+        }
+    }
+
+    /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there, and returns at once. Where
+    /// the arrays are of the host, it does nothing and says so.
+    #[pyo3(signature = (arrays, numbers = None, sizes = None, grid = None))]
+    fn launch(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyAny>,
+        numbers: Option<&Bound<'_, PyDict>>,
+        sizes: Option<&Bound<'_, PyDict>>,
+        grid: Option<[u32; 3]>,
+    ) -> PyResult<bool> {
+        let mut read: SmallVec<[Array; 6]> = SmallVec::new();
+        for array in arrays.try_iter()? {
+            read.push(Array::of(&array?)?);
+        }
+        let Some(device) = read.first().and_then(|array| array.device) else {
+            return match read.iter().position(|array| array.device.is_some()) {
+                None => Ok(false),
+                Some(at) => Err(self.mixed(0, at, &read)),
+            };
+        };
+        if let Some(at) = read.iter().position(|array| array.device != Some(device)) {
+            return Err(self.mixed(0, at, &read));
+        }
+        let given = sizes.map_or(Ok(Vec::new()), sizes_of)?;
+        let mut bits: SmallVec<[(&str, Element, u64); 4]> = SmallVec::new();
+        for (name, element) in &self.numbers {
+            let value = numbers.map(|numbers| numbers.get_item(name)).transpose()?.flatten();
+            let missing = || PyTypeError::new_err(format!("the number '{name}' is not given"));
+            bits.push((name, *element, bits_of(&value.ok_or_else(missing)?, *element)?));
+        }
+        let fits = |ready: &Ready| {
+            ready.device == device
+                && ready.given == given
+                && ready.arrays.len() == read.len()
+                && ready.arrays.iter().zip(&read).all(|(known, array)| alike(known, array))
+        };
+        let refuse = |error: GpuError| refusal::of_gpu(py, &error);
+        // Another thread may wait here for the interpreter of Python: it is given no lock meanwhile.
+        let known = locked(&self.ready).iter().any(fits);
+        if !known {
+            let made = self.made(py, device, &read, &given, &bits)?;
+            let mut ready = locked(&self.ready);
+            if ready.len() >= KEPT {
+                ready.remove(0);
+            }
+            ready.push(made);
+        }
+        let opened = opened(py, device)?;
+        let stream = opened.stream(foreign::current_stream(py, &opened.device)?);
+        let mut ready = locked(&self.ready);
+        let Some(own) = ready.iter_mut().rev().find(|ready| fits(ready)) else {
+            // Sixty-four others came between.
+            drop(ready);
+            return self.launch(py, arrays, numbers, sizes, grid);
+        };
+        if let Some(grid) = grid.filter(|grid| *grid != own.kernel.sizes().grid()) {
+            let name = self.program.get().kernel.name();
+            let what = format!(
+                "`{name}` has {:?} blocks for these arrays, and {grid:?} are asked for",
+                own.kernel.sizes().grid()
+            );
+            return Err(refusal::of_run(
+                py,
+                "E0908",
+                &what,
+                Some("leave the grid out: it follows from the layouts"),
+                None,
+            ));
+        }
+        for (name, element, bits) in bits {
+            own.kernel.set_number(name, element, bits).map_err(refuse)?;
+        }
+        let mut memory: SmallVec<[_; 6]> = read.iter().map(|array| array.memory(&own.opened.device)).collect();
+        let arguments = memory.iter_mut().zip(&self.writes);
+        let arguments: SmallVec<[Argument<'_>; 6]> =
+            arguments.map(|(memory, writes)| if *writes { memory.into() } else { (&*memory).into() }).collect();
+        own.kernel.launch(&stream, &arguments).map_err(refuse)?;
+        Ok(true)
+    }
+
+    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes of local memory, and
+    /// what the compiler noted.
+    #[pyo3(signature = (device = 0))]
+    fn compile(&self, py: Python<'_>, device: usize) -> PyResult<String> {
+        let kernel = self.compiled(py, &*opened(py, device)?, device)?;
+        Ok(kernel.module().notes().to_string())
+    }
+}
+
+impl Launcher {
+    /// That arrays are not all on one device.
+    fn mixed(&self, one: usize, other: usize, arrays: &[Array]) -> PyErr {
+        let program = self.program.get().kernel.program();
+        let names: Vec<&str> = program.tensors().map(|buffer| buffer.name.as_str()).collect();
+        let place = |at: usize| match arrays.get(at).and_then(|array| array.device) {
+            Some(ordinal) => format!("`{}` is on device {ordinal}", names.get(at).unwrap_or(&"")),
+            None => format!("`{}` is on the host", names.get(at).unwrap_or(&"")),
+        };
+        PyTypeError::new_err(format!("{}, and {}: all arrays of a launch are on one", place(one), place(other)))
+    }
+
+    fn compiled(&self, py: Python<'_>, opened: &Opened, device: usize) -> PyResult<Arc<DeviceKernel>> {
+        if let Some(known) = locked(&self.compiled).get(&device) {
+            return Ok(known.clone());
+        }
+        let kernel = &self.program.get().kernel;
+        let compiled = py.detach(|| opened.device.compile(kernel, &ModuleOptions::default()));
+        let compiled = Arc::new(compiled.map_err(|error| refusal::of_gpu(py, &error))?);
+        Ok(locked(&self.compiled).entry(device).or_insert(compiled).clone())
+    }
+
+    /// The kernel for arrays of these shapes.
+    fn made(
+        &self,
+        py: Python<'_>,
+        device: usize,
+        arrays: &[Array],
+        given: &[(String, i64)],
+        bits: &[(&str, Element, u64)],
+    ) -> PyResult<Ready> {
+        let program = self.program.get();
+        let sizes = if program.plan.is_empty() {
+            program.fit(py, arrays, given)?
+        } else {
+            let sizes = program.with_fixed(given.to_vec());
+            program.is_memory(py, arrays, &sizes)?;
+            sizes
+        };
+        let opened = opened(py, device)?;
+        let compiled = self.compiled(py, &opened, device)?;
+        let named: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let number = |name: &str, element: Element| {
+            bits.iter().find(|(own, of, _)| *own == name && *of == element).map(|(_, _, bits)| *bits)
+        };
+        let kernel = compiled.at_with(&named, number).map_err(|error| refusal::of_gpu(py, &error))?;
+        Ok(Ready { device, arrays: arrays.to_vec(), given: given.to_vec(), kernel, opened })
+    }
+}
+
+/// The name of a device, and how many there are; an error where there is no driver.
+#[pyfunction]
+#[pyo3(signature = (ordinal = 0))]
+pub fn device_name(py: Python<'_>, ordinal: usize) -> PyResult<String> {
+    Ok(opened(py, ordinal)?.device.name().to_string())
+}
+
+/// How many devices there are: 0 where there is no driver.
+#[pyfunction]
+pub fn device_count() -> usize {
+    Device::count().unwrap_or(0)
+}

@@ -1,0 +1,220 @@
+//! Arrays of other libraries: where their elements are.
+//!
+//! What is taken: tensors of PyTorch, on the host and on CUDA devices, bf16 and fp8 among them, by
+//! their own methods, which cost a tenth of a protocol; arrays of CUDA by `__cuda_array_interface__`
+//! (CuPy, Numba, JAX); and arrays of NumPy and whatever else has `__array_interface__`. Nothing is
+//! copied. Strides are counted in elements, so those that are no multiple of an element are refused.
+//!
+//! An [`Array`] is what was true when it was read: an address, not a loan. Who reads or writes there
+//! holds the object meanwhile.
+//!
+//! Reason for unsafe code: the memory and the streams that another library names are taken for what
+//! it says that they are.
+#![allow(unsafe_code)]
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use smallvec::SmallVec;
+use tilewright_gpu::{BorrowedMemory, Device, Stream};
+use tilewright_kernel::Element;
+
+use crate::kernel::operand;
+
+/// The memory of an array of another library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Array {
+    /// The address of the element at index 0 of every axis.
+    pub address: u64,
+    /// The extent of each axis.
+    pub shape: SmallVec<[i64; 6]>,
+    /// The stride of each axis, in elements.
+    pub strides: SmallVec<[i64; 6]>,
+    /// The type of the elements.
+    pub element: Element,
+    /// The number of the CUDA device; none of the host.
+    pub device: Option<usize>,
+    /// Whether it may not be written.
+    pub read_only: bool,
+}
+
+impl Array {
+    /// The memory of an object.
+    ///
+    /// Errors: it is no array (`TypeError`); its type of elements, or its strides, are none here
+    /// (`ValueError`).
+    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+        let py = object.py();
+        if let Some(array) = Array::of_torch(object)? {
+            return Ok(array);
+        }
+        if let Ok(interface) = object.getattr(pyo3::intern!(py, "__cuda_array_interface__")) {
+            return Array::of_interface(object, &interface, true);
+        }
+        if let Ok(interface) = object.getattr(pyo3::intern!(py, "__array_interface__")) {
+            return Array::of_interface(object, &interface, false);
+        }
+        let kind = object.get_type();
+        Err(PyTypeError::new_err(format!(
+            "expected an array of NumPy, a tensor of PyTorch or an array with __cuda_array_interface__, not {}",
+            kind.name()?
+        )))
+    }
+
+    fn of_torch(object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
+        let py = object.py();
+        let Some(class) = torch(py)? else { return Ok(None) };
+        if !object.is_instance(class)? {
+            return Ok(None);
+        }
+        let numbers = |name| -> PyResult<SmallVec<[i64; 6]>> {
+            let tuple = object.call_method0(name)?;
+            tuple.cast::<PyTuple>()?.iter_borrowed().map(|number| number.extract::<i64>()).collect()
+        };
+        let ordinal = object.call_method0(pyo3::intern!(py, "get_device"))?.extract::<i64>()?;
+        Ok(Some(Array {
+            address: object.call_method0(pyo3::intern!(py, "data_ptr"))?.extract()?,
+            shape: numbers(pyo3::intern!(py, "size"))?,
+            strides: numbers(pyo3::intern!(py, "stride"))?,
+            element: torch_element(&object.getattr(pyo3::intern!(py, "dtype"))?)?,
+            device: usize::try_from(ordinal).ok(),
+            read_only: false,
+        }))
+    }
+
+    fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>, cuda: bool) -> PyResult<Array> {
+        let interface = interface.cast::<PyDict>()?;
+        let wanted = |name: &str| {
+            let missing = || PyTypeError::new_err(format!("the interface of the array has no '{name}'"));
+            interface.get_item(name)?.ok_or_else(missing)
+        };
+        let (address, read_only) = wanted("data")?.extract::<(u64, bool)>()?;
+        let shape: SmallVec<[i64; 6]> = wanted("shape")?.extract::<Vec<i64>>()?.into();
+        let text = wanted("typestr")?.extract::<String>()?;
+        let element = match named(&text) {
+            Some(element) => element,
+            // Types that NumPy knows by name alone: bf16 and fp8.
+            None => operand::element(&object.getattr("dtype")?)?,
+        };
+        let bytes = i64::from(element.bytes());
+        let strides = match interface.get_item("strides")? {
+            Some(strides) if !strides.is_none() => strides.extract::<Vec<i64>>()?,
+            _ => {
+                // One after another, the last axis fastest.
+                let step = |after: &[i64]| after.iter().fold(bytes, |step, extent| step.saturating_mul(*extent));
+                (1..=shape.len()).map(|axis| step(&shape[axis..])).collect()
+            }
+        };
+        if let Some(odd) = strides.iter().find(|stride| *stride % bytes != 0) {
+            return Err(PyValueError::new_err(format!(
+                "a stride of {odd} bytes is no number of elements of {bytes} bytes: copy the array first"
+            )));
+        }
+        let ordinal = || match object.getattr("device").and_then(|device| device.getattr("id")) {
+            Ok(id) => id.extract::<usize>(),
+            Err(_) => Ok(0),
+        };
+        Ok(Array {
+            address,
+            shape,
+            strides: strides.into_iter().map(|stride| stride / bytes).collect(),
+            element,
+            device: if cuda { Some(ordinal()?) } else { None },
+            read_only,
+        })
+    }
+
+    /// How many elements there are from the first in memory to the last; none where a stride is
+    /// negative or there are no elements.
+    pub fn span(&self) -> Option<i64> {
+        let mut last = 0_i64;
+        for (extent, stride) in self.shape.iter().zip(&self.strides) {
+            if *extent < 1 || (*stride < 0 && *extent > 1) {
+                return None;
+            }
+            last = last.checked_add((extent - 1).checked_mul(*stride)?)?;
+        }
+        last.checked_add(1)
+    }
+
+    /// The shape and the strides, as a layout is written.
+    pub fn text(&self) -> String {
+        let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+        format!("({}):({})", list(&self.shape), list(&self.strides))
+    }
+
+    /// The memory, for a launch: so many elements from the first.
+    pub fn memory(&self, device: &Device) -> BorrowedMemory {
+        let elements = self.span().unwrap_or(0).unsigned_abs();
+        // SAFETY: PyTorch, or whoever has the array, says that these bytes are its memory on the
+        // device; the caller holds the object until the launch is given to the stream that the
+        // object's own library uses, behind which the memory may be given back.
+        unsafe { BorrowedMemory::new(device, self.address, elements * u64::from(self.element.bytes())) }
+    }
+}
+
+/// The type of elements of a dtype of PyTorch.
+fn torch_element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
+    static KNOWN: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let py = dtype.py();
+    let known = KNOWN.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+    if let Some(number) = known.get_item(dtype)? {
+        return Ok(Element::ALL[number.extract::<usize>()?]);
+    }
+    let element = operand::element(dtype)?;
+    let number = Element::ALL.iter().position(|own| *own == element).unwrap_or(0);
+    known.set_item(dtype, number)?;
+    Ok(element)
+}
+
+/// The type of elements of a `typestr`, little-endian.
+fn named(text: &str) -> Option<Element> {
+    match text.trim_start_matches(['<', '|', '=']) {
+        "f8" => Some(Element::F64),
+        "f4" => Some(Element::F32),
+        "f2" => Some(Element::F16),
+        "i8" => Some(Element::I64),
+        "i4" => Some(Element::I32),
+        "i2" => Some(Element::I16),
+        "i1" => Some(Element::I8),
+        "u8" => Some(Element::U64),
+        "u4" => Some(Element::U32),
+        "u2" => Some(Element::U16),
+        "u1" | "b1" => Some(Element::U8),
+        _ => None,
+    }
+}
+
+/// The class of tensors of PyTorch, where that has been imported.
+fn torch<'py>(py: Python<'py>) -> PyResult<Option<&'py Bound<'py, PyType>>> {
+    static TENSOR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    if let Some(class) = TENSOR.get(py) {
+        return Ok(Some(class.bind(py)));
+    }
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(module) = modules.get_item("torch") else { return Ok(None) };
+    // While it is being imported it has no tensors yet.
+    let Ok(class) = module.getattr("Tensor") else { return Ok(None) };
+    let class = class.cast_into::<PyType>()?.unbind();
+    Ok(Some(TENSOR.get_or_init(py, || class).bind(py)))
+}
+
+/// The stream on which PyTorch works on a device; the default stream where it was not imported.
+pub fn current_stream(py: Python<'_>, device: &Device) -> PyResult<usize> {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if torch(py)?.is_none() {
+        return Ok(0);
+    }
+    let current = CURRENT.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("torch")?.getattr("_C")?.getattr("_cuda_getCurrentRawStream")?.unbind())
+    })?;
+    current.bind(py).call1((device.ordinal(),))?.extract()
+}
+
+/// A stream of another library by its handle.
+pub fn stream(device: &Device, handle: usize) -> Stream {
+    // SAFETY: the handle is what PyTorch gave for its current stream of this device, or that of the
+    // default stream; its streams live as long as the process.
+    unsafe { Stream::borrowed(device, handle) }
+}

@@ -1,0 +1,27 @@
+//! Kernels that are written in Python.
+//!
+//! Law: Python writes the same program as Rust, by the same builder. A traced function runs once;
+//! what it does with tensors of the kernel are statements of the builder, at the line and the
+//! columns of the Python expression.
+//!
+//! * `trace`: the kernel that a thread is writing, and the statements that it is given
+//! * `place`: where in the text of Python a statement stands
+//! * `operand`: arguments of statements: types of elements, coordinates, numbers
+//! * `view`, `fragment`, `number`, `tile`, `pipeline`, `tiled`: the classes
+//! * `statement`, `body`: statements that are functions, and bodies of loops and conditions
+//! * `program`: kernels that are written
+//! * `library`: those that are planned from layouts
+
+pub mod body;
+pub mod fragment;
+pub mod library;
+pub mod number;
+pub mod operand;
+pub mod pipeline;
+pub mod place;
+pub mod program;
+pub mod statement;
+pub mod tile;
+pub mod tiled;
+pub mod trace;
+pub mod view;

@@ -1,0 +1,86 @@
+//! Kernels that are planned from layouts, sizes and types.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tilewright_kernels::{self as kernels, Along, PlanError, Planned, Statistic};
+
+use super::operand;
+use super::program::Program;
+use crate::refusal;
+
+fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Program> {
+    let planned = planned.map_err(|error| refusal::of(py, &error))?;
+    let fixed = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+    Ok(Program { kernel: planned.kernel().clone(), plan: planned.plan().to_vec(), fixed })
+}
+
+/// A kernel that copies elements from one layout to another, and converts them.
+#[pyfunction]
+pub fn plan_relayout(
+    from: &Bound<'_, PyAny>,
+    source: &Bound<'_, PyAny>,
+    to: &Bound<'_, PyAny>,
+    destination: &Bound<'_, PyAny>,
+) -> PyResult<Program> {
+    let (source, destination) = (operand::element(source)?, operand::element(destination)?);
+    planned(from.py(), kernels::relayout(&operand::layout(from)?, source, &operand::layout(to)?, destination))
+}
+
+/// A kernel that takes the softmax of rows.
+#[pyfunction]
+pub fn plan_softmax(columns: i64, element: &Bound<'_, PyAny>) -> PyResult<Program> {
+    planned(element.py(), kernels::softmax(columns, operand::element(element)?))
+}
+
+/// A kernel that divides rows by the root of their mean square.
+#[pyfunction]
+pub fn plan_rms_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64) -> PyResult<Program> {
+    planned(element.py(), kernels::rms_norm(columns, operand::element(element)?, epsilon))
+}
+
+/// A kernel that takes the mean from rows, and divides them by the root of their variance.
+#[pyfunction]
+pub fn plan_layer_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64) -> PyResult<Program> {
+    planned(element.py(), kernels::layer_norm(columns, operand::element(element)?, epsilon))
+}
+
+/// A kernel that computes a statistic of rows or of columns.
+#[pyfunction]
+pub fn plan_reduce(
+    statistic: &str,
+    along: &str,
+    rows: i64,
+    columns: i64,
+    element: &Bound<'_, PyAny>,
+) -> PyResult<Program> {
+    let statistic = match statistic {
+        "sum" => Statistic::Sum,
+        "mean" => Statistic::Mean,
+        "norm" => Statistic::Norm,
+        "max" => Statistic::Maximum,
+        "argmax" => Statistic::ArgMaximum,
+        _ => {
+            let text = format!("there is no statistic '{statistic}'; there are sum, mean, norm, max, argmax");
+            return Err(PyValueError::new_err(text));
+        }
+    };
+    let along = if along == "rows" { Along::Rows } else { Along::Columns };
+    planned(element.py(), kernels::reduce(statistic, along, [rows, columns], operand::element(element)?))
+}
+
+/// A kernel that multiplies A (M,K) by the transposed B (N,K); with products of four warps and bulk copies, where `group`.
+#[pyfunction]
+pub fn plan_product(
+    factors: &Bound<'_, PyAny>,
+    result: &Bound<'_, PyAny>,
+    m: i64,
+    n: i64,
+    k: i64,
+    group: bool,
+) -> PyResult<Program> {
+    let (py, factors, result) = (factors.py(), operand::element(factors)?, operand::element(result)?);
+    if group && factors == result {
+        return planned(py, kernels::group_product(factors, [m, n, k]));
+    }
+    planned(py, kernels::product(factors, result, [m, n, k]))
+}

@@ -1,0 +1,226 @@
+//! Arguments of statements.
+//!
+//! Law: a type of elements is named as NumPy, PyTorch and the library of kernels name it; a
+//! coordinate is an integer, a number known at launch or a tuple of such, with `None` for modes that
+//! are left; an operand of arithmetic is something of the kernel, a number of Python or an index.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use tilewright_kernel::{Element, Num, Reduction};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyTree, Coord, Layout, Slot, Tiler, Tree};
+use tilewright_notation::Value;
+
+use super::fragment::Fragment;
+use super::number::{Flag, Number};
+use super::pipeline::{Cursor, Pipeline, Stage};
+use super::tile::Tile;
+use super::trace::{Handle, Kind, Refused, Room};
+use super::view::View;
+use crate::convert;
+use crate::refusal;
+
+/// The class of Python for a place.
+pub fn object(py: Python<'_>, handle: Handle) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match handle.kind() {
+        Kind::View => Bound::new(py, View { handle })?.into_any(),
+        Kind::Fragment => Bound::new(py, Fragment { handle })?.into_any(),
+        Kind::Number => Bound::new(py, Number { handle })?.into_any(),
+        Kind::Flag => Bound::new(py, Flag { handle })?.into_any(),
+        Kind::Tile => Bound::new(py, Tile { handle })?.into_any(),
+        Kind::Pipeline => Bound::new(py, Pipeline { handle })?.into_any(),
+        Kind::Cursor => Bound::new(py, Cursor { handle })?.into_any(),
+        Kind::Stage => Bound::new(py, Stage { handle })?.into_any(),
+    })
+}
+
+/// An operand of arithmetic.
+#[derive(Debug, Clone)]
+pub enum Operand {
+    /// A fragment, a tile or a number of the kernel.
+    Of(Handle),
+    /// A number of Python, in the type of the other operand.
+    Value(f64),
+    /// An index, of type i32.
+    Index(Expr),
+}
+
+impl Operand {
+    /// What an object is in arithmetic; none where it is nothing of it.
+    pub fn of(object: &Bound<'_, PyAny>) -> Option<Operand> {
+        if let Ok(number) = object.cast_exact::<PyFloat>() {
+            return Some(Operand::Value(number.value()));
+        }
+        if let Ok(fragment) = object.cast::<Fragment>() {
+            return Some(Operand::Of(fragment.get().handle));
+        }
+        if let Ok(number) = object.cast::<Number>() {
+            return Some(Operand::Of(number.get().handle));
+        }
+        if let Ok(tile) = object.cast::<Tile>() {
+            return Some(Operand::Of(tile.get().handle));
+        }
+        if object.is_instance_of::<PyBool>() {
+            return None;
+        }
+        if object.is_instance_of::<PyInt>() {
+            return object.extract::<f64>().ok().map(Operand::Value);
+        }
+        if object.is_instance_of::<PyFloat>() {
+            return object.extract::<f64>().ok().map(Operand::Value);
+        }
+        index(object).ok().map(Operand::Index)
+    }
+
+    /// The number that it is beside another, whose type numbers of Python take.
+    pub fn beside<'k>(&self, room: &Room<'k>, other: Num<'k>) -> Result<Num<'k>, Refused> {
+        match self {
+            Operand::Of(handle) => room.number(*handle),
+            Operand::Value(value) => Ok(other.like(*value)),
+            Operand::Index(index) => Ok(room.build.index(index)?),
+        }
+    }
+
+    /// The number that it is in a type.
+    pub fn number<'k>(&self, room: &Room<'k>, element: Element) -> Result<Num<'k>, Refused> {
+        match self {
+            Operand::Of(handle) => room.number(*handle),
+            Operand::Value(value) => Ok(room.build.number_of(element, *value)),
+            Operand::Index(index) => Ok(room.build.index(index)?),
+        }
+    }
+}
+
+/// An operand that must be one.
+pub fn operand(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
+    Operand::of(object).ok_or_else(|| {
+        let kind = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+        PyTypeError::new_err(format!("expected a number, a number of the kernel or an index, not {kind}"))
+    })
+}
+
+/// A type of elements: `"f32"`, `"float32"`, `numpy.float32`, `torch.float32`.
+pub fn element(object: &Bound<'_, PyAny>) -> PyResult<Element> {
+    let text = match object.cast::<PyString>() {
+        Ok(text) => text.to_string(),
+        Err(_) => match object.getattr("name").or_else(|_| object.getattr("__name__")) {
+            Ok(name) if name.is_instance_of::<PyString>() => name.extract::<String>()?,
+            _ => object.str()?.to_string(),
+        },
+    };
+    named_element(&text).ok_or_else(|| {
+        let known: Vec<&str> = Element::ALL.iter().map(|element| element.name()).collect();
+        PyValueError::new_err(format!("there is no type of elements '{text}'; there are {}", known.join(", ")))
+    })
+}
+
+/// The type of elements of a name, as the library or as NumPy and PyTorch say it.
+pub fn named_element(text: &str) -> Option<Element> {
+    let text = text.strip_prefix("torch.").unwrap_or(text);
+    Element::named(text).or(match text {
+        "float64" => Some(Element::F64),
+        "float32" => Some(Element::F32),
+        "float16" => Some(Element::F16),
+        "bfloat16" => Some(Element::Bf16),
+        "float8_e4m3fn" => Some(Element::E4M3),
+        "float8_e5m2" => Some(Element::E5M2),
+        "int64" => Some(Element::I64),
+        "int32" => Some(Element::I32),
+        "int16" => Some(Element::I16),
+        "int8" => Some(Element::I8),
+        "uint64" => Some(Element::U64),
+        "uint32" => Some(Element::U32),
+        "uint16" => Some(Element::U16),
+        "uint8" | "bool" => Some(Element::U8),
+        _ => None,
+    })
+}
+
+/// How numbers are reduced: `"sum"`, `"product"`, `"minimum"` or `"maximum"`.
+pub fn reduction(text: &str) -> PyResult<Reduction> {
+    match text {
+        "sum" => Ok(Reduction::Sum),
+        "product" => Ok(Reduction::Product),
+        "minimum" | "min" => Ok(Reduction::Minimum),
+        "maximum" | "max" => Ok(Reduction::Maximum),
+        _ => Err(PyValueError::new_err(format!(
+            "there is no reduction '{text}'; there are sum, product, minimum, maximum"
+        ))),
+    }
+}
+
+/// An index: an integer, or a number known at launch.
+pub fn index(object: &Bound<'_, PyAny>) -> PyResult<Expr> {
+    let value = convert::value(object)?;
+    match &value {
+        Value::Int(number) => Ok(Expr::from(*number)),
+        Value::Tree(AnyTree::Launch(tree)) if tree.is_leaf() => Ok(tree.leaves()[0].clone()),
+        _ => Err(PyTypeError::new_err(format!("an index is an integer or a number of the launch, not {value}"))),
+    }
+}
+
+/// A coordinate, with `None` for modes that are left.
+pub fn coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord<Expr>> {
+    let value = convert::value(object)?;
+    let slot = |index: &Expr| Slot::At(index.clone());
+    match &value {
+        Value::Int(number) => Ok(Tree::leaf(Slot::At(Expr::from(*number)))),
+        Value::Tree(AnyTree::Integer(tree)) => Ok(tree.map(|index| Slot::At(Expr::from(*index)))),
+        Value::Tree(AnyTree::Launch(tree)) => Ok(tree.map(slot)),
+        Value::Coord(coord) => Ok(coord.launch().into_owned()),
+        _ => Err(PyTypeError::new_err(format!("a coordinate is made of indices, tuples and None, not {value}"))),
+    }
+}
+
+/// A coordinate of known indices.
+pub fn known_coordinate(object: &Bound<'_, PyAny>) -> PyResult<Coord> {
+    let value = convert::value(object)?;
+    match &value {
+        Value::Int(number) => Ok(Tree::leaf(Slot::At(*number))),
+        Value::Tree(AnyTree::Integer(tree)) => Ok(tree.map(|index| Slot::At(*index))),
+        Value::Coord(coord) => coord.integer().cloned().ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "registers have no addresses: {value} must be known when the kernel is written"
+            ))
+        }),
+        _ => Err(PyTypeError::new_err(format!(
+            "registers have no addresses: {value} is no coordinate that is known when the kernel is written"
+        ))),
+    }
+}
+
+/// A layout whose numbers are known.
+pub fn layout(object: &Bound<'_, PyAny>) -> PyResult<Layout> {
+    let value = convert::value(object)?;
+    let layout = value.operand_layout();
+    layout.and_then(|layout| layout.integer().cloned()).ok_or_else(|| {
+        PyTypeError::new_err(format!("expected a layout whose numbers are known, not the {} {value}", value.kind()))
+    })
+}
+
+/// A shape whose numbers are known.
+pub fn shape(object: &Bound<'_, PyAny>) -> PyResult<Tree<i64>> {
+    let value = convert::value(object)?;
+    value.integer_tree().ok_or_else(|| {
+        PyTypeError::new_err(format!("expected a shape whose numbers are known, not the {} {value}", value.kind()))
+    })
+}
+
+/// A tiler whose numbers are known.
+pub fn tiler(object: &Bound<'_, PyAny>) -> PyResult<Tiler> {
+    let value = convert::value(object)?;
+    match value.to_tiler() {
+        Some(tiler) => tiler.map_err(|error| refusal::of_layout(object.py(), error)),
+        None => Err(PyTypeError::new_err(format!("expected a tiler, not the {} {value}", value.kind()))),
+    }
+}
+
+/// A value as text of the language: what the builder reads.
+pub fn text(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = object.cast::<PyString>() {
+        // Facts of numbers, as in `M{div=4}`, are the kernel's to gather.
+        return Ok(text.to_string());
+    }
+    Ok(convert::value(object)?.to_string())
+}

@@ -1,0 +1,103 @@
+//! Stages of shared memory between those who fill and those who use them.
+
+use std::rc::Rc;
+
+use pyo3::prelude::*;
+use tilewright_layout::AnyTree;
+use tilewright_notation::Value;
+
+use super::operand;
+use super::trace::{Handle, Thing, run};
+use super::view::View;
+use crate::convert::python;
+
+/// A ring of stages, each of which is free again after as many releases.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Pipeline {
+    pub handle: Handle,
+}
+
+/// A ring of so many stages, each of which is free again after `releases` releases: one by each warp that uses it.
+#[pyfunction]
+pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bound<'py, PyAny>> {
+    let made = run(py, move |room| Ok(room.keep(Thing::Pipeline(room.build.pipeline(stages, releases)?))))?;
+    operand::object(py, made)
+}
+
+#[pymethods]
+impl Pipeline {
+    /// The place of a role in the ring, at the first stage: one for those who fill, and one for those who use.
+    fn cursor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let own = self.handle;
+        let made = run(py, move |room| Ok(room.keep(Thing::Cursor(Rc::new(room.pipeline(own)?.cursor()?)))))?;
+        operand::object(py, made)
+    }
+}
+
+/// Where those who fill, or those who use, are in a ring.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Cursor {
+    pub handle: Handle,
+}
+
+#[pymethods]
+impl Cursor {
+    /// The stage at which it is.
+    fn stage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let own = self.handle;
+        let made = run(py, move |room| Ok(room.keep(Thing::Stage(Rc::new(room.cursor(own)?.stage()?)))))?;
+        operand::object(py, made)
+    }
+
+    /// Goes on to the next stage, and after the last one to the first.
+    fn advance(&self, py: Python<'_>) -> PyResult<()> {
+        let own = self.handle;
+        run(py, move |room| Ok(room.cursor(own)?.advance()?))
+    }
+}
+
+/// A turn of a ring.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Stage {
+    pub handle: Handle,
+}
+
+#[pymethods]
+impl Stage {
+    /// Which stage it is: the index in tensors of shared memory that have a mode of stages.
+    #[getter]
+    fn index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let own = self.handle;
+        python(py, Value::from(AnyTree::from(run(py, move |room| Ok(room.stage(own)?.index().clone()))?)))
+    }
+
+    /// Waits until the stage is free: for those who fill it.
+    fn acquire(&self, py: Python<'_>) -> PyResult<()> {
+        let own = self.handle;
+        run(py, move |room| Ok(room.stage(own)?.acquire()?))
+    }
+
+    /// Waits until the stage is full: for those who use it.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        let own = self.handle;
+        run(py, move |room| Ok(room.stage(own)?.wait()?))
+    }
+
+    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread (`with tw.single():`), that arrive here.
+    fn load(&self, source: &Bound<'_, View>, destination: &Bound<'_, View>) -> PyResult<()> {
+        let (own, from, to) = (self.handle, source.get().handle, destination.get().handle);
+        run(source.py(), move |room| Ok(room.stage(own)?.load(&room.view(from)?, &room.view(to)?)?))
+    }
+
+    /// Arrives for the copies that were set off into this stage, by the thread that set them off.
+    fn publish(&self, py: Python<'_>) -> PyResult<()> {
+        let own = self.handle;
+        run(py, move |room| Ok(room.stage(own)?.publish()?))
+    }
+
+    /// Says that this warp is done with the stage.
+    fn release(&self, py: Python<'_>) -> PyResult<()> {
+        let own = self.handle;
+        run(py, move |room| Ok(room.stage(own)?.release()?))
+    }
+}

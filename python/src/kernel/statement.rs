@@ -1,0 +1,281 @@
+//! Statements that are functions.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use tilewright_kernel::program::memory::Role;
+use tilewright_kernel::program::operation::Axis;
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyCoord, AnyTree, Slot, Tree};
+use tilewright_notation::Value;
+
+use super::fragment::Fragment;
+use super::number::Number;
+use super::operand;
+use super::tiled::{TiledCopy, TiledMma};
+use super::trace::{Handle, Refused, Thing, run};
+use super::view::View;
+use crate::convert::python;
+use crate::refusal;
+
+/// A tensor in memory of the device: "input", which is only read; "output", each element of which is written once; or "tensor".
+#[pyfunction]
+pub fn global_tensor<'py>(
+    element: &Bound<'py, PyAny>,
+    name: String,
+    layout: &Bound<'py, PyAny>,
+    role: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, element, layout) = (element.py(), operand::element(element)?, operand::text(layout)?);
+    let role = match role {
+        "input" => Role::Input,
+        "output" => Role::Output,
+        "tensor" => Role::Both,
+        _ => return Err(PyValueError::new_err(format!("a tensor is an input, an output or both, not '{role}'"))),
+    };
+    let made = run(py, move |room| Ok(room.keep(Thing::View(room.build.tensor_of(element, &name, &layout, role)?))))?;
+    operand::object(py, made)
+}
+
+/// A number that the launch passes.
+#[pyfunction]
+pub fn launch_number<'py>(element: &Bound<'py, PyAny>, name: String) -> PyResult<Bound<'py, PyAny>> {
+    let (py, element) = (element.py(), operand::element(element)?);
+    let made = run(py, move |room| Ok(room.keep(Thing::Number(room.build.scalar_of(element, &name)?))))?;
+    operand::object(py, made)
+}
+
+/// An array in the shared memory of the block; a swizzle in front of its layout permutes the banks.
+#[pyfunction]
+pub fn shared<'py>(element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, element) = (element.py(), operand::element(element)?);
+    let layout = match operand::layout(layout) {
+        // A shape is its compact layout.
+        Ok(layout) => layout.to_string(),
+        Err(_) => operand::text(layout)?,
+    };
+    let made = run(py, move |room| Ok(room.keep(Thing::View(room.build.shared_of(element, &layout)?))))?;
+    operand::object(py, made)
+}
+
+/// A fragment of this shape without values.
+#[pyfunction]
+pub fn fragment<'py>(element: &Bound<'py, PyAny>, shape: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, element, shape) = (element.py(), operand::element(element)?, operand::shape(shape)?.to_string());
+    let made = run(py, move |room| Ok(room.keep(Thing::Fragment(room.build.register(element, &shape)?))))?;
+    operand::object(py, made)
+}
+
+/// A constant of a type, rounded to it; or the value of an index, as i32.
+#[pyfunction]
+#[pyo3(signature = (value, element = None))]
+pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, of) = (value.py(), operand::operand(value)?);
+    let element = element.map(operand::element).transpose()?;
+    let made = run(py, move |room| {
+        let number = match (&of, element) {
+            (operand::Operand::Value(_), None) => {
+                return Err(Refused::here("a constant has a type", "say it: `tw.number(0.5, \"f32\")`"));
+            }
+            (of, element) => {
+                let element = element.unwrap_or(tilewright_kernel::Element::I32);
+                let number = of.number(room, element)?;
+                if number.element() == element { number } else { number.to(element) }
+            }
+        };
+        Ok(room.keep(Thing::Number(number)))
+    })?;
+    operand::object(py, made)
+}
+
+/// A number of the elements of a tensor, i32 or u32, as an index of another; accesses at it are predicated.
+#[pyfunction]
+pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, own) = (number.py(), number.get().handle);
+    let index = run(py, move |room| Ok(room.build.index_of(room.number(own)?)?))?;
+    python(py, Value::from(AnyTree::from(index)))
+}
+
+/// The threads of a block. `x[tw.thread, None]` is the part of this thread, where the first mode of `x` numbers threads;
+/// `tw.thread()` is the number of this thread.
+#[pyclass(frozen, module = "tilewright")]
+pub struct Thread;
+
+#[pymethods]
+impl Thread {
+    fn __call__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, Value::from(AnyTree::from(run(py, |room| Ok(room.build.thread()?))?)))
+    }
+
+    fn __repr__(&self) -> &'static str {
+        "tilewright.thread"
+    }
+}
+
+/// The coordinate of this block: `tw.block("x")`, `tw.block("(x,_)")`. The tensor that is cut at it says how many blocks
+/// there are.
+#[pyfunction]
+pub fn block<'py>(py: Python<'py>, axes: String) -> PyResult<Bound<'py, PyAny>> {
+    let tuple = axes.trim_start().starts_with('(');
+    let at = run(py, move |room| Ok(room.build.block(&axes)?))?;
+    let slots = at.leaves().to_vec();
+    if !tuple && let [Slot::At(only)] = slots.as_slice() {
+        return python(py, Value::from(AnyTree::from(only.clone())));
+    }
+    let index = |slot: &Slot<Expr>| match slot {
+        Slot::At(index) => Some(index.clone()),
+        Slot::All => None,
+    };
+    match slots.iter().map(index).collect::<Option<Vec<Expr>>>() {
+        Some(indices) => {
+            let tree = Tree::flat(indices).map_err(|error| refusal::of_layout(py, error))?;
+            python(py, Value::from(AnyTree::from(tree)))
+        }
+        None => python(py, Value::from(AnyCoord::from(at))),
+    }
+}
+
+/// An axis of the grid by its letter.
+fn named_axis(name: &str) -> PyResult<Axis> {
+    match name {
+        "x" => Ok(Axis::X),
+        "y" => Ok(Axis::Y),
+        "z" => Ok(Axis::Z),
+        _ => Err(PyValueError::new_err(format!("a grid has the axes x, y and z, not '{name}'"))),
+    }
+}
+
+/// How many blocks there are along an axis, "x", "y" or "z", where no tensor says it.
+#[pyfunction]
+#[pyo3(signature = (axis, count))]
+pub fn grid(axis: &str, count: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, axis, count) = (count.py(), named_axis(axis)?, operand::text(count)?);
+    run(py, move |room| Ok(room.build.grid(axis, &count)?))
+}
+
+/// How many threads a block has, where no tiled copy or product says it.
+#[pyfunction]
+pub fn threads(py: Python<'_>, count: i64) -> PyResult<()> {
+    run(py, move |room| Ok(room.build.threads(count)?))
+}
+
+/// How many blocks should run on one processor at once: the assembler gives a thread no more registers than that allows.
+#[pyfunction]
+pub fn resident(py: Python<'_>, blocks: u32) -> PyResult<()> {
+    run(py, move |room| Ok(room.build.resident(blocks)?))
+}
+
+/// A tensor in memory or in registers.
+fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
+    if let Ok(view) = object.cast::<View>() {
+        return Ok(view.get().handle);
+    }
+    if let Ok(fragment) = object.cast::<Fragment>() {
+        return Ok(fragment.get().handle);
+    }
+    let kind = object.get_type();
+    let kind = kind.name()?;
+    Err(PyTypeError::new_err(format!("{what} is a tensor of the kernel or a fragment, not {kind}")))
+}
+
+/// Copies a tile: each thread what the tiled copy gives it. `predicated`: past the edges of a tensor, reads give 0 and writes do
+/// nothing.
+#[pyfunction]
+#[pyo3(signature = (tiled_copy, source, destination, *, predicated = false))]
+pub fn copy_tile(
+    tiled_copy: &Bound<'_, TiledCopy>,
+    source: &Bound<'_, PyAny>,
+    destination: &Bound<'_, PyAny>,
+    predicated: bool,
+) -> PyResult<()> {
+    let (by, from, to) =
+        (tiled_copy.get().copy.clone(), tensor(source, "the source")?, tensor(destination, "the destination")?);
+    run(tiled_copy.py(), move |room| {
+        macro_rules! copied {
+            ($from:expr, $to:expr) => {
+                if predicated {
+                    room.build.copy_predicated(&by, $from, $to)?
+                } else {
+                    room.build.copy(&by, $from, $to)?
+                }
+            };
+        }
+        match (room.thing(from)?, room.thing(to)?) {
+            (Thing::View(from), Thing::View(to)) => copied!(&from, &to),
+            (Thing::View(from), Thing::Fragment(to)) => copied!(&from, &to),
+            (Thing::Fragment(from), Thing::View(to)) => copied!(&from, &to),
+            _ => return Err(Refused::here("both are fragments", "write to a fragment with `set`")),
+        }
+        Ok(())
+    })
+}
+
+/// `D = A B + C` of parts of one tiled product, D and C possibly the same. B has N before K.
+#[pyfunction]
+pub fn mma(
+    tiled_mma: &Bound<'_, TiledMma>,
+    d: &Bound<'_, Fragment>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    c: &Bound<'_, Fragment>,
+) -> PyResult<()> {
+    let (by, d, c) = (tiled_mma.get().mma.clone(), d.get().handle, c.get().handle);
+    let (a, b) = (tensor(a, "A")?, tensor(b, "B")?);
+    run(tiled_mma.py(), move |room| {
+        let (d, c) = (room.fragment(d)?, room.fragment(c)?);
+        Ok(match (room.thing(a)?, room.thing(b)?) {
+            (Thing::Fragment(a), Thing::Fragment(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
+            (Thing::View(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
+            (Thing::Fragment(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
+            _ => return Err(Refused::here("B is in registers and A is not", "load A too")),
+        })
+    })
+}
+
+/// Sets off bulk copies of a tile in shared memory to a tensor, by one thread.
+#[pyfunction]
+pub fn store_bulk(source: &Bound<'_, View>, destination: &Bound<'_, View>) -> PyResult<()> {
+    let (from, to) = (source.get().handle, destination.get().handle);
+    run(source.py(), move |room| Ok(room.build.store_bulk(&room.view(from)?, &room.view(to)?)?))
+}
+
+/// The number of the lane whose number differs by the bits of a mask.
+#[pyfunction]
+pub fn shuffle_xor<'py>(number: &Bound<'py, Number>, mask: u32) -> PyResult<Bound<'py, PyAny>> {
+    let (py, own) = (number.py(), number.get().handle);
+    let made = run(py, move |room| Ok(room.keep(Thing::Number(room.build.shuffle_xor(room.number(own)?, mask)))))?;
+    operand::object(py, made)
+}
+
+macro_rules! statements {
+    ($($(#[doc = $about:literal])+ $name:ident($($argument:ident: $type:ty)?);)*) => {
+        $(
+            $(#[doc = $about])+
+            #[pyfunction]
+            pub fn $name(py: Python<'_>, $($argument: $type)?) -> PyResult<()> {
+                run(py, move |room| {
+                    room.build.$name($($argument)?);
+                    Ok(())
+                })
+            }
+        )*
+    };
+}
+
+statements! {
+    /// All threads of the block, or of the role, wait here for each other.
+    barrier();
+    /// The threads of a warp wait here for each other.
+    warp_barrier();
+    /// What this thread wrote to shared memory is seen by copies and products that go on by themselves.
+    fence_async();
+    /// The asynchronous copies of this thread since the last time are a group.
+    commit_async();
+    /// Waits until all but the last so many groups of asynchronous copies of this thread are done.
+    wait_async(groups: u32);
+    /// Waits until all but the last so many groups of products of four warps are done.
+    wait_mma(groups: u32);
+    /// The bulk stores of this thread since the last time are a group.
+    commit_bulk();
+    /// Waits until all but the last so many groups of bulk stores of this thread have read their source.
+    wait_bulk(groups: u32);
+}

@@ -1,0 +1,310 @@
+//! Tensors in global and shared memory, as a kernel sees them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use tilewright_atoms::{CopyEnd, Operand as Factor};
+use tilewright_kernel::{Build, View as KernelView};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{AnyLayout, AnyTree, Coord, Extent, Slot, Tree};
+use tilewright_notation::Value;
+
+use super::fragment::Fragment;
+use super::operand;
+use super::statement::Thread;
+use super::tile::{Distribution, Tile};
+use super::tiled::{TiledCopy, TiledMma};
+use super::trace::{Handle, Refused, Thing, run};
+use crate::convert::{self, python};
+
+/// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the same memory.
+#[pyclass(frozen, module = "tilewright")]
+pub struct View {
+    pub handle: Handle,
+}
+
+impl View {
+    /// Another view of this one.
+    fn cut<'py>(
+        &self,
+        py: Python<'py>,
+        cut: impl for<'k> FnOnce(&'k Build, KernelView<'k>) -> Result<KernelView<'k>, Refused> + 'static,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let own = self.handle;
+        let made = run(py, move |room| Ok(room.keep(Thing::View(cut(room.build, room.view(own)?)?))))?;
+        operand::object(py, made)
+    }
+
+    /// Something else of this view.
+    fn tell<R: 'static>(
+        &self,
+        py: Python<'_>,
+        tell: impl for<'k> FnOnce(KernelView<'k>) -> Result<R, Refused> + 'static,
+    ) -> PyResult<R> {
+        let own = self.handle;
+        run(py, move |room| tell(room.view(own)?))
+    }
+}
+
+/// The coordinate with an index in place of each mode that is nested: the digits of the number that
+/// stands there.
+fn digits(build: &Build, shape: &Tree<Expr>, at: &Coord<Expr>) -> Result<Coord<Expr>, Refused> {
+    if at.is_leaf() {
+        let [Slot::At(index)] = at.leaves() else { return Ok(at.clone()) };
+        if shape.is_leaf() || index.known().is_some() {
+            return Ok(at.clone());
+        }
+        let Some(extents) = shape.leaves().iter().map(Extent::known).collect::<Option<Vec<i64>>>() else {
+            return Err(Refused::here(
+                format!(
+                    "{index} stands for a mode of shape {shape}, of which the kernel knows too little to take it apart"
+                ),
+                "write the index of each mode, as a tuple",
+            ));
+        };
+        let mut digits = build.coordinate(index, &extents)?.into_iter();
+        return Ok(shape.map(|_| Slot::At(digits.next().unwrap_or(Expr::from(0)))));
+    }
+    let parts = at.modes().enumerate().map(|(mode, part)| match shape.mode(mode) {
+        Some(shape) => digits(build, &shape, &part),
+        // That there are too many is told by what slices.
+        None => Ok(part),
+    });
+    let modes: Vec<Coord<Expr>> = parts.collect::<Result<_, _>>()?;
+    Ok(Tree::tuple(&modes)?)
+}
+
+#[pymethods]
+impl View {
+    /// The layout, in elements from where the view begins.
+    #[getter]
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, Value::Layout(self.tell(py, |view| Ok(AnyLayout::from(view.layout().clone())))?))
+    }
+
+    /// The shape.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        python(py, Value::from(self.tell(py, |view| Ok(AnyTree::from(view.shape())))?))
+    }
+
+    /// The type of the elements.
+    #[getter]
+    fn element(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.tell(py, |view| Ok(view.element().name()))
+    }
+
+    /// The number of modes.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.tell(py, |view| Ok(view.layout().rank()))
+    }
+
+    fn __iter__(&self) -> PyResult<Py<PyAny>> {
+        Err(PyTypeError::new_err("the elements of a tensor are not known while the kernel is written: load it"))
+    }
+
+    /// The part at a coordinate, of which `None` leaves a mode: `tiles[(None, None), tw.block("(x,y)")]`. A number in the
+    /// place of a nested mode stands for its digits, first mode fastest. `[tw.thread, None]` is the part of this thread.
+    fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = at.py();
+        if let Ok(items) = at.cast::<PyTuple>()
+            && items.iter_borrowed().any(|item| item.is_instance_of::<Thread>())
+        {
+            let rest = items.iter_borrowed().skip(1).all(|item| item.is_none());
+            let first = items.iter_borrowed().next().is_some_and(|item| item.is_instance_of::<Thread>());
+            if !first || !rest {
+                let text =
+                    "the thread itself stands first, and None for the rest; elsewhere its number is `tw.thread()`";
+                return Err(PyTypeError::new_err(text));
+            }
+            return self.thread_part(py);
+        }
+        let at = operand::coordinate(at)?;
+        self.cut(py, move |build, view| Ok(view.slice(digits(build, &view.shape(), &at)?)?))
+    }
+
+    /// The tile of this shape at a coordinate of tiles; `None` leaves tiles as modes behind those of the tile. `proj` says
+    /// which modes of tile and coordinate are those of the tensor: 1 for those that are, None for the others.
+    #[pyo3(signature = (tiler, coord, proj = None))]
+    fn local_tile<'py>(
+        &self,
+        tiler: &Bound<'py, PyAny>,
+        coord: &Bound<'py, PyAny>,
+        proj: Option<&Bound<'py, PyTuple>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = tiler.py();
+        let (tiler, coord) = match proj {
+            None => (operand::text(tiler)?, operand::coordinate(coord)?),
+            Some(proj) => {
+                let kept = |of: &Bound<'py, PyAny>, what: &str| -> PyResult<Bound<'py, PyAny>> {
+                    let of = of
+                        .cast::<PyTuple>()
+                        .map_err(|_| PyTypeError::new_err(format!("with proj, {what} is a tuple")))?;
+                    if of.len() != proj.len() {
+                        return Err(PyValueError::new_err(format!("proj and {what} have as many modes each")));
+                    }
+                    let modes = of.iter().zip(proj.iter()).filter(|(_, keep)| !keep.is_none());
+                    Ok(PyTuple::new(py, modes.map(|(mode, _)| mode).collect::<Vec<_>>())?.into_any())
+                };
+                (operand::text(&kept(tiler, "the tiler")?)?, operand::coordinate(&kept(coord, "the coordinate")?)?)
+            }
+        };
+        self.cut(py, move |_, view| Ok(view.local_tile(&tiler, coord)?))
+    }
+
+    /// Tiles and rests, as `((tile),(rest))`.
+    fn zipped_divide<'py>(&self, tiler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let text = operand::text(tiler)?;
+        self.cut(tiler.py(), move |_, view| Ok(view.zipped_divide(&text)?))
+    }
+
+    /// The view after a layout of its indices, or after a tiler. `tiler`, where it is given, must be the shape of the view.
+    #[pyo3(signature = (by, tiler = None))]
+    fn compose<'py>(&self, by: &Bound<'py, PyAny>, tiler: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let tiler = tiler.map(|tiler| convert::value(tiler).map(|value| value.to_string())).transpose()?;
+        let text = operand::text(by)?;
+        self.cut(by.py(), move |_, view| {
+            let shape = view.shape().to_string();
+            if let Some(tiler) = tiler.filter(|tiler| *tiler != shape) {
+                let what = format!("the tile has the shape {shape}, and {tiler} is given");
+                return Err(Refused::here(what, "compose a tile with the layout of its own threads and values"));
+            }
+            Ok(view.compose(&text)?)
+        })
+    }
+
+    /// As `compose`.
+    fn composition<'py>(&self, by: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.compose(by, None)
+    }
+
+    /// These modes, in this order: `x.select(1, 0)` is the transposed matrix.
+    #[pyo3(signature = (*modes))]
+    fn select<'py>(&self, py: Python<'py>, modes: Vec<usize>) -> PyResult<Bound<'py, PyAny>> {
+        self.cut(py, move |_, view| Ok(view.select(&modes)?))
+    }
+
+    /// The modes from `begin` to before `end` as one.
+    fn group<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyAny>> {
+        self.cut(py, move |_, view| Ok(view.group(begin..end)?))
+    }
+
+    /// The same memory as elements of another type, under a layout of their own.
+    fn recast<'py>(&self, element: &Bound<'py, PyAny>, layout: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, element, layout) = (layout.py(), operand::element(element)?, operand::text(layout)?);
+        self.cut(py, move |_, view| Ok(view.recast(element, &layout)?))
+    }
+
+    /// What this thread reads by a tiled copy.
+    fn partition_source<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
+        let by = copy.get().copy.clone();
+        self.cut(copy.py(), move |_, view| Ok(view.partition(&by, CopyEnd::Source)?))
+    }
+
+    /// What this thread writes by a tiled copy.
+    fn partition_destination<'py>(&self, copy: &Bound<'py, TiledCopy>) -> PyResult<Bound<'py, PyAny>> {
+        let by = copy.get().copy.clone();
+        self.cut(copy.py(), move |_, view| Ok(view.partition(&by, CopyEnd::Destination)?))
+    }
+
+    /// What this thread has of an operand, "A", "B" or "C", of a tiled product.
+    fn partition_mma<'py>(&self, mma: &Bound<'py, TiledMma>, operand: &str) -> PyResult<Bound<'py, PyAny>> {
+        let by = mma.get().mma.clone();
+        let operand = factor(operand)?;
+        self.cut(mma.py(), move |_, view| Ok(view.partition_mma(&by, operand)?))
+    }
+
+    /// Mode 0 at this thread, the others left.
+    fn thread_part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.cut(py, |_, view| Ok(view.thread_part()?))
+    }
+
+    /// The elements in registers. `predicated`: those past the edges of the tensor are 0.
+    #[pyo3(signature = (*, predicated = false))]
+    fn load<'py>(&self, py: Python<'py>, predicated: bool) -> PyResult<Bound<'py, PyAny>> {
+        let own = self.handle;
+        let made = run(py, move |room| {
+            let view = room.view(own)?;
+            let loaded = if predicated { view.load_predicated()? } else { view.load()? };
+            Ok(room.keep(Thing::Fragment(loaded)))
+        })?;
+        operand::object(py, made)
+    }
+
+    /// Writes a fragment. `predicated`: nothing past the edges of the tensor.
+    #[pyo3(signature = (fragment, *, predicated = false))]
+    fn store(&self, fragment: &Bound<'_, Fragment>, predicated: bool) -> PyResult<()> {
+        let (own, from) = (self.handle, fragment.get().handle);
+        run(fragment.py(), move |room| {
+            let (view, from) = (room.view(own)?, room.fragment(from)?);
+            Ok(if predicated { view.store_predicated(&from)? } else { view.store(&from)? })
+        })
+    }
+
+    /// Adds a fragment to the tensor atomically; or takes the product, the minimum or the maximum.
+    #[pyo3(signature = (fragment, reduction = "sum"))]
+    fn accumulate(&self, fragment: &Bound<'_, Fragment>, reduction: &str) -> PyResult<()> {
+        let (own, from, reduction) = (self.handle, fragment.get().handle, operand::reduction(reduction)?);
+        run(fragment.py(), move |room| Ok(room.view(own)?.accumulate(&room.fragment(from)?, reduction)?))
+    }
+
+    /// A fragment of the same shape and no values yet; of elements of another type, where that is given.
+    #[pyo3(signature = (element = None))]
+    fn fragment<'py>(&self, py: Python<'py>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let (own, element) = (self.handle, element.map(operand::element).transpose()?);
+        let made = run(py, move |room| {
+            let view = room.view(own)?;
+            let fragment = match element {
+                Some(element) => view.fragment_of(element)?,
+                None => view.fragment()?,
+            };
+            Ok(room.keep(Thing::Fragment(fragment)))
+        })?;
+        operand::object(py, made)
+    }
+
+    /// The tile in the registers of all threads, by who holds what. `predicated`: elements past the edges are 0, or `other`.
+    #[pyo3(signature = (held, *, predicated = false, other = None))]
+    fn load_tile<'py>(
+        &self,
+        held: &Bound<'py, Distribution>,
+        predicated: bool,
+        other: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, own, held) = (held.py(), self.handle, held.get().held.clone());
+        let made = run(py, move |room| {
+            let view = room.view(own)?;
+            let tile = match (other, predicated) {
+                (Some(other), _) => view.load_distributed_or(&held, room.build.number_of(view.element(), other))?,
+                (None, true) => view.load_distributed_predicated(&held)?,
+                (None, false) => view.load_distributed(&held)?,
+            };
+            Ok(room.keep(Thing::Tile(tile)))
+        })?;
+        operand::object(py, made)
+    }
+
+    /// Writes a tile that all threads hold together. `predicated`: nothing past the edges of the tensor.
+    #[pyo3(signature = (tile, *, predicated = false))]
+    fn store_tile(&self, tile: &Bound<'_, Tile>, predicated: bool) -> PyResult<()> {
+        let (own, from) = (self.handle, tile.get().handle);
+        run(tile.py(), move |room| {
+            let (view, tile) = (room.view(own)?, room.tile(from)?);
+            Ok(if predicated { view.store_distributed_predicated(&tile)? } else { view.store_distributed(&tile)? })
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.tell(py, |view| Ok(format!("<tensor {} of {}>", view.text(), view.element())))
+    }
+}
+
+/// An operand of a product by its letter.
+pub fn factor(letter: &str) -> PyResult<Factor> {
+    match letter {
+        "A" => Ok(Factor::A),
+        "B" => Ok(Factor::B),
+        "C" | "D" => Ok(Factor::C),
+        _ => Err(PyValueError::new_err(format!("a product has the operands A, B and C, not '{letter}'"))),
+    }
+}

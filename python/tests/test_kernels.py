@@ -1,0 +1,442 @@
+# mypy: ignore-errors
+"""Kernels in Python, on the interpreter, beside NumPy."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+
+
+@tw.jit
+def tiled_add(
+    mA: tw.Input("f32", "(M,N{div=4}):(N,1)"),
+    mB: tw.Input("f32", "(M,N):(N,1)"),
+    mC: tw.Output("f32", "(M,N):(N,1)"),
+):
+    thr = tw.make_ordered_layout((4, 64), order=(1, 0))
+    val = tw.make_ordered_layout((4, 4), order=(1, 0))
+    tiler_mn, tv_layout = tw.make_layout_tv(thr, val)
+
+    def part(tensor):
+        tiles = tw.tensor_zipped_divide(tensor, tiler_mn)
+        block = tiles[((None, None), tw.block("(x,y)"))]
+        return tw.composition(block, tv_layout, tiler_mn)[(tw.thread, None)]
+
+    thrA, thrB, thrC = part(mA), part(mB), part(mC)
+    thrC.store(thrA.load(predicated=True) + thrB.load(predicated=True), predicated=True)
+
+
+@tw.jit
+def tiled_gemm(
+    mA: tw.Input("f32", "(M,K):(K,1)"),
+    mB: tw.Input("f32", "(N{div=4},K):(1,N)"),
+    mC: tw.Output("f32", "(M,N):(N,1)"),
+    num_threads=256,
+):
+    b_m, b_n, b_k = 128, 128, 8
+    sA = tw.shared("f32", tw.make_layout((b_m, b_k)))
+    sB = tw.shared("f32", tw.make_layout((b_n, b_k)))
+
+    # Neighbours along K copy A, an element each. Neighbours along N copy B, four elements each.
+    tA = tw.make_layout((num_threads // b_k, b_k), stride=(b_k, 1))
+    tiled_copy_A = tw.TiledCopy("SM80_CP_ASYNC_CACHEALWAYS<uint32_t>", "f32", tA, (1, 1))
+    major_mode_size = b_n // 4
+    tB = tw.make_layout((major_mode_size, num_threads // major_mode_size), stride=(1, major_mode_size))
+    tiled_copy_B = tw.TiledCopy("SM80_CP_ASYNC_CACHEALWAYS<uint128_t>", "f32", tB, (4, 1))
+
+    atoms_layout_mnk = tw.make_layout((num_threads // 16, 16, 1), stride=(16, 1, 0))
+    tiled_mma = tw.TiledMma("UniversalFMA<F32,F32,F32,F32>", atoms_layout_mnk)
+
+    bidx, bidy = tw.block("(x,y)")
+    block_tiler, cta_coords = (b_m, b_n, b_k), (bidx, bidy, None)
+    gA = tw.local_tile(mA, block_tiler, cta_coords, proj=(1, None, 1))
+    gB = tw.local_tile(mB, block_tiler, cta_coords, proj=(None, 1, 1))
+    gC = tw.local_tile(mC, block_tiler, cta_coords, proj=(1, 1, None))
+
+    thr_mma = tiled_mma.get_slice(tw.thread)
+    tCsA, tCsB, tCgC = thr_mma.partition_A(sA), thr_mma.partition_B(sB), thr_mma.partition_C(gC)
+    tCrC = tiled_mma.make_fragment_C(tCgC)
+    tCrC.fill(0.0)
+
+    for k in tw.range(tw.size(gA, mode=[2])):
+        tw.copy(tiled_copy_A, gA[None, None, k], sA, predicated=True)
+        tw.copy(tiled_copy_B, gB[None, None, k], sB, predicated=True)
+        tw.commit_async()
+        tw.wait_async(0)
+        tw.barrier()
+        tw.gemm(tiled_mma, tCrC, tCsA, tCsB, tCrC)
+        tw.barrier()
+
+    tCgC.store(tCrC, predicated=True)
+
+
+@pytest.mark.parametrize("shape", [(50, 260), (1, 4), (16, 256), (17, 252)])
+def test_the_tiled_add_of_the_page(shape):
+    a = np.random.default_rng(1).standard_normal(shape, dtype=np.float32)
+    b, c = 0.5 - a, np.full(shape, np.nan, np.float32)
+    tiled_add(a, b, c)
+    assert np.array_equal(c, a + b)
+    tiled_add.check(M=shape[0], N=shape[1])
+    # The grid may be said, and is then compared.
+    grid = (-(-shape[0] // 16), -(-shape[1] // 256))
+    tiled_add[grid](b, b, c)
+    assert np.array_equal(c, b + b)
+    with pytest.raises(tw.KernelError, match="are asked for"):
+        tiled_add[grid[0] + 1, grid[1]](a, b, c)
+
+
+@pytest.mark.parametrize("shape", [(150, 140, 37), (128, 128, 8), (1, 4, 1), (129, 132, 9)])
+def test_the_gemm_of_the_tiling_post(shape):
+    m, n, k = shape
+    source = np.random.default_rng(2)
+    a, b = source.integers(-5, 6, (m, k)).astype(np.float32), source.integers(-5, 6, (k, n)).astype(np.float32)
+    c = np.full((m, n), np.nan, np.float32)
+    # B is (N,K), contiguous along N: the transposed matrix of K rows.
+    tiled_gemm(a, b.T, c)
+    assert np.array_equal(c, a @ b)
+    tiled_gemm.check(a, b.T, c)
+
+
+def test_the_program_is_that_of_rust():
+    # The same statements in the same order give the same text, whoever says them.
+    text = tiled_add.ptx()
+    assert ".visible .entry tiled_add" in text and text.count("ld.global") == 8 and text.count("st.global") == 4
+    assert "device memory" in tiled_add.cost(M=16384, N=16384)
+    program = tiled_gemm.program()
+    assert (program.threads, program.shared_bytes) == (256, 2 * 128 * 8 * 4)
+    assert program.blocks({"M": 300, "N": 260, "K": 1}) == (3, 3, 1)
+    assert [name for name, shown in program.outputs if not shown] == []
+
+
+def test_loops_conditions_and_numbers():
+    @tw.jit(x=tw.Input("f32", "(M{div=32},K):(K,1)"), y=tw.Output("f32", "M:1"), factor=tw.Scalar("f32"))
+    def dots(x, y, factor):
+        rows = x.local_tile((32, 1), (tw.block("x"), None))
+        tw.threads(32)
+        sums = y.local_tile(32, tw.block("x")).compose("(32,1):(1,0)")[tw.thread, None].fragment()
+        sums.clear()
+        for k in tw.range(x.shape[1]):
+            own = rows[None, None, k].compose("(32,1):(1,0)")[tw.thread, None].load()
+            # What is greater than 1 counts twice, what is negative not at all.
+            number = own.numbers()[0]
+            once = tw.where(number > 1.0, 2.0 * number, number)
+            sums += sums.map(lambda _: tw.where(number < 0.0, 0.0, once))
+        total = sums.numbers()[0]
+        scaled = tw.fragment("f32", 1)
+        scaled.clear()
+        with tw.when(total > 10.0):
+            scaled.set([total * factor])
+        with tw.otherwise():
+            scaled.set([total - 1])
+        y.local_tile(32, tw.block("x")).compose("(32,1):(1,0)")[tw.thread, None].store(scaled)
+
+    x = np.random.default_rng(3).integers(-3, 4, (96, 11)).astype(np.float32)
+    y = np.empty(96, np.float32)
+    dots(x, y, 0.25)
+    sums = np.where(x > 1, 2 * x, np.where(x < 0, 0, x)).sum(1)
+    assert np.array_equal(y, np.where(sums > 10, sums * 0.25, sums - 1))
+    dots(x, y, factor=4.0)
+    assert np.array_equal(y, np.where(sums > 10, sums * 4, sums - 1))
+    dots.check(M=64, K=3, factor=2.0)
+
+
+def test_tiles_of_a_block():
+    held = tw.Distribution((4, 128), "((32,4),4):((16,1),4)")
+
+    @tw.jit(x=tw.Input("f32", "(M,128):(128,1)"), y=tw.Output("f32", "(M,128):(128,1)"))
+    def softmax(x, y):
+        tile = x.local_tile((4, 128), (tw.block("x"), 0)).load_tile(held, predicated=True)
+        powers = (tile - tile.reduce(1, reduction="maximum")).exp()
+        y.local_tile((4, 128), (tw.block("x"), 0)).store_tile(powers / powers.reduce(1), predicated=True)
+
+    x = np.random.default_rng(4).standard_normal((10, 128), dtype=np.float32)
+    y = np.empty_like(x)
+    softmax(x, y)
+    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    assert np.allclose(y, powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
+def test_arrays_without_annotation_bring_their_layouts():
+    @tw.jit
+    def shifted(x, y, by, threads):
+        tw.threads(threads)
+        own = x.compose(f"({threads},{tw.size(x) // threads}):(1,{threads})")[tw.thread, None]
+        to = y.compose(f"({threads},{tw.size(x) // threads}):(1,{threads})")[tw.thread, None]
+        to.store(own.load() + by)
+
+    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    shifted(x, y, 3, 32)
+    assert np.array_equal(y, x + 3)
+    shifted(x, y, 5, threads=16)
+    assert np.array_equal(y, x + 5)
+    # Another layout, another kernel.
+    wide = np.zeros(128, np.int32)[::2]
+    shifted(x, wide, 1, 32)
+    assert np.array_equal(wide, x + 1)
+    assert len(shifted._versions) == 3
+
+
+def test_a_kernel_within_a_kernel_is_a_function():
+    @tw.jit
+    def doubled(fragment):
+        return fragment + fragment
+
+    @tw.jit(x=tw.Input("f16", "N{div=64}:1"), y=tw.Output("f16", "N:1"), threads=64)
+    def twice(x, y):
+        x, y = (tensor.local_tile(64, tw.block("x")).compose("(64,1):(1,0)")[tw.thread, None] for tensor in (x, y))
+        y.store(doubled(x.load()))
+
+    x = np.arange(192, dtype=np.float16)
+    y = np.empty_like(x)
+    twice(x, y)
+    assert np.array_equal(y, 2 * x)
+
+
+def shown(error: pytest.ExceptionInfo[tw.KernelError]) -> str:
+    """What of the line is underlined."""
+    told = str(error.value).splitlines()
+    under = next(at for at, line in enumerate(told) if "^" in line)
+    begin, end = told[under].index("^"), told[under].rindex("^") + 1
+    return told[under - 1][begin:end]
+
+
+def test_refusals_show_the_expression():
+    def refused(write):
+        with pytest.raises(tw.KernelError) as error:
+            tw.jit(write).program()
+        assert error.value.filename == __file__ and error.value.lineno is not None
+        return error
+
+    def unguarded(x: tw.Input("f32", "(M,N):(N,1)")):
+        part = x.local_tile((8, 4), tw.block("(x,y)")).compose("(32,1):(1,0)")[tw.thread, None]
+        made = part.load() ; part.fragment()  # fmt: skip
+
+    error = refused(unguarded)
+    assert error.value.code == "E0903" and "predicated" in error.value.help and shown(error) == "part.load()"
+    assert "E0903" in str(tw.explain(error.value))
+
+    def types(x: tw.Input("f32", "32:1")):
+        tw.threads(32)
+        part = x.compose("(32,1):(1,0)")[tw.thread, None].load()
+        total = 2.0 * (part + part.to("f16"))  # fmt: skip
+        del total
+
+    error = refused(types)
+    assert (error.value.code, shown(error)) == ("E0905", "part + part.to(\"f16\")")
+
+    def left(x: tw.Input("f32", "32:1")):
+        tw.threads(32)
+        for _ in tw.range(tw.size(x)):
+            break
+
+    assert shown(refused(left)) == "tw.range(tw.size(x))"
+
+    def escaped(x: tw.Input("f32", "(32,4):(1,32)")):
+        tw.threads(32)
+        for k in tw.range(4):
+            part = x[None, k].compose("(32,1):(1,0)")[tw.thread, None].load()
+        part.numbers()
+
+    error = refused(escaped)
+    assert "body that is over" in error.value.message and shown(error) == "part.numbers()"
+
+    def index(x: tw.Input("f32", "(32,4):(1,32)"), y: tw.Output("f32", "(32,4):(1,32)")):
+        tw.threads(32)
+        for k in tw.range(4):
+            pass
+        y[None, k].compose("(32,1):(1,0)")[tw.thread, None].store(x[None, 0].compose("(32,1):(1,0)")[tw.thread, None].load())
+
+    refused(index)
+
+    def twice(y: tw.Output("f32", "32:1")):
+        tw.threads(64)
+        part = y.compose("((32,2),1):((1,0),0)")[tw.thread, None]
+        values = part.fragment()
+        values.clear()
+        part.store(values)
+
+    assert refused(twice).value.code == "E0916"
+
+    def declared(x: tw.Input("f32", "(M,:1")):
+        pass
+
+    assert refused(declared).value.lineno == declared.__code__.co_firstlineno
+
+    def orphan(x: tw.Input("f32", "32:1")):
+        with tw.otherwise():
+            pass
+
+    assert "no condition before" in refused(orphan).value.message
+
+    def truth(x: tw.Input("f32", "32:1")):
+        number = x.compose("(32,1):(1,0)")[tw.thread, None].load().numbers()[0]
+        if number > 0:
+            pass
+
+    with pytest.raises(TypeError, match="tw.when"):
+        tw.jit(truth).program()
+
+
+def test_after_a_refusal_nothing_more_is_written():
+    def caught(x: tw.Input("f32", "(M,N):(N,1)")):
+        part = x.local_tile((8, 4), tw.block("(x,y)")).compose("(32,1):(1,0)")[tw.thread, None]
+        for _ in range(2):
+            try:
+                part.load()
+            except tw.KernelError:
+                pass
+
+    with pytest.raises(tw.KernelError) as error:
+        tw.jit(caught).program()
+    assert error.value.code == "E0903"
+
+
+def test_what_the_interpreter_finds_is_an_exception():
+    @tw.jit(x=tw.Input("f32", "(64,1):(1,64)"), y=tw.Output("f32", "(64,1):(1,64)"), threads=64)
+    def raced(x, y):
+        shared = tw.shared("f32", "64:1")
+        shared.compose("(64,1):(1,0)")[tw.thread, None].store(x[tw.thread, None].load())
+        # Without a barrier the neighbour may not have written yet.
+        y[tw.thread, None].store(shared.compose("((32,2),1):((2,1),0)")[tw.thread, None].load())
+
+    x = np.zeros((64, 1), np.float32)
+    with pytest.raises(tw.KernelError) as error:
+        raced.check(x, x.copy())
+    assert error.value.code.startswith("E10") and error.value.filename == __file__
+
+
+def test_an_exception_in_a_traced_function_comes_out():
+    class Own(Exception):
+        pass
+
+    def broken(x: tw.Input("f32", "32:1")):
+        tw.threads(32)
+        for _ in tw.range(4):
+            with tw.single():
+                raise Own("here")
+
+    kernel = tw.jit(broken)
+    for _ in range(3):
+        with pytest.raises(Own, match="here"):
+            kernel.program()
+
+    def algebra(x: tw.Input("f32", "32:1")):
+        tw.composition(tw.Layout((6, 2), (1, 7)), tw.Layout((3, 2), (2, 3)))
+
+    with pytest.raises(tw.LayoutError, match="E0107"):
+        tw.jit(algebra).program()
+    # Nothing is left behind.
+    a = np.ones((1, 4), np.float32)
+    c = np.empty_like(a)
+    tiled_add(a, a, c)
+    assert c.sum() == 8
+    with pytest.raises(tw.KernelError, match="no kernel is being written"):
+        tw.barrier()
+
+
+def test_things_of_another_kernel_are_refused():
+    kept = []
+
+    def first(x: tw.Input("f32", "32:1")):
+        tw.threads(32)
+        kept.append(x)
+
+    tw.jit(first).program()
+
+    def second(x: tw.Input("f32", "32:1")):
+        kept[0].load()
+
+    with pytest.raises(tw.KernelError, match="another kernel"):
+        tw.jit(second).program()
+    with pytest.raises(tw.KernelError, match="no kernel is being written"):
+        kept[0].load()
+
+
+def test_arrays_that_do_not_fit():
+    a, c = np.ones((4, 8), np.float32), np.empty((4, 8), np.float32)
+    with pytest.raises(tw.KernelError, match="f64 is given"):
+        tiled_add(a, a, c.astype(np.float64))
+    with pytest.raises(tw.KernelError, match=r"lies as \(8,4\):\(1,8\)"):
+        tiled_add(a, a, c.T)
+    with pytest.raises(tw.KernelError, match="lies as"):
+        tiled_add(a, a, np.empty((4, 4), np.float32))
+    with pytest.raises(tw.KernelError, match="N"):
+        tiled_add(*(np.ones((4, 6), np.float32) for _ in range(3)))
+    with pytest.raises(tw.KernelError, match="may only be read"):
+        c.flags.writeable = False
+        tiled_add(a, a, c)
+    with pytest.raises(ValueError, match="share memory"):
+        tiled_add(a, a, a)
+    with pytest.raises(TypeError, match="expected an array"):
+        tiled_add(a, a, [1.0])
+    with pytest.raises(TypeError, match="misses its argument 'mC'"):
+        tiled_add(a, a)
+    with pytest.raises(TypeError, match="takes 3 arguments"):
+        tiled_add(a, a, c, c)
+    with pytest.raises(TypeError, match="one to three numbers"):
+        tiled_add["x"](a, a, c)
+    with pytest.raises(ValueError, match="no type of elements"):
+        tw.jit(x=tw.Input("f31", "4:1"))(lambda x: None).program()
+
+
+def test_two_threads_write_and_run_at_once():
+    def work(seed, failures):
+        try:
+            source = np.random.default_rng(seed)
+            for _ in range(4):
+
+                @tw.jit(x=tw.Input("f32", "N{div=32}:1"), y=tw.Output("f32", "N:1"), threads=32)
+                def scaled(x, y):
+                    x, y = (t.local_tile(32, tw.block("x")).compose("(32,1):(1,0)")[tw.thread, None] for t in (x, y))
+                    y.store(x.load() * seed)
+
+                x = source.standard_normal(64, dtype=np.float32)
+                y = np.empty_like(x)
+                scaled(x, y)
+                assert np.array_equal(y, x * np.float32(seed))
+                a = source.standard_normal((20, 8), dtype=np.float32)
+                c = np.empty_like(a)
+                tiled_add(a, a, c)
+                assert np.array_equal(c, a + a)
+        except Exception as error:
+            failures.append(error)
+
+    failures: list[Exception] = []
+    threads = [threading.Thread(target=work, args=(seed, failures)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_kernels_of_the_library():
+    source = np.random.default_rng(5)
+    x = source.standard_normal((5, 300), dtype=np.float32)
+    weight, bias = source.standard_normal((2, 300), dtype=np.float32)
+    wide = x.astype(np.float64)
+    here = {"on": "interpreter"}
+    powers = np.exp(wide - wide.max(1, keepdims=True))
+    assert np.allclose(tw.gpu.softmax(x, **here), powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+    root = np.sqrt((wide**2).mean(1, keepdims=True) + 1e-5)
+    assert np.allclose(tw.gpu.rms_norm(x, weight, **here), wide / root * weight, rtol=1e-4, atol=1e-5)
+    normed = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    assert np.allclose(tw.gpu.layer_norm(x, weight, bias, **here), normed * weight + bias, rtol=1e-4, atol=1e-4)
+    for axis in (0, 1):
+        assert np.allclose(tw.gpu.reduce(x, "sum", axis=axis, **here), wide.sum(axis), rtol=1e-4, atol=1e-4)
+        assert np.array_equal(tw.gpu.reduce(x, "argmax", axis=axis, **here), x.argmax(axis))
+    turned = np.empty((300, 5), np.float16)
+    assert tw.gpu.relayout(x.T, turned, **here) is turned and np.array_equal(turned, x.T.astype(np.float16))
+    a, b = (source.integers(-3, 4, (rows, 88)).astype(np.float16) for rows in (150, 144))
+    for group in (True, False):
+        assert np.array_equal(tw.gpu.gemm(a, b, group=group, **here), a.astype(np.float32) @ b.T.astype(np.float32))
+    with pytest.raises(TypeError, match='on="interpreter"'):
+        tw.gpu.softmax(x)
+    with pytest.raises(ValueError, match="one after another"):
+        tw.gpu.softmax(x.T, **here)
+    with pytest.raises(ValueError, match="same K and type"):
+        tw.gpu.gemm(a, b[:, 1:].copy(), **here)
