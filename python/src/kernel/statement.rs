@@ -222,12 +222,13 @@ pub fn mma(
     let (a, b) = (tensor(a, "A")?, tensor(b, "B")?);
     run(tiled_mma.py(), move |room| {
         let (d, c) = (room.fragment(d)?, room.fragment(c)?);
-        Ok(match (room.thing(a)?, room.thing(b)?) {
-            (Thing::Fragment(a), Thing::Fragment(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
-            (Thing::View(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
-            (Thing::Fragment(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c)?,
+        let multiplied = match (room.thing(a)?, room.thing(b)?) {
+            (Thing::Fragment(a), Thing::Fragment(b)) => room.build.mma(&by, &d, &a, &b, &c),
+            (Thing::View(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c),
+            (Thing::Fragment(a), Thing::View(b)) => room.build.mma(&by, &d, &a, &b, &c),
             _ => return Err(Refused::here("B is in registers and A is not", "load A too")),
-        })
+        };
+        Ok(multiplied?)
     })
 }
 

@@ -91,6 +91,7 @@ pub enum Kind {
 
 /// Something of the kernel that Python holds.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a kernel holds some dozens of them, and most are tensors")]
 pub enum Thing<'k> {
     View(View<'k>),
     Fragment(Fragment<'k>),

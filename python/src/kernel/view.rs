@@ -237,7 +237,8 @@ impl View {
         let (own, from) = (self.handle, fragment.get().handle);
         run(fragment.py(), move |room| {
             let (view, from) = (room.view(own)?, room.fragment(from)?);
-            Ok(if predicated { view.store_predicated(&from)? } else { view.store(&from)? })
+            let stored = if predicated { view.store_predicated(&from) } else { view.store(&from) };
+            Ok(stored?)
         })
     }
 
@@ -290,7 +291,9 @@ impl View {
         let (own, from) = (self.handle, tile.get().handle);
         run(tile.py(), move |room| {
             let (view, tile) = (room.view(own)?, room.tile(from)?);
-            Ok(if predicated { view.store_distributed_predicated(&tile)? } else { view.store_distributed(&tile)? })
+            let stored =
+                if predicated { view.store_distributed_predicated(&tile) } else { view.store_distributed(&tile) };
+            Ok(stored?)
         })
     }
 
