@@ -134,6 +134,11 @@ impl Evaluator<'_> {
                 // What is left has the sign of the dividend, so that the sign of the divisor does
                 // not count.
                 Operator::Modulo => match b.less(&Expr::zero()).proved() {
+                    // The least number has no opposite.
+                    true if b.known() == Some(i64::MIN) => match a.known() {
+                        Some(i64::MIN) => Some(Expr::zero()),
+                        known => known.map(Expr::from),
+                    },
                     true => Expr::zero().minus(&b).and_then(|b| a.divide(&b)).map(|(_, rest)| rest),
                     false => divided(|a, b| a.divide(b).map(|(_, rest)| rest))?,
                 },

@@ -73,6 +73,11 @@ pub(crate) fn quotient(a: &Expr, b: &Expr, rounded: fn(&Expr, &Expr) -> Option<E
     let negated = |number: &Expr| zero.minus(number).ok_or(Unfit::Overflow);
     if zero.less(b).proved() {
         rounded(a, b).ok_or(Unfit::Overflow)
+    } else if let (Some(i64::MIN), Some(divisor @ ..-1)) = (a.known(), b.known()) {
+        // It has no negative. The quotient is positive, so what it leaves rounds as a half does.
+        let (quotient, rest) = (i64::MIN / divisor, i64::MIN % divisor);
+        let half = rounded(&Expr::from(1), &Expr::from(2)).ok_or(Unfit::Overflow)?;
+        Ok(if rest == 0 { quotient.into() } else { half.plus(&quotient.into()).ok_or(Unfit::Overflow)? })
     } else if b.less(&zero).proved() {
         rounded(&negated(a)?, &negated(b)?).ok_or(Unfit::Overflow)
     } else if b.is_zero().proved() {

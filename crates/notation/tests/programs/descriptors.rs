@@ -39,10 +39,9 @@ fn the_language_and_the_library_agree() {
 
 #[test]
 fn what_one_reads_the_other_reads() {
-    // All entries of some counts, denominators and paths, whole and broken, in two nestings. The
-    // language takes the quotient before the sign, so it refuses the least number over another.
+    // All entries of some counts, denominators and paths, whole and broken, in two nestings.
     let mut entries = Vec::new();
-    for count in ["0", "1", "-2", "4", "-9223372036854775807"] {
+    for count in ["0", "1", "-2", "4", "-9223372036854775807", "-9223372036854775808"] {
         for denominator in ["", "/1", "/-2", "/3", "/0", "/"] {
             for path in ["@0", "@1", "@0@2", "@2@2", "@", "@-1", "@x"] {
                 entries.push(format!("{count}{denominator}{path}"));

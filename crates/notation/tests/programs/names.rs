@@ -134,6 +134,17 @@ fn division_by_negative_numbers() {
             }
         }
     }
+    // The least number has no opposite.
+    for b in [-2_i64, -3, -7, -(1 << 40), i64::MIN] {
+        let quotients =
+            [("floor", i128::from(i64::MIN) / i128::from(b)), ("ceil", -(i128::from(i64::MIN) / -i128::from(b)))];
+        for (how, toward_zero) in quotients {
+            let rest = i128::from(i64::MIN) % i128::from(b) != 0;
+            let wanted = toward_zero + i128::from(how == "ceil" && rest);
+            assert_eq!(i128::from(number(&format!("{how}(-9223372036854775808/({b}))"))), wanted, "{how} by {b}");
+        }
+        assert_eq!(number(&format!("-9223372036854775808 % ({b})")), i64::MIN % b, "% {b}");
+    }
     assert_eq!(value("floor(M/-4)"), value("floor(-M/4)"));
     assert_eq!(value("M % -4"), value("M % 4"));
     let refused = |source: &str| evaluate(source, &mut Environment::new()).unwrap_err().code;
