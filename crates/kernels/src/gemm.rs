@@ -22,6 +22,7 @@ mod fused;
 mod mainloop;
 mod matrix;
 mod model;
+mod pack;
 mod partials;
 mod plan;
 mod prepare;

@@ -4,8 +4,9 @@
 //! and columns say; what lies past the edges is left out. It is taken in strips of columns, each of
 //! which is computed, converted and written before the next, so that few registers are needed
 //! besides the sums. Elements of 16 bits go through shared memory, in panels of which the rows are
-//! those of the swizzle, and the copy engine stores them while the next tile is multiplied. Others,
-//! and tensors that the copy engine does not write, are stored from registers; so are sums in f32 of a
+//! those of the swizzle, and the copy engine stores them while the next tile is multiplied, or threads write them side
+//! by side where it cannot. Others,
+//! and tensors of which neither mode is contiguous, are stored from registers; so are sums in f32 of a
 //! block that shares its tile, into the matrix of its range of steps.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
@@ -45,6 +46,8 @@ pub(super) struct Epilogue {
     batch: i64,
     /// How registers reach shared memory; none where D is stored from registers.
     store: Option<TiledCopy>,
+    /// How threads write from there; none where bulk copies do.
+    spread: Option<TiledCopy>,
     /// The layout of shared memory.
     panels: String,
     /// What is done with the sums; nothing where a block shares its tile.
@@ -65,16 +68,17 @@ pub(super) struct Ends<'k> {
 }
 
 impl Epilogue {
-    /// For a product whose instructions have this name with other columns. `stored` says in which mode D
-    /// is stored by bulk copies.
+    /// For a product whose instructions have this name with other columns. `staged` says in which mode D
+    /// goes through shared memory, if so, and whether bulk copies store it from there.
     pub(super) fn of(
         problem: &Problem,
         plan: &Plan,
-        stored: Option<Contiguous>,
+        staged: Option<(Contiguous, bool)>,
         atom: &dyn Fn(i64) -> String,
     ) -> Result<Epilogue, PlanError> {
         let Plan { rows, columns, groups, swapped, splits, .. } = *plan;
-        let stored = stored.filter(|_| splits == 1);
+        let staged = staged.filter(|_| splits == 1);
+        let stored = staged.map(|(contiguous, _)| contiguous);
         // Lines of a panel lie along the contiguous mode of D.
         let along_rows = swapped != (stored == Some(Contiguous::Rows));
         let width = width(if along_rows { rows } else { columns });
@@ -97,6 +101,19 @@ impl Epilogue {
             (false, _) => "SM75_U32x2_LDSM_N",
             (true, 0) => "SM75_U16x8_LDSM_T",
             (true, _) => "SM75_U16x4_LDSM_T",
+        };
+        let spread = match staged {
+            Some((_, false)) => {
+                // A warp writes 32 elements side by side.
+                let warps = part.threads() / 32;
+                let threads = match along_rows {
+                    false => format!("({warps},32):(32,1)"),
+                    true => format!("(32,{warps}):(1,32)"),
+                };
+                let one = CopyAtom::named("UniversalCopy<uint16_t>")?;
+                Some(TiledCopy::new(one, 16, &threads.parse::<Layout>()?, &"(1,1)".parse::<Layout>()?)?)
+            }
+            _ => None,
         };
         let function = problem.function().filter(|_| splits == 1);
         let fetches = match (function, stored) {
@@ -125,6 +142,7 @@ impl Epilogue {
             splits,
             batch: problem.batch(),
             store,
+            spread,
             panels: panels(rows, columns / parts, along_rows, width),
             fused: function.cloned(),
             fetches,
@@ -293,10 +311,15 @@ impl Epilogue {
                 let strip = staged.local_tile(&format!("({},{})", self.rows, self.strip), at)?;
                 k.copy(store, &values.retile(store, CopyEnd::Source)?, &strip)?;
             }
-            k.fence_async();
-            k.barrier();
             let at = plus(&times(&unit.column, &Expr::from(self.parts))?, &Expr::from(part))?;
             let tile = self.tile(&ends.d, unit, self.columns / self.parts, &at)?;
+            if let Some(spread) = &self.spread {
+                k.barrier();
+                k.copy_predicated(spread, staged, &tile)?;
+                continue;
+            }
+            k.fence_async();
+            k.barrier();
             k.single(|| {
                 k.store_bulk(staged, &tile)?;
                 k.commit_bulk();
@@ -308,7 +331,7 @@ impl Epilogue {
 
     /// Waits for the last stores.
     pub(super) fn end(&self, k: &Build) -> Result<(), KernelError> {
-        if self.store.is_none() {
+        if self.store.is_none() || self.spread.is_some() {
             return Ok(());
         }
         k.single(|| {

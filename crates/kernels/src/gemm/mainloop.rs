@@ -68,7 +68,9 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let lies_a = whole(problem.readable(problem.a())).map_err(because)?;
     let lies_b = whole(problem.readable(problem.b())).map_err(because)?;
     let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
-    let epilogue = Epilogue::of(problem, plan, whole(problem.stored()).ok(), &|columns| atom(problem, columns))?;
+    let bulk = !exact || problem.stored().is_ok();
+    let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
+    let epilogue = Epilogue::of(problem, plan, staged, &|columns| atom(problem, columns))?;
     let facts = (!exact).then(|| facts(problem, plan));
     let written = problem.written(facts.as_ref());
     let [m, n, steps] = &written.sizes;
@@ -207,6 +209,9 @@ pub(super) fn lines(problem: &Problem, plan: &Plan) -> Vec<String> {
     let stored = match problem.stored() {
         _ if plan.splits > 1 => "sums from registers to the workspace".to_string(),
         Ok(_) => format!("D through shared memory, in panels of {} bytes, by bulk stores", 2 * plan.panel(problem)),
+        Err(because) if problem.staged().is_some() => {
+            format!("D through shared memory, by threads that write neighbours: {because}")
+        }
         Err(because) => format!("D from registers: {because}"),
     };
     let warps = format!("{}, {} warps; bulk copies by one more", atom(problem, plan.columns), WARPS * plan.groups);

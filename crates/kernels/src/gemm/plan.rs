@@ -164,7 +164,7 @@ impl Plan {
 
     /// Bytes of shared memory through which a tile of D is stored.
     fn staged_bytes(&self, problem: &Problem) -> i64 {
-        if self.splits > 1 || problem.stored().is_err() {
+        if self.splits > 1 || problem.staged().is_none() {
             0
         } else {
             // Vectors that come ahead have up to 1 KB each.
@@ -192,7 +192,7 @@ impl Plan {
 
     /// Whether lines of D go along the rows of a tile.
     fn along_rows(&self, problem: &Problem) -> bool {
-        self.swapped != (problem.stored() == Ok(Contiguous::Rows))
+        self.swapped != (problem.staged() == Some(Contiguous::Rows))
     }
 
     /// Bytes of device memory besides the tensors: the sums of each range of steps along K.

@@ -1,18 +1,23 @@
 //! What is moved so that a product can be multiplied.
 //!
 //! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine reads
-//! them: where one does not, a kernel before moves it to a workspace, with K contiguous and lines of
-//! whole chunks of 16 bytes. A D whose modes are folded is moved from a workspace afterwards. What lies
+//! them: where one does not, a kernel before moves it to a workspace, with lines of whole chunks of 16
+//! bytes, along the mode that was contiguous, or else along K. A D whose modes are folded is moved from a workspace afterwards. What lies
 //! well is left where it is.
 
 use tilewright_kernel::Element;
 use tilewright_layout::{Composed, Layout};
 
 use super::matrix::Matrix;
+use super::pack;
 use super::problem::{Fused, Problem};
 use super::step::{Operand, Step};
 use crate::error::PlanError;
 use crate::relayout::{Place, relayout};
+
+/// The most matrices, and the most elements of a line, that a kernel moves line by line.
+const MAX_MATRICES: i64 = 65_535;
+const MAX_LENGTH: i64 = 65_535 * 1024;
 
 /// A problem that can be multiplied, and the kernels around it.
 #[derive(Debug, Clone)]
@@ -40,7 +45,13 @@ impl Prepared {
                 prepared.operands.push(operand);
                 Ok(matrix.clone())
             }
-            Err(because) => prepared.packed(matrix, operand, &format!("{name} ({because})")),
+            Err(because) => {
+                let what = format!("{name} ({because})");
+                match prepared.lined(matrix, operand, &what)? {
+                    Some(packed) => Ok(packed),
+                    None => prepared.packed(matrix, operand, &what),
+                }
+            }
         };
         let a = factor(problem.a(), "A", Operand::A)?;
         let b = factor(problem.b(), "B", Operand::B)?;
@@ -73,12 +84,39 @@ impl Prepared {
         Operand::Workspace(self.workspaces.len() - 1)
     }
 
+    /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where the
+    /// instructions do not take it so.
+    fn lined(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Option<Matrix>, PlanError> {
+        let element = matrix.element();
+        let [rows, columns, matrices] = matrix.extents();
+        let Some([down, across, apart]) = matrix.strides() else { return Ok(None) };
+        let (lines, length, line, turned) = match (across, down) {
+            (1, _) => (rows, columns, down, false),
+            (_, 1) if element.bytes() == 2 => (columns, rows, across, true),
+            _ => return Ok(None),
+        };
+        // Blocks are counted along three axes, of which two are short.
+        let count = if matrix.is_batch() { matrices } else { 1 };
+        let whole = pack::padded(length, element);
+        if line < 0 || apart < 0 || count > MAX_MATRICES || whole > MAX_LENGTH {
+            return Ok(None);
+        }
+        let kernel = pack::packed(element, [lines, length, count], [line, apart], matrix.offset())?;
+        let step = lines.saturating_mul(whole);
+        let to = self.workspace(step.saturating_mul(count), element);
+        let does = format!("moves {what} to lines of {whole} elements");
+        self.before.push(Step { kernel, operands: vec![from, to], does });
+        self.operands.push(to);
+        let step = if count == matrices { step } else { 0 };
+        let strides = if turned { [1, whole, step] } else { [whole, 1, step] };
+        Matrix::strided(element, [rows, columns, matrices], strides).map(Some)
+    }
+
     /// Moves a matrix to a workspace, row by row.
     fn packed(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Matrix, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();
-        let unit = 16 / i64::from(element.bytes()).min(16);
-        let line = (columns + unit - 1) / unit * unit;
+        let line = pack::padded(columns, element);
         // One matrix, where all of a batch are the same.
         let count = if matrix.is_batch() { matrices } else { 1 };
         let source = if count == matrices { matrix.layout().clone() } else { matrix.layout().take(0..2)? };
@@ -103,8 +141,7 @@ impl Prepared {
         }
         let [rows, columns, matrices] = d.extents();
         let element = d.element();
-        let unit = 16 / i64::from(element.bytes());
-        let line = (columns + unit - 1) / unit * unit;
+        let line = pack::padded(columns, element);
         let plain = Matrix::strided(element, [rows, columns, matrices], [line, 1, rows.saturating_mul(line)])?;
         let moved = relayout(plain.layout(), element, place(d.layout(), d.offset())?, element)?;
         let from = self.workspace(plain.reach()?, element);

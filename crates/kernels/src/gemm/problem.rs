@@ -263,6 +263,19 @@ impl Problem {
         self.d.bulk()
     }
 
+    /// In which mode D goes through shared memory, from where bulk copies store it, or threads that write
+    /// neighbours side by side; none where it is stored from registers.
+    pub(crate) fn staged(&self) -> Option<Contiguous> {
+        if let Ok(contiguous) = self.stored() {
+            return Some(contiguous);
+        }
+        match self.d.strides() {
+            Some([_, 1, _]) if self.d.element().bytes() == 2 => Some(Contiguous::Columns),
+            Some([1, _, _]) if self.d.element().bytes() == 2 => Some(Contiguous::Rows),
+            _ => None,
+        }
+    }
+
     /// Whether each line of a factor begins at a line of the cache.
     pub(crate) fn begins_at_lines(&self) -> bool {
         let whole = |factor: &Matrix| {
