@@ -5,6 +5,7 @@
 
 mod device;
 mod number;
+mod random;
 mod task;
 mod verify;
 

@@ -38,6 +38,13 @@ pub struct OnDevice {
     /// The plan: the kernels, and how the product is cut. Without --device on any machine.
     #[arg(long)]
     plan: bool,
+    /// So many products by chance are checked instead, of every type and layout: on the device, or small ones
+    /// in the interpreter.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    random: Option<u32>,
+    /// The number of the first product by chance.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    first: u32,
     /// How many products of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
@@ -61,7 +68,7 @@ pub struct OnDevice {
 
 impl OnDevice {
     pub fn is_asked(&self) -> bool {
-        self.device || self.plan
+        self.device || self.plan || self.random.is_some()
     }
 
     /// An option that only a device has, if one was given.
@@ -89,6 +96,11 @@ pub fn run(options: &super::Options, terminal: &mut Terminal) -> Result<(), Fail
     ];
     if let Some((option, _)) = cpu.into_iter().find(|(_, given)| *given) {
         return Err(Failure::Usage(format!("{option} is for products on the processor")));
+    }
+    if let Some(count) = options.device.random {
+        let device = options.device.device;
+        let largest = options.extents()[0].map_or(if device { 5000 } else { 96 }, i64::from);
+        return super::random::run(count.into(), options.device.first.into(), largest, device, terminal);
     }
     let (problem, names) = task::problem(options)?;
     let product = Product::new(&problem).map_err(|error| Failure::refused(&error))?;
@@ -171,6 +183,8 @@ struct Measured {
     seconds: f64,
     /// The median of cuBLAS, or why there is none.
     cublas: Result<f64, String>,
+    /// The median of the same product without a function of its sums, where there is one.
+    bare: Option<f64>,
     compared: usize,
     /// The greatest error, and the bound there.
     error: f64,
@@ -200,6 +214,9 @@ impl Measured {
             }
             Err(because) => writeln!(text, "  no cuBLAS beside it: {because}"),
         };
+        if let Some(bare) = self.bare {
+            let _ = writeln!(text, "  the bare product {:.1} us: {:.3} of its time", bare * 1e6, self.seconds / bare);
+        }
         let [m, n, _] = problem.sizes();
         let _ = writeln!(
             text,
@@ -224,6 +241,7 @@ impl Measured {
         object["error_bound"] = json!(self.bound);
         object["worst"] = json!(self.worst);
         object["cublas_us"] = json!(self.cublas.as_ref().ok().map(|seconds| seconds * 1e6));
+        object["bare_us"] = json!(self.bare.map(|seconds| seconds * 1e6));
         if let Err(because) = &self.cublas {
             object["no_cublas"] = json!(because);
         }
@@ -231,15 +249,15 @@ impl Measured {
 }
 
 /// A kernel at its sizes, and its tensors.
-type Ready = (SizedKernel, Vec<Operand>);
+pub(super) type Ready = (SizedKernel, Vec<Operand>);
 
 /// The memory of the tensors of a product.
-struct Tensors {
-    memory: Vec<(Operand, Memory)>,
+pub(super) struct Tensors {
+    pub(super) memory: Vec<(Operand, Memory)>,
 }
 
 impl Tensors {
-    fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
+    pub(super) fn launch(&mut self, stream: &Stream, kernels: &[Ready]) -> Result<(), GpuError> {
         for (kernel, operands) in kernels {
             let Some((to, from)) = operands.split_last() else { continue };
             // The one that is written is taken out meanwhile.
@@ -255,21 +273,37 @@ impl Tensors {
         Ok(())
     }
 
-    fn of(&self, operand: Operand) -> Option<&Memory> {
+    pub(super) fn of(&self, operand: Operand) -> Option<&Memory> {
         self.memory.iter().find(|(known, _)| *known == operand).map(|(_, memory)| memory)
     }
+}
+
+/// The kernels of a product, compiled.
+pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Failure> {
+    let compiled = product.steps().iter().map(|step| {
+        // The linker, from which machine code comes that can be kept, leaves threads other registers.
+        let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+        Ok((compiled.at(&[])?, step.operands().to_vec()))
+    });
+    compiled.collect()
 }
 
 fn measured(product: &Product) -> Result<Measured, Failure> {
     let problem = product.problem();
     let device = Device::open(0)?;
     let stream = device.stream()?;
-    let mut kernels: Vec<Ready> = Vec::new();
-    for step in product.steps() {
-        // The linker, from which machine code comes that can be kept, leaves threads other registers.
-        let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
-        kernels.push((compiled.at(&[])?, step.operands().to_vec()));
-    }
+    let kernels = ready(&device, product)?;
+    let bare = match problem.function() {
+        Some(_) => {
+            let bare = problem.clone().bare();
+            let bare = Product::new(&bare).map_err(|error| Failure::refused(&error))?;
+            // Tensors are shared, and so is a workspace that is large enough.
+            let fits = bare.workspaces().iter().zip(product.workspaces()).all(|(own, other)| own <= other);
+            let fits = fits && bare.workspaces().len() <= product.workspaces().len();
+            if fits { Some(ready(&device, &bare)?) } else { None }
+        }
+        None => None,
+    };
     // Inputs repeat a block of numbers; D is poisoned.
     let mut tensors = Tensors { memory: Vec::new() };
     let mut blocks: Vec<(Operand, usize, Vec<u8>)> = Vec::new();
@@ -303,9 +337,12 @@ fn measured(product: &Product) -> Result<Measured, Failure> {
     let once = timed(&device, &stream, 3, || tensors.launch(&stream, &kernels))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
     let mut rival = Rival::of(&device, problem);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut theirs, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         ours.push(timed(&device, &stream, count, || tensors.launch(&stream, &kernels))?);
+        if let Some(bare) = &bare {
+            plain.push(timed(&device, &stream, count, || tensors.launch(&stream, bare))?);
+        }
         if let Ok(rival) = &mut rival {
             match rival.timed(&device, &stream, &tensors, count)? {
                 Ok(seconds) => theirs.push(seconds),
@@ -328,6 +365,7 @@ fn measured(product: &Product) -> Result<Measured, Failure> {
         device: device.name().to_owned(),
         seconds: median(ours),
         cublas,
+        bare: (!plain.is_empty()).then(|| median(plain)),
         compared,
         error,
         bound,

@@ -163,6 +163,12 @@ impl Problem {
         Ok(Problem { fused: Some(fused), ..self })
     }
 
+    /// The same product without a function of its sums.
+    #[must_use]
+    pub fn bare(self) -> Problem {
+        Problem { fused: None, ..self }
+    }
+
     /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and 10
     /// bits behind the point. Each factor is off by up to 2^-10 of itself.
     #[must_use]

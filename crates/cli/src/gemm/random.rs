@@ -1,0 +1,331 @@
+//! `tilewright gemm --random`: products by chance, checked.
+//!
+//! Law: each problem follows from its number alone: types, sizes, layouts, batches, functions of the sums, and
+//! numbers: small ones, tiny ones, large ones, or with infinities and NaN among them. On a device each is
+//! run once, D poisoned before, and elements by chance are compared with sums in f64; without one the
+//! interpreter runs small problems, and all elements are compared.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tilewright::gpu::{Device, Memory};
+use tilewright::kernel::Element;
+use tilewright::kernels::gemm::{Fused, Matrix, Operand, Problem, Product};
+use tilewright::kernels::{Expression, PlanError, Unchecked, any_numbers, bits_at};
+
+use super::device::{Tensors, ready};
+use crate::output::Failure;
+use crate::terminal::Terminal;
+
+/// Elements of D that are compared on a device, of each problem.
+const COMPARED: u64 = 300;
+/// Numbers of a tensor repeat after so many: a prime.
+const PERIOD: usize = 65_521;
+/// The most bytes of the tensors of a problem.
+const BYTES: i64 = 1 << 28;
+
+/// Numbers by chance.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// From 0 to below so many.
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    /// A size up to the largest; often small, often round.
+    fn size(&mut self, largest: i64) -> i64 {
+        let most = match self.below(4) {
+            0 => 16,
+            1 => 200,
+            _ => largest,
+        };
+        let size = 1 + self.below(most.min(largest) as u64) as i64;
+        match self.below(3) {
+            0 => (size + 63) / 64 * 64,
+            1 => (size + 7) / 8 * 8,
+            _ => size,
+        }
+        .min(largest)
+    }
+}
+
+/// What the numbers of a problem are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    Small,
+    Tiny,
+    Large,
+    Special,
+}
+
+/// A problem by chance.
+struct Task {
+    problem: Problem,
+    numbers: Numbers,
+}
+
+/// A matrix in some layout.
+fn matrix(chance: &mut Chance, element: Element, [rows, columns, batch]: [i64; 3]) -> Result<Matrix, PlanError> {
+    let unit = 16 / i64::from(element.bytes());
+    let by_rows = chance.below(2) == 0;
+    let (long, short) = if by_rows { (columns, rows) } else { (rows, columns) };
+    let line = match chance.below(4) {
+        0 => (long + unit - 1) / unit * unit + unit * chance.below(3) as i64,
+        1 => long + chance.below(5) as i64,
+        _ => long,
+    };
+    let step = line * short + if chance.below(4) == 0 { chance.below(20) as i64 } else { 0 };
+    let strides = if by_rows { [line, 1, step] } else { [1, line, step] };
+    // Every other element, now and then.
+    let by = if chance.below(16) == 0 { 2 } else { 1 };
+    let matrix = Matrix::strided(element, [rows, columns, batch], strides.map(|stride| stride * by))?;
+    if chance.below(6) == 0 { matrix.at(chance.below(9) as i64) } else { Ok(matrix) }
+}
+
+fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
+    let mut chance = Chance(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x51_7cc1_b727_2202));
+    let chance = &mut chance;
+    chance.next();
+    let floats = [Element::Bf16, Element::F16, Element::F32];
+    let factors = chance.one_of(&[
+        Element::Bf16,
+        Element::Bf16,
+        Element::Bf16,
+        Element::F16,
+        Element::F32,
+        Element::E4M3,
+        Element::E5M2,
+        Element::I8,
+        Element::U8,
+    ]);
+    let result = match factors {
+        Element::I8 | Element::U8 => Element::I32,
+        _ => chance.one_of(&[Element::Bf16, Element::F16, Element::F32, Element::Bf16, Element::E4M3]),
+    };
+    let (mut sizes, mut batch) = ([0; 3].map(|_| chance.size(largest)), 1);
+    if chance.below(4) == 0 {
+        batch = 1 + chance.below(5) as i64;
+    }
+    // What would not fit is made smaller.
+    while sizes.iter().max().is_some_and(|most| most * most * batch * 12 > BYTES) {
+        let most = if sizes[0] >= sizes[1].max(sizes[2]) {
+            0
+        } else if sizes[1] >= sizes[2] {
+            1
+        } else {
+            2
+        };
+        sizes[most] = (sizes[most] / 2).max(1);
+    }
+    let [m, n, k] = sizes;
+    let a = matrix(chance, factors, [m, k, batch])?;
+    // One matrix for all, now and then.
+    let b = match batch > 1 && chance.below(3) == 0 {
+        true => Matrix::strided(factors, [n, k, batch], [k, 1, 0])?,
+        false => matrix(chance, factors, [n, k, batch])?,
+    };
+    let d = matrix(chance, result, [m, n, batch])?;
+    let mut problem = Problem::of(a, b, d)?;
+    if factors == Element::F32 {
+        problem = problem.in_tf32();
+    }
+    let fused = result.is_float() && chance.below(2) == 0;
+    let numbers = match (factors, fused) {
+        (Element::Bf16 | Element::F16 | Element::F32, false) => {
+            chance.one_of(&[Numbers::Small, Numbers::Small, Numbers::Tiny, Numbers::Large, Numbers::Special])
+        }
+        _ => Numbers::Small,
+    };
+    if fused {
+        let text = chance.one_of(&[
+            "gelu_tanh(x + a) + b",
+            "0.5 * x + 2 * b",
+            "relu(x + a)",
+            "clamp(x * a, -4, 4)",
+            "silu(x) * b",
+            "x * a * b",
+            "gelu(x)",
+        ]);
+        let vector = if chance.below(2) == 0 { [0, 1, 0] } else { [1, 0, 0] };
+        let a = Matrix::strided(chance.one_of(&floats), [m, n, batch], vector)?;
+        let other = chance.one_of(&floats);
+        let b = matrix(chance, other, [m, n, batch])?;
+        problem =
+            problem.fused(Fused { expression: Expression::parse(text, &["x", "a", "b"])?, inputs: vec![a, b] })?;
+    }
+    Ok(Task { problem, numbers })
+}
+
+/// Numbers of a tensor.
+fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> Vec<u8> {
+    let seed = match operand {
+        Operand::A => 1,
+        Operand::B => 2,
+        Operand::Input(number) => 3 + number as u64,
+        Operand::D | Operand::Workspace(_) => 0,
+    };
+    let mut bytes = any_numbers(element, count, seed);
+    let width = element.bytes() as usize;
+    // Exponents are moved, or numbers replaced.
+    let (shift, inf, nan) = match element {
+        Element::Bf16 => (60 << 7, 0x7f80, 0x7fc0),
+        Element::F16 => (10 << 10, 0x7c00, 0x7e00),
+        _ => (60 << 23, 0x7f80_0000, 0x7fc0_0000),
+    };
+    for (at, place) in bytes.chunks_exact_mut(width).enumerate() {
+        let bits = bits_at(place, width, 0);
+        let size = bits & !(1 << (8 * width - 1));
+        let other = match numbers {
+            Numbers::Small => continue,
+            // What is no number of the range becomes 0.
+            Numbers::Tiny => bits - if size >= shift { shift } else { size },
+            Numbers::Large => bits + if size > 0 { shift } else { 0 },
+            Numbers::Special if at % 997 == 5 => inf,
+            Numbers::Special if at % 1499 == 7 => nan,
+            Numbers::Special => continue,
+        };
+        place.copy_from_slice(&other.to_le_bytes()[..width]);
+    }
+    bytes
+}
+
+fn wrong(unchecked: Unchecked) -> Failure {
+    Failure::Value(unchecked.to_string())
+}
+
+/// Checks a problem in the interpreter.
+fn interpreted(task: &Task) -> Result<u64, Failure> {
+    let product = Product::new(&task.problem).map_err(|error| Failure::refused(&error))?;
+    let report = product.check_on(&|operand, element, count| block(task.numbers, operand, element, count));
+    let report = report.map_err(wrong)?;
+    Ok(report.compared as u64)
+}
+
+/// Checks a problem on a device.
+fn launched(device: &Device, task: &Task, number: u64) -> Result<u64, Failure> {
+    let problem = &task.problem;
+    let product = Product::new(problem).map_err(|error| Failure::refused(&error))?;
+    let stream = device.stream()?;
+    let kernels = ready(device, &product)?;
+    let mut tensors = Tensors { memory: Vec::new() };
+    let mut blocks: Vec<(Operand, usize, Vec<u8>)> = Vec::new();
+    let allocate = |bytes: i64| -> Result<Memory, Failure> {
+        let mut memory = device.allocate(bytes as u64 + 256)?;
+        memory.fill_bytes(&stream, 0xff)?;
+        Ok(memory)
+    };
+    for operand in problem.given() {
+        let Some(matrix) = problem.matrix(operand) else { continue };
+        let width = matrix.element().bytes() as usize;
+        let block = block(task.numbers, operand, matrix.element(), PERIOD);
+        let bytes = matrix.reach()? as u64 * width as u64;
+        let mut memory = allocate(bytes as i64)?;
+        for from in (0..bytes).step_by(block.len()) {
+            let end = usize::try_from(bytes - from).unwrap_or(usize::MAX).min(block.len());
+            memory.write(&stream, from, &block[..end])?;
+        }
+        blocks.push((operand, width, block));
+        tensors.memory.push((operand, memory));
+    }
+    for (at, bytes) in product.workspaces().iter().enumerate() {
+        tensors.memory.push((Operand::Workspace(at), allocate(*bytes)?));
+    }
+    let width = problem.result().bytes() as usize;
+    tensors.memory.push((Operand::D, allocate(problem.d().reach()? * width as i64)?));
+    tensors.launch(&stream, &kernels)?;
+    stream.synchronize()?;
+    let Some(d) = tensors.of(Operand::D) else { return Ok(0) };
+    let mut left = vec![0; usize::try_from(d.bytes()).unwrap_or(0)];
+    d.read(&stream, 0, &mut left)?;
+    let input = |operand: Operand, at: i64| {
+        let found = blocks.iter().find(|(known, ..)| *known == operand);
+        found.map_or(0, |(_, width, block)| bits_at(block, *width, at as usize % PERIOD))
+    };
+    let ([m, n, _], batch) = (problem.sizes(), problem.batch());
+    let mut chance = Chance(number);
+    for at in 0..COMPARED {
+        // The last element, and others by chance.
+        let place = match at {
+            0 => [m - 1, n - 1, batch - 1],
+            _ => [m, n, batch].map(|size| chance.below(size as u64) as i64),
+        };
+        let wanted = problem.expected(&input, place)?;
+        wanted.distance(bits_at(&left, width, wanted.place as usize)).map_err(wrong)?;
+    }
+    Ok(COMPARED)
+}
+
+/// Checks so many problems, from a number on.
+pub fn run(count: u64, first: u64, largest: i64, device: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let (next, compared, over) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
+    let failed: Mutex<Option<(u64, String, Failure)>> = Mutex::new(None);
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(count.max(1) as usize);
+    let work = || -> Result<(), Failure> {
+        let device = if device { Some(Device::open(0)?) } else { None };
+        while !over.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= first + count {
+                break;
+            }
+            let task = task(number, largest).map_err(|error| Failure::refused(&error))?;
+            let checked = match &device {
+                Some(device) => launched(device, &task, number),
+                None => interpreted(&task),
+            };
+            match checked {
+                Ok(elements) => {
+                    compared.fetch_add(elements, Ordering::Relaxed);
+                }
+                Err(failure) => {
+                    over.store(true, Ordering::Relaxed);
+                    let [a, b, d] = [task.problem.a(), task.problem.b(), task.problem.d()];
+                    let text = format!("{}, A {a}, B {b}, D {d}, {:?} numbers", task.problem, task.numbers);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((number, text, failure));
+                }
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut outcome = Ok(());
+        for worker in workers {
+            outcome = outcome.and(worker.join().unwrap_or(Ok(())));
+        }
+        outcome
+    })?;
+    if let Some((number, text, failure)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(Failure::Value(format!("problem {number}, {text}: {}", failure.text(false).trim_end())));
+    }
+    let where_ = if device { "on the device" } else { "in the interpreter" };
+    let compared = compared.into_inner();
+    if terminal.json {
+        return Ok(terminal.object(&serde_json::json!({ "problems": count, "first": first, "compared": compared }))?);
+    }
+    Ok(terminal.text(&format!(
+        "{count} problems from number {first} on {where_}: {compared} elements compared with f64, all within their bounds\n"
+    ))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{interpreted, task};
+
+    #[test]
+    fn problems_by_chance_are_right() {
+        for number in 0..24 {
+            let task = task(number, 80).unwrap();
+            interpreted(&task).unwrap_or_else(|failure| panic!("{number}: {}: {}", task.problem, failure.text(false)));
+        }
+    }
+}
