@@ -56,6 +56,13 @@ fn lines_may_be_padded_and_misaligned() {
     let odd = of(BF16, ["(35,37):(37,1)", "(33,37):(1,33)", "(35,33):(33,1)"], BF16);
     assert_eq!(right(&odd, &plan(64, 40, 1)), 3);
     assert_eq!(right(&odd, &Plan { swapped: true, ..plan(64, 40, 1) }), 3);
+    // Several tiles of such a D, of which the lines have no whole number of 32 elements.
+    for (columns, swapped) in [(40, false), (48, false), (48, true), (24, true)] {
+        for d in ["(70,130):(131,1)", "(70,130):(1,71)"] {
+            let problem = of(BF16, ["(70,24):(24,1)", "(130,24):(24,1)", d], BF16);
+            right(&problem, &Plan { swapped, ..plan(128, columns, 2) });
+        }
+    }
     // Tensors that begin inside of their memory.
     let a = matrix(BF16, "(40,64):(64,1)").at(3).unwrap();
     let (b, d) = (matrix(BF16, "(24,64):(64,1)"), matrix(BF16, "(40,24):(24,1)").at(5).unwrap());
@@ -123,6 +130,8 @@ fn types_are_right() {
         right(&dense(element, result, [72, 80, 160]), &plan(64, 48, 1));
         right(&dense(element, result, [33, 19, 37]), &Plan { swapped: true, ..plan(64, 24, 1) });
     }
+    // Strips of 40 columns, of which integers have no instruction.
+    right(&dense(Element::I8, Element::I32, [72, 80, 64]), &plan(64, 80, 1));
     for sizes in [[72, 80, 72], [33, 19, 37]] {
         right(&dense(Element::F32, Element::F32, sizes).in_tf32(), &plan(64, 40, 1));
     }

@@ -68,13 +68,12 @@ pub(super) struct Ends<'k> {
 }
 
 impl Epilogue {
-    /// For a product whose instructions have this name with other columns. `staged` says in which mode D
-    /// goes through shared memory, if so, and whether bulk copies store it from there.
+    /// `staged` says in which mode D goes through shared memory, if so, and whether bulk copies store it from
+    /// there.
     pub(super) fn of(
         problem: &Problem,
         plan: &Plan,
         staged: Option<(Contiguous, bool)>,
-        atom: &dyn Fn(i64) -> String,
     ) -> Result<Epilogue, PlanError> {
         let Plan { rows, columns, groups, swapped, splits, .. } = *plan;
         let staged = staged.filter(|_| splits == 1);
@@ -86,9 +85,10 @@ impl Epilogue {
         let parts = if stored.is_some() { plan.parts(problem) } else { 1 };
         let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns / parts % strip == 0);
         let strip = strip.unwrap_or(step);
-        let depth = problem.depth() / 4;
-        let order: Tiler = format!("[{rows}:1;{strip}:1;{depth}:1]").parse()?;
-        let part = TiledMma::new(MmaAtom::named(&atom(strip))?, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
+        // Sums lie alike in all products of four warps; those of integers have not every number of columns.
+        let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
+        let sums = MmaAtom::named(&format!("SM90_64x{strip}x16_F32BF16BF16_SS"))?;
+        let part = TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
         // Matrices of 8 x 8 as the sums lie in the lanes, as many at a time as columns allow.
         let matrices = match (along_rows, strip % 16) {
             (false, 0) => "SM90_U32x4_STSM_N",
@@ -104,13 +104,8 @@ impl Epilogue {
         };
         let spread = match staged {
             Some((_, false)) => {
-                // A warp writes 32 elements side by side.
-                let warps = part.threads() / 32;
-                let threads = match along_rows {
-                    false => format!("({warps},32):(32,1)"),
-                    true => format!("(32,{warps}):(1,32)"),
-                };
                 let one = CopyAtom::named("UniversalCopy<uint16_t>")?;
+                let threads = neighbours(part.threads(), [rows, columns / parts], along_rows)?;
                 Some(TiledCopy::new(one, 16, &threads.parse::<Layout>()?, &"(1,1)".parse::<Layout>()?)?)
             }
             _ => None,
@@ -339,6 +334,16 @@ impl Epilogue {
             Ok(())
         })
     }
+}
+
+/// Threads that write neighbours of a part of a tile: 32 side by side, or as many as divide it.
+fn neighbours(threads: i64, [rows, columns]: [i64; 2], along_rows: bool) -> Result<String, PlanError> {
+    let (along, across) = if along_rows { (rows, columns) } else { (columns, rows) };
+    let whole = |side: &i64| along % side == 0 && threads % side == 0 && across % (threads / side) == 0;
+    let side = [32, 16, 8, 64, 48, 24, 96, 128].into_iter().find(whole);
+    let side = side.ok_or(PlanError::Plan { because: "threads that write neighbours do not divide a tile" })?;
+    let others = threads / side;
+    Ok(if along_rows { format!("({side},{others}):(1,{side})") } else { format!("({others},{side}):({side},1)") })
 }
 
 /// Elements of 16 bits of a line of a panel: up to 128 bytes.

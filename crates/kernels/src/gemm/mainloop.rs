@@ -70,7 +70,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let batched = [problem.a(), problem.b()].map(|factor| !exact || factor.is_batch());
     let bulk = !exact || problem.stored().is_ok();
     let staged = if exact { problem.staged() } else { Some(Contiguous::Columns) }.map(|contiguous| (contiguous, bulk));
-    let epilogue = Epilogue::of(problem, plan, staged, &|columns| atom(problem, columns))?;
+    let epilogue = Epilogue::of(problem, plan, staged)?;
     let facts = (!exact).then(|| facts(problem, plan));
     let written = problem.written(facts.as_ref());
     let [m, n, steps] = &written.sizes;
