@@ -158,7 +158,7 @@ impl Product {
 
 /// The plan of one kernel, without a workspace, that takes the least time on an H200.
 pub(crate) fn alone(name: &str, problem: &Problem) -> Result<Planned, PlanError> {
-    let plan = model::fastest(problem, &machine()?, |plan| plan.splits == 1);
+    let plan = model::fastest(problem, &machine()?, |plan| plan.splits == 1 && !plan.side_by_side());
     let kernel = mainloop::kernel(name, problem, &plan, false)?;
     let mut lines: Vec<String> = plan.to_string().lines().map(str::to_string).collect();
     lines.extend(mainloop::lines(problem, &plan));

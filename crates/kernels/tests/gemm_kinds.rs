@@ -15,7 +15,19 @@ fn of(element: Element, [a, b, d]: [&str; 3], result: Element) -> Problem {
 
 /// A plan with few stages and blocks, so that rings go round and blocks have several tiles.
 fn plan(rows: i64, columns: i64, groups: i64) -> Plan {
-    Plan { swapped: false, rows, columns, groups, stages: 3, splits: 1, cluster: 1, group: 1, resident: 1, blocks: 2 }
+    Plan {
+        swapped: false,
+        rows,
+        columns,
+        groups,
+        stages: 3,
+        splits: 1,
+        cluster: 1,
+        group: 1,
+        resident: 1,
+        blocks: 2,
+        overlaps: true,
+    }
 }
 
 /// Runs a plan, and says how many kernels it has.

@@ -57,6 +57,7 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
     let factors = problem.factors();
     let Plan { swapped, rows, columns, groups, stages, splits, cluster, group, blocks, .. } = *plan;
     let warps = (WARPS * groups) as u32;
+    let beside = if plan.side_by_side() { cluster } else { 1 };
     let copiers = if plan.shares().is_some() { WARPS as u32 } else { 1 };
     let depth = problem.depth();
     let order: Tiler = format!("[{rows}:1;{columns}:1;{}:1]", depth / 4).parse()?;
@@ -89,7 +90,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let ends = epilogue.ends(k, &written)?;
         let pipeline = k.pipeline(stages, warps * cluster as u32)?;
         let grid = Grid {
-            across: k.size(&format!("ceil({n}/{columns})"))?,
+            across: k.size(&format!("ceil({n}/{})", columns * beside))?,
+            beside,
             bands: k.size(&format!("ceil({m}/{})", rows * group))?,
             group,
             batch: if problem.batch() > 1 { Some(k.size(&written.batch)?) } else { None },
@@ -100,9 +102,11 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
         let own = grid.own(&block)?;
         let (rank, all) = (if cluster == 1 { Expr::from(0) } else { k.rank() }, format!("{cluster}:1"));
 
-        // What stands before this may run while the launch before still does.
-        k.wait_launches();
-        k.launch_next();
+        if plan.overlaps {
+            // What stands before this may run while the launch before still does.
+            k.wait_launches();
+            k.launch_next();
+        }
         k.role(warps..warps + copiers, || {
             if let Some([few, _]) = plan.shares() {
                 k.registers(few)?;
@@ -112,22 +116,32 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 let inputs = epilogue.cursor(&ends, true)?;
                 k.range(own.clone(), |turn| {
                     let unit = grid.unit(k, &block, &turn)?;
-                    let tiles_left = tiles(&left, &unit, [rows, depth], &unit.row)?;
-                    // A block loads its part of the columns' factor, for all of its cluster.
-                    let part = plus(&times(&unit.column, &Expr::from(cluster))?, &rank)?;
-                    let tiles_right = tiles(&right, &unit, [columns / cluster, depth], &part)?;
+                    // Each block of a cluster loads a part of the factor that they share, for all.
+                    let part = |tile: &Expr| plus(&times(tile, &Expr::from(cluster))?, &rank);
+                    let shared = |side: bool| cluster > 1 && side == plan.side_by_side();
+                    let (own_left, own_right) = (!shared(true), !shared(false));
+                    let rows_loaded = if own_left { rows } else { rows / cluster };
+                    let columns_loaded = if own_right { columns } else { columns / cluster };
+                    let row = if own_left { unit.row.clone() } else { part(&unit.row)? };
+                    let column = if own_right { unit.column.clone() } else { part(&unit.column)? };
+                    let tiles_left = tiles(&left, &unit, [rows_loaded, depth], &row)?;
+                    let tiles_right = tiles(&right, &unit, [columns_loaded, depth], &column)?;
                     k.range(unit.steps.clone(), |step| {
                         let step = at(&plus(&unit.first, &step)?)?;
                         let stage = cursor.stage()?;
                         stage.acquire()?;
-                        stage.load(&tiles_left.slice(step.clone())?, &ring_left.slice(at(stage.index())?)?)?;
-                        let (from, to) = (tiles_right.slice(step)?, ring_right.slice(at(stage.index())?)?);
-                        if cluster == 1 {
-                            stage.load(&from, &to)?;
-                        } else {
-                            let half = format!("({},{depth})", columns / cluster);
-                            let to = to.local_tile(&half, tile_at(&rank, Some(&Expr::from(0)))?)?;
-                            stage.load_multicast(&from, &to, &all, 0)?;
+                        for (from, ring, loaded, own) in [
+                            (&tiles_left, &ring_left, rows_loaded, own_left),
+                            (&tiles_right, &ring_right, columns_loaded, own_right),
+                        ] {
+                            let (from, to) = (from.slice(step.clone())?, ring.slice(at(stage.index())?)?);
+                            if own {
+                                stage.load(&from, &to)?;
+                            } else {
+                                let at = tile_at(&rank, Some(&Expr::from(0)))?;
+                                let to = to.local_tile(&format!("({loaded},{depth})"), at)?;
+                                stage.load_multicast(&from, &to, &all, 0)?;
+                            }
                         }
                         stage.publish()?;
                         cursor.advance()

@@ -3,9 +3,8 @@
 //! Law: a block's part of the work takes as long as its products, or as the copies into the shared
 //! memory of its processor, or as a step takes at least, whichever is longest, and what is at the
 //! beginning and at the end of a tile; the work takes as many turns as blocks need for it, and about as
-//! long as device memory where that is longer. The numbers were fitted to 411 plans of 18 products that
-//! were timed on an H200; the plan that the model chose of each took 0.5 % longer than the best one of
-//! them in the mean, 2 % at most.
+//! long as device memory where that is longer. The numbers were fitted to the times of some hundred
+//! plans of 33 products on an H200.
 
 use std::cmp::Ordering;
 
@@ -19,6 +18,9 @@ use crate::product::count;
 const LOADED: f64 = 0.86;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: f64 = 69.0;
+/// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are ready.
+const RECEIVED: f64 = 154.0;
+const TOGETHER: f64 = 60.0;
 /// How much longer copies take of which the rows begin in the middle of a line.
 const MISALIGNED: f64 = 1.75;
 /// The least cycles of a step along K.
@@ -26,16 +28,27 @@ const STEP: f64 = 120.0;
 /// Cycles of a tile in which nothing is multiplied, and for each 64 sums of it.
 const TILE: f64 = 130.0;
 const SUMS: f64 = 3.4;
-/// How much longer tiles take that read their factors more often than the widest.
+/// How much longer tiles take that read their factors more often than those of 128 x 256, the widest, and
+/// those between.
 const NARROW: f64 = 1.07;
+const WIDE: f64 = 0.985;
+const BETWEEN: f64 = 1.02;
+/// How much longer a tile takes that is stored in parts, and a cluster that has few stages.
+const PARTS: f64 = 1.4;
+const WAITING: f64 = 1.08;
+/// How much of the bandwidth rows cost of which most lie outside.
+const OUTSIDE: f64 = 0.05;
 /// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors cost.
 const REACHED: f64 = 0.79;
-const IDLE: f64 = 0.03;
-/// Seconds of a launch, and of a second kernel.
+const IDLE: f64 = 0.02;
+/// Share of the bytes that a second tile of columns reads from memory again.
+const AGAIN: f64 = 0.05;
+/// Seconds of a launch, of one that overlaps the one before, and of a second kernel.
 const LAUNCH: f64 = 1.4e-6;
+const OVERLAPPED: f64 = 0.8e-6;
 const SECOND: f64 = 0.9e-6;
 /// The bandwidth at which sums of shared tiles are written and read again, of the data sheet's.
-const SUMS_REACHED: f64 = 0.87;
+const SUMS_REACHED: f64 = 0.5;
 
 /// Cycles of a step along K of the blocks of one processor.
 fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
@@ -43,9 +56,14 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
     let columns = plan.columns as f64;
     let instruction = (columns / 2.0).max(columns / 4.0 + 16.0);
     let products = (plan.rows / 64 * (LINE_BYTES / 32)) as f64 * instruction;
-    let bytes = (plan.rows + plan.columns) * LINE_BYTES;
-    let aligned = problem.begins_at_lines();
-    let fill = bytes as f64 / FILL * if aligned { 1.0 } else { MISALIGNED };
+    let misaligned = if problem.begins_at_lines() { 1.0 } else { MISALIGNED };
+    let lines = |extent: f64| extent * LINE_BYTES as f64 * misaligned;
+    let (rows, whole) = (plan.rows as f64, (plan.rows + plan.columns) as f64);
+    // The blocks of a cluster ask for a part each, and get all.
+    let fill = match plan.cluster {
+        1 => lines(whole) / FILL,
+        _ => (lines(whole - rows.max(columns) / 2.0) / FILL).max(lines(whole) / RECEIVED) + TOGETHER,
+    };
     (products * together).max(fill * together).max(STEP)
 }
 
@@ -53,25 +71,38 @@ fn step(plan: &Plan, problem: &Problem, together: f64) -> f64 {
 pub(crate) fn seconds(plan: &Plan, problem: &Problem, machine: &Machine) -> f64 {
     let [m, n, k] = plan.extents(problem);
     let processors = f64::from(machine.multiprocessors);
-    let bands = count(m, plan.rows * plan.group).saturating_mul(plan.group) as f64;
-    let units = bands * count(n, plan.columns) as f64 * problem.batch() as f64 * plan.splits as f64;
+    let [along, across] = plan.tiles(problem);
+    let units = along as f64 * across as f64 * problem.batch() as f64 * plan.splits as f64;
     let turns = (units / plan.blocks as f64).ceil();
     let steps = count(count(k, problem.depth()), plan.splits) as f64;
     let together = (units / processors).ceil().min(plan.resident as f64);
     let sums = (plan.rows * plan.columns / 64) as f64;
-    let tile = TILE + SUMS * sums * plan.panels(problem);
-    let narrow = if plan.rows * plan.columns < 128 * 256 { NARROW } else { 1.0 };
-    let own = (steps * step(plan, problem, together) + tile * together) * narrow;
+    let parts = if plan.parts(problem) > 1 { PARTS } else { 1.0 };
+    let tile = TILE + SUMS * sums * plan.panels(problem) * parts;
+    let read_often = match plan.rows * plan.columns {
+        area if area < 128 * 256 => NARROW,
+        area if area >= 256 * 192 => WIDE,
+        area if area > 128 * 256 => BETWEEN,
+        _ if plan.rows == 256 => NARROW,
+        _ => 1.0,
+    };
+    let waiting = if plan.cluster > 1 && plan.stages < 4 { WAITING } else { 1.0 };
+    let own = waiting * (steps * step(plan, problem, together) + tile * together) * read_often;
     let work = turns * own / (machine.clock * LOADED);
     let idle = 1.0 + IDLE * (1.0 - plan.blocks as f64 / processors).max(0.0);
-    let memory = problem.bytes() as f64 / (machine.bandwidth * REACHED) * idle;
+    let idle = if 2 * m <= plan.rows { idle + OUTSIDE } else { idle };
+    // What several tiles of columns read is in the cache, mostly.
+    let again = AGAIN * (m * k) as f64 * f64::from(problem.factors().bytes()) * (count(n, plan.columns) - 1) as f64;
+    let again = if count(n, plan.columns) <= 4 { again } else { 0.0 };
+    let memory = (problem.bytes() as f64 + again) / (machine.bandwidth * REACHED) * idle;
     // Neither hides behind the other altogether where both take as long.
     let both = (work.powi(6) + memory.powi(6)).powf(1.0 / 6.0);
     let second = match plan.splits {
         1 => 0.0,
         _ => SECOND + 2.0 * plan.workspace(problem) as f64 / (machine.bandwidth * SUMS_REACHED),
     };
-    LAUNCH + both + second
+    let launch = if plan.overlaps { OVERLAPPED } else { LAUNCH };
+    launch + both + second
 }
 
 /// The plan of which the time is least, among those that are admitted.
@@ -91,13 +122,17 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
         for (rows, groups) in [(128, 2), (64, 1), (256, 2), (128, 1)] {
             for columns in widths(n) {
                 for resident in 1..=3 {
-                    let tile = |splits| Tile { swapped, rows, columns, groups, splits, cluster: 1, resident };
+                    let tile = |splits, cluster| Tile { swapped, rows, columns, groups, splits, cluster, resident };
                     let tiles = count(m, rows).saturating_mul(count(n, columns)).saturating_mul(problem.batch());
                     let slots = i64::from(machine.multiprocessors) * resident;
                     for splits in shares(tiles, slots, count(k, problem.depth())) {
-                        let plan = Plan::tiled(problem, machine, tile(splits));
-                        if plan.refusal(problem).is_none() {
-                            plans.push((seconds(&plan, problem, machine), plan));
+                        // Where rows begin at lines of the cache, clusters did not pay.
+                        let clusters = if problem.begins_at_lines() { 1 } else { 2 };
+                        for cluster in 1..=clusters {
+                            let plan = Plan::tiled(problem, machine, tile(splits, cluster));
+                            if plan.refusal(problem).is_none() {
+                                plans.push((seconds(&plan, problem, machine), plan));
+                            }
                         }
                     }
                 }
@@ -107,16 +142,13 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     plans
 }
 
-/// Columns of tiles that are looked at: powers of two and what lies between, and what takes all
-/// columns of a narrow matrix.
+/// Columns of tiles that are looked at, wide ones first: multiples of 16, and what takes all columns
+/// of a narrow matrix.
 fn widths(columns: i64) -> Vec<i64> {
-    let mut widths: Vec<i64> = [256, 192, 128, 96, 64, 32, 16, 8].into_iter().collect();
-    for parts in 1..=4 {
-        let own = count(count(columns, parts), 8) * 8;
-        if own <= 256 && !widths.contains(&own) {
-            widths.push(own);
-        }
-    }
+    let all = count(columns, 8) * 8;
+    let most = all.min(256);
+    let mut widths: Vec<i64> = (1..=16).rev().map(|part| 16 * part).filter(|width| *width <= most.max(16)).collect();
+    widths.extend([8, most].into_iter().filter(|width| *width <= most && width % 16 != 0));
     widths
 }
 

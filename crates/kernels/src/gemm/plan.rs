@@ -14,7 +14,7 @@ use super::epilogue::width;
 use super::matrix::Contiguous;
 use super::model;
 use super::problem::{LINE_BYTES, Problem};
-use crate::product::{count, group_of};
+use crate::product::count;
 
 /// Warps of a group that multiplies together.
 pub(crate) const WARPS: i64 = 4;
@@ -24,6 +24,14 @@ const BARRIER_BYTES: i64 = 2048;
 const VECTOR_BYTES: i64 = 1024;
 /// The most columns of an instruction.
 const MAX_COLUMNS: i64 = 256;
+/// Tiles along the rows that are taken one after the other, if nothing is in the way.
+const GROUP: i64 = 8;
+/// Bytes of tensors that stay in the cache from one launch to the next, about.
+const CACHED: i64 = 12 << 20;
+/// Multiplications and additions of short work.
+const SHORT: i64 = 40_000_000_000;
+/// Multiplications and additions a byte where memory does not decide.
+const INTENSE: i64 = 300;
 /// Registers of a processor.
 const REGISTERS: i64 = 65_536;
 /// Registers of a thread besides its sums, about.
@@ -53,8 +61,8 @@ pub struct Plan {
     /// How many blocks share the steps along K of a tile; their sums are added by a second kernel, in
     /// a fixed order.
     pub splits: i64,
-    /// Blocks of a cluster, 1 or 2, which have tiles one above the other: each loads a part of the
-    /// columns' factor for all.
+    /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both read,
+    /// the rows' factor where a tile has more rows than columns, else the columns' factor.
     pub cluster: i64,
     /// Tiles along the rows that are taken one after the other.
     pub group: i64,
@@ -62,6 +70,8 @@ pub struct Plan {
     pub resident: i64,
     /// Blocks of the launch, which take tiles in turn.
     pub blocks: i64,
+    /// Blocks begin while the launch before still runs, and wait for it before they read.
+    pub overlaps: bool,
 }
 
 impl Plan {
@@ -106,18 +116,21 @@ impl Plan {
     /// The plan of a tile, with as many stages as fit and as many blocks as a machine runs at once.
     pub fn tiled(problem: &Problem, machine: &Machine, tile: Tile) -> Plan {
         let Tile { swapped, rows, columns, groups, splits, cluster, resident } = tile;
+        let (stages, group, blocks, overlaps) = (1, 1, 1, false);
         let mut plan =
-            Plan { swapped, rows, columns, groups, stages: 1, splits, cluster, group: 1, resident, blocks: 1 };
-        let [m, n, _] = plan.extents(problem);
-        // Whole clusters along the rows.
+            Plan { swapped, rows, columns, groups, stages, splits, cluster, group, resident, blocks, overlaps };
+        let [m, ..] = plan.extents(problem);
+        // Whole clusters.
         let cluster = cluster.max(1);
-        plan.group = group_of(count(m, rows * cluster)).min(8 / cluster) * cluster;
-        let bands = count(m, rows * plan.group).saturating_mul(plan.group);
-        let units = bands.saturating_mul(count(n, columns)).saturating_mul(problem.batch()).saturating_mul(splits);
-        let slots = i64::from(machine.multiprocessors) * resident;
+        plan.group = raster(count(m, rows), if plan.side_by_side() { 1 } else { cluster }, problem.batch());
+        let [along, across] = plan.tiles(problem);
+        let units = along.saturating_mul(across).saturating_mul(problem.batch()).saturating_mul(splits);
+        let processors = i64::from(machine.multiprocessors);
+        let slots = processors * resident;
         // As many blocks as take no more turns, and no more: idle processors leave their power to the
         // others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
+        plan.overlaps = resident == 1 && plan.may_overlap(problem, processors);
         let own = i64::from(machine.multiprocessor.shared_bytes) / resident
             - i64::from(machine.multiprocessor.reserved_bytes);
         let room = own - BARRIER_BYTES - plan.staged_bytes(problem);
@@ -125,10 +138,39 @@ impl Plan {
         plan
     }
 
+    /// Whether blocks should begin while the launch before still runs. They lie where the ones before left
+    /// room, which is even where each processor has one, or each second one; what they read of one
+    /// another from the cache then comes at other times, which costs more than it brings where memory
+    /// decides; and it counts where the work is short.
+    fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
+        let [m, n, _] = self.extents(problem);
+        let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
+        let once = problem.batch() == 1 && (count(m, self.rows) == 1 || count(n, self.columns) == 1);
+        let (operations, bytes) = (problem.operations(), problem.bytes());
+        even && operations < SHORT
+            && (once || self.splits > 1 || bytes < CACHED || operations / bytes.max(1) >= INTENSE)
+    }
+
     /// M, N and K as the kernel sees them: the first along the rows of tiles.
     pub(crate) fn extents(&self, problem: &Problem) -> [i64; 3] {
         let [m, n, k] = problem.sizes();
         if self.swapped { [n, m, k] } else { [m, n, k] }
+    }
+
+    /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the other.
+    pub(crate) fn side_by_side(&self) -> bool {
+        self.cluster > 1 && self.rows > self.columns
+    }
+
+    /// Tiles along the rows and along the columns, those outside with which groups and clusters are
+    /// whole.
+    pub(crate) fn tiles(&self, problem: &Problem) -> [i64; 2] {
+        let [m, n, _] = self.extents(problem);
+        let across = if self.side_by_side() { self.cluster } else { 1 };
+        [
+            count(m, self.rows * self.group).saturating_mul(self.group),
+            count(n, self.columns * across).saturating_mul(across),
+        ]
     }
 
     /// Registers that a thread may have: those of a processor are given to four warps at a time.
@@ -237,18 +279,29 @@ impl Plan {
             return Some("a cluster has one block or two");
         }
         if self.cluster == 2 {
-            let lies = problem.readable(if self.swapped { problem.a() } else { problem.b() });
-            if self.columns % 16 != 0 || lies != Ok(Contiguous::Columns) {
-                return Some(
-                    "the blocks of a cluster load halves of 8 columns or a multiple, of which K is contiguous",
-                );
+            let side = self.side_by_side();
+            let factor = if self.swapped == side { problem.b() } else { problem.a() };
+            if self.rows.min(self.columns) % 16 != 0 || problem.readable(factor) != Ok(Contiguous::Columns) {
+                return Some("the blocks of a cluster load halves of 8 rows or a multiple, of which K is contiguous");
             }
-            if self.group % 2 != 0 || self.blocks % 2 != 0 {
+            if self.blocks % 2 != 0 || (!side && self.group % 2 != 0) {
                 return Some("clusters divide the blocks, and the tiles that are taken one after the other");
+            }
+            if side && count(self.extents(problem)[1], self.columns) < 2 {
+                return Some("the blocks of a cluster have tiles side by side, and there is one column of tiles");
             }
         }
         (self.group < 1 || self.blocks < 1 || self.resident < 1).then_some("there are blocks, which take tiles")
     }
+}
+
+/// How many tiles along the rows are taken one after the other: so many that as few as possible of the
+/// last group lie outside, about eight; few of each matrix of a batch.
+fn raster(tiles: i64, cluster: i64, batch: i64) -> i64 {
+    let wanted = if batch > 1 { 2 } else { GROUP };
+    let outside = |group: i64| count(tiles, group) * group - tiles;
+    let groups = (1..=tiles.clamp(1, 2 * GROUP) / cluster).map(|clusters| clusters * cluster);
+    groups.min_by_key(|group| (outside(*group) * 64 / tiles.max(1), (group - wanted).abs())).unwrap_or(cluster)
 }
 
 /// What a plan is chosen from: see the fields of [`Plan`].
@@ -275,7 +328,7 @@ impl fmt::Display for Plan {
         let Plan { rows, columns, stages, group, blocks, .. } = self;
         let of = if self.swapped { ", its columns along the rows of tiles" } else { "" };
         writeln!(f, "tiles of {rows} x {columns} of D{of}, {LINE_BYTES} bytes along K at a time, {stages} stages")?;
-        let clusters = if self.cluster > 1 { " in clusters of 2, which share their columns' factor" } else { "" };
+        let clusters = if self.cluster > 1 { " in clusters of 2, which load for each other" } else { "" };
         let resident = if self.resident > 1 { format!(", {} on a processor", self.resident) } else { String::new() };
         writeln!(
             f,
@@ -287,6 +340,9 @@ impl fmt::Display for Plan {
                 "{} blocks share the steps along K of a tile; a second kernel adds their sums, in the order of the steps",
                 self.splits
             )?;
+        }
+        if self.overlaps {
+            writeln!(f, "blocks begin while the launch before still runs, and wait for it before they read")?;
         }
         Ok(())
     }

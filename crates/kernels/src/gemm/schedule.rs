@@ -12,8 +12,10 @@ use tilewright_layout::{Extent, LayoutError, Stride};
 
 /// The work of a launch, in expressions over its sizes.
 pub(super) struct Grid {
-    /// Tiles along the columns.
+    /// Tiles along the columns, of so many side by side in one cluster.
     pub(super) across: Expr,
+    /// Tiles of a cluster that are side by side.
+    pub(super) beside: i64,
     /// Groups of tiles along the rows.
     pub(super) bands: Expr,
     /// Tiles of a group.
@@ -47,7 +49,7 @@ pub(super) struct Unit {
 impl Grid {
     /// Tiles of a matrix.
     fn tiles(&self) -> Result<Expr, KernelError> {
-        times(&times(&self.bands, &Expr::from(self.group))?, &self.across)
+        times(&times(&self.bands, &Expr::from(self.group * self.beside))?, &self.across)
     }
 
     /// How many parts there are.
@@ -68,10 +70,10 @@ impl Grid {
         let Place { row, column, matrix, split } = match self.shape() {
             Some(shape) => {
                 let digits = k.coordinate(&number, &shape)?;
-                let [row, column, band, matrix, split] = &digits[..] else { return Err(overflow()) };
+                let [beside, row, column, band, matrix, split] = &digits[..] else { return Err(overflow()) };
                 Place {
                     row: plus(&times(band, &Expr::from(self.group))?, row)?,
-                    column: column.clone(),
+                    column: plus(&times(column, &Expr::from(self.beside))?, beside)?,
                     matrix: self.batch.is_some().then(|| matrix.clone()),
                     split: (self.splits > 1).then(|| split.clone()),
                 }
@@ -94,11 +96,11 @@ impl Grid {
         Ok(Unit { row, column, matrix, split, first, steps })
     }
 
-    /// The extents of the coordinates of a part, where they are known: the tile in its group, the
-    /// column, the group, the matrix, the range of steps.
-    fn shape(&self) -> Option<[i64; 5]> {
+    /// The extents of the coordinates of a part, where they are known: the tile in its cluster,
+    /// that in its group, the column, the group, the matrix, the range of steps.
+    fn shape(&self) -> Option<[i64; 6]> {
         let batch = self.batch.as_ref().map_or(Some(1), Extent::known)?;
-        Some([self.group, self.across.known()?, self.bands.known()?, batch, self.splits])
+        Some([self.beside, self.group, self.across.known()?, self.bands.known()?, batch, self.splits])
     }
 
     /// The place of a part by quotients of numbers known at launch.
@@ -110,8 +112,10 @@ impl Grid {
         };
         let (split, number) = parted(number, &many, self.splits > 1)?;
         let (matrix, number) = parted(number, &tiles, self.batch.is_some())?;
-        let (band, inside) = quotient(&number, &times(&self.across, &Expr::from(self.group))?)?;
-        let (column, row) = quotient(&inside, &Expr::from(self.group))?;
+        let (band, inside) = quotient(&number, &times(&self.across, &Expr::from(self.group * self.beside))?)?;
+        let (clusters, beside) = quotient(&inside, &Expr::from(self.beside))?;
+        let (column, row) = quotient(&clusters, &Expr::from(self.group))?;
+        let column = plus(&times(&column, &Expr::from(self.beside))?, &beside)?;
         Ok(Place { row: plus(&times(&band, &Expr::from(self.group))?, &row)?, column, matrix, split })
     }
 }
