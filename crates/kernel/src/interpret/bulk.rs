@@ -1,0 +1,390 @@
+//! Bulk copies: boxes of tensors and bytes of shared memory, moved by the copy engine.
+//!
+//! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in memory,
+//! in its block, with its bytes; a store is over when its thread has waited for its group. What
+//! ordinary stores left is taken or replaced only after a fence of who stored.
+
+use std::collections::VecDeque;
+
+use super::access::addresses;
+use super::clock::{Event, MAX_COUNT, Work};
+use super::cluster::Memory;
+use super::finding::Defect;
+use super::lanes::{lanes, signed};
+use super::machine::{Machine, Stop};
+use super::schedule::Order;
+use super::setup::Boxes;
+use super::shadow::Touch;
+use super::warp::Warp;
+use crate::program::Instruction;
+use crate::program::memory::{Access, BufferId, MapId};
+
+/// A bulk store that was set off.
+#[derive(Debug, Clone)]
+struct Store {
+    group: u32,
+    map: MapId,
+    from: (Memory, i64),
+    coordinates: [i64; 5],
+}
+
+/// The bulk stores of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stores {
+    committed: u32,
+    /// The last group with a store, and where that was set off.
+    pub(super) last: (u32, usize),
+    pending: VecDeque<Store>,
+}
+
+/// Where a bulk load takes its bytes from.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// The box of a map at a corner.
+    Box(MapId, [i64; 5]),
+    /// So many bytes of shared memory.
+    Shared(Memory, i64, u64),
+}
+
+/// A bulk load that was set off, into the shared memory of one block.
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    from: Origin,
+    to: (Memory, i64),
+    object: usize,
+    /// The phase of its barrier when it was set off.
+    phase: u32,
+    place: usize,
+    thread: usize,
+}
+
+/// A row of a box.
+struct Row {
+    /// Where it begins in the box, in bytes.
+    boxed: i64,
+    /// What of it exists: bytes from its beginning, bytes from the beginning of the tensor, and how
+    /// many.
+    real: Option<(i64, i64, u64)>,
+}
+
+impl Boxes {
+    /// The rows of the box at some coordinates.
+    fn rows(&self, coordinates: &[i64; 5]) -> Vec<Row> {
+        let element = i64::from(self.element);
+        let length = i64::from(self.boxed[0]);
+        let count: i64 = self.boxed[1..].iter().map(|extent| i64::from(*extent)).product();
+        let low = coordinates[0].max(0);
+        let high = (coordinates[0] + length).min(self.extents[0]);
+        (0..count)
+            .map(|row| {
+                let (mut rest, mut at, mut exists) = (row, low * element, low < high);
+                let others = self.boxed.iter().zip(&self.extents).zip(&self.strides).zip(coordinates).skip(1);
+                for (((boxed, extent), stride), corner) in others {
+                    let coordinate = corner + rest % i64::from(*boxed);
+                    rest /= i64::from(*boxed);
+                    exists &= (0..*extent).contains(&coordinate);
+                    at = at.saturating_add(coordinate.saturating_mul(*stride));
+                }
+                let bytes = ((high - low).max(0) * element).unsigned_abs();
+                let skipped = (low - coordinates[0]) * element;
+                Row { boxed: row * length * element, real: exists.then_some((skipped, at, bytes)) }
+            })
+            .collect()
+    }
+
+    /// Where a byte of a box lies: an address in the shared memory of the block.
+    fn swizzled(&self, address: i64) -> i64 {
+        address ^ (address >> 3 & self.flips)
+    }
+}
+
+impl Machine<'_> {
+    /// The coordinates of the corner of a box, from an input on.
+    fn corner(&self, warp: &Warp, instruction: &Instruction, input: usize, lane: usize) -> [i64; 5] {
+        let mut coordinates = [0; 5];
+        for (coordinate, register) in coordinates.iter_mut().zip(&instruction.inputs[input..]) {
+            *coordinate = signed(warp.registers[register.index()][lane], 32);
+        }
+        coordinates
+    }
+
+    /// Stops where a box may not be copied: by its place in shared memory, and by the address of
+    /// its first row.
+    fn box_inside(
+        &mut self,
+        (place, thread): (usize, usize),
+        map: MapId,
+        shared: (BufferId, i64),
+        coordinates: &[i64; 5],
+    ) -> Result<(), Stop> {
+        let boxes = &self.setup.maps[map.index()];
+        if !self.inside(place, thread, shared.0, shared.1, boxes.bytes.into(), boxes.alignment)? {
+            return Err(Stop);
+        }
+        let first = coordinates[0] * i64::from(boxes.element);
+        if first % 16 != 0 {
+            let of = self.place(boxes.buffer, first, boxes.element.into());
+            self.report(Defect::Misaligned { place: of, alignment: 16 }, place, Some(thread))?;
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    /// Records what a bulk copy does to the tensor.
+    fn touch_rows(
+        &mut self,
+        (place, thread): (usize, usize),
+        map: MapId,
+        coordinates: &[i64; 5],
+        touch: Touch,
+        event: Event,
+    ) -> Result<(), Stop> {
+        let boxes = &self.setup.maps[map.index()];
+        for row in boxes.rows(coordinates) {
+            let Some((_, address, bytes)) = row.real else { continue };
+            let inside = self.inside(place, thread, boxes.buffer, address, bytes, boxes.element)?;
+            let memory = self.own(boxes.buffer, thread);
+            if !inside || !self.touch((place, thread), memory, address, bytes, touch, event)? {
+                return Err(Stop);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that ordinary stores left, and that a bulk copy is about to take or
+    /// replace.
+    pub(super) fn fenced(
+        &mut self,
+        (place, thread): (usize, usize),
+        shared: (Memory, i64),
+        bytes: u64,
+    ) -> Result<(), Stop> {
+        let shift = self.setup.shared_shift;
+        let first = self.shared_at(shared.0, shared.1);
+        let cells = (first >> shift) as usize..=((first + bytes - 1) >> shift) as usize;
+        let block = &self.block;
+        let found = block.cells[cells].iter().find_map(|cell| block.groups.unfenced(cell, thread, &block.clocks));
+        if let Some(before) = found {
+            let (of, before) = (self.place(shared.0.buffer, shared.1, bytes), self.party(before));
+            self.report(Defect::Unfenced { place: of, before }, place, Some(thread))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bulk_load(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        map: MapId,
+        (to, barrier): (&Access, &Access),
+        multicast: bool,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let targets = addresses(warp, instruction, to, false, &mut input);
+        let objects = addresses(warp, instruction, barrier, false, &mut input);
+        let bytes = u64::from(self.setup.maps[map.index()].bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let coordinates = self.corner(warp, instruction, input, lane);
+            self.box_inside(own, map, (to.buffer, targets[lane]), &coordinates)?;
+            let mask = match instruction.inputs.last().filter(|_| multicast) {
+                Some(mask) => warp.registers[mask.index()][lane],
+                None => 1 << warp.rank,
+            };
+            if mask == 0 || mask >> self.program.cluster != 0 {
+                let of = self.place(to.buffer, targets[lane], bytes);
+                let rank = if mask == 0 { 0 } else { mask.ilog2() };
+                self.report(Defect::Lifetime { place: of, rank, ended: false }, place, Some(own.1))?;
+                return Err(Stop);
+            }
+            for rank in (0..self.program.cluster as usize).filter(|rank| mask >> rank & 1 == 1) {
+                let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+                let event = self.load_event(object, place);
+                self.touch_rows(own, map, &coordinates, Touch::Read, event)?;
+                let target = (Memory { buffer: to.buffer, rank }, targets[lane]);
+                self.set_off(own, Origin::Box(map, coordinates), target, object, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of shared memory that go to another block of the cluster.
+    pub(super) fn bulk_send(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        [to, barrier, from]: [&Access; 3],
+        bytes: u32,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let [targets, objects, sources] =
+            [to, barrier, from].map(|access| addresses(warp, instruction, access, false, &mut input));
+        let ranks = self.ranks(warp, place, instruction, to, input)?;
+        let bytes = u64::from(bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let (target, source) = (targets[lane], sources[lane]);
+            for (buffer, address) in [(to.buffer, target), (from.buffer, source)] {
+                if !self.inside(place, own.1, buffer, address, bytes, 16)? {
+                    return Err(Stop);
+                }
+            }
+            let rank = ranks[lane];
+            let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
+            let event = self.load_event(object, place);
+            let source = (self.own(from.buffer, own.1), source);
+            self.fenced(own, source, bytes)?;
+            self.touch(own, source.0, source.1, bytes, Touch::Read, event)?;
+            let target = (Memory { buffer: to.buffer, rank }, target);
+            self.set_off(own, Origin::Shared(source.0, source.1, bytes), target, object, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// What a bulk load does that arrives at a barrier in memory now.
+    fn load_event(&self, object: usize, place: usize) -> Event {
+        Event::new(self.block.clocks.load_agent(object), self.block.objects[object].phase + 1, place)
+    }
+
+    /// Sets off a bulk load into the shared memory of one block.
+    fn set_off(
+        &mut self,
+        own: (usize, usize),
+        from: Origin,
+        to: (Memory, i64),
+        object: usize,
+        bytes: u64,
+    ) -> Result<(), Stop> {
+        let (event, phase) = (self.load_event(object, own.0), self.block.objects[object].phase);
+        self.fenced(own, to, bytes)?;
+        self.touch(own, to.0, to.1, bytes, Touch::Write, event)?;
+        self.block.objects[object].last_load = Some((phase + 1, own.0, own.1));
+        self.block.loads.push_back(Load { from, to, object, phase, place: own.0, thread: own.1 });
+        if self.at_once() {
+            let last = self.block.loads.len() - 1;
+            self.complete(last)?;
+        }
+        Ok(())
+    }
+
+    /// One of the bulk loads under way is done.
+    pub(super) fn complete_load(&mut self) -> Result<(), Stop> {
+        let at = match self.schedule.order {
+            Order::Random(_) => self.random.below(self.block.loads.len() as u64) as usize,
+            _ => 0,
+        };
+        self.complete(at)
+    }
+
+    fn complete(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(load) = self.block.loads.remove(at) else { return Ok(()) };
+        let bytes = match &load.from {
+            Origin::Box(map, coordinates) => {
+                self.move_box(*map, load.to, coordinates, true);
+                i64::from(self.setup.maps[map.index()].bytes)
+            }
+            Origin::Shared(memory, address, bytes) => {
+                let moved = self.bytes_of(*memory, *address, *bytes).to_vec();
+                self.bytes_of(load.to.0, load.to.1, *bytes).copy_from_slice(&moved);
+                *bytes as i64
+            }
+        };
+        let object = &mut self.block.objects[load.object];
+        object.expects -= bytes;
+        if object.phase != load.phase {
+            let of = self.object_place(load.object);
+            let defect = Defect::TransactionBytes { place: of, expects: -bytes };
+            self.report(defect, load.place, Some(load.thread))?;
+        }
+        self.end_phase(load.object);
+        Ok(())
+    }
+
+    /// Moves a box, to shared memory or from it.
+    fn move_box(&mut self, map: MapId, shared: (Memory, i64), coordinates: &[i64; 5], to_shared: bool) {
+        let boxes = &self.setup.maps[map.index()];
+        let start = shared.1 + i64::from(self.program.buffer(shared.0.buffer).start);
+        // The engine permutes by the bits of addresses in the block.
+        let begin = shared.0.rank * self.setup.shared_bytes;
+        let length = i64::from(boxes.boxed[0] * boxes.element);
+        let tensor = &mut self.globals[boxes.buffer.index()].data;
+        for row in boxes.rows(coordinates) {
+            let (skipped, address, bytes) = row.real.unwrap_or((0, 0, 0));
+            for at in 0..length {
+                let inner = begin + boxes.swizzled(start + row.boxed + at) as usize;
+                let real = at >= skipped && ((at - skipped) as u64) < bytes;
+                let outer = (address + at - skipped) as usize;
+                match (to_shared, real) {
+                    (true, true) => self.block.shared[inner] = tensor[outer],
+                    (true, false) => self.block.shared[inner] = 0,
+                    (false, true) => tensor[outer] = self.block.shared[inner],
+                    (false, false) => {}
+                }
+            }
+        }
+    }
+
+    pub(super) fn bulk_store(
+        &mut self,
+        warp: &Warp,
+        place: usize,
+        instruction: &Instruction,
+        map: MapId,
+        from: &Access,
+    ) -> Result<(), Stop> {
+        let mut input = 0;
+        let sources = addresses(warp, instruction, from, false, &mut input);
+        let bytes = u64::from(self.setup.maps[map.index()].bytes);
+        for lane in lanes(self.active(warp, instruction)) {
+            let own = (place, warp.thread(lane));
+            let coordinates = self.corner(warp, instruction, input, lane);
+            self.box_inside(own, map, (from.buffer, sources[lane]), &coordinates)?;
+            let source = (self.own(from.buffer, own.1), sources[lane]);
+            let group = self.block.stores[own.1].committed + 1;
+            let reading = self.block.clocks.background(own.1, Work::StoreRead, group, place);
+            let writing = self.block.clocks.background(own.1, Work::StoreWrite, group, place);
+            self.fenced(own, source, bytes)?;
+            self.touch(own, source.0, source.1, bytes, Touch::Read, reading)?;
+            self.touch_rows(own, map, &coordinates, Touch::Write, writing)?;
+            self.block.stores[own.1].last = (group, place);
+            if self.at_once() {
+                self.move_box(map, source, &coordinates, false);
+            } else {
+                self.block.stores[own.1].pending.push_back(Store { group, map, from: source, coordinates });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn commit_stores(&mut self, warp: &Warp) {
+        for thread in warp.threads(warp.mask) {
+            if let Some(stores) = self.block.stores.get_mut(thread) {
+                stores.committed = (stores.committed + 1).min(MAX_COUNT - 1);
+            }
+        }
+    }
+
+    pub(super) fn wait_stores(&mut self, warp: &Warp, groups: u32, read: bool) {
+        for thread in warp.threads(warp.mask) {
+            let Some(stores) = self.block.stores.get(thread) else { continue };
+            let done = stores.committed.saturating_sub(groups);
+            self.finish_stores(thread, done);
+            self.block.clocks.finish(thread, Work::StoreRead, done);
+            if !read {
+                self.block.clocks.finish(thread, Work::StoreWrite, done);
+            }
+        }
+    }
+
+    /// Moves what the bulk stores of a thread are to move, up to a group.
+    pub(super) fn finish_stores(&mut self, thread: usize, done: u32) {
+        let stores = &mut self.block.stores[thread];
+        let count = stores.pending.iter().take_while(|store| store.group <= done).count();
+        let ready: Vec<Store> = stores.pending.drain(..count).collect();
+        for store in &ready {
+            self.move_box(store.map, store.from, &store.coordinates, false);
+        }
+    }
+}
