@@ -54,11 +54,9 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
     let mut found = Vec::new();
     for tile in tiles {
         for chunk in &chunks {
-            // Windows begin where chunks do, or sectors.
-            for align in [*chunk, (SECTOR / target).max(*chunk)] {
-                if align == *chunk && align * target == SECTOR {
-                    continue;
-                }
+            // Windows begin where chunks do, or sectors; those of bytes would read too much for that.
+            let aligns = [*chunk, SECTOR / target];
+            for align in aligns.into_iter().take(if target == 1 { 1 } else { 2 }) {
                 for threads in THREADS {
                     found.extend(Windows::new(sides, tile.clone(), (*chunk, align), threads));
                 }
@@ -102,18 +100,18 @@ impl Windows {
         // What shared memory leaves to the nearest cache has to hold the lines under way.
         let taken = resident * (self.shared() + 1024) as f64;
         let issued = self.instructions(sides) * 32.0 / (elements * (bytes + target) as f64) / ISSUED;
-        let short = |run: f64| 0.5 * (64.0 / run - 1.0).max(0.0);
+        let short = |run: f64| 0.8 * (64.0 / run - 1.0).max(0.0);
         let sum = 1.0
-            + (15.0 + torn) / read
-            + (12.0 + begins) / written
+            + (10.0 + torn) / read
+            + (14.0 + begins) / written
             + short(read)
             + short(written)
             + 0.5 * (out - 1.0)
-            + 1.3 * (twice - 1.0)
+            + 0.5 * (twice - 1.0)
             + 0.1 * issued
             + 0.9 * (issued.max(self.banks(sides)) - 0.7).max(0.0)
-            + 0.3 / (resident * self.threads as f64 / 32.0)
-            + 5.0 / together
+            + 0.5 / (resident * self.threads as f64 / 32.0)
+            + 2.0 / together
             + 0.1 * (taken / CACHE - 0.75).max(0.0)
             + 0.5 * (taken / CACHE - 1.0).max(0.0)
             + if self.steps > 1 { 0.12 } else { 0.0 }
