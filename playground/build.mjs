@@ -49,6 +49,8 @@ await writeFile(`${folder}/style.css`, css);
 await writeFile(`${folder}/index.html`, filled({
   policy: policy({ "script-src": "'self' 'wasm-unsafe-eval'", "style-src": "'self'", "connect-src": "'self'", "worker-src": "blob:" }),
   style: '<link rel="stylesheet" href="style.css">',
+  // Fetched while the page is read.
+  ahead: '<link rel="preload" href="engine.wasm" as="fetch" type="application/wasm" crossorigin>',
   scripts: '<script src="page.js" defer></script>',
 }));
 
@@ -60,6 +62,7 @@ const data = Object.entries(wasm).map(([name, bytes]) => `<script type="applicat
 const single = filled({
   policy: policy({ "script-src": `${hash(inside)} 'wasm-unsafe-eval'`, "style-src": hash(css), "worker-src": "blob:" }),
   style: `<style>${css}</style>`,
+  ahead: "",
   scripts: [...data, `<script>${inside}</script>`].join("\n"),
 });
 await writeFile(`${folder}/playground.html`, single);

@@ -13,7 +13,9 @@ async function compiled(name: string): Promise<WebAssembly.Module> {
   if (inside) return WebAssembly.compile(await unpacked((inside.textContent ?? "").trim()));
   const response = await fetch(`${name}.wasm`);
   if (!response.ok) throw new Error(`${name}.wasm cannot be loaded: ${response.status} ${response.statusText}`);
-  return WebAssembly.compile(await response.arrayBuffer());
+  // Compiled as it comes, where the server says what it is.
+  const told = response.headers.get("content-type") ?? "";
+  return told.startsWith("application/wasm") ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
 }
 
 export function assets(): Assets {

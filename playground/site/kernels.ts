@@ -192,11 +192,32 @@ export class KernelPage {
     this.pane.replaceChildren(...show[tab.pane]());
   }
 
+  // A layout of a tensor with the sizes of this tab in the place of their names.
+  private sized(tab: KernelTab, layout: string): string {
+    const sizes = this.known?.kernels.find((one) => one.name === tab.kernel)?.sizes ?? [];
+    return sizes
+      .filter(([name]) => new RegExp(`\\b${name}\\b`).test(layout))
+      .reduce((program, [name, usual]) => `substitute(${program}, ${name}, ${tab.sizes[name] ?? usual})`, layout);
+  }
+
+  // A line of the plan, with a way to the pictures of what it names: an instruction, or who has what
+  // of a tile.
+  private planned(tab: KernelTab, line: string): HTMLLIElement {
+    const item = make("li", {}, line);
+    const look = (what: string, source: string, view: Partial<View>) =>
+      item.append(" ", button("Look", () => this.open(source, view, ""), { class: "small", "aria-label": `Look at ${what} of ${tab.kernel}` }));
+    const instruction = /\bSM\d+_[A-Za-z0-9_]+(?:<[^>]*>)?/.exec(line);
+    if (instruction) look(instruction[0], instruction[0], {});
+    const held = /\btiles of (\(\d+,\d+\)); threads and values (\S+)/.exec(line);
+    if (held?.[1] && held[2]) look("threads and values", held[2], { kind: "thread-value", tile: held[1] });
+    return item;
+  }
+
   private plan(tab: KernelTab, answer: Answer): Node[] {
     const buffers = (answer.buffers ?? []).map((buffer) => {
       const look = () => {
         const view: Partial<View> = buffer.shared ? { "element-bits": buffer.bits } : {};
-        this.open(buffer.layout, view, `${tab.kernel}: ${buffer.name}`);
+        this.open(this.sized(tab, buffer.layout), view, `${tab.kernel}: ${buffer.name}`);
       };
       return make(
         "tr",
@@ -211,7 +232,7 @@ export class KernelPage {
     const heads = ["tensor", "type", "memory", "layout", "look"].map((head) => make("th", { scope: "col" }, head));
     const outline = (answer.outline ?? []).map(([indent, text, count]) => `${"  ".repeat(indent)}${text}${count > 1 ? `  (${count} instructions)` : ""}`);
     return [
-      make("ul", {}, ...(answer.plan ?? []).map((line) => make("li", {}, line))),
+      make("ul", {}, ...(answer.plan ?? []).map((line) => this.planned(tab, line))),
       make("p", {}, `A grid of (${(answer.grid ?? []).join(", ")}) blocks of ${answer.threads} threads; ${answer.shared_bytes} bytes of shared memory a block.`),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tensors" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...buffers))),
       make("p", {}, "Shown for all sizes when the kernel was built: no access outside a tensor."),

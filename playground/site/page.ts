@@ -56,6 +56,10 @@ const notice = byId("notice");
 // What is pointed at, in the picture or in the table.
 const picture = new Picture("Picture; arrow keys go from cell to cell, Enter shows one thread alone, Escape shows all", point, (thread) => {
   status.textContent = thread === null ? "" : `thread ${thread} alone; arrow keys go on, Escape shows all`;
+  const threads = answer?.table?.threads ?? 1;
+  const open = program();
+  const own = thread === null || !open || !pairs(open) ? [] : (answer?.table?.rows ?? []).filter((row) => row[0] % threads === thread);
+  table.light(own.map((row) => row[0]), own.length > 0);
 });
 const table = new TablePane((row) => pointRow(row));
 const kernels = new KernelPage(workshop, changed, (source, view, name) => add(programTab(source, view, name)));

@@ -152,6 +152,7 @@ test("what is pointed at is lit everywhere, and a click shows a thread alone", a
   await page.locator("#stage [data-t='5']").first().click();
   assert.equal(await page.locator("#stage .isolating .on").count(), 4);
   assert.match(await page.locator("#status").innerText(), /thread 5/);
+  assert.equal(await page.locator("#detail tr.lit").count(), 4);
   await page.locator("#stage .picture").focus();
   await page.keyboard.press("ArrowRight");
   assert.match(await page.locator("#status").innerText(), /thread 6 alone/);
@@ -337,6 +338,17 @@ test("a kernel: its plan, check, cost and text", async () => {
   await page.locator("#kernel-pane button").first().click();
   await page.waitForFunction(() => !document.getElementById("program").hidden);
   await page.click("#close");
+  // What a plan names can be looked at: an instruction, threads and values, tensors at these sizes.
+  const look = async (kernel, name, sees) => {
+    await page.getByRole("combobox", { name: "Kernel" }).selectOption(kernel);
+    await page.getByRole("button", { name }).click();
+    await sees();
+    await page.click("#close");
+    await page.waitForSelector("#kernel-pane table");
+  };
+  await look("product", "Look at SM80_16x8x16_F32BF16BF16F32_TN of product", () => page.waitForFunction(() => document.getElementById("kind").textContent === "matrix instruction"));
+  await look("tiled_add", "Look at threads and values of tiled_add", () => page.waitForFunction(() => document.querySelector("#stage .picture").shadowRoot.querySelector("svg") && document.getElementById("value").textContent === "((64,4),4):((16,1),4)"));
+  await look("product", "Look at the layout of b", () => shows("(140,88):(88,1)"));
   await page.click("#close");
   clean();
 });
@@ -435,6 +447,14 @@ test("without the network, what was loaded goes on", async () => {
   await context.setOffline(false);
   await other.page.close();
   clean();
+});
+
+test("an engine that cannot be loaded is told", async () => {
+  const other = await context.newPage();
+  await other.route("**/engine.wasm", (route) => route.fulfill({ status: 404, body: "" }));
+  await other.goto(server.address);
+  await other.waitForFunction(() => document.getElementById("notice").textContent.includes("engine.wasm cannot be loaded: 404"));
+  await other.close();
 });
 
 test("one file works from disk, and asks for nothing", async () => {
