@@ -13,7 +13,7 @@ const ATTRIBUTES = new Set([
 
 const OWN_STYLE = `
 :host{display:block}
-svg{display:block;max-width:none}
+svg{display:block}
 svg.tilewright>.paper{fill:none}
 image{image-rendering:pixelated}
 .tiles>g{cursor:default}
@@ -22,6 +22,9 @@ image{image-rendering:pixelated}
 .cursor>rect{stroke:var(--accent);stroke-width:3.5px}
 .isolating [data-t]:not(.on){opacity:.12}
 `;
+
+// How small a picture may become.
+const LEAST = 0.75;
 
 // What a cell is of: as much of it as its tooltip says.
 export interface Meaning {
@@ -135,6 +138,11 @@ export class Picture {
       sheet.replaceSync(text);
       return sheet;
     });
+    if (picture instanceof SVGElement) {
+      // It shrinks to the room that there is, as long as its words can be read; then it scrolls.
+      const width = Number(picture.getAttribute("width"));
+      if (width > 0) picture.style.maxWidth = `max(100%, ${Math.round(LEAST * width)}px)`;
+    }
     this.host.hidden = !picture;
     this.root.adoptedStyleSheets = sheets;
     this.root.replaceChildren(...(picture ? [picture] : []));
