@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -196,6 +197,10 @@ def test_a_kernel_within_a_kernel_is_a_function():
     assert np.array_equal(y, 2 * x)
 
 
+#: Python 3.10 knows no columns: the whole line is underlined.
+COLUMNS = sys.version_info >= (3, 11)
+
+
 def shown(error: pytest.ExceptionInfo[tw.KernelError]) -> str:
     """What of the line is underlined."""
     told = str(error.value).splitlines()
@@ -216,7 +221,7 @@ def test_refusals_show_the_expression():
         made = part.load() ; part.fragment()  # fmt: skip
 
     error = refused(unguarded)
-    assert error.value.code == "E0903" and "predicated" in error.value.help and shown(error) == "part.load()"
+    assert error.value.code == "E0903" and "predicated" in error.value.help and (not COLUMNS or shown(error) == "part.load()")
     assert "E0903" in str(tw.explain(error.value))
 
     def types(x: tw.Input("f32", "32:1")):
@@ -226,14 +231,15 @@ def test_refusals_show_the_expression():
         del total
 
     error = refused(types)
-    assert (error.value.code, shown(error)) == ("E0905", "part + part.to(\"f16\")")
+    assert error.value.code == "E0905" and (not COLUMNS or shown(error) == "part + part.to(\"f16\")")
 
     def left(x: tw.Input("f32", "32:1")):
         tw.threads(32)
         for _ in tw.range(tw.size(x)):
             break
 
-    assert shown(refused(left)) == "tw.range(tw.size(x))"
+    error = refused(left)
+    assert "left before its end" in error.value.message and (not COLUMNS or shown(error) == "tw.range(tw.size(x))")
 
     def escaped(x: tw.Input("f32", "(32,4):(1,32)")):
         tw.threads(32)
@@ -242,7 +248,7 @@ def test_refusals_show_the_expression():
         part.numbers()
 
     error = refused(escaped)
-    assert "body that is over" in error.value.message and shown(error) == "part.numbers()"
+    assert "body that is over" in error.value.message and (not COLUMNS or shown(error) == "part.numbers()")
 
     def index(x: tw.Input("f32", "(32,4):(1,32)"), y: tw.Output("f32", "(32,4):(1,32)")):
         tw.threads(32)
