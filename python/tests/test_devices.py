@@ -1,0 +1,170 @@
+# mypy: ignore-errors
+"""Launches on devices, by a driver that has none (driver.c) and keeps what it is given: which kernels, grids, streams and arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="needs a C compiler, on Linux")
+def test_launches(tmp_path):
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-o", str(library), str(HERE / "driver.c")], check=True)
+    paths = [str(tmp_path), os.environ.get("LD_LIBRARY_PATH", "")]
+    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(path for path in paths if path), "XDG_CACHE_HOME": str(tmp_path)}
+    told = subprocess.run([sys.executable, __file__, str(library)], env=environment, capture_output=True, text=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+class Dtype:
+    def __init__(self, name):
+        self.name_in_torch = name
+
+    def __str__(self):
+        return f"torch.{self.name_in_torch}"
+
+
+F32, F64, BF16 = Dtype("float32"), Dtype("float64"), Dtype("bfloat16")
+
+
+class Tensor:
+    """As much of a tensor of PyTorch as is looked at."""
+
+    def __init__(self, shape, dtype=F32, strides=None, address=1 << 20, device=0):
+        steps = [1]
+        for extent in reversed(shape[1:]):
+            steps.insert(0, steps[0] * extent)
+        self.shape, self.dtype, self.steps, self.address, self.device_number = shape, dtype, strides or tuple(steps), address, device
+
+    def size(self):
+        return self.shape
+
+    def stride(self):
+        return self.steps
+
+    def data_ptr(self):
+        return self.address
+
+    def get_device(self):
+        return self.device_number
+
+
+class Interface:
+    """An array by the interface of CuPy and Numba."""
+
+    def __init__(self, shape, address):
+        data = {"shape": shape, "typestr": "<f4", "data": (address, False), "strides": None, "version": 3}
+        self.__cuda_array_interface__ = data
+
+
+def main(library):
+    stream = threading.local()
+    torch = types.ModuleType("torch")
+    torch.Tensor = Tensor
+    torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: getattr(stream, "handle", 0) + device)
+    sys.modules["torch"] = torch
+
+    import tilewright as tw
+    from test_kernels import tiled_add, tiled_gemm
+
+    driver = ctypes.CDLL(library)
+    driver.last_launch.restype = ctypes.POINTER(ctypes.c_uint64)
+    driver.all_launches.restype = ctypes.c_uint64
+
+    def last(count):
+        numbers = driver.last_launch()
+        return [numbers[at] for at in range(8 + count)]
+
+    MiB = 1 << 20
+    a, b, c = (Tensor((50, 260), address=at * MiB) for at in (1, 2, 3))
+    stream.handle = 4096
+    tiled_add(a, b, c)
+    grid, block, at = (4, 2, 1), (256, 1, 1), [MiB, 2 * MiB, 3 * MiB]
+    assert last(3) == [*grid, *block, 0, 4096, *at], last(3)
+    # Another address and another stream, of the same shape; then another shape.
+    stream.handle = 8192
+    tiled_add(a, Tensor((50, 260), address=7 * MiB), c)
+    assert last(3)[7:] == [8192, MiB, 7 * MiB, 3 * MiB]
+    tiled_add(*(Tensor((1, 4), address=at * MiB) for at in (1, 2, 3)))
+    assert last(0)[:3] == [1, 1, 1]
+    tiled_add[4, 2](a, b, c)
+    # By the interface of CuPy.
+    tiled_add(*(Interface((50, 260), at * MiB) for at in (1, 2, 3)))
+    assert last(3) == [*grid, *block, 0, 8192, *at]
+    # Shared memory is asked for, and B is contiguous along N.
+    tiled_gemm(Tensor((150, 37)), Tensor((140, 37), strides=(1, 140), address=8 * MiB), Tensor((150, 140), address=9 * MiB))
+    assert last(0)[:7] == [2, 2, 1, 256, 1, 1, 8192]
+
+    @tw.jit(x=tw.InOut("bf16", "N{div=64}:1"), factor=tw.Scalar("f32"), count=tw.Scalar("i32"), threads=64)
+    def scaled(x, factor, count):
+        part = x.local_tile(64, tw.block("x")).compose("(64,1):(1,0)")[tw.thread, None]
+        part.store((part.load().to("f32") * factor * count.to("f32")).to("bf16"))
+
+    x = Tensor((640,), BF16)
+    for factor, bits in ((0.5, 0x3F000000), (-2.0, 0xC0000000)):
+        scaled(x, factor, -3)
+        given = set(last(3)[9:])
+        assert {bits, 0xFFFFFFFD} <= given, given
+    y = tw.gpu.softmax(Tensor((5, 300)), out=Tensor((5, 300), address=5 * MiB))
+    assert y.address == 5 * MiB and last(2)[8:10] == [MiB, 5 * MiB]
+    assert tw.gpu.device_name(1) == "imitation 1"
+
+    before = driver.all_launches()
+    for what, raised, told in [
+        (lambda: tiled_add(a, b, Tensor((50, 260), device=1)), TypeError, "on device 1"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), device=-1)), TypeError, "on the host"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), F64)), tw.KernelError, "f64"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), strides=(1, 50))), tw.KernelError, "lies as"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), strides=(-260, 1))), tw.KernelError, "lies as"),
+        (lambda: tiled_add(a, b, a), tw.GpuError, "E0815"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), address=3 * MiB + 4)), tw.GpuError, "E0813"),
+        (lambda: tiled_add(*(Tensor((4, 6), address=at * MiB) for at in (1, 2, 3))), tw.KernelError, "N"),
+        (lambda: tiled_add[5, 2](a, b, c), tw.KernelError, "asked for"),
+        (lambda: tiled_add(a, b, None), TypeError, "expected an array"),
+        (lambda: tiled_add(a, b, Tensor((50, 260), device=7)), TypeError, "device 7"),
+        (lambda: tiled_add(*(Tensor((50, 260), device=7) for _ in range(3))), tw.GpuError, "E0803"),
+        (lambda: scaled(x, 1.0, 1 << 40), ValueError, "no number of type i32"),
+        (lambda: scaled(x, 1.0), TypeError, "misses its argument 'count'"),
+        (lambda: tw.gpu.softmax(Tensor((5, 300), device=-1), out=Tensor((5, 300), device=-1)), TypeError, "interpreter"),
+    ]:
+        try:
+            what()
+        except raised as error:
+            assert told in str(error), error
+        else:
+            raise AssertionError(f"{told}: not refused")
+    assert driver.all_launches() == before
+
+    # Threads with streams and shapes of their own, at once.
+    failures = []
+
+    def work(number):
+        try:
+            stream.handle = 64 * (number + 1)
+            for turn in range(200):
+                shape = (16 * (1 + turn % 5), 4 * (number + 1))
+                tiled_add(*(Tensor(shape, address=at * MiB) for at in (1, 2, 3)))
+        except BaseException as error:
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert failures == [] and driver.all_launches() == before + 800
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
