@@ -57,8 +57,11 @@ pub struct Cost {
 pub struct Counted {
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Blocks that were walked; where they are all, the counts are exact.
+    /// Blocks that were walked; where they are all, the counts are exact, unless turns of loops were
+    /// multiplied.
     pub walked: u64,
+    /// Whether turns of long loops that do the same were walked in part and multiplied.
+    pub multiplied: bool,
     /// What each instruction that touches memory takes, in the order of the program.
     pub accesses: Vec<AccessCount>,
     /// Whether a condition comes from memory: instructions are those of both its sides then.
@@ -197,7 +200,8 @@ fn counted(program: &Program, code: &Code<'_>, total: &count::Total, machine: &M
     let executed = walk::classes(code, &total.sums.executed);
     let executed = Class::ALL.into_iter().zip(executed).filter(|(_, count)| *count > 0).collect();
     let (blocks, walked, both_sides) = (total.blocks, total.walked, total.sums.both_sides);
-    Counted { blocks, walked, accesses, both_sides, executed, operations }
+    let multiplied = total.sums.multiplied;
+    Counted { blocks, walked, multiplied, accesses, both_sides, executed, operations }
 }
 
 fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, machine: &Machine) {
@@ -232,9 +236,12 @@ fn add_operations(sums: &mut Operations, operation: &Operation, warps: f64, mach
 }
 
 impl Counted {
-    /// Whether every block was walked, and nothing hangs on the contents of memory.
+    /// Whether every turn of every block was walked, and nothing hangs on the contents of memory.
     pub fn is_exact(&self) -> bool {
-        self.walked == self.blocks && !self.both_sides && self.accesses.iter().all(|access| !access.at_most)
+        self.walked == self.blocks
+            && !self.multiplied
+            && !self.both_sides
+            && self.accesses.iter().all(|access| !access.at_most)
     }
 
     /// Instructions of warps.

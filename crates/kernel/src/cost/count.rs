@@ -2,7 +2,8 @@
 //!
 //! Law: where all blocks were walked, the sums are those of the launch. Otherwise the grid is cut
 //! into its last blocks along each axis and the others, blocks of each part are walked, and the sums
-//! of a part are those of its walked blocks, times how many there are for each.
+//! of a part are those of its walked blocks, times how many there are for each; turns of long loops
+//! are multiplied then, too (`walk.rs`).
 
 use super::Uncounted;
 use super::walk::{Sums, Taken, Walk};
@@ -70,7 +71,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
     if blocks == 0 {
         return Ok(Total { sums: walk(0).sums, blocks, walked: 0 });
     }
-    let mut first = walk(BLOCK_STEPS);
+    let mut first = walk(BLOCK_STEPS).multiplying();
     first.block([0; 3])?;
     let steps = first.sums.steps.max(1);
     let whole = [(0, launch.grid[0]), (0, launch.grid[1]), (0, launch.grid[2])];
@@ -87,7 +88,7 @@ pub(super) fn count(program: &Program, code: &Code<'_>, launch: &LaunchNumbers) 
     for part in &parts {
         let size = size(part);
         let taken = each.min(size);
-        let mut own = walk(BLOCK_STEPS.max(4 * steps * taken));
+        let mut own = walk(taken.saturating_mul(BLOCK_STEPS)).multiplying();
         for turn in 0..taken {
             // Evenly spread, and moved by chance, so that no period of the grid is met.
             let apart = size / taken;
@@ -108,6 +109,7 @@ fn add(total: &mut Sums, part: &Sums, size: u64, taken: u64) {
     };
     total.steps = total.steps.saturating_add(scaled(part.steps));
     total.both_sides |= part.both_sides;
+    total.multiplied |= part.multiplied;
     for (total, part) in total.executed.iter_mut().zip(&part.executed) {
         *total = total.saturating_add(scaled(*part));
     }

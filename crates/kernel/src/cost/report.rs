@@ -92,12 +92,13 @@ fn table(counted: &Counted, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  {statement:<18} {buffer:<12} {:>10} {:>11}{place}{mark}", count.requests, count.bytes)?;
     }
     writeln!(f)?;
-    match counted.walked == counted.blocks {
+    match counted.walked == counted.blocks && !counted.multiplied {
         true => writeln!(f, "  {} instructions of warps; counted in all blocks", counted.instructions())?,
         false => writeln!(
             f,
-            "  about {} instructions of warps; counted in {} of {} blocks, and multiplied",
+            "  about {} instructions of warps; counted in {}{} of {} blocks, and multiplied",
             short(counted.instructions() as f64).trim_end(),
+            if counted.multiplied { "some turns of loops of " } else { "" },
             counted.walked,
             counted.blocks
         )?,

@@ -7,7 +7,8 @@ use crate::element::Element;
 use crate::interpret::tests::assembler::{Assembler, is_right};
 use crate::interpret::{AccessCount, Class, Run};
 use crate::program::memory::Role;
-use crate::program::operation::{Binary, Comparison};
+use crate::program::operation::{Binary, Comparison, Operation};
+use crate::program::register::Width;
 use crate::program::{Instruction, Program, Step};
 
 fn cost(program: &Program) -> Cost {
@@ -106,13 +107,57 @@ fn a_loop_of_a_length_from_memory_is_not_counted() {
 
 #[test]
 fn a_block_of_too_many_steps_is_not_counted() {
+    // What the loop carries grows by more each time, so no turn is like another.
     let mut k = Assembler::new(1, 32);
     let y = k.global(Role::Output, Element::I32, 32);
     let (zero, many) = (k.constant(0), k.constant(1 << 30));
     let thread = k.thread();
+    let sums = k.turns_carrying(zero, many, 1, &[thread], |k, index, sums| vec![k.binary(Binary::Add, sums[0], index)]);
     let address = k.scaled(thread, 4, 0);
-    k.turns(zero, many, |k, index| k.store(y, address, index));
+    k.store(y, address, sums[0]);
     assert!(matches!(cost(&k.program()).counted, Err(Uncounted::Steps { .. })));
+}
+
+#[test]
+fn turns_that_do_the_same_are_multiplied() {
+    // A load in each turn, its address carried; another one at a place that comes round after six
+    // turns, of which one in three lies a sector further.
+    let program = |count: i64, turns: i64| {
+        let mut k = Assembler::new(count, 64);
+        let x = k.global(Role::Input, Element::U32, 1 << 26);
+        let y = k.global(Role::Output, Element::U32, 64 * count);
+        let (zero, many) = (k.constant(0), k.constant(turns));
+        let thread = k.thread();
+        let first = k.scaled(thread, 4, 0);
+        let ends = k.turns_carrying(zero, many, 1, &[first, zero], |k, _, at| {
+            k.load(x, at[0]);
+            let round = k.scaled(at[1], 16, 0);
+            k.load(x, round);
+            let on = k.scaled(at[0], 1, 256);
+            let next = k.scaled(at[1], 1, 1);
+            let end = k.compare(Comparison::Less, next, 6);
+            let next = k.one(Operation::Select, &[end, next, zero], Width::Bits32);
+            vec![on, next]
+        });
+        let block = k.block();
+        let own = k.scaled(block, 64, 0);
+        let own = k.binary(Binary::Add, own, thread);
+        let own = k.scaled(own, 4, 0);
+        k.store(y, own, ends[0]);
+        cost(&k.program()).counted.unwrap()
+    };
+    let (short, long) = (program(1, 1000), program(100_000, 1_000));
+    assert!(short.is_exact() && long.multiplied && !long.is_exact());
+    for (short, long) in short.accesses.iter().zip(&long.accesses) {
+        let numbers = |count: &AccessCount| [count.requests, count.bytes, count.sectors].map(|number| number as f64);
+        for (short, long) in numbers(short).into_iter().zip(numbers(long)) {
+            assert!((long / (100_000.0 * short) - 1.0).abs() < 0.01, "{short} {long}");
+        }
+    }
+    // As many turns as are walked at most, times a thousand: that takes no longer.
+    let longer = program(1, 1 << 20);
+    assert!(longer.multiplied);
+    assert_eq!(longer.accesses[0].requests, 2 << 20);
 }
 
 #[test]

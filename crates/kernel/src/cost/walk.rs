@@ -5,6 +5,9 @@
 //! memory is not known. An access whose address or predicate is not known is counted as the most
 //! that it can take, and marked; a loop of unknown length ends the walk.
 //!
+//! Turns of a loop that do the same are multiplied: where what a loop carries grows by the same in
+//! each of its last periods, whole periods are passed over, and counted as the last ones were.
+//!
 //! Memory orders nothing here, so warps go one after another. A condition that is not known goes
 //! both ways, with all lanes.
 
@@ -12,7 +15,7 @@ use super::Uncounted;
 use crate::interpret::code::{Choice, Code, Node, Turns};
 use crate::interpret::compute::compute;
 use crate::interpret::counts::{Class, Tally};
-use crate::interpret::lanes::{LANES, Lanes, signed};
+use crate::interpret::lanes::{LANES, Lanes, low, signed};
 use crate::program::memory::{Access, Space};
 use crate::program::operation::{Operation, Special};
 use crate::program::register::Register;
@@ -20,6 +23,12 @@ use crate::program::{Instruction, Program};
 
 /// Bytes of a row of a matrix.
 const ROW: u32 = 16;
+
+/// Turns of a loop before some are passed over, and how many there are in a long loop at least.
+const TURNS: u64 = 32;
+const LONG: u64 = 4 * TURNS;
+/// The longest period of what a loop carries.
+const PERIOD: usize = 12;
 
 /// What one instruction took of its memories, and whether that is the most that it can take.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +48,37 @@ pub(super) struct Sums {
     pub(super) steps: u64,
     /// Whether a condition was not known, so that both sides were walked.
     pub(super) both_sides: bool,
+    /// Whether turns of a loop were multiplied.
+    pub(super) multiplied: bool,
+}
+
+impl Sums {
+    /// Adds what was counted since an earlier state of the nodes from a number on, times `turns` over
+    /// `of`.
+    fn multiply(&mut self, from: usize, before: &Sums, turns: u64, of: u64) {
+        let more = |now: u64, before: u64| {
+            let more = u128::from(now - before) * u128::from(turns) / u128::from(of.max(1));
+            now.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+        };
+        self.multiplied = true;
+        self.steps = more(self.steps, before.steps);
+        for (now, before) in self.executed[from..].iter_mut().zip(&before.executed) {
+            *now = more(*now, *before);
+        }
+        for (now, before) in self.taken[from..].iter_mut().zip(&before.taken) {
+            for (now, before) in now.of.iter_mut().zip(before.of) {
+                for (now, before) in now.fields().into_iter().zip(before.clone().fields()) {
+                    *now = more(*now, *before);
+                }
+            }
+        }
+    }
+
+    /// The sums of some nodes, as they are now.
+    fn part(&self, from: usize, to: usize) -> Sums {
+        let (taken, executed) = (self.taken[from..to].to_vec(), self.executed[from..to].to_vec());
+        Sums { taken, executed, ..*self }
+    }
 }
 
 /// A walk through blocks of a grid.
@@ -52,7 +92,10 @@ pub(super) struct Walk<'a> {
     registers: Vec<Lanes>,
     known: Vec<bool>,
     pub(super) sums: Sums,
+    /// Nodes that were walked, and how many there may be.
+    walked: u64,
     limit: u64,
+    multiplies: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -65,9 +108,33 @@ impl<'a> Walk<'a> {
     ) -> Walk<'a> {
         let count = program.widths.len();
         let nodes = code.nodes.len();
-        let sums = Sums { taken: vec![Taken::default(); nodes], executed: vec![0; nodes], steps: 0, both_sides: false };
+        let sums = Sums {
+            taken: vec![Taken::default(); nodes],
+            executed: vec![0; nodes],
+            steps: 0,
+            both_sides: false,
+            multiplied: false,
+        };
         let (registers, known) = (vec![[0; LANES]; count], vec![false; count]);
-        Walk { program, code, grid, scalars, block: [0; 3], warp: 0, registers, known, sums, limit }
+        Walk {
+            program,
+            code,
+            grid,
+            scalars,
+            block: [0; 3],
+            warp: 0,
+            registers,
+            known,
+            sums,
+            walked: 0,
+            limit,
+            multiplies: false,
+        }
+    }
+
+    /// The walk that passes over turns of long loops.
+    pub(super) fn multiplying(self) -> Walk<'a> {
+        Walk { multiplies: true, ..self }
     }
 
     /// All warps of a block.
@@ -87,11 +154,12 @@ impl<'a> Walk<'a> {
         let code = self.code;
         let mut place = from;
         while place < to {
-            self.sums.steps += 1;
-            if self.sums.steps > self.limit {
+            self.sums.steps = self.sums.steps.saturating_add(1);
+            self.walked += 1;
+            if self.walked > self.limit {
                 return Err(Uncounted::Steps { limit: self.limit });
             }
-            self.sums.executed[place] += 1;
+            self.sums.executed[place] = self.sums.executed[place].saturating_add(1);
             place = match code.nodes[place] {
                 Node::Instruction(instruction) => {
                     self.instruction(place, instruction, mask);
@@ -133,7 +201,11 @@ impl<'a> Walk<'a> {
         for carried in &step.carried {
             self.set(carried.current, carried.initial);
         }
-        let mut index = from;
+        let each = i64::from(step.step.max(1));
+        let all = u64::try_from((to - from).max(0)).unwrap_or(0).div_ceil(each.unsigned_abs());
+        let mut states: Vec<Vec<Option<Lanes>>> = Vec::new();
+        let mut sums: Vec<Sums> = Vec::new();
+        let (mut index, mut turn) = (from, 0_u64);
         while index < to {
             self.registers[step.index.index()] = [index as u64 & 0xffff_ffff; LANES];
             self.known[step.index.index()] = true;
@@ -141,13 +213,39 @@ impl<'a> Walk<'a> {
             // All at once: what one value becomes may be what another one was.
             let value = |next: Register| self.is_known(next).then(|| self.registers[next.index()]);
             let next: Vec<Option<Lanes>> = step.carried.iter().map(|carried| value(carried.next)).collect();
-            for (carried, next) in step.carried.iter().zip(next) {
+            for (carried, next) in step.carried.iter().zip(&next) {
                 self.known[carried.current.index()] = next.is_some();
                 if let Some(next) = next {
-                    self.registers[carried.current.index()] = next;
+                    self.registers[carried.current.index()] = *next;
                 }
             }
-            index += i64::from(step.step.max(1));
+            index += each;
+            turn += 1;
+            if !self.multiplies || all < LONG || turn > TURNS {
+                continue;
+            }
+            states.push(next);
+            if turn >= TURNS / 2 {
+                sums.push(self.sums.part(turns.start + 1, turns.end));
+            }
+            if turn < TURNS {
+                continue;
+            }
+            let widths: Vec<u32> =
+                step.carried.iter().map(|carried| self.program.widths[carried.current.index()].bits()).collect();
+            let Some((period, growth)) = growth(&states, &widths) else { continue };
+            // The last turns are walked again: they may meet an edge.
+            let periods = (all - TURNS - TURNS / 2) / period as u64;
+            let whole = sums.len() - 1 - (sums.len() - 1) % period;
+            let before = &sums[sums.len() - 1 - whole];
+            self.sums.multiply(turns.start + 1, before, periods * period as u64, whole as u64);
+            index += (periods * period as u64) as i64 * each;
+            for ((carried, growth), bits) in step.carried.iter().zip(&growth).zip(&widths) {
+                let register = &mut self.registers[carried.current.index()];
+                for (value, growth) in register.iter_mut().zip(growth) {
+                    *value = value.wrapping_add(growth.wrapping_mul(periods)) & low(*bits);
+                }
+            }
         }
         for carried in &step.carried {
             self.set(carried.result, carried.current);
@@ -287,6 +385,29 @@ impl<'a> Walk<'a> {
         let extended = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
         self.registers[register.index()].map(|value| extended(value).wrapping_add(offset))
     }
+}
+
+/// The shortest period after which what a loop carries has grown by the same each time, and by how
+/// much, in each lane. What is not known stays so.
+fn growth(states: &[Vec<Option<Lanes>>], widths: &[u32]) -> Option<(usize, Vec<Lanes>)> {
+    let last = states.len() - 1;
+    (1..=PERIOD).find_map(|period| {
+        let grown = |value: usize, at: usize| -> Option<Lanes> {
+            let (now, then) = (states[at][value]?, states[at - period][value]?);
+            Some(std::array::from_fn(|lane| now[lane].wrapping_sub(then[lane]) & low(widths[value])))
+        };
+        let mut growth = Vec::new();
+        for value in 0..widths.len() {
+            let wanted = grown(value, last);
+            let known = |at: usize| states[at][value].is_some();
+            let as_known = (states.len() / 2..=last).all(|at| known(at) == known(last));
+            if !as_known || (states.len() / 2 + period..=last).any(|at| grown(value, at) != wanted) {
+                return None;
+            }
+            growth.push(wanted.unwrap_or([0; LANES]));
+        }
+        (states.len() / 2 + period < last).then_some((period, growth))
+    })
 }
 
 type Lanes64 = [i64; LANES];
