@@ -34,6 +34,9 @@ pub enum Action {
         /// The processor to write for: sm_80, sm_89 or sm_90a.
         #[arg(long, value_name = "ARCH", default_value = "sm_80", value_parser = target)]
         arch: Target,
+        /// Which launch, where the kernel takes two: 1 or 2.
+        #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+        launch: usize,
         /// The file that is written; else the text goes to standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -59,6 +62,9 @@ pub enum Action {
     Bench {
         #[command(flatten)]
         kernel: Choice,
+        /// How often kernel and copy take turns; the median is printed.
+        #[arg(long, value_name = "NUMBER", default_value_t = bench::TURNS)]
+        turns: usize,
     },
 }
 
@@ -111,15 +117,15 @@ pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
     match action {
         Action::List => list(terminal),
         Action::Show { kernel } => show(kernel, terminal),
-        Action::Emit { kernel, arch, output } => emit(kernel, *arch, output.as_ref(), terminal),
+        Action::Emit { kernel, arch, launch, output } => emit(kernel, *arch, *launch, output.as_ref(), terminal),
         Action::Check { kernel } => check(kernel, terminal),
         Action::Cost { kernel, target } => {
             let (entry, planned) = kernel.planned(true)?;
             cost::run(entry, &planned, target, terminal)
         }
-        Action::Bench { kernel } => {
+        Action::Bench { kernel, turns } => {
             let (entry, planned) = kernel.planned(true)?;
-            bench::run(entry, &planned, terminal)
+            bench::run(entry, &planned, (*turns).clamp(1, 10_000), terminal)
         }
     }
 }
@@ -129,10 +135,18 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     for entry in kernels::library() {
         let types: Vec<&str> = entry.types.iter().map(|known| known.name()).collect();
         if terminal.json {
-            let least = ptx::least(entry.plan(&[], None)?.kernel().program())?;
+            let planned = entry.plan(&[], None)?;
+            let least = ptx::least(planned.kernel().program())?;
             let sizes: serde_json::Map<String, Json> =
                 entry.sizes.iter().map(|(name, size)| ((*name).to_owned(), Json::from(*size))).collect();
-            let object = json!({ "name": entry.name, "summary": entry.summary, "sizes": sizes, "types": types, "arch": least.name() });
+            let object = json!({
+                "name": entry.name,
+                "summary": entry.summary,
+                "sizes": sizes,
+                "types": types,
+                "arch": least.name(),
+                "launches": planned.launches().count(),
+            });
             terminal.object(&object)?;
         } else {
             let sizes: Vec<String> = entry.sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
@@ -162,15 +176,17 @@ fn outputs(planned: &Planned) -> Vec<Json> {
         };
         json!({ "tensor": output.tensor, "written_once": because.is_none(), "because": because })
     };
-    planned.kernel().outputs().iter().map(object).collect()
+    planned.launches().flat_map(|kernel| kernel.outputs()).map(object).collect()
 }
 
 fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
-    let program = planned.kernel().program();
     if terminal.json {
         let mut object = json!({ "name": entry.name, "plan": planned.plan(), "outputs": outputs(&planned) });
-        crate::json::extend(&mut object, launch(program));
+        crate::json::extend(&mut object, launch(planned.kernel().program()));
+        if let Some(second) = planned.second() {
+            object["second"] = launch(second.program());
+        }
         return Ok(terminal.object(&object)?);
     }
     let mut text = String::new();
@@ -178,22 +194,37 @@ fn show(kernel: &Choice, terminal: &mut Terminal) -> Result<(), Failure> {
     for line in planned.plan() {
         let _ = writeln!(text, "  {line}");
     }
-    let _ = writeln!(text);
-    for buffer in program.tensors() {
-        let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
-    }
-    let [x, y, z] = &program.grid;
-    let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
-    let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
-    for output in planned.kernel().outputs() {
-        let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+    for kernel in planned.launches() {
+        let program = kernel.program();
+        let _ = writeln!(text);
+        for buffer in program.tensors() {
+            let _ = writeln!(text, "  {:<12} {} {}", buffer.name, buffer.element, buffer.layout);
+        }
+        let [x, y, z] = &program.grid;
+        let _ = writeln!(text, "  grid         ({x},{y},{z}) of {} threads", program.threads);
+        let _ = writeln!(text, "  shared       {} bytes a block", program.shared_bytes);
+        for output in kernel.outputs() {
+            let _ = writeln!(text, "  {:<12} {}", output.tensor, output.written);
+        }
     }
     Ok(terminal.text(&text)?)
 }
 
-fn emit(kernel: &Choice, arch: Target, output: Option<&PathBuf>, terminal: &mut Terminal) -> Result<(), Failure> {
+fn emit(
+    kernel: &Choice,
+    arch: Target,
+    launch: usize,
+    output: Option<&PathBuf>,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let (entry, planned) = kernel.planned(false)?;
-    let text = ptx::write(planned.kernel().program(), arch)?;
+    let planned = planned.on(arch);
+    let launched = launch.checked_sub(1).and_then(|before| planned.launches().nth(before));
+    let launched = launched.ok_or_else(|| {
+        let known = format!("1 to {}", planned.launches().count());
+        PlanError::Unknown { what: "launch", given: launch.to_string(), known }
+    })?;
+    let text = ptx::write(launched.program(), arch)?;
     if let Some(file) = output {
         return write_file(file, text.as_bytes(), terminal);
     }
@@ -236,20 +267,24 @@ fn object_of(access: &AccessCount) -> Json {
 }
 
 fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Terminal) -> Result<(), Failure> {
-    let counts = &report.checked.run.counts;
+    // Of both launches, where there are two.
+    let runs: Vec<_> = std::iter::once(&report.checked).chain(&report.second).map(|checked| &checked.run).collect();
     let schedules = report.checked.schedules.len();
-    let accesses = AccessCount::by_statement(&counts.accesses);
+    let accesses: Vec<AccessCount> =
+        runs.iter().flat_map(|run| AccessCount::by_statement(&run.counts.accesses)).collect();
+    let executed = |class: Class| runs.iter().map(|run| run.counts.executed(class)).sum::<u64>();
+    let total: u64 = runs.iter().map(|run| run.counts.total()).sum();
     if terminal.json {
         let executed: serde_json::Map<String, Json> = Class::ALL
             .iter()
-            .filter(|class| counts.executed(**class) > 0)
-            .map(|class| (class.name().to_owned(), Json::from(counts.executed(*class))))
+            .filter(|class| executed(**class) > 0)
+            .map(|class| (class.name().to_owned(), Json::from(executed(*class))))
             .collect();
         let object = json!({
             "name": entry.name,
             "plan": planned.plan(),
             "schedules": schedules,
-            "instructions": counts.total(),
+            "instructions": total,
             "executed": executed,
             "accesses": accesses.iter().map(object_of).collect::<Vec<_>>(),
             "compared": report.compared,
@@ -275,7 +310,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
             access.source.statement, access.buffer, access.requests, access.bytes
         );
     }
-    let _ = writeln!(text, "\n  {} instructions of warps under each of {schedules} schedules:", counts.total());
+    let _ = writeln!(text, "\n  {total} instructions of warps under each of {schedules} schedules:");
     let _ = writeln!(text, "  no access outside a tensor, no race, nothing unwritten read, each output written once");
     let _ = writeln!(
         text,
@@ -289,7 +324,7 @@ fn passed(entry: &Entry, planned: &Planned, report: &Report, terminal: &mut Term
     );
     let _ = writeln!(text, "  for these sizes and one set of numbers; other sizes were not run");
     let _ = writeln!(text, "\n  shown when the kernel was built: no access outside a tensor, for all sizes");
-    for output in planned.kernel().outputs() {
+    for output in planned.launches().flat_map(|kernel| kernel.outputs()) {
         let _ = writeln!(text, "  {}: {}", output.tensor, output.written);
     }
     Ok(terminal.text(&text)?)

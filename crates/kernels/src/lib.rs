@@ -36,7 +36,7 @@ pub use meaning::{Definition, Report, Unchecked, Wanted, any_numbers, bits_at};
 pub use norm::{layer_norm, rms_norm};
 pub use planned::Planned;
 pub use product::product;
-pub use reduce::{Along, Statistic, reduce};
+pub use reduce::{Statistic, reduce};
 pub use relayout::{Place, relayout, relayout_for};
 pub use softmax::softmax;
 pub use tiled_add::tiled_add;

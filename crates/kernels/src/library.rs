@@ -4,12 +4,12 @@
 //! finds nothing wrong with. What lists, shows, checks and times kernels reads this table.
 
 use tilewright_kernel::Element;
-use tilewright_layout::Layout;
+use tilewright_layout::{Layout, Tree};
 
 use crate::error::PlanError;
 use crate::planned::Planned;
 use crate::{
-    Along, Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, scatter,
+    Expression, Statistic, gather, group_product, layer_norm, map, product, reduce, relayout, rms_norm, scatter,
     softmax, tiled_add,
 };
 
@@ -187,7 +187,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Sum, Along::Rows, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Sum, sizes, &[1], element),
     },
     Entry {
         name: "mean_rows",
@@ -195,7 +195,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Mean, Along::Rows, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Mean, sizes, &[1], element),
     },
     Entry {
         name: "norm_rows",
@@ -203,7 +203,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Norm, Along::Rows, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Norm, sizes, &[1], element),
     },
     Entry {
         name: "max_rows",
@@ -211,7 +211,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Maximum, Along::Rows, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Maximum, sizes, &[1], element),
     },
     Entry {
         name: "argmax_rows",
@@ -219,7 +219,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::ArgMaximum, Along::Rows, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[1], element),
     },
     Entry {
         name: "sum_columns",
@@ -227,7 +227,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Sum, Along::Columns, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Sum, sizes, &[0], element),
     },
     Entry {
         name: "mean_columns",
@@ -235,7 +235,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Mean, Along::Columns, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Mean, sizes, &[0], element),
     },
     Entry {
         name: "norm_columns",
@@ -243,7 +243,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Norm, Along::Columns, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Norm, sizes, &[0], element),
     },
     Entry {
         name: "max_columns",
@@ -251,7 +251,7 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::Maximum, Along::Columns, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::Maximum, sizes, &[0], element),
     },
     Entry {
         name: "argmax_columns",
@@ -259,7 +259,62 @@ const LIBRARY: &[Entry] = &[
         sizes: &[("M", 37), ("N", 520)],
         large: &[32_768, 8192],
         types: FLOATS,
-        plan: |sizes, element| reduce(Statistic::ArgMaximum, Along::Columns, [sizes[0], sizes[1]], element),
+        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "sum_all",
+        summary: "the sum of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |sizes, element| along(Statistic::Sum, sizes, &[0], element),
+    },
+    Entry {
+        name: "mean_all",
+        summary: "the mean of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |sizes, element| along(Statistic::Mean, sizes, &[0], element),
+    },
+    Entry {
+        name: "norm_all",
+        summary: "the root of the sum of squares of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |sizes, element| along(Statistic::Norm, sizes, &[0], element),
+    },
+    Entry {
+        name: "max_all",
+        summary: "the greatest of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |sizes, element| along(Statistic::Maximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "argmax_all",
+        summary: "the place of the greatest, as i32, of all N elements of a contiguous tensor",
+        sizes: &[("N", 40_000)],
+        large: &[1 << 28],
+        types: FLOATS,
+        plan: |sizes, element| along(Statistic::ArgMaximum, sizes, &[0], element),
+    },
+    Entry {
+        name: "sum_modes",
+        summary: "the sums of a row-major tensor (A,B,C,D) along the modes whose digits MODES has, from 1",
+        sizes: &[("A", 5), ("B", 6), ("C", 7), ("D", 8), ("MODES", 13)],
+        large: &[64, 512, 32, 512, 13],
+        types: FLOATS,
+        plan: |sizes, element| {
+            let digits = sizes[4]
+                .to_string()
+                .bytes()
+                .map(|digit| usize::from(digit).wrapping_sub(usize::from(b'1')))
+                .collect::<Vec<_>>();
+            along(Statistic::Sum, &sizes[..4], &digits, element)
+        },
     },
 ];
 
@@ -276,6 +331,12 @@ const EPSILON: f64 = 1e-5;
 fn rowwise(planned: Planned, sizes: &[i64], element: Element, rows: i64) -> Planned {
     let elements = sizes[0].saturating_mul(2).saturating_add(rows).saturating_mul(sizes[1]);
     planned.moving(elements.saturating_mul(element.bytes().into())).sized(&[("M", sizes[0])])
+}
+
+/// A statistic along modes of a row-major tensor.
+fn along(statistic: Statistic, sizes: &[i64], modes: &[usize], element: Element) -> Result<Planned, PlanError> {
+    let layout = Layout::row_major(&Tree::flat(sizes.iter().copied())?)?;
+    reduce(statistic, (&layout, element), modes)
 }
 
 /// What a product of 16-bit elements moves and computes.

@@ -16,7 +16,7 @@ use tilewright_layout::{Layout, LayoutError};
 
 use crate::expression::Expression;
 use crate::planned::Planned;
-use crate::reduce::{Along, Statistic};
+use crate::reduce::Statistic;
 use crate::relayout::Place;
 
 pub use definition::{Definition, Wanted};
@@ -69,14 +69,16 @@ pub(crate) enum Meaning {
         /// Where they go.
         output: Box<Layout>,
     },
-    /// One number for each row, or each column, of a matrix, rows one after another.
+    /// `y[to(i)]` is a statistic of `x[from(i) + along(j)]` for all `j`.
     Reduce {
         /// Which.
         statistic: Statistic,
-        /// Of rows or columns.
-        along: Along,
-        /// Elements of a row.
-        columns: i64,
+        /// Where the first element of each result is.
+        from: Box<Layout>,
+        /// Where each result goes.
+        to: Box<Layout>,
+        /// From the first element to the others.
+        along: Box<Layout>,
     },
     /// `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, rows one after another.
     Softmax {
@@ -104,6 +106,8 @@ pub(crate) enum Meaning {
 pub struct Report {
     /// What the interpreter executed, and under which schedules.
     pub checked: Checked,
+    /// The same of the second launch, where there is one.
+    pub second: Option<Checked>,
     /// How many elements of the output were compared with the definition.
     pub compared: usize,
     /// The greatest difference from the definition, in units of the bound that rounding gives; 0
@@ -158,8 +162,7 @@ impl Planned {
             Meaning::Scatter { rows, picked, columns } => (picked.min(rows) * columns) as usize,
             Meaning::Sum => self.size("M") * self.size("N"),
             Meaning::Product => self.size("M") * self.size("N") * self.size("L"),
-            Meaning::Reduce { along: Along::Rows, .. } => self.size("M"),
-            Meaning::Reduce { along: Along::Columns, columns, .. } => *columns as usize,
+            Meaning::Reduce { from, .. } => from.size() as usize,
             Meaning::Softmax { columns } | Meaning::RmsNorm { columns, .. } | Meaning::LayerNorm { columns, .. } => {
                 self.size("M") * *columns as usize
             }
@@ -181,8 +184,7 @@ impl Planned {
     pub fn effort(&self) -> usize {
         match self.meaning() {
             Meaning::Product => 2 * self.size("K"),
-            Meaning::Reduce { along: Along::Rows, columns, .. } => *columns as usize,
-            Meaning::Reduce { along: Along::Columns, .. } => self.size("M"),
+            Meaning::Reduce { along, .. } => along.size() as usize,
             _ => 1,
         }
     }
@@ -192,10 +194,11 @@ impl Planned {
     pub fn inputs(&self) -> Vec<Element> {
         match self.meaning() {
             Meaning::Relayout { source, .. } => vec![*source],
-            // The output is the last tensor.
+            // The output is the last tensor; where there is a second launch, it takes the others.
             _ => {
                 let tensors: Vec<Element> = self.kernel().program().tensors().map(|buffer| buffer.element).collect();
-                tensors[..tensors.len() - 1].to_vec()
+                let left = self.second().map_or(1, |second| second.program().tensors().count() - 1);
+                tensors[..tensors.len() - left].to_vec()
             }
         }
     }
@@ -248,8 +251,21 @@ impl Planned {
             interpreter.bytes(index, &bytes).map_err(setup)?;
             given.push(bytes);
         }
-        let checked = interpreter.check().map_err(|findings| Unchecked::Interpreter(CheckError::Findings(findings)))?;
-        let left = checked.run.bytes(types.len()).map_err(setup)?.to_vec();
+        let found = |findings| Unchecked::Interpreter(CheckError::Findings(findings));
+        let checked = interpreter.check().map_err(found)?;
+        let mut last = None;
+        if let Some(second) = self.second() {
+            let mut then = Interpreter::new(second.program(), self.sizes()).map_err(setup)?;
+            for index in types.len()..program.tensors().count() {
+                then.bytes(index - types.len(), checked.run.bytes(index).map_err(setup)?).map_err(setup)?;
+            }
+            last = Some(then.check().map_err(found)?);
+        }
+        let (run, output) = match (&last, self.second()) {
+            (Some(last), Some(second)) => (&last.run, second.program().tensors().count() - 1),
+            _ => (&checked.run, types.len()),
+        };
+        let left = run.bytes(output).map_err(setup)?.to_vec();
         let input = |tensor: usize, at: usize| bits_at(&given[tensor], types[tensor].bytes() as usize, at);
         let mut worst = 0.0_f64;
         let compared = self.defined();
@@ -258,6 +274,6 @@ impl Planned {
             let wanted = definition.wanted(index).map_err(Unchecked::Layout)?;
             worst = worst.max(wanted.distance(bits_at(&left, wanted.element.bytes() as usize, wanted.at))?);
         }
-        Ok(Report { checked, compared, worst })
+        Ok(Report { checked, second: last, compared, worst })
     }
 }

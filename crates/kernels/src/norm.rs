@@ -4,20 +4,22 @@
 //!
 //! * `rms_norm`: `y(m,n) = x(m,n) w(n) / sqrt(sum over j of x(m,j)^2 / N + epsilon)`.
 //! * `layer_norm`: `y(m,n) = (x(m,n) - mean) w(n) / sqrt(variance + epsilon) + b(n)`, with the mean
-//!   and the variance of row `m`, the latter as the mean of the squares of what is left of each
-//!   element less the mean: nothing cancels.
+//!   and the variance of row `m`. Of a short row the latter is the mean of the squares of what is
+//!   left of each element less the mean: nothing cancels. Where a thread has n vectors of a long
+//!   row, it takes the mean of its first one for the mean, and what cancels is at most a factor of
+//!   n + 1 of the rounding, for the first vector's own squares are among those that remain.
 //!
-//! A row that the registers of a block hold is read once and written once, and kept there as it was
-//! read. A longer one is read twice.
+//! A row that the registers and shared memory of a block hold, or of a cluster of blocks, is read
+//! once and written once, and kept there as it was read. A longer one is read twice.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Element, Kernel, Num, Reduction};
+use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, Reduction, View};
 
 use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::Rows;
+use crate::rows::{Beside, Held, Rows};
 
 /// A kernel that divides each row of a matrix `(M,N)`, rows one after another, by the root of the
 /// mean of its squares, and multiplies it by weights.
@@ -32,18 +34,29 @@ use crate::rows::Rows;
 ///
 /// Errors: elements of this type have no roots; there are too many columns.
 pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let rows = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => return long_rms_norm(columns, element, epsilon),
-        rows => rows?,
+    let alone = match Rows::new(columns, element) {
+        Err(PlanError::TooLarge { .. }) => long_rms_norm(columns, element, epsilon)?,
+        // One block is faster where it holds a row: it has a single pass to make.
+        rows => return held_rms_norm(rows?, element, epsilon),
     };
+    Ok(match Rows::in_cluster(columns, element)? {
+        Some(rows) => held_rms_norm(rows, element, epsilon)?.otherwise(alone),
+        None => alone,
+    })
+}
+
+/// Rows that the registers of blocks hold.
+fn held_rms_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
+    let columns = rows.columns;
     let plan = vec![format!("rows of {columns} {element} by the root of their mean square"), rows.plan()];
     let kernel = Kernel::build("rms_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
         let weights = rows.row(k, "weights")?;
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
-        let weights = rows.beside(&weights)?;
+        let weights = rows.beside(k, &weights)?;
         let squares = rows.sum(k, &held, &[1, 2], |_, run| run.map(|x| Ok(x * x)))?;
+        let squares = rows.across(k, vec![squares], |a, b| vec![a[0] + b[0]])?.remove(0);
         let factor = squares.map(|sum| Ok((sum * (1.0 / columns as f64) + epsilon).rsqrt()))?;
         rows.write(k, &held, &[weights], &y, |run, beside| {
             run.zip(&factor, |x, factor| Ok(x * factor))?.zip(&beside[0], |x, weight| Ok(x * weight))
@@ -65,30 +78,96 @@ pub fn rms_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned,
 ///
 /// Errors: elements of this type have no roots; there are too many columns.
 pub fn layer_norm(columns: i64, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
-    let rows = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => return long_layer_norm(columns, element, epsilon),
-        rows => rows?,
+    let alone = match Rows::new(columns, element) {
+        Err(PlanError::TooLarge { .. }) => long_layer_norm(columns, element, epsilon)?,
+        rows => held_layer_norm(rows?, element, epsilon)?,
     };
+    Ok(match Rows::in_cluster(columns, element)? {
+        Some(rows) => held_layer_norm(rows, element, epsilon)?.otherwise(alone),
+        None => alone,
+    })
+}
+
+/// Rows that the registers of blocks hold.
+fn held_layer_norm(rows: Rows, element: Element, epsilon: f64) -> Result<Planned, PlanError> {
+    let columns = rows.columns;
     let plan = vec![format!("rows of {columns} {element} less their mean by the root of their variance"), rows.plan()];
     let kernel = Kernel::build("layer_norm", |k| {
         let x = rows.matrix(k, "x", Role::Input)?;
         let (weights, bias) = (rows.row(k, "weights")?, rows.row(k, "bias")?);
         let y = rows.matrix(k, "y", Role::Output)?;
         let held = rows.load(k, &x, None)?;
-        let (weights, bias) = (rows.beside(&weights)?, rows.beside(&bias)?);
+        let (weights, bias) = (rows.beside(k, &weights)?, rows.beside(k, &bias)?);
         let part = 1.0 / columns as f64;
+        if rows.rereads() {
+            let [mean, squares] = moments(k, &rows, &held)?;
+            let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
+            return write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor]);
+        }
         let mean = rows.sum(k, &held, &[1, 2], |_, run| Ok(run))?.map(|sum| Ok(sum * part))?;
         let squares = rows.sum(k, &held, &[1, 2], |number, run| {
             let left = rows.counted(k, number, run.zip(&mean, |x, mean| Ok(x - mean))?)?;
             left.map(|x| Ok(x * x))
         })?;
         let factor = squares.map(|sum| Ok((sum * part + epsilon).rsqrt()))?;
-        rows.write(k, &held, &[weights, bias], &y, |run, beside| {
-            let left = run.zip(&mean, |x, mean| Ok(x - mean))?.zip(&factor, |x, factor| Ok(x * factor))?;
-            left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
-        })
+        write_normal(k, &rows, &held, [weights, bias], &y, [&mean, &factor])
     })?;
     Ok(Planned::new(kernel, plan, Meaning::LayerNorm { columns, epsilon }))
+}
+
+/// Writes rows less their mean, times a factor and weights, plus a bias.
+fn write_normal<'k>(
+    k: &'k Build,
+    rows: &Rows,
+    held: &Held<'k>,
+    beside: [Beside<'k>; 2],
+    y: &View<'k>,
+    [mean, factor]: [&Distributed<'k>; 2],
+) -> Result<(), KernelError> {
+    rows.write(k, held, &beside, y, |run, beside| {
+        let left = run.zip(mean, |x, mean| Ok(x - mean))?.zip(factor, |x, factor| Ok(x * factor))?;
+        left.zip(&beside[0], |x, weight| Ok(x * weight))?.zip(&beside[1], |x, bias| Ok(x + bias))
+    })
+}
+
+/// The mean of each row, and the sum of the squares of what is left of its elements, in one pass:
+/// a thread takes the mean of its first run from its elements, and sums of what is left and of its
+/// squares are the mean and the squares of the thread, which are put together as those of sets.
+fn moments<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>) -> Result<[Distributed<'k>; 2], KernelError> {
+    let zero = k.number_of(Element::F32, 0.0);
+    let (mut shift, mut sum, mut squares, mut whole, mut count) = (zero, zero, zero, 0.0, zero);
+    for (number, run) in held.runs(k).enumerate() {
+        let run = run?.to(Element::F32)?;
+        let numbers = run.fragment().numbers()?;
+        if number == 0 {
+            let sum = numbers[1..].iter().fold(numbers[0], |sum, x| sum + *x);
+            shift = sum * (1.0 / numbers.len() as f64);
+        }
+        let left = rows.counted(k, number, run.map(|x| Ok(x - shift))?)?;
+        for x in left.fragment().numbers()? {
+            (sum, squares) = (sum + x, x.multiply_add(x, squares));
+        }
+        if rows.ends_in(number) {
+            let ones = rows.counted(k, number, run.map(|x| Ok(x.like(1.0)))?)?;
+            count = ones.fragment().numbers()?.into_iter().fold(count, |count, one| count + one);
+        } else {
+            whole += numbers.len() as f64;
+        }
+    }
+    let count = count + zero.like(whole);
+    let apart = sum / count.max(count.like(1.0));
+    // What is left of the sum of squares is the more the nearer the first run's mean was.
+    let kept = [count, shift + apart, (squares - sum * apart).max(zero)];
+    let tiles = kept.map(|number| {
+        let fragment = k.register(Element::F32, "1")?;
+        fragment.fill(number)?;
+        rows.of_threads(&fragment)
+    });
+    let [count, mean, squares] = tiles;
+    let all = k.reduce_together(&[&count?, &mean?, &squares?], &[1, 2], |a, b| Ok(together(a, b)))?;
+    let mut all = rows.across(k, all, together)?;
+    let squares = all.remove(2);
+    Ok([all.remove(1), squares])
 }
 
 /// Rows that the registers of a block do not hold.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tilewright_kernel::Kernel;
+use tilewright_kernel::ptx::{self, Target};
 
 use crate::meaning::Meaning;
 
@@ -10,6 +11,9 @@ use crate::meaning::Meaning;
 #[derive(Debug, Clone)]
 pub struct Planned {
     kernel: Kernel,
+    second: Option<Kernel>,
+    /// For devices that the kernel is not for.
+    otherwise: Option<Box<Planned>>,
     plan: Vec<String>,
     bytes: i64,
     operations: i64,
@@ -19,7 +23,19 @@ pub struct Planned {
 
 impl Planned {
     pub(crate) fn new(kernel: Kernel, plan: Vec<String>, meaning: Meaning) -> Planned {
-        Planned { kernel, plan, bytes: 0, operations: 0, sizes: Vec::new(), meaning }
+        Planned { kernel, second: None, otherwise: None, plan, bytes: 0, operations: 0, sizes: Vec::new(), meaning }
+    }
+
+    /// With a second launch: what the first one leaves is what it reads, in the same order.
+    pub(crate) fn then(self, second: Kernel, line: String) -> Planned {
+        let mut plan = self.plan;
+        plan.push(line);
+        Planned { second: Some(second), plan, ..self }
+    }
+
+    /// With a plan for devices that this one is not for.
+    pub(crate) fn otherwise(self, other: Planned) -> Planned {
+        Planned { otherwise: Some(Box::new(other)), ..self }
     }
 
     pub(crate) fn moving(self, bytes: i64) -> Planned {
@@ -38,14 +54,48 @@ impl Planned {
         &self.meaning
     }
 
+    /// The plan for a target: this one, or, where its kernel takes what the target does not have,
+    /// another one for the same work, if there is one.
+    ///
+    /// ```
+    /// use tilewright_kernel::Element;
+    /// use tilewright_kernel::ptx::Target;
+    /// use tilewright_kernels::softmax;
+    ///
+    /// // Long rows are held by clusters of blocks, which are new in sm_90.
+    /// let plan = softmax(131_072, Element::Bf16).unwrap();
+    /// assert!(plan.kernel().program().cluster > 1);
+    /// assert_eq!(plan.on(Target::Sm80).kernel().program().cluster, 1);
+    /// ```
+    pub fn on(self, target: Target) -> Planned {
+        match self.otherwise {
+            Some(other) if ptx::write(self.kernel.program(), target).is_err() => {
+                Planned { bytes: self.bytes, operations: self.operations, sizes: self.sizes, ..*other }
+            }
+            _ => self,
+        }
+    }
+
     /// The sizes with which it is launched: those that the kernel does not know yet.
     pub fn sizes(&self) -> &[(&'static str, i64)] {
         &self.sizes
     }
 
-    /// The kernel.
+    /// The kernel, or that of the first launch.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+
+    /// The kernel of a second launch, if there is one. The tensors behind the inputs of the first
+    /// kernel are its inputs then, in the same order, and its last tensor is the result. It takes the
+    /// same sizes.
+    pub fn second(&self) -> Option<&Kernel> {
+        self.second.as_ref()
+    }
+
+    /// The kernels in the order of their launches.
+    pub fn launches(&self) -> impl Iterator<Item = &Kernel> {
+        std::iter::once(&self.kernel).chain(&self.second)
     }
 
     /// What was chosen, a line each.

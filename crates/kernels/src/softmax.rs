@@ -9,13 +9,13 @@
 //! twice; in the first turn the sum of a thread is corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
-use tilewright_kernel::{Element, Kernel, Num};
+use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, View};
 
 use crate::error::PlanError;
 use crate::long_rows::LongRows;
 use crate::meaning::Meaning;
 use crate::planned::Planned;
-use crate::rows::Rows;
+use crate::rows::{Held, Rows};
 
 /// The least number that the greatest of a part is taken for: multiplied by log2(e) it is finite.
 const LEAST: f64 = -2.3e38;
@@ -38,31 +38,78 @@ fn power<'k>(x: Num<'k>, greatest: Num<'k>) -> Num<'k> {
 ///
 /// Errors: elements of this type have no powers; there are too many columns.
 pub fn softmax(columns: i64, element: Element) -> Result<Planned, PlanError> {
-    let rows = match Rows::new(columns, element) {
-        Err(PlanError::TooLarge { .. }) => return long(columns, element),
-        rows => rows?,
+    let alone = match Rows::new(columns, element) {
+        Err(PlanError::TooLarge { .. }) => long(columns, element)?,
+        rows => held(rows?, element)?,
     };
+    Ok(match Rows::in_cluster(columns, element)? {
+        Some(rows) => held(rows, element)?.otherwise(alone),
+        None => alone,
+    })
+}
+
+/// Rows that the registers of blocks hold.
+fn held(rows: Rows, element: Element) -> Result<Planned, PlanError> {
+    let columns = rows.columns;
     let plan = vec![format!("softmax of rows of {columns} {element}"), rows.plan()];
     let kernel = Kernel::build("softmax", |k| {
         let (x, y) = (rows.matrix(k, "x", Role::Input)?, rows.matrix(k, "y", Role::Output)?);
         let held = rows.load(k, &x, Some(k.number_of(element, f64::NEG_INFINITY)))?;
         let least = k.number_of(Element::F32, LEAST);
+        if rows.rereads() {
+            return in_one_pass(k, &rows, &held, &y);
+        }
         let mut greatest = rows.greatest(k, &held)?.map(|x| Ok(x.max(least)))?;
         let mut sum = rows.sum(k, &held, &[1], |_, run| run.zip(&greatest, |x, greatest| Ok(power(x, greatest))))?;
         if rows.meet() {
-            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| {
-                let greatest = a[0].max(b[0]);
-                Ok(vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)])
-            })?;
+            let both = k.reduce_together(&[&greatest, &sum], &[2], |a, b| Ok(together(a, b)))?;
             (greatest, sum) = (both[0].clone(), both[1].clone());
         }
-        let log = sum.map(|sum| Ok(sum.log2()))?;
-        rows.write(k, &held, &[], &y, |run, _| {
-            let above = run.zip(&greatest, |x, greatest| Ok(x - greatest))?;
-            above.zip(&log, |x, log| Ok(x.multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
-        })
+        write(k, &rows, &held, &y, [&greatest, &sum])
     })?;
     Ok(Planned::new(kernel, plan, Meaning::Softmax { columns }))
+}
+
+/// Writes powers over their sum.
+fn write<'k>(
+    k: &'k Build,
+    rows: &Rows,
+    held: &Held<'k>,
+    y: &View<'k>,
+    [greatest, sum]: [&Distributed<'k>; 2],
+) -> Result<(), KernelError> {
+    let log = sum.map(|sum| Ok(sum.log2()))?;
+    rows.write(k, held, &[], y, |run, _| {
+        let above = run.zip(greatest, |x, greatest| Ok(x - greatest))?;
+        above.zip(&log, |x, log| Ok(x.multiply_add(x.like(std::f64::consts::LOG2_E), -log).exp2()))
+    })
+}
+
+/// The greatest number and the sum of powers of two sets.
+fn together<'k>(a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+    let greatest = a[0].max(b[0]);
+    vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)]
+}
+
+/// Rows that a thread reads from shared memory run by run: each run's greatest number corrects the
+/// sum of those before.
+fn in_one_pass<'k>(k: &'k Build, rows: &Rows, held: &Held<'k>, y: &View<'k>) -> Result<(), KernelError> {
+    let (mut greatest, mut sum) = (k.number_of(Element::F32, LEAST), k.number_of(Element::F32, 0.0));
+    for run in held.runs(k) {
+        let numbers = run?.to(Element::F32)?.fragment().numbers()?;
+        let now = numbers.iter().fold(greatest, |greatest, x| greatest.max(*x));
+        let first = sum * power(greatest, now);
+        (greatest, sum) = (now, numbers.iter().fold(first, |sum, x| sum + power(*x, now)));
+    }
+    let tiles = [greatest, sum].map(|number| {
+        let fragment = k.register(Element::F32, "1")?;
+        fragment.fill(number)?;
+        rows.of_threads(&fragment)
+    });
+    let [greatest, sum] = tiles;
+    let all = k.reduce_together(&[&greatest?, &sum?], &[1, 2], |a, b| Ok(together(a, b)))?;
+    let all = rows.across(k, all, together)?;
+    write(k, rows, held, y, [&all[0], &all[1]])
 }
 
 /// Rows that the registers of a block do not hold.
@@ -79,10 +126,7 @@ fn long(columns: i64, element: Element) -> Result<Planned, PlanError> {
             sum.fragment().set(&[numbers.iter().fold(corrected, |sum, x| sum + power(*x, now))])?;
             greatest.fragment().set(&[now])
         })?;
-        let both = k.reduce_together(&[&greatest, &sum], &[1], |a, b| {
-            let greatest = a[0].max(b[0]);
-            Ok(vec![greatest, a[1] * power(a[0], greatest) + b[1] * power(b[0], greatest)])
-        })?;
+        let both = k.reduce_together(&[&greatest, &sum], &[1], |a, b| Ok(together(a, b)))?;
         let log = both[1].map(|sum| Ok(sum.log2()))?;
         rows.second(k, [&x, &y], &[], |run, _| {
             let above = run.zip(&both[0], |x, greatest| Ok(x - greatest))?;

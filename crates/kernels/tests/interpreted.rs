@@ -3,6 +3,7 @@
 
 use half::bf16;
 use tilewright_kernel::interpret::{Checked, Class, Interpreter};
+use tilewright_kernel::ptx::Target;
 use tilewright_kernel::{Element, Kernel};
 use tilewright_kernels::{Planned, group_product, named, product, relayout, tiled_add};
 use tilewright_layout::Layout;
@@ -176,17 +177,25 @@ fn statistics_of_rows_and_columns_are_right() {
 
 #[test]
 fn rows_longer_than_a_block_holds_are_right() {
-    // A chunk has 8192 elements of f32; the last one is whole, or has an end in a vector of some threads.
-    for (name, columns) in [
-        ("softmax", 65_540),
-        ("rms_norm", 65_540),
-        ("layer_norm", 33_001),
-        ("softmax", 36_888),
-        ("layer_norm", 40_000),
-        ("rms_norm", 20_000),
+    // Clusters of two to eight blocks, with ends in the last run, and one block for targets that have
+    // none; rows that begin at odd places, which one block reads twice.
+    for (name, columns, element, cluster) in [
+        ("softmax", 65_540, Element::F32, 4),
+        ("softmax", 36_888, Element::F32, 2),
+        ("softmax", 40_008, Element::Bf16, 1),
+        ("rms_norm", 65_540, Element::F32, 4),
+        ("rms_norm", 20_000, Element::F32, 1),
+        ("layer_norm", 40_000, Element::F32, 2),
+        ("layer_norm", 70_000, Element::F16, 2),
+        ("layer_norm", 33_001, Element::F32, 1),
     ] {
-        let planned = named(name).unwrap().plan(&[("M", 1), ("N", columns)], Some(Element::F32)).unwrap();
-        planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {error}"));
+        let planned = named(name).unwrap().plan(&[("M", 2), ("N", columns)], Some(element)).unwrap();
+        let older = planned.clone().on(Target::Sm80);
+        let blocks = [&planned, &older].map(|planned| planned.kernel().program().cluster);
+        assert_eq!(blocks, [cluster, 1], "{planned}");
+        for planned in [planned, older] {
+            planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {planned}{error}"));
+        }
     }
 }
 

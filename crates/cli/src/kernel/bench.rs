@@ -15,7 +15,7 @@ use tilewright::kernels::{Entry, Planned, Unchecked, bits_at};
 use crate::output::Failure;
 use crate::terminal::Terminal;
 
-/// How often kernel and copy take turns.
+/// How often kernel and copy take turns, where nothing is said.
 pub(crate) const TURNS: usize = 9;
 /// How long a turn takes about, in seconds.
 pub(crate) const TURN: f64 = 0.02;
@@ -36,8 +36,10 @@ struct Measured {
     worst: f64,
 }
 
-pub fn run(entry: &Entry, planned: &Planned, terminal: &mut Terminal) -> Result<(), Failure> {
-    let measured = measured(planned)?;
+pub fn run(entry: &Entry, planned: &Planned, turns: usize, terminal: &mut Terminal) -> Result<(), Failure> {
+    let device = Device::open(0)?;
+    let planned = &planned.clone().on(device.target()?);
+    let measured = measured(&device, planned, turns)?;
     let rate = |seconds: f64| planned.bytes() as f64 / seconds / 1e12;
     let (kernel, copy) = (rate(measured.seconds), rate(measured.copy_seconds));
     let sizes: Vec<String> = planned.sizes().iter().map(|(name, size)| format!("{name}={size}")).collect();
@@ -67,7 +69,7 @@ pub fn run(entry: &Entry, planned: &Planned, terminal: &mut Terminal) -> Result<
         let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "  {}, {}", measured.device, measured.target.name());
-    let _ = writeln!(text, "  {:.1} us, the median of {TURNS} turns", measured.seconds * 1e6);
+    let _ = writeln!(text, "  {:.1} us, the median of {turns} turns", measured.seconds * 1e6);
     let _ = writeln!(
         text,
         "  {kernel:.2} TB/s of {} bytes; the driver's copy of as many {copy:.2} TB/s: {:.3}",
@@ -87,9 +89,9 @@ pub fn run(entry: &Entry, planned: &Planned, terminal: &mut Terminal) -> Result<
     Ok(terminal.text(&text)?)
 }
 
-/// The arguments of a launch: inputs, then the output.
-fn arguments<'a>(inputs: &'a [Memory], output: &'a mut Memory) -> Vec<Argument<'a>> {
-    inputs.iter().map(Argument::from).chain([output.into()]).collect()
+/// The arguments of a launch: inputs, then outputs.
+fn arguments<'a>(inputs: &'a [Memory], outputs: impl IntoIterator<Item = &'a mut Memory>) -> Vec<Argument<'a>> {
+    inputs.iter().map(Argument::from).chain(outputs.into_iter().map(Argument::from)).collect()
 }
 
 /// The seconds of the middle of several turns.
@@ -115,12 +117,14 @@ pub(crate) fn timed(
     Ok(last.seconds_since(&first)? / count as f64)
 }
 
-fn measured(planned: &Planned) -> Result<Measured, Failure> {
-    let device = Device::open(0)?;
+fn measured(device: &Device, planned: &Planned, turns: usize) -> Result<Measured, Failure> {
     let stream = device.stream()?;
     // The linker, from which machine code comes that can be kept, leaves threads other registers.
-    let compiled = device.compile(planned.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
+    let options = ModuleOptions::default().cache(Cache::none());
+    let compiled = device.compile(planned.kernel(), &options)?;
     let kernel = compiled.at(planned.sizes())?;
+    let second = planned.second().map(|second| device.compile(second, &options)).transpose()?;
+    let second = second.as_ref().map(|second| second.at(planned.sizes())).transpose()?;
     let bytes = compiled.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?.bytes;
 
     // Inputs repeat a block of numbers; the output is poisoned.
@@ -138,9 +142,33 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
         blocks.push(block);
         inputs.push(memory);
     }
-    let mut output = device.allocate(bytes[types.len()])?;
+    // What a first launch leaves for a second one is poisoned, too.
+    let mut left = Vec::new();
+    let last = bytes.len() - 1;
+    let result = match planned.second() {
+        None => bytes[last],
+        Some(second) => {
+            for bytes in &bytes[types.len()..] {
+                let mut memory = device.allocate(*bytes)?;
+                memory.fill_bytes(&stream, 0xa5)?;
+                left.push(memory);
+            }
+            let launch = second.program().launch(planned.sizes()).map_err(|error| Failure::refused(&error))?;
+            launch.bytes.last().copied().unwrap_or(0)
+        }
+    };
+    let mut output = device.allocate(result)?;
     output.fill_bytes(&stream, 0xa5)?;
-    kernel.launch(&stream, &arguments(&inputs, &mut output))?;
+    let mut launch = |output: &mut Memory| -> Result<(), GpuError> {
+        match &second {
+            None => kernel.launch(&stream, &arguments(&inputs, [output])),
+            Some(second) => {
+                kernel.launch(&stream, &arguments(&inputs, &mut left))?;
+                second.launch(&stream, &arguments(&left, [output]))
+            }
+        }
+    };
+    launch(&mut output)?;
     stream.synchronize()?;
     let (compared, worst) = compare(planned, &stream, &blocks, &output)?;
 
@@ -148,12 +176,12 @@ fn measured(planned: &Planned) -> Result<Measured, Failure> {
     let half = u64::try_from(planned.bytes() / 2).unwrap_or(1).max(1);
     let from = device.allocate(half)?;
     let mut to = device.allocate(half)?;
-    let once = timed(&device, &stream, 3, || kernel.launch(&stream, &arguments(&inputs, &mut output)))?;
+    let once = timed(device, &stream, 3, || launch(&mut output))?;
     let count = ((TURN / once) as usize).clamp(1, 10_000);
     let (mut kernels, mut copies) = (Vec::new(), Vec::new());
-    for _ in 0..TURNS {
-        kernels.push(timed(&device, &stream, count, || kernel.launch(&stream, &arguments(&inputs, &mut output)))?);
-        copies.push(timed(&device, &stream, count, || to.copy_from(&stream, &from))?);
+    for _ in 0..turns {
+        kernels.push(timed(device, &stream, count, || launch(&mut output))?);
+        copies.push(timed(device, &stream, count, || to.copy_from(&stream, &from))?);
     }
     Ok(Measured {
         device: device.name().to_owned(),

@@ -46,12 +46,18 @@ fn described(device: &Device) -> Machine {
 
 pub fn run(entry: &Entry, planned: &Planned, target: &str, terminal: &mut Terminal) -> Result<(), Failure> {
     let machine = machine(target)?;
-    let cost = planned.kernel().program().cost(&machine, planned.sizes()).map_err(|error| Failure::refused(&error))?;
+    let costs = planned.launches().map(|kernel| kernel.program().cost(&machine, planned.sizes()));
+    let costs = costs.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::refused(&error))?;
     if terminal.json {
-        return Ok(terminal.object(&object(entry, planned, &cost))?);
+        let mut object = object(entry, planned, &costs[0]);
+        if let Some(second) = costs.get(1) {
+            object["second"] = self::object(entry, planned, second);
+        }
+        return Ok(terminal.object(&object)?);
     }
     let plan: String = planned.plan().iter().map(|line| format!("  {line}\n")).collect();
-    Ok(terminal.text(&format!("{}\n{plan}\n{cost}", entry.name))?)
+    let costs: Vec<String> = costs.iter().map(ToString::to_string).collect();
+    Ok(terminal.text(&format!("{}\n{plan}\n{}", entry.name, costs.join("then\n\n")))?)
 }
 
 fn object(entry: &Entry, planned: &Planned, cost: &Cost) -> Json {

@@ -4,10 +4,9 @@ use tilewright_kernel::Element;
 use tilewright_layout::LayoutError;
 
 use super::number::{step, value};
-use super::rows::{Row, reduced};
+use super::rows::{Many, Row};
 use super::{Meaning, Unchecked};
 use crate::planned::Planned;
-use crate::reduce::Along;
 
 /// What the definition says of one element of the output.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +65,8 @@ impl std::fmt::Debug for Definition<'_> {
 
 impl<'a> Definition<'a> {
     pub(super) fn new(planned: &'a Planned, input: &'a dyn Fn(usize, usize) -> u64) -> Definition<'a> {
-        let output = planned.kernel().program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
+        let last = planned.launches().last().unwrap_or(planned.kernel());
+        let output = last.program().tensors().last().map_or(Element::U8, |buffer| buffer.element);
         Definition { planned, input, types: planned.inputs(), output, row: None }
     }
 
@@ -127,14 +127,22 @@ impl<'a> Definition<'a> {
                 let bound = (k as f64) * step(Element::F32, whole) + step(self.output, sum);
                 Wanted::rounded(index, self.output, sum, bound)
             }
-            Meaning::Reduce { statistic, along, columns } => {
-                let (rows, columns) = (planned.size("M"), *columns as usize);
-                let numbers: Vec<f64> = match along {
-                    Along::Rows => (0..columns).map(|column| self.value(0, index * columns + column)).collect(),
-                    Along::Columns => (0..rows).map(|row| self.value(0, row * columns + index)).collect(),
-                };
-                let (value, bound) = reduced(*statistic, &numbers);
-                Wanted::rounded(index, self.output, value, bound + step(self.output, value))
+            Meaning::Reduce { statistic, from, to, along } => {
+                let (first, place) = (from.eval(&(index as i64))?, to.eval(&(index as i64))?);
+                let mut numbers = Many::new();
+                match along.leaves() {
+                    // Most often there is one mode.
+                    [leaf] => {
+                        (0..leaf.extent).for_each(|at| numbers.add(self.value(0, (first + at * leaf.stride) as usize)))
+                    }
+                    _ => {
+                        for at in 0..along.size() {
+                            numbers.add(self.value(0, (first + along.eval(&at)?) as usize));
+                        }
+                    }
+                }
+                let (value, bound) = numbers.statistic(*statistic);
+                Wanted::rounded(place as usize, self.output, value, bound + step(self.output, value))
             }
             Meaning::Softmax { columns } => {
                 let (value, bound) = self.row(index, *columns)?.softmax(index % *columns as usize);

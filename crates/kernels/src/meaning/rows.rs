@@ -10,25 +10,43 @@ use crate::reduce::Statistic;
 /// after it, with arguments of up to 2^5: powers, roots and quotients err by 2^-22 each.
 const RELATIVE: f64 = 1.0 / (1 << 17) as f64;
 
-/// A statistic of numbers, and how far rounding may move it.
-pub(super) fn reduced(statistic: Statistic, numbers: &[f64]) -> (f64, f64) {
-    let greatest = || numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // A thread adds what it has read one after another, and each addition rounds.
-    let rounded = |size: f64| size * (RELATIVE + numbers.len() as f64 * f64::from(f32::EPSILON) / 256.0);
-    match statistic {
-        Statistic::Sum => (numbers.iter().sum(), rounded(numbers.iter().map(|x| x.abs()).sum())),
-        Statistic::Mean => {
-            let count = numbers.len().max(1) as f64;
-            (numbers.iter().sum::<f64>() / count, rounded(numbers.iter().map(|x| x.abs()).sum()) / count)
+/// What is known of many numbers, one after another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Many {
+    count: usize,
+    sum: f64,
+    size: f64,
+    squares: f64,
+    greatest: f64,
+    place: usize,
+}
+
+impl Many {
+    pub(super) fn new() -> Many {
+        Many { count: 0, sum: 0.0, size: 0.0, squares: 0.0, greatest: f64::NEG_INFINITY, place: 0 }
+    }
+
+    pub(super) fn add(&mut self, x: f64) {
+        if x > self.greatest {
+            (self.greatest, self.place) = (x, self.count);
         }
-        Statistic::Norm => {
-            let size = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
-            (size, rounded(size))
-        }
-        Statistic::Maximum => (greatest(), 0.0),
-        Statistic::ArgMaximum => {
-            let greatest = greatest();
-            (numbers.iter().position(|x| *x == greatest).unwrap_or(0) as f64, 0.0)
+        self.count += 1;
+        self.sum += x;
+        self.size += x.abs();
+        self.squares += x * x;
+    }
+
+    /// A statistic of them, and how far rounding may move it.
+    pub(super) fn statistic(&self, statistic: Statistic) -> (f64, f64) {
+        let count = self.count.max(1) as f64;
+        // A thread adds what it has read one after another, and each addition rounds.
+        let rounded = |size: f64| size * (RELATIVE + count * f64::from(f32::EPSILON) / 256.0);
+        match statistic {
+            Statistic::Sum => (self.sum, rounded(self.size)),
+            Statistic::Mean => (self.sum / count, rounded(self.size) / count),
+            Statistic::Norm => (self.squares.sqrt(), rounded(self.squares.sqrt())),
+            Statistic::Maximum => (self.greatest, 0.0),
+            Statistic::ArgMaximum => (self.place as f64, 0.0),
         }
     }
 }

@@ -1,0 +1,109 @@
+//! What is computed of many numbers, and what is kept of some of them on the way.
+
+use tilewright_kernel::{Build, Distributed, Element, KernelError, Num, Reduction};
+
+/// What is computed of many numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// Their sum.
+    Sum,
+    /// Their sum divided by their number.
+    Mean,
+    /// The root of the sum of their squares.
+    Norm,
+    /// The greatest.
+    Maximum,
+    /// The place of the greatest, from 0, as i32.
+    ArgMaximum,
+}
+
+impl Statistic {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Statistic::Sum => "sum",
+            Statistic::Mean => "mean",
+            Statistic::Norm => "norm",
+            Statistic::Maximum => "greatest",
+            Statistic::ArgMaximum => "place of the greatest",
+        }
+    }
+
+    /// The type of the result for elements of a type.
+    pub(crate) fn result(self, element: Element) -> Element {
+        if self == Statistic::ArgMaximum { Element::I32 } else { element }
+    }
+
+    /// A number that changes nothing. Of a number and NaN the number is the greater.
+    pub(super) fn neutral(self) -> f64 {
+        match self {
+            Statistic::Maximum | Statistic::ArgMaximum => f64::NAN,
+            _ => 0.0,
+        }
+    }
+
+    /// The types of what is kept of several numbers.
+    pub(super) fn kept(self) -> &'static [Element] {
+        if self == Statistic::ArgMaximum { &[Element::F32, Element::I32] } else { &[Element::F32] }
+    }
+
+    /// What is kept where nothing was seen.
+    pub(super) fn nothing<'k>(self, k: &'k Build, part: usize) -> Num<'k> {
+        if part == 1 { k.number(i32::MAX) } else { k.number_of(Element::F32, self.neutral()) }
+    }
+
+    /// What is kept of one number at a place.
+    pub(super) fn part<'k>(self, x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
+        match (self, place) {
+            (Statistic::Norm, _) => vec![x * x],
+            (Statistic::ArgMaximum, Some(place)) => vec![x, place],
+            _ => vec![x],
+        }
+    }
+
+    /// What is kept of two sets.
+    pub(super) fn combine<'k>(self, a: &[Num<'k>], b: &[Num<'k>]) -> Vec<Num<'k>> {
+        match self {
+            Statistic::Maximum => vec![a[0].max(b[0])],
+            Statistic::ArgMaximum => Reduction::greater([a[0], a[1]], [b[0], b[1]]).to_vec(),
+            _ => vec![a[0] + b[0]],
+        }
+    }
+
+    /// What is kept of a set and of one number, whose place is greater than those of the set: its
+    /// place counts only if the greatest number changes. NaN is equal to nothing, so a set without
+    /// numbers has the place of its last NaN.
+    pub(super) fn add<'k>(self, kept: &[Num<'k>], x: Num<'k>, place: Option<Num<'k>>) -> Vec<Num<'k>> {
+        match (self, place) {
+            (Statistic::Norm, _) => vec![x.multiply_add(x, kept[0])],
+            (Statistic::ArgMaximum, Some(place)) => {
+                let greatest = kept[0].max(x);
+                vec![greatest, greatest.eq(kept[0]).select(kept[1], place)]
+            }
+            _ => self.combine(kept, &[x]),
+        }
+    }
+
+    /// All parts along some modes.
+    pub(super) fn gathered<'k>(
+        self,
+        k: &'k Build,
+        parts: &[Distributed<'k>],
+        modes: &[usize],
+    ) -> Result<Vec<Distributed<'k>>, KernelError> {
+        let parts: Vec<_> = parts.iter().collect();
+        k.reduce_together(&parts, modes, |a, b| Ok(self.combine(a, b)))
+    }
+
+    /// The result of what is kept of `count` numbers.
+    pub(super) fn result_of<'k>(self, all: &[Distributed<'k>], count: f64) -> Result<Distributed<'k>, KernelError> {
+        match self {
+            Statistic::Mean => all[0].map(|sum| Ok(sum * (1.0 / count))),
+            Statistic::Norm => all[0].map(|sum| Ok(sum.sqrt())),
+            // Where nothing is a number, the first.
+            Statistic::ArgMaximum => {
+                all[1].zip(&all[0], |place, greatest| Ok(greatest.eq(greatest).select(place, place.like(0.0))))
+            }
+            _ => Ok(all[0].clone()),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Statistics along any modes, on the interpreter, beside plain loops.
+
+use tilewright_kernel::Element;
+use tilewright_kernel::interpret::Interpreter;
+use tilewright_kernels::{Planned, Statistic, named, reduce};
+use tilewright_layout::Layout;
+
+const STATISTICS: [Statistic; 5] =
+    [Statistic::Sum, Statistic::Mean, Statistic::Norm, Statistic::Maximum, Statistic::ArgMaximum];
+
+fn planned(statistic: Statistic, layout: &str, element: Element, modes: &[usize]) -> Planned {
+    let layout: Layout = layout.parse().unwrap();
+    reduce(statistic, (&layout, element), modes).unwrap_or_else(|error| panic!("{layout} {modes:?}: {error}"))
+}
+
+/// Runs all launches on given bytes and returns the bytes of the result.
+fn run(planned: &Planned, x: &[u8]) -> Vec<u8> {
+    let mut left: Vec<Vec<u8>> = vec![x.to_vec()];
+    for kernel in planned.launches() {
+        let mut interpreter = Interpreter::new(kernel.program(), planned.sizes()).unwrap();
+        for (index, bytes) in left.iter().enumerate() {
+            interpreter.bytes(index, bytes).unwrap();
+        }
+        let run = interpreter.check().unwrap_or_else(|found| panic!("{planned}: {found}")).run;
+        left = (left.len()..kernel.program().tensors().count()).map(|at| run.bytes(at).unwrap().to_vec()).collect();
+    }
+    left.remove(0)
+}
+
+#[test]
+fn statistics_along_any_modes_are_right() {
+    let cases: [(&str, &[usize]); 16] = [
+        ("(5,6,7):(42,7,1)", &[1]),
+        ("(5,6,7):(42,7,1)", &[0, 2]),
+        ("(5,6,7):(42,7,1)", &[2, 1]),
+        ("(5,6,8):(48,8,1)", &[0, 1]),
+        ("(5,6,8):(48,8,1)", &[0, 1, 2]),
+        // Places that do not grow along the elements.
+        ("(16,24):(24,1)", &[0, 1]),
+        ("((2,4),(3,8)):((1,6),(2,24))", &[1]),
+        ("((2,4),(3,8)):((1,6),(2,24))", &[0]),
+        // Gaps, elements that repeat, and nothing that is contiguous.
+        ("(9,16):(40,1)", &[1]),
+        ("(9,16,2):(0,3,100)", &[1]),
+        ("(9,16,2):(0,3,100)", &[0, 2]),
+        ("(700,3):(3,1)", &[0]),
+        ("(3,2000):(2000,1)", &[]),
+        ("1:0", &[0]),
+        ("(4096,8):(8,1)", &[0]),
+        ("20011:1", &[0]),
+    ];
+    for (number, (layout, modes)) in cases.into_iter().enumerate() {
+        for (turn, statistic) in STATISTICS.into_iter().enumerate() {
+            let element = [Element::F32, Element::Bf16, Element::F16][(number + turn) % 3];
+            let planned = planned(statistic, layout, element, modes);
+            let report = planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+            let size: i64 = layout.parse::<Layout>().unwrap().size();
+            assert!(report.compared as i64 <= size);
+        }
+    }
+}
+
+#[test]
+fn all_elements_of_every_type_and_length_are_reduced() {
+    for (at, count) in [1_i64, 2, 7, 511, 4096, 8200, 33_000, 100_003].into_iter().enumerate() {
+        for (turn, statistic) in STATISTICS.into_iter().enumerate() {
+            let element = [Element::F32, Element::Bf16, Element::F16][(at + turn) % 3];
+            let planned = planned(statistic, &format!("{count}:1"), element, &[0]);
+            planned.check().unwrap_or_else(|error| panic!("{planned}{error}"));
+        }
+    }
+}
+
+#[test]
+fn the_first_of_equal_elements_counts_and_nan_does_not() {
+    // The number that repeats is the greatest; NaN is everywhere else, and in one row nothing but it.
+    let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let places = |bytes: &[u8]| -> Vec<i32> {
+        bytes.chunks_exact(4).map(|word| i32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    };
+    for (m, n) in [(3, 9), (3, 3000), (3, 40_000), (5, 1024)] {
+        let mut x = vec![f32::NAN; m * n];
+        for row in 1..m {
+            for column in [n / 3, n / 2, n - 1] {
+                x[row * n + column] = -2.0;
+            }
+            x[row * n + n / 4] = f32::NEG_INFINITY;
+        }
+        let rows = planned(Statistic::ArgMaximum, &format!("({m},{n}):({n},1)"), Element::F32, &[1]);
+        let mut wanted = vec![n as i32 / 3; m];
+        wanted[0] = 0;
+        assert_eq!(places(&run(&rows, &bytes(&x))), wanted, "{rows}");
+        // The same, each row a column.
+        let turned: Vec<f32> = (0..m * n).map(|at| x[at % m * n + at / m]).collect();
+        let columns = planned(Statistic::ArgMaximum, &format!("({n},{m}):({m},1)"), Element::F32, &[0]);
+        assert_eq!(places(&run(&columns, &bytes(&turned))), wanted, "{columns}");
+        let greatest = planned(Statistic::Maximum, &format!("({m},{n}):({n},1)"), Element::F32, &[1]);
+        let found: Vec<f32> =
+            places(&run(&greatest, &bytes(&x))).into_iter().map(|bits| f32::from_bits(bits as u32)).collect();
+        assert!(found[0].is_nan() && found[1..].iter().all(|x| *x == -2.0), "{found:?}");
+    }
+    // Two rows, places counted down the columns: the first of two equal numbers is in the second row.
+    let matrix = planned(Statistic::ArgMaximum, "(2,8):(8,1)", Element::F32, &[0, 1]);
+    let mut x = [0.0_f32; 16];
+    (x[3], x[8 + 1]) = (7.0, 7.0);
+    assert_eq!(places(&run(&matrix, &bytes(&x))), [3]);
+}
+
+#[test]
+fn what_cannot_be_reduced_is_refused() {
+    let refused = |layout: &str, element: Element, modes: &[usize]| {
+        let layout: Layout = layout.parse().unwrap();
+        reduce(Statistic::Sum, (&layout, element), modes).unwrap_err().code()
+    };
+    assert_eq!(refused("(4,6)", Element::F32, &[2]), "E0936");
+    assert_eq!(refused("(4,6)", Element::F32, &[1, 1]), "E0936");
+    assert_eq!(refused("(4,6):(-1,4)", Element::F32, &[0]), "E0933");
+    assert_eq!(refused("(65536,65536,8):(2,131072,8589934592)", Element::F32, &[0, 1, 2]), "E0935");
+    assert!(named("sum_modes").unwrap().plan(&[("MODES", 5)], None).is_err());
+}
