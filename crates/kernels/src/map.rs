@@ -19,7 +19,7 @@ use crate::meaning::Meaning;
 use crate::planned::Planned;
 
 /// Threads of a block.
-const THREADS: i64 = 128;
+const THREADS: i64 = 256;
 /// The widest access of a thread, in bytes.
 const VECTOR: i64 = 16;
 

@@ -10,6 +10,7 @@
 //! purpose.
 
 mod agreement;
+mod indivisible;
 mod together;
 
 use std::error::Error;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         ("arithmetic is the interpreter's", major >= 8, agreement::arithmetic),
         ("conversions are the interpreter's", major >= 8, agreement::conversions),
         ("matrix products are the interpreter's", major >= 8, agreement::matrices),
+        ("indivisible changes are the interpreter's", major >= 8, indivisible::agree),
         ("clusters, roles and pipelines are the interpreter's", (major, minor) == (9, 0), together::agree),
         ("launches that wait by themselves keep their order", (major, minor) == (9, 0), together::overlapping),
         ("shared memory up to the limit", true, shared_memory),

@@ -33,7 +33,7 @@ const VECTOR: i64 = 16;
 const STRIP: i64 = 256;
 /// Enough blocks for every processor of a large GPU, and how many there are where they have shares.
 const ENOUGH: i64 = 256;
-const SHARED: i64 = 4096;
+const SHARED: i64 = 2048;
 
 /// How a block goes through a problem.
 #[derive(Debug, Clone)]
@@ -115,7 +115,9 @@ impl Walk {
         };
         let all = over(turns, along * loads);
         let blocks = over(places, across);
-        let shares = if blocks >= ENOUGH { 1 } else { over(SHARED, blocks).min(all) };
+        // Results that lie side by side are looked for again at the end of each share.
+        let wanted = if statistic == Statistic::ArgMaximum && !narrow { ENOUGH } else { SHARED };
+        let shares = if blocks >= ENOUGH { 1 } else { over(wanted, blocks).min(all) };
         let steps = over(all, shares);
         let shares = over(all, steps);
         let problem = problem.clone();
@@ -177,10 +179,6 @@ impl Walk {
             let x = k.tensor_of(self.element, "x", &self.text(), Role::Input)?;
             let outputs = self.outputs(k, results)?;
             k.threads(THREADS)?;
-            if self.statistic == Statistic::ArgMaximum {
-                // Places take registers, of which a block would have too many.
-                k.resident(3)?;
-            }
             k.grid(GridAxis::X, &blocks.to_string())?;
             let block = k.block_number(GridAxis::X);
             let share = if self.shares > 1 {
