@@ -262,10 +262,10 @@ impl Walk {
                 let digits = k.coordinate(&number, &reduced)?;
                 let slots = own.iter().chain(&digits).cloned().map(Slot::At);
                 let at: Coord<Expr> = Tree::flat(std::iter::once(Slot::All).chain(slots))?;
-                let numbers = x.slice(at)?.load_predicated()?.numbers()?;
+                let vector = x.slice(at)?.load_predicated()?;
                 let exists =
                     if whole { None } else { Some(k.index(&number)?.lt(k.number_of(Element::I32, turns as f64))) };
-                read.push((numbers, exists, self.place(k, &digits)?));
+                read.push((vector, exists, self.place(k, &digits)?));
             }
             let mut now: Vec<Vec<Num<'k>>> = kept.iter().map(Fragment::numbers).collect::<Result<_, _>>()?;
             let at = |now: &[Vec<Num<'k>>], result: usize| now.iter().map(|part| part[result]).collect::<Vec<_>>();
@@ -275,30 +275,26 @@ impl Walk {
             };
             let step = if self.inner { self.problem.reduced.first().map_or(0, |axis| axis.place) } else { 0 };
             for result in 0..self.each() as usize {
-                // The numbers of this turn in the order of their places.
-                let mut numbers = Vec::new();
+                let mut sum: Option<Vec<Num<'k>>> = None;
+                // The numbers of this turn, one after another, which takes few registers.
                 for (vector, exists, place) in &read {
-                    let lanes = if self.inner { 0..vector.len() } else { result..result + 1 };
+                    let numbers = vector.numbers()?;
+                    let lanes = if self.inner { 0..numbers.len() } else { result..result + 1 };
                     for lane in lanes {
                         let further = if self.inner { lane as i64 * step } else { 0 };
                         let place = place.map(|place| place + k.number(further as i32));
-                        numbers.push((counts((vector[lane], *exists)), place));
+                        let x = counts((numbers[lane], *exists));
+                        sum = Some(match sum {
+                            None => statistic.part(x, place),
+                            Some(sum) if statistic == Statistic::ArgMaximum => {
+                                statistic.combine(&sum, &statistic.part(x, place))
+                            }
+                            Some(sum) => statistic.add(&sum, x, place),
+                        });
                     }
                 }
-                let before = at(&now, result);
-                let after = if statistic == Statistic::ArgMaximum {
-                    let each = |kept: Vec<Num<'k>>, (x, place): (Num<'k>, Option<Num<'k>>)| {
-                        statistic.combine(&kept, &statistic.part(x, place))
-                    };
-                    numbers.into_iter().fold(before, each)
-                } else {
-                    // By themselves first, so that sums stay short.
-                    let (first, _) = numbers[0];
-                    let chunk = numbers[1..]
-                        .iter()
-                        .fold(statistic.part(first, None), |kept, (x, place)| statistic.add(&kept, *x, *place));
-                    statistic.combine(&before, &chunk)
-                };
+                // By themselves first, so that sums stay short.
+                let after = sum.map(|sum| statistic.combine(&at(&now, result), &sum)).unwrap_or_default();
                 now.iter_mut().zip(after).for_each(|(part, number)| part[result] = number);
             }
             kept.iter().zip(&now).try_for_each(|(kept, now)| kept.set(now))

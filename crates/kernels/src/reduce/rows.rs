@@ -36,10 +36,13 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
 /// it, then its first element in that vector, which one thread of a row reads again. That takes
 /// fewer instructions than to carry a place along with each element.
 fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
-    let most = |numbers: &[Num<'k>]| numbers[1..].iter().fold(numbers[0], |most, x| most.max(*x));
+    let most = |numbers: &[Num<'k>]| {
+        let wide = |x: &Num<'k>| x.to(Element::F32);
+        numbers[1..].iter().fold(wide(&numbers[0]), |most, x| most.max(wide(x)))
+    };
     let mut runs: Vec<Vec<Num<'k>>> = Vec::new();
     for run in held.runs(k) {
-        let numbers = rows.by_row(run?.to(Element::F32)?.fragment().numbers()?);
+        let numbers = rows.by_row(run?.fragment().numbers()?);
         runs.push(numbers.iter().map(|row| most(row)).collect());
     }
     let each = runs.first().map_or(1, Vec::len);
