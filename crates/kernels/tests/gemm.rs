@@ -2,6 +2,7 @@
 
 use half::bf16;
 use tilewright_kernel::Element;
+use tilewright_kernel::cost::Machine;
 use tilewright_kernel::interpret::{Checked, Interpreter};
 use tilewright_kernels::gemm::{Plan, Problem, Product};
 
@@ -151,5 +152,28 @@ fn plans_are_refused() {
     for (plan, because) in wrong {
         let error = Product::planned(&product, &plan).unwrap_err();
         assert!(error.code() == "E0940" && error.to_string().contains(because), "{error}");
+    }
+}
+
+/// The plan of the model can be carried out, fits into a processor, and is the first of its candidates.
+#[test]
+fn the_model_plans_what_fits() {
+    let machine = Machine::named("H200").unwrap();
+    let mut state = 1_u64;
+    let mut chance = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % most) as i64
+    };
+    for _ in 0..40 {
+        let long = 1 << (4 + chance(10));
+        let sizes = [1 + chance(5000), 8 * (1 + chance(625)), 8 * (1 + chance(long))];
+        let problem = problem(sizes).batched(1 + chance(3)).unwrap();
+        let plan = Plan::of(&problem, &machine);
+        let product = Product::planned(&problem, &plan).unwrap_or_else(|error| panic!("{problem}: {error}"));
+        let program = product.kernels()[0].program();
+        let room = machine.multiprocessor.shared_bytes / plan.resident as u32 - machine.multiprocessor.reserved_bytes;
+        assert!(program.shared_bytes <= room.min(machine.multiprocessor.block_shared_bytes), "{problem}: {plan}");
+        assert!(plan.blocks <= 132 * plan.resident && plan.blocks % plan.cluster == 0, "{problem}: {plan}");
+        assert_eq!(plan, Plan::candidates(&problem, &machine)[0].1, "{problem}");
     }
 }
