@@ -109,7 +109,18 @@ fn encoded(element: Element, value: i64) -> u64 {
 
 /// Runs a kernel, and compares it with what the layouts say. What no layout reaches stays as it is.
 fn compared(planned: &Planned, from: &Plain, source: Element, to: &Plain, destination: Element) {
-    let text = || format!("{source} {from:?} to {destination} {to:?}\n{planned}");
+    let (read, written) = (|index| from.offset(index), |index| to.offset(index));
+    compared_by(planned, from.size(), (source, &read), (destination, &written));
+}
+
+/// The same, of any two functions from so many indices to offsets.
+fn compared_by(
+    planned: &Planned,
+    size: i64,
+    (source, from): (Element, &dyn Fn(i64) -> i64),
+    (destination, to): (Element, &dyn Fn(i64) -> i64),
+) {
+    let text = || planned.to_string();
     let mut interpreter = Interpreter::new(planned.kernel().program(), planned.sizes()).unwrap();
     let bytes = interpreter.bytes_of(0).unwrap();
     let (width, wide) = (source.bytes() as usize, destination.bytes() as usize);
@@ -127,8 +138,8 @@ fn compared(planned: &Planned, from: &Plain, source: Element, to: &Plain, destin
     interpreter.bytes(0, &memory).unwrap();
     let checked = interpreter.check().unwrap_or_else(|findings| panic!("{}\n{}", findings[0], text()));
     let left = checked.run.bytes(1).unwrap();
-    for index in 0..from.size() {
-        let (at, place) = (from.offset(index) as usize, to.offset(index) as usize);
+    for index in 0..size {
+        let (at, place) = (from(index) as usize, to(index) as usize);
         let wanted = if same { bits(&memory, width, at) } else { encoded(destination, (at as i64 * 37) % 101) };
         assert_eq!(bits(left, wide, place), wanted, "index {index}\n{}", text());
     }
@@ -265,6 +276,47 @@ fn layouts_over_bits_are_swizzles() {
     }
     let planned = relayout(place, Element::U32, &"(8,8):(8,1)".parse::<Layout>().unwrap(), Element::U32).unwrap();
     assert_eq!(planned.check().unwrap().worst, 0.0);
+}
+
+/// Layouts over bits by chance, to and from strides and each other.
+#[test]
+fn layouts_over_any_bits_are_right() {
+    let mut chance = Chance(19);
+    for round in 0..12 {
+        let bits = [1, 5, 9, 12][round % 4];
+        // A product of two triangles of ones is invertible; a gap leaves places that nothing reaches.
+        let mut columns: Vec<i64> = (0..bits).map(|bit| 1 << bit | chance.below(1 << bit)).collect();
+        for bit in 0..bits {
+            let mixed = chance.below(1 << bits) >> (bit + 1) << (bit + 1);
+            for other in (0..bits).filter(|other| mixed >> other & 1 == 1) {
+                columns[bit] ^= columns[other];
+            }
+        }
+        columns.iter_mut().for_each(|column| *column <<= round % 3);
+        let over = |index: i64| (0..bits).filter(|bit| index >> bit & 1 == 1).fold(0, |at, bit| at ^ columns[bit]);
+        let list = |each: &dyn Fn(&i64) -> String| columns.iter().map(each).collect::<Vec<_>>().join(",");
+        let text = format!("({}):({})", list(&|_| "2".to_string()), list(&|column| format!("^{column}")));
+        let xor: Layout<Xor> = text.parse().unwrap();
+        let place = || Place::try_from(&xor.composed().unwrap()).unwrap();
+        let size = 1_i64 << bits;
+        let rows: Layout =
+            format!("({},{}):({},1)", 1 << (bits / 2), size >> (bits / 2), size >> (bits / 2)).parse().unwrap();
+        let plain = |index: i64| index % (1 << (bits / 2)) * (size >> (bits / 2)) + (index >> (bits / 2));
+        for (source, destination) in
+            [(Element::U8, Element::U8), (Element::F64, Element::F64), (Element::F32, Element::Bf16)]
+        {
+            let planned = relayout(place(), source, &rows, destination).unwrap();
+            compared_by(&planned, size, (source, &over), (destination, &plain));
+            let planned = relayout(&rows, source, place(), destination).unwrap();
+            compared_by(&planned, size, (source, &plain), (destination, &over));
+            let planned = relayout(place(), source, place(), destination).unwrap();
+            compared_by(&planned, size, (source, &over), (destination, &over));
+        }
+    }
+    let twice: Layout<Xor> = "(2,2,2):(^1,^2,^3)".parse().unwrap();
+    let place = Place::try_from(&twice.composed().unwrap()).unwrap();
+    let rows: Layout = "8:1".parse().unwrap();
+    assert_eq!(relayout(&rows, Element::U8, place, Element::U8).unwrap_err().code(), "E0932");
 }
 
 /// Offsets of more than 32 bits are planned; what does not fit into a launch is refused.

@@ -6,7 +6,8 @@
 //! [`BLOCK`] bytes, however narrow its vectors are: a thread has several of them then.
 //!
 //! [`indexed`] is the same for shapes that are not cut at the same places: what a thread divides is
-//! the index of the element.
+//! the index of the element. [`over_bits`] is it for layouts whose offsets are the exclusive or of
+//! those of the bits of the index.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation;
@@ -15,7 +16,7 @@ use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
 
 use super::sum::{Sum, plus, times};
-use super::{Sides, blocks, coordinate};
+use super::{Place, Sides, blocks, coordinate};
 use crate::error::PlanError;
 
 /// Threads of a block.
@@ -126,5 +127,105 @@ pub(super) fn indexed(sides: &Sides, from: &Layout, to: &Layout) -> Result<Kerne
             ));
         }
         moved(sides, parts)
+    })?)
+}
+
+/// The modes of a layout: extent, stride, and how far the index goes along it.
+fn leaves(layout: &Layout) -> Vec<(i64, i64, i64)> {
+    let mut step = 1;
+    let mut found = Vec::new();
+    for leaf in layout.leaves().iter().filter(|leaf| leaf.extent > 1) {
+        found.push((leaf.extent, leaf.stride, step));
+        step *= leaf.extent;
+    }
+    found
+}
+
+/// The offset of an index under a map over bits: each bit of it is the parity of some bits of the
+/// index. Bits side by side that are bits side by side of the index are one number.
+fn offset_over_bits(k: &Build, index: &Expr, columns: &[u64]) -> Result<Expr, KernelError> {
+    let inputs = |output: u32| -> u64 {
+        let chosen = columns.iter().enumerate().filter(|(_, column)| *column >> output & 1 == 1);
+        chosen.fold(0, |inputs, (bit, _)| inputs | 1 << bit)
+    };
+    let outputs = 64 - columns.iter().fold(0, |all, column| all | column).leading_zeros();
+    let (mut sum, mut at) = (Expr::from(0), 0);
+    while at < outputs {
+        let own = inputs(at);
+        let first = own.trailing_zeros();
+        let mut length = 1;
+        let part = if own.count_ones() == 1 {
+            while at + length < outputs && inputs(at + length) == own << length {
+                length += 1;
+            }
+            k.remainder(&k.quotient(index, 1 << first)?, 1 << length)?
+        } else {
+            let mut ones = Expr::from(0);
+            for bit in (0..64).filter(|bit| own >> bit & 1 == 1) {
+                ones = plus(&ones, &k.remainder(&k.quotient(index, 1 << bit)?, 2)?)?;
+            }
+            k.remainder(&ones, 2)?
+        };
+        sum = plus(&sum, &times(&part, 1 << at)?)?;
+        at += length;
+    }
+    Ok(sum)
+}
+
+/// The element of an index.
+fn element_at<'k>(k: &'k Build, view: &View<'k>, place: &Place, index: &Expr) -> Result<View<'k>, KernelError> {
+    if let Some(columns) = &place.bits {
+        return view.at(&offset_over_bits(k, index, columns)?);
+    }
+    let extents: Vec<i64> = leaves(&place.layout).iter().map(|mode| mode.0).collect();
+    let digits = if extents.is_empty() { Vec::new() } else { k.coordinate(index, &extents)? };
+    view.slice(coordinate(digits.into_iter().map(Some))?)
+}
+
+/// Single elements, where a side is a map over bits.
+pub(super) fn over_bits(sides: &Sides, from: &Place, to: &Place) -> Result<Kernel, PlanError> {
+    let total = from.size();
+    let each = each(i64::from(sides.source.bytes().max(sides.destination.bytes())));
+    let count = vectors(total, each)?;
+    let places = match &to.bits {
+        None => Vec::new(),
+        Some(_) => to.modes_over_bits().ok_or_else(|| PlanError::Kind { layout: to.to_string() })?,
+    };
+    // Threads in the order of the output, where that has strides.
+    let mut order = if to.bits.is_some() { vec![(total, 1, 1)] } else { leaves(&to.layout) };
+    order.sort_by_key(|mode| mode.1);
+    let extents: Vec<i64> = order.iter().map(|mode| mode.0).collect();
+    Ok(Kernel::build("relayout_over_bits", |k| {
+        let side = |side: usize, place: &Place| {
+            let (element, name, role) = match side {
+                0 => (sides.source, "source", Role::Input),
+                _ => (sides.destination, "destination", Role::Output),
+            };
+            let reach = if side == 0 { sides.reach.0 } else { sides.reach.1 };
+            let modes: Vec<(i64, i64)> = leaves(&place.layout).iter().map(|mode| (mode.0, mode.1)).collect();
+            let Some(_) = &place.bits else { return k.tensor_of(element, name, &sides.text(side, &modes), role) };
+            // Where nothing is written belongs to no layout of an output.
+            let text = if side == 0 { format!("{reach}:1") } else { sides.text(1, &places) };
+            k.tensor_of(element, name, &text, role)?.recast(element, &format!("{reach}:1"))
+        };
+        let (source, target) = (side(0, from)?, side(1, to)?);
+        k.threads(THREADS)?;
+        k.grid(operation::Axis::X, &count.to_string())?;
+        let mut parts = Vec::new();
+        for turn in 0..each {
+            let number = number(k, each, turn)?;
+            let exists = k.unless_less(&number, &Expr::from(total))?.unwrap_or_else(|| k.flag(true));
+            let digits = k.coordinate(&k.remainder(&number, total)?, &extents)?;
+            let terms = digits.into_iter().zip(order.iter().map(|mode| mode.2)).collect();
+            let index = Sum { base: 0, terms }.expr()?;
+            let value = element_at(k, &source, from, &index)?.load_where(exists)?;
+            parts.push((element_at(k, &target, to, &index)?, exists, value));
+        }
+        for (place, exists, value) in parts {
+            let same = sides.source == sides.destination;
+            let value = if same { value } else { value.map(|x| Ok(x.to(sides.destination)))? };
+            place.store_where(exists, &value)?;
+        }
+        Ok(())
     })?)
 }
