@@ -1,8 +1,8 @@
 //! The kernel of a plan: one warp that copies, groups of four that multiply.
 //!
-//! One warp sets off bulk copies of tiles of both operands into a ring of stages; the others multiply
-//! what has arrived, 64 rows of a tile at a time. Blocks take tiles in turn, so that the copies for a
-//! tile go on while the one before is written.
+//! One warp sets off bulk copies of tiles of both operands into a ring of stages; the others
+//! multiply what has arrived, 64 rows of a tile at a time. Blocks take tiles in turn, so that the
+//! copies for a tile go on while the one before is written.
 
 use tilewright_atoms::{MmaAtom, TiledMma};
 use tilewright_kernel::program::memory::Role;
@@ -33,8 +33,8 @@ pub(super) fn atom(problem: &Problem, columns: i64) -> String {
     format!("SM90_64x{columns}x{types}")
 }
 
-/// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128 bytes
-/// along its rows.
+/// The shared memory of so many stages of a factor: lines of 128 bytes along K, or of up to 128
+/// bytes along its rows.
 fn ring(problem: &Problem, contiguous: Contiguous, rows: i64, stages: i64) -> String {
     let depth = problem.depth();
     let stage = rows * depth;
@@ -155,8 +155,8 @@ pub(super) fn kernel(name: &str, problem: &Problem, plan: &Plan, exact: bool) ->
                 k.registers(many)?;
             }
             let sums = epilogue.sums(k)?;
-            // A stage is released when the products of the next one are set off: so there are always
-            // some under way.
+            // A stage is released when the products of the next one are set off: so there are
+            // always some under way.
             let (ahead, behind) = (pipeline.cursor()?, pipeline.cursor()?);
             let inputs = epilogue.cursor(&ends, false)?;
             let multiply = || -> Result<(), KernelError> {

@@ -2,9 +2,9 @@
 //!
 //! Law: a block's part of the work takes as long as its products, or as the copies into the shared
 //! memory of its processor, or as a step takes at least, whichever is longest, and what is at the
-//! beginning and at the end of a tile; the work takes as many turns as blocks need for it, and about as
-//! long as device memory where that is longer. The numbers were fitted to the times of some hundred
-//! plans of 33 products on an H200.
+//! beginning and at the end of a tile; the work takes as many turns as blocks need for it, and
+//! about as long as device memory where that is longer. The numbers were fitted to the times of
+//! some hundred plans of 33 products on an H200.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,8 @@ use crate::product::count;
 const LOADED: f64 = 0.86;
 /// Bytes that copies bring into the shared memory of a processor in a cycle.
 const FILL: f64 = 69.0;
-/// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are ready.
+/// Bytes that copies of other blocks of the cluster may bring besides, and cycles until both are
+/// ready.
 const RECEIVED: f64 = 154.0;
 const TOGETHER: f64 = 60.0;
 /// How much longer copies take of which the rows begin in the middle of a line.
@@ -28,8 +29,8 @@ const STEP: f64 = 120.0;
 /// Cycles of a tile in which nothing is multiplied, and for each 64 sums of it.
 const TILE: f64 = 130.0;
 const SUMS: f64 = 3.4;
-/// How much longer tiles take that read their factors more often than those of 128 x 256, the widest, and
-/// those between.
+/// How much longer tiles take that read their factors more often than those of 128 x 256, the
+/// widest, and those between.
 const NARROW: f64 = 1.07;
 const WIDE: f64 = 0.985;
 const BETWEEN: f64 = 1.02;
@@ -38,7 +39,8 @@ const PARTS: f64 = 1.4;
 const WAITING: f64 = 1.08;
 /// How much of the bandwidth rows cost of which most lie outside.
 const OUTSIDE: f64 = 0.05;
-/// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors cost.
+/// The bandwidth that is reached, of that of the data sheet, and how much of it idle processors
+/// cost.
 const REACHED: f64 = 0.79;
 const IDLE: f64 = 0.02;
 /// Share of the bytes that a second tile of columns reads from memory again.
@@ -142,8 +144,8 @@ pub(super) fn plans(problem: &Problem, machine: &Machine) -> Vec<(f64, Plan)> {
     plans
 }
 
-/// Columns of tiles that are looked at, wide ones first: multiples of 16, and what takes all columns
-/// of a narrow matrix.
+/// Columns of tiles that are looked at, wide ones first: multiples of 16, and what takes all
+/// columns of a narrow matrix.
 fn widths(columns: i64) -> Vec<i64> {
     let all = count(columns, 8) * 8;
     let most = all.min(256);

@@ -1,9 +1,10 @@
 //! How a product is cut.
 //!
 //! Law: a plan says everything that the kernel does not take from the problem: which operand lies
-//! along the rows of a tile, the tile, who multiplies, how many stages of shared memory run ahead, how
-//! many blocks share a tile, and in which order tiles are taken. [`Plan::refusal`] is the reason why
-//! a plan cannot be carried out, and [`Plan::of`] never has one.
+//! along the rows of a tile, the tile, who multiplies, how many stages of shared memory run ahead,
+//! how many blocks share a tile, and in which order tiles are taken. [`Plan::refusal`] is the
+//! reason why a plan cannot be carried out; [`Plan::of`] gives one that has such a reason only where
+//! all have.
 
 use std::fmt;
 
@@ -58,11 +59,11 @@ pub struct Plan {
     pub groups: i64,
     /// Stages of shared memory.
     pub stages: i64,
-    /// How many blocks share the steps along K of a tile; their sums are added by a second kernel, in
-    /// a fixed order.
+    /// How many blocks share the steps along K of a tile; their sums are added by a second kernel,
+    /// in a fixed order.
     pub splits: i64,
-    /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both read,
-    /// the rows' factor where a tile has more rows than columns, else the columns' factor.
+    /// Blocks of a cluster, 1 or 2: they have neighbouring tiles, and each loads half of what both
+    /// read, the rows' factor where a tile has more rows than columns, else the columns' factor.
     pub cluster: i64,
     /// Tiles along the rows that are taken one after the other.
     pub group: i64,
@@ -92,8 +93,8 @@ impl Plan {
         model::fastest(problem, machine, |_| true)
     }
 
-    /// The plans that the model looks at, the fastest one first, each with the seconds that it gives
-    /// them.
+    /// The plans that the model looks at, the fastest one first, each with the seconds that it
+    /// gives them.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -127,8 +128,8 @@ impl Plan {
         let units = along.saturating_mul(across).saturating_mul(problem.batch()).saturating_mul(splits);
         let processors = i64::from(machine.multiprocessors);
         let slots = processors * resident;
-        // As many blocks as take no more turns, and no more: idle processors leave their power to the
-        // others.
+        // As many blocks as take no more turns, and no more: idle processors leave their power to
+        // the others.
         plan.blocks = count(count(units, count(units, slots)), cluster) * cluster;
         plan.overlaps = resident == 1 && plan.may_overlap(problem, processors);
         let own = i64::from(machine.multiprocessor.shared_bytes) / resident
@@ -138,10 +139,10 @@ impl Plan {
         plan
     }
 
-    /// Whether blocks should begin while the launch before still runs. They lie where the ones before left
-    /// room, which is even where each processor has one, or each second one; what they read of one
-    /// another from the cache then comes at other times, which costs more than it brings where memory
-    /// decides; and it counts where the work is short.
+    /// Whether blocks should begin while the launch before still runs. They lie where the ones
+    /// before left room, which is even where each processor has one, or each second one; what they
+    /// read of one another from the cache then comes at other times, which costs more than it
+    /// brings where memory decides; and it counts where the work is short.
     fn may_overlap(&self, problem: &Problem, processors: i64) -> bool {
         let [m, n, _] = self.extents(problem);
         let even = 20 * self.blocks >= 19 * processors || 2 * self.blocks <= processors;
@@ -157,7 +158,8 @@ impl Plan {
         if self.swapped { [n, m, k] } else { [m, n, k] }
     }
 
-    /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the other.
+    /// Whether blocks of a cluster have tiles side by side, of the same rows; else one above the
+    /// other.
     pub(crate) fn side_by_side(&self) -> bool {
         self.cluster > 1 && self.rows > self.columns
     }
@@ -226,8 +228,8 @@ impl Plan {
         }
     }
 
-    /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what divides
-    /// the tile.
+    /// Elements of a row of a panel, through which a tile of D is stored: 128 bytes, or what
+    /// divides the tile.
     pub(crate) fn panel(&self, problem: &Problem) -> i64 {
         width(if self.along_rows(problem) { self.rows } else { self.columns })
     }
@@ -295,8 +297,8 @@ impl Plan {
     }
 }
 
-/// How many tiles along the rows are taken one after the other: so many that as few as possible of the
-/// last group lie outside, about eight; few of each matrix of a batch.
+/// How many tiles along the rows are taken one after the other: so many that as few as possible of
+/// the last group lie outside, about eight; few of each matrix of a batch.
 fn raster(tiles: i64, cluster: i64, batch: i64) -> i64 {
     let wanted = if batch > 1 { 2 } else { GROUP };
     let outside = |group: i64| count(tiles, group) * group - tiles;

@@ -1,10 +1,11 @@
 //! Which tile a block takes when.
 //!
-//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: a tile of a matrix of
-//! the batch, and a range of steps along K where several blocks share a tile. Block `b` of `B` takes
-//! the numbers `b, b + B, b + 2B, ..`. So blocks that run at once have neighbouring numbers, and the
-//! order of the numbers decides what they share: `group` tiles along the rows first, then along the
-//! columns, then the next group; then the next matrix; then the next range of steps.
+//! Law: the numbers from 0 to below [`Grid::units`] are each one part of the work: a tile of a
+//! matrix of the batch, and a range of steps along K where several blocks share a tile. Block `b`
+//! of `B` takes the numbers `b, b + B, b + 2B, ..`. So blocks that run at once have neighbouring
+//! numbers, and the order of the numbers decides what they share: `group` tiles along the rows
+//! first, then along the columns, then the next group; then the next matrix; then the next range of
+//! steps.
 
 use tilewright_kernel::{Build, KernelError};
 use tilewright_layout::symbolic::Expr;
@@ -83,7 +84,8 @@ impl Grid {
         let (first, steps) = match &split {
             None => (Expr::from(0), self.steps.clone()),
             Some(split) => {
-                // Ranges differ by one step at most, and none is empty where there are as many steps.
+                // Ranges differ by one step at most, and none is empty where there are as many
+                // steps.
                 let begin = |number: &Expr| {
                     times(number, &self.steps)?.floor_div(&Expr::from(self.splits)).ok_or_else(overflow)
                 };
