@@ -105,12 +105,24 @@ def reduce(x: Any, statistic: str = "sum", *, axis: int = 1, out: Any = None, on
     rows, columns, element = _matrix(x, "x")
     if axis not in (0, 1):
         raise ValueError(f"a matrix has the axes 0 and 1, not {axis}")
-    along, count = ("rows", rows) if axis == 1 else ("columns", columns)
-    kernel = _planned(_native.plan_reduce, statistic, along, rows, columns, element)
+    first = _planned(_reduction, statistic, rows, columns, element, axis, 0)
     if out is None:
-        out = empty(x, (count,), {"i32": "int32", "f32": "float32"}.get(kernel[0].tensors[-1][1]) if statistic == "argmax" else None)
-    _run(kernel, [x, out], {"M": rows}, on)
+        out = empty(x, (rows if axis == 1 else columns,), "int32" if statistic == "argmax" else None)
+    left = first[0].tensors[1:]
+    if [name for name, *_ in left] == ["y"]:
+        _run(first, [x, out], {}, on)
+        return out
+    # Shares, which a second launch puts together.
+    kinds = {"i32": "int32", "f32": "float32"}
+    parts = [empty(x, (Layout(layout).size(),), kinds[kind]) for _, kind, _, layout in left]
+    _run(first, [x, *parts], {}, on)
+    _run(_planned(_reduction, statistic, rows, columns, element, axis, 1), [*parts, out], {}, on)
     return out
+
+
+def _reduction(statistic: str, rows: int, columns: int, element: Any, axis: int, launch: int) -> Program:
+    """One launch of a reduction of a matrix along an axis."""
+    return _native.plan_reduce(statistic, Layout((rows, columns), (columns, 1)), element, [axis])[launch]
 
 
 def gemm(a: Any, b: Any, *, out: Any = None, group: bool = True, on: str | None = None) -> Any:

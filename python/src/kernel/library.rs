@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tilewright_kernels::{self as kernels, Along, PlanError, Planned, Statistic};
+use tilewright_kernel::Kernel;
+use tilewright_kernels::{self as kernels, PlanError, Planned, Statistic};
+use tilewright_layout::Layout;
 
 use super::operand;
 use super::program::Program;
@@ -10,8 +12,13 @@ use crate::refusal;
 
 fn planned(py: Python<'_>, planned: Result<Planned, PlanError>) -> PyResult<Program> {
     let planned = planned.map_err(|error| refusal::of(py, &error))?;
+    Ok(launched(&planned, planned.kernel()))
+}
+
+/// One launch of a plan.
+fn launched(planned: &Planned, kernel: &Kernel) -> Program {
     let fixed = planned.sizes().iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
-    Ok(Program { kernel: planned.kernel().clone(), plan: planned.plan().to_vec(), fixed })
+    Program { kernel: kernel.clone(), plan: planned.plan().to_vec(), fixed }
 }
 
 /// A kernel that copies elements from one layout to another, and converts them.
@@ -44,15 +51,15 @@ pub fn plan_layer_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64) -
     planned(element.py(), kernels::layer_norm(columns, operand::element(element)?, epsilon))
 }
 
-/// A kernel that computes a statistic of rows or of columns.
+/// The kernels that compute a statistic along modes of a tensor, in the order of their launches: what
+/// one leaves behind its inputs is what the next one reads.
 #[pyfunction]
 pub fn plan_reduce(
     statistic: &str,
-    along: &str,
-    rows: i64,
-    columns: i64,
+    layout: &Bound<'_, PyAny>,
     element: &Bound<'_, PyAny>,
-) -> PyResult<Program> {
+    modes: Vec<usize>,
+) -> PyResult<Vec<Program>> {
     let statistic = match statistic {
         "sum" => Statistic::Sum,
         "mean" => Statistic::Mean,
@@ -64,8 +71,10 @@ pub fn plan_reduce(
             return Err(PyValueError::new_err(text));
         }
     };
-    let along = if along == "rows" { Along::Rows } else { Along::Columns };
-    planned(element.py(), kernels::reduce(statistic, along, [rows, columns], operand::element(element)?))
+    let layout: Layout = operand::layout(layout)?;
+    let planned = kernels::reduce(statistic, (&layout, operand::element(element)?), &modes);
+    let planned = planned.map_err(|error| refusal::of(element.py(), &error))?;
+    Ok(planned.launches().map(|kernel| launched(&planned, kernel)).collect())
 }
 
 /// A kernel that multiplies A (M,K) by the transposed B (N,K); with products of four warps and bulk copies, where `group`.
