@@ -58,6 +58,10 @@ impl Device {
         Ok(Device { context: Arc::new(Context::retain(driver, device, ordinal)?) })
     }
 
+    pub(crate) fn in_context(context: Arc<Context>) -> Device {
+        Device { context }
+    }
+
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.context
     }

@@ -81,6 +81,11 @@ impl Stream {
         Ok(())
     }
 
+    /// The device whose stream it is.
+    pub fn device(&self) -> Device {
+        Device::in_context(self.context.clone())
+    }
+
     /// Waits until all is done that was given to the stream.
     ///
     /// Errors: a kernel failed (E0807).

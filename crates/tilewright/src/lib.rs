@@ -76,6 +76,7 @@
 //! * [`explain`]: the picture of a value or a call, and whether the law of an operation holds.
 //! * [`kernel`]: programs for GPUs, written with layouts: a language, an interpreter that checks, a writer of PTX.
 //! * [`kernels`]: kernels planned from layouts.
+//! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
@@ -87,6 +88,8 @@
 //! * `macros` (on by default): [`layout!`] and [`tiler!`].
 //! * `png` and `pdf`: pictures in these formats, with the fonts that they embed.
 //! * `serde`: layouts, trees, coordinates, profiles, tilers, swizzles and composed layouts serialise as their text.
+
+pub mod gemm;
 
 pub use tilewright_analysis as analysis;
 pub use tilewright_atoms as atoms;

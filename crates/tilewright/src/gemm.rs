@@ -1,0 +1,195 @@
+//! Products of matrices on a device, in one call.
+//!
+//! Law: what runs are the kernels that [`kernels::gemm`](crate::kernels::gemm) plans from types, sizes and
+//! layouts, in their order on one stream, with a workspace of the bytes that the plan states.
+
+use std::fmt;
+
+use tilewright_gpu::{
+    Argument, Device, DeviceTensor, Element as DeviceElement, ElementType, GpuError, Memory, ModuleOptions,
+    SizedKernel, Stream,
+};
+use tilewright_kernel::Element;
+use tilewright_kernels::PlanError;
+use tilewright_kernels::gemm::{Matrix, Operand, Problem, Product};
+use tilewright_layout::{Layout, Refusal};
+
+/// Why there is no product on a device.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ProductError {
+    /// The product cannot be planned.
+    Plan(PlanError),
+    /// The driver, or a launch.
+    Gpu(GpuError),
+}
+
+impl From<PlanError> for ProductError {
+    fn from(error: PlanError) -> ProductError {
+        ProductError::Plan(error)
+    }
+}
+
+impl From<GpuError> for ProductError {
+    fn from(error: GpuError) -> ProductError {
+        ProductError::Gpu(error)
+    }
+}
+
+impl fmt::Display for ProductError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProductError::Plan(error) => error.fmt(f),
+            ProductError::Gpu(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ProductError {}
+
+impl Refusal for ProductError {
+    fn code(&self) -> &'static str {
+        match self {
+            ProductError::Plan(error) => error.code(),
+            ProductError::Gpu(error) => error.code(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            ProductError::Plan(error) => error.help(),
+            ProductError::Gpu(error) => Refusal::help(error),
+        }
+    }
+}
+
+/// A product that was planned and compiled for a device, with its workspace: launched as often as wanted.
+#[derive(Debug)]
+pub struct DeviceProduct {
+    product: Product,
+    kernels: Vec<SizedKernel>,
+    /// Each is there but while a kernel writes it.
+    workspaces: Vec<Option<Memory>>,
+}
+
+impl DeviceProduct {
+    /// The product that the model of the machine chooses for a problem. Machine code comes from the cache on disk
+    /// where it has been compiled before.
+    ///
+    /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a kernel.
+    pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
+        DeviceProduct::of(device, Product::new(problem)?, &ModuleOptions::default())
+    }
+
+    /// The product of a plan of one's own.
+    ///
+    /// Errors: there is no memory for the workspace; the driver refuses a kernel.
+    pub fn of(device: &Device, product: Product, options: &ModuleOptions) -> Result<DeviceProduct, ProductError> {
+        let kernels = product.steps().iter().map(|step| device.compile(step.kernel(), options)?.at(&[]));
+        let kernels = kernels.collect::<Result<_, _>>()?;
+        let workspaces = product.workspaces().iter().map(|bytes| device.allocate(*bytes as u64).map(Some));
+        let workspaces = workspaces.collect::<Result<_, _>>()?;
+        Ok(DeviceProduct { product, kernels, workspaces })
+    }
+
+    /// What is multiplied, and how.
+    pub fn product(&self) -> &Product {
+        &self.product
+    }
+
+    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function of the sums,
+    /// in their order. Launches on other streams use the same workspace: wait for them where there is one.
+    ///
+    /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
+    pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
+        for (step, kernel) in self.product.steps().iter().zip(&self.kernels) {
+            let Some((to, from)) = step.operands().split_last() else { continue };
+            let mut written = match to {
+                Operand::Workspace(number) => self.workspaces.get_mut(*number).and_then(Option::take),
+                _ => None,
+            };
+            let memory = |operand: &Operand| match operand {
+                Operand::A => given.first().copied(),
+                Operand::B => given.get(1).copied(),
+                Operand::Input(number) => given.get(number + 2).copied(),
+                Operand::Workspace(number) => self.workspaces.get(*number).and_then(Option::as_ref),
+                Operand::D => None,
+            };
+            let mut arguments: Vec<Argument<'_>> = from.iter().filter_map(memory).map(Argument::from).collect();
+            arguments.push(match &mut written {
+                Some(workspace) => workspace.into(),
+                None => (&mut *d).into(),
+            });
+            let launched = kernel.launch(stream, &arguments);
+            drop(arguments);
+            if let Operand::Workspace(number) = to
+                && let Some(place) = self.workspaces.get_mut(*number)
+            {
+                *place = written;
+            }
+            launched?;
+        }
+        Ok(())
+    }
+}
+
+/// The type of elements of a kernel; bytes without a sign are what they are called.
+fn element(kind: ElementType) -> Result<Element, PlanError> {
+    Element::named(match kind {
+        ElementType::S8 => "i8",
+        ElementType::S32 => "i32",
+        other => other.name(),
+    })
+    .ok_or_else(|| PlanError::Unknown {
+        what: "type of a matrix",
+        given: kind.name().to_string(),
+        known: "bf16, f16, f32, s8, u8 and s32".to_string(),
+    })
+}
+
+/// `D = A B` on a device, in one call: A `(M,K)`, B `(N,K)` and D `(M,N)`, or batches of them, under any layouts
+/// and of the types that [`Problem::of`] takes; f32 is multiplied in tf32. It returns when the kernels are
+/// launched.
+///
+/// It plans, compiles and frees its workspace each time; a [`DeviceProduct`] does so once.
+///
+/// ```
+/// use half::bf16;
+/// use tilewright::Layout;
+/// use tilewright::gemm::{ProductError, gemm};
+/// use tilewright::gpu::{Device, DeviceTensor};
+/// use tilewright::tensor::Tensor;
+///
+/// let product = || -> Result<Tensor<f32>, ProductError> {
+///     let device = Device::open(0)?;
+///     let stream = device.stream()?;
+///     let layout = |text: &str| text.parse::<Layout>().unwrap();
+///     // A has its columns contiguous, B its rows, and each line of D is 200 elements long.
+///     let a = DeviceTensor::filled(&stream, layout("(100,80):(1,100)"), bf16::from_f32(0.5))?;
+///     let b = DeviceTensor::filled(&stream, layout("(150,80):(80,1)"), bf16::from_f32(2.0))?;
+///     let mut d = DeviceTensor::filled(&stream, layout("(100,150):(200,1)"), 0.0_f32)?;
+///     gemm(&stream, &a, &b, &mut d)?;
+///     Ok(d.read(&stream)?)
+/// };
+/// match product() {
+///     Ok(d) => assert_eq!(*d.get([99, 149]).unwrap(), 80.0),
+///     // On a machine without a device for these kernels.
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+///
+/// Errors: as [`DeviceProduct::new`] and [`DeviceProduct::launch`].
+pub fn gemm<S: DeviceElement, T: DeviceElement>(
+    stream: &Stream,
+    a: &DeviceTensor<S>,
+    b: &DeviceTensor<S>,
+    d: &mut DeviceTensor<T>,
+) -> Result<(), ProductError> {
+    let matrix = |kind: ElementType, layout: &Layout| Matrix::new(element(kind)?, layout);
+    let problem =
+        Problem::of(matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?)?;
+    let problem = if problem.factors() == Element::F32 { problem.in_tf32() } else { problem };
+    let mut product = DeviceProduct::new(&stream.device(), &problem)?;
+    product.launch(stream, &[a.memory(), b.memory()], d.memory_mut())?;
+    Ok(())
+}
