@@ -148,8 +148,7 @@ fn element(kind: ElementType) -> Result<Element, PlanError> {
 }
 
 /// `D = A B` on a device, in one call: A `(M,K)`, B `(N,K)` and D `(M,N)`, or batches of them, under any layouts
-/// and of the types that [`Problem::of`] takes; f32 is multiplied in tf32. It returns when the kernels are
-/// launched.
+/// and of the types that [`Problem::of`] takes. It returns when the kernels are launched.
 ///
 /// It plans, compiles and frees its workspace each time; a [`DeviceProduct`] does so once.
 ///
@@ -188,7 +187,6 @@ pub fn gemm<S: DeviceElement, T: DeviceElement>(
     let matrix = |kind: ElementType, layout: &Layout| Matrix::new(element(kind)?, layout);
     let problem =
         Problem::of(matrix(S::TYPE, a.layout())?, matrix(S::TYPE, b.layout())?, matrix(T::TYPE, d.layout())?)?;
-    let problem = if problem.factors() == Element::F32 { problem.in_tf32() } else { problem };
     let mut product = DeviceProduct::new(&stream.device(), &problem)?;
     product.launch(stream, &[a.memory(), b.memory()], d.memory_mut())?;
     Ok(())

@@ -136,7 +136,7 @@ fn task(number: u64, largest: i64) -> Result<Task, PlanError> {
     };
     let d = matrix(chance, result, [m, n, batch])?;
     let mut problem = Problem::of(a, b, d)?;
-    if factors == Element::F32 {
+    if factors == Element::F32 && chance.below(2) == 0 {
         problem = problem.in_tf32();
     }
     let fused = result.is_float() && chance.below(2) == 0;

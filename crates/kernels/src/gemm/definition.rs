@@ -50,6 +50,9 @@ impl Expected {
     }
 }
 
+/// From here on bf16 rounds to infinity: 2^128 less half of its last place.
+const PARTED: f64 = 511.0 * 664_613_997_892_457_936_451_903_530_140_172_288.0;
+
 /// The greatest number of a type.
 fn greatest(element: Element) -> f64 {
     match element {
@@ -78,18 +81,28 @@ impl Problem {
             let bits = if self.is_tf32() { bits & 0xffff_e000 } else { bits };
             meaning::value(self.factors(), bits)
         };
-        let (mut sum, mut size) = (0.0, 0.0);
+        let exact = self.factors() == Element::F32 && !self.is_tf32();
+        let (mut sum, mut size, mut greatest) = (0.0, 0.0, 0.0_f64);
         for k in 0..self.sizes()[2] {
             let a = factor(Operand::A, self.a().place([row, k, matrix])?);
             let b = factor(Operand::B, self.b().place([column, k, matrix])?);
             sum += a * b;
             size += (a * b).abs();
+            greatest = greatest.max(a.abs()).max(b.abs());
+            // What bf16 rounds to infinity has no parts.
+            if exact && !(greatest < PARTED && a.is_finite() && b.is_finite()) {
+                sum = f64::NAN;
+            }
         }
         let steps = self.sizes()[2] as f64;
         let off = match self.factors() {
             Element::I8 | Element::U8 => 0.0,
             // Instructions of 32 steps along K keep 13 bits of the greatest of their terms.
             Element::E4M3 | Element::E5M2 => size * ((steps / 32.0).ceil() + 1.0) * 2_f64.powi(-12),
+            // Six products of parts, without the least.
+            Element::F32 if exact => {
+                size * ((6.0 * steps + 2.0) * 2_f64.powi(-24) + 2_f64.powi(-22)) + greatest * steps * 2_f64.powi(-130)
+            }
             // Each addition rounds what has been added up.
             _ => size * (steps + 2.0) * 2_f64.powi(-24) + steps * 2_f64.powi(-149),
         };

@@ -50,3 +50,48 @@ pub(super) fn packed(
     })?;
     Ok(kernel)
 }
+
+/// Which of the three parts of an element of A, and of B, each segment of a line has: all products of
+/// parts but those that are below 2^-22 of the whole.
+pub(super) const PARTS: [[usize; 6]; 2] = [[0, 0, 1, 1, 0, 2], [0, 1, 0, 1, 2, 0]];
+
+/// The kernel that splits f32 in parts of bf16, `x = x_0 + x_1 + x_2`, each the rest rounded to its type,
+/// and writes a segment of a line for each of `parts`. Segments are whole chunks of 16 bytes.
+pub(super) fn split(
+    [lines, length, matrices]: [i64; 3],
+    [line, step]: [i64; 2],
+    offset: i64,
+    parts: [usize; 6],
+) -> Result<Kernel, PlanError> {
+    let (unit, whole) = (unit(Element::Bf16), padded(length, Element::Bf16));
+    let (tile, all) = (THREADS * unit, whole * parts.len() as i64);
+    let held = Distribution::new(&tile.to_string(), &format!("({THREADS},{unit}):({unit},1)"))?;
+    let from = format!("S<0,0,0> o {offset} o ({lines},{length},{matrices}):({line},1,{step})");
+    let to = format!("({lines},{whole},{},{matrices}):({all},1,{whole},{})", parts.len(), lines.saturating_mul(all));
+    let kernel = Kernel::build("split_lines", |k| {
+        let from = k.tensor_of(Element::F32, "from", &from, Role::Input)?;
+        let to = k.tensor_of(Element::Bf16, "to", &to, Role::Output)?;
+        k.threads(THREADS)?;
+        k.grid(Axis::X, &lines.to_string())?;
+        k.grid(Axis::Y, &((whole + tile - 1) / tile).to_string())?;
+        k.grid(Axis::Z, &matrices.to_string())?;
+        let [number, place, matrix] = Axis::ALL.map(|axis| Slot::At(k.block_number(axis)));
+        let (tiler, place) = (tile.to_string(), Tree::leaf(place));
+        let own = from.slice(Tree::flat([number.clone(), Slot::All, matrix.clone()])?)?;
+        let first = own.local_tile(&tiler, place.clone())?.load_distributed_predicated(&held)?;
+        let mut rest = first;
+        let mut found = Vec::new();
+        for _ in 0..3 {
+            let part = rest.to(Element::Bf16)?;
+            rest = rest.zip(&part.to(Element::F32)?, |all, part| Ok(all - part))?;
+            found.push(part);
+        }
+        for (segment, part) in parts.into_iter().enumerate() {
+            let at = [number.clone(), Slot::All, Slot::At((segment as i64).into()), matrix.clone()];
+            let own = to.slice(Tree::flat(at)?)?.local_tile(&tiler, place.clone())?;
+            own.store_distributed_predicated(&found[part])?;
+        }
+        Ok(())
+    })?;
+    Ok(kernel)
+}

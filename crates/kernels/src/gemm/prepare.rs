@@ -2,7 +2,8 @@
 //!
 //! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine reads
 //! them: where one does not, a kernel before moves it to a workspace, with lines of whole chunks of 16
-//! bytes, along the mode that was contiguous, or else along K. A D whose modes are folded is moved from a workspace afterwards. What lies
+//! bytes, along the mode that was contiguous, or else along K. Factors of f32 become parts of bf16, side
+//! by side along K. A D whose modes are folded is moved from a workspace afterwards. What lies
 //! well is left where it is.
 
 use tilewright_kernel::Element;
@@ -40,7 +41,9 @@ impl Prepared {
             after: Vec::new(),
             workspaces: Vec::new(),
         };
+        let exact = problem.factors() == Element::F32 && !problem.is_tf32();
         let mut factor = |matrix: &Matrix, name: &str, operand: Operand| match problem.readable(matrix) {
+            _ if exact => prepared.parted(matrix, operand, name),
             Ok(_) => {
                 prepared.operands.push(operand);
                 Ok(matrix.clone())
@@ -82,6 +85,35 @@ impl Prepared {
     fn workspace(&mut self, elements: i64, element: Element) -> Operand {
         self.workspaces.push(elements.saturating_mul(element.bytes().into()));
         Operand::Workspace(self.workspaces.len() - 1)
+    }
+
+    /// Splits a factor of f32 in parts of bf16, of which the products make those of f32.
+    fn parted(&mut self, matrix: &Matrix, from: Operand, name: &str) -> Result<Matrix, PlanError> {
+        let [rows, columns, matrices] = matrix.extents();
+        let count = if matrix.is_batch() { matrices } else { 1 };
+        let whole = pack::padded(columns, Element::Bf16);
+        if count > MAX_MATRICES || whole > MAX_LENGTH {
+            let (asked, limit) = if count > MAX_MATRICES { (count, MAX_MATRICES) } else { (whole, MAX_LENGTH) };
+            return Err(PlanError::TooLarge { what: "matrices, or steps along K, of f32", asked, limit });
+        }
+        let (from, line, step, offset) = match matrix.strides() {
+            Some([line, 1, step]) if line >= 0 && step >= 0 => (from, line, step, matrix.offset()),
+            _ => {
+                let what = format!("{name} (its lines are not split as they lie)");
+                let packed = self.packed(matrix, from, &what)?;
+                let strides = packed.strides().unwrap_or([0, 1, 0]);
+                (self.operands.pop().unwrap_or(from), strides[0], strides[2], 0)
+            }
+        };
+        let parts = pack::PARTS[usize::from(name == "B")];
+        let kernel = pack::split([rows, columns, count], [line, step], offset, parts)?;
+        let all = whole * parts.len() as i64;
+        let apart = rows.saturating_mul(all);
+        let to = self.workspace(apart.saturating_mul(count), Element::Bf16);
+        let does = format!("splits {name} in three parts of bf16, of which six products make one of f32");
+        self.before.push(Step { kernel, operands: vec![from, to], does });
+        self.operands.push(to);
+        Matrix::strided(Element::Bf16, [rows, all, matrices], [all, 1, if count == matrices { apart } else { 0 }])
     }
 
     /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where the

@@ -81,6 +81,10 @@ impl Problem {
     /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
     /// ```
     ///
+    /// Factors of f32 are split in three parts of bf16 each, of which six products are added in f32: that is
+    /// within 2^-22 of the magnitudes that are added, besides what sums in f32 round. What is infinite, or so
+    /// large that bf16 rounds it to infinity, gives NaN. [`Problem::in_tf32`] is faster and less exact.
+    ///
     /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not multiplied, or
     /// not converted to the type of D ([`PlanError::Unknown`]); two elements of D with one place
     /// ([`PlanError::Overlap`]).
@@ -336,7 +340,7 @@ impl Written {
 /// Bytes of a line of the cache, and of a row of a stage.
 pub(crate) const LINE_BYTES: i64 = 128;
 
-/// The types that are multiplied: f32 by the 19 bits of it that tf32 has.
+/// The types that are multiplied.
 const FACTORS: [Element; 7] =
     [Element::Bf16, Element::F16, Element::F32, Element::E4M3, Element::E5M2, Element::I8, Element::U8];
 
