@@ -150,9 +150,9 @@ Examples:
 
 Accesses are written as for `tilewright banks`. A request moves the sectors of 32 bytes that its lanes
 touch, four to a line of 128; its efficiency is the part of their bytes that somebody asked for. The
-widest load that the layout allows each thread is told besides.
+output also names the widest load that the layout allows each thread.
 
-With --box, and --shared for how the box lies in shared memory, it is also told whether a bulk copy
+With --box, and --shared for how the box lies in shared memory, the output says whether a bulk copy
 (TMA) can move it, or which rule it breaks.")]
     Access {
         /// An expression whose value is a layout of elements in global memory.
@@ -382,7 +382,7 @@ Examples:
   tilewright compose --by-refinement '(12,3,6):(1,72,12)' '(6,6):(1,6)' -o steps.svg
 
 By refinement, both layouts are taken as morphisms, cut until they meet, and composed by following
-arrows. Where that does not apply although the composite exists, the reason is told.")]
+arrows. Where that does not apply although the composite exists, the output says why.")]
     Compose {
         /// An expression for the layout that is applied second.
         #[arg(value_name = "A", allow_hyphen_values = true)]
