@@ -116,6 +116,30 @@ test("kernels: a check, a plan, a cost", () => {
   assert.match(of("plan", { element: "f99" }).error.message, /f99/);
 });
 
+test("every kernel of the library: planned, checked, counted, written", () => {
+  const { kernels } = object({ ask: "kernels" }, "workshop");
+  for (const { name } of kernels) {
+    for (const want of ["plan", "check", "cost", "ptx"]) {
+      const found = object({ ask: "kernel", name, want }, "workshop");
+      assert.equal(found.error ?? found.findings, undefined, `${name}, ${want}`);
+    }
+  }
+  console.log(`${kernels.length} kernels have a plan, pass their check, have a cost and a text`);
+});
+
+test("a check and a cost are the command's", beside, () => {
+  const said = (...options) => JSON.parse(execFileSync(command, ["kernel", ...options, "--json"]).toString());
+  for (const name of ["transpose", "product", "softmax"]) {
+    const [here, there] = [said("check", name), object({ ask: "kernel", name, want: "check" }, "workshop")];
+    for (const field of ["schedules", "instructions", "compared", "worst"]) assert.equal(there[field], here[field], `${name}: ${field}`);
+    assert.deepEqual(Object.fromEntries(there.executed), here.executed, name);
+    const counts = ({ statement, requests, bytes, sectors, wavefronts }) => ({ statement, requests, bytes, sectors, wavefronts });
+    assert.deepEqual(there.accesses.map(counts), here.accesses.map(counts), name);
+  }
+  const text = execFileSync(command, ["kernel", "cost", "softmax", "M=64", "N=512"]).toString();
+  assert.ok(text.endsWith(object({ ask: "kernel", name: "softmax", sizes: [["M", 64], ["N", 512]], want: "cost" }, "workshop").text));
+});
+
 test("the command serves the page, to its own machine alone", beside, async () => {
   const file = join(folder, "playground.html");
   const server = spawn(command, ["playground", "--page", file, "--no-open", "--json"]);
