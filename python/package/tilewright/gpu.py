@@ -38,6 +38,8 @@ def _planned(plan: Any, *key: Any) -> tuple[Program, _native.Launcher]:
 
 def _run(kernel: tuple[Program, _native.Launcher], arrays: list[Any], sizes: dict[str, int], on: str | None) -> None:
     program, launcher = kernel
+    # A plan may know sizes, and take none at launch.
+    sizes = {name: sizes[name] for name in (size.partition("{")[0] for size in program.sizes) if name in sizes}
     if on not in (None, "interpreter"):
         raise ValueError(f"a kernel runs on the device of its arrays, or on=\"interpreter\", not on {on!r}")
     if on is None:

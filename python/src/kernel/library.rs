@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tilewright_kernel::Kernel;
+use tilewright_kernels::gemm::{Problem, Product};
 use tilewright_kernels::{self as kernels, PlanError, Planned, Statistic};
 use tilewright_layout::Layout;
 
@@ -89,6 +90,14 @@ pub fn plan_product(
 ) -> PyResult<Program> {
     let (py, factors, result) = (factors.py(), operand::element(factors)?, operand::element(result)?);
     if group && factors == result {
+        // What takes one kernel and no memory of its own.
+        let product = Problem::new(factors, [m, n, k]).and_then(|problem| Product::new(&problem));
+        if let Ok(product) = product
+            && let ([kernel], 0) = (product.kernels().as_slice(), product.workspace())
+        {
+            let plan = product.plan().to_string().lines().map(str::to_string).collect();
+            return Ok(Program { kernel: (*kernel).clone(), plan, fixed: Vec::new() });
+        }
         return planned(py, kernels::group_product(factors, [m, n, k]));
     }
     planned(py, kernels::product(factors, result, [m, n, k]))
