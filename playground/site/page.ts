@@ -317,11 +317,10 @@ async function save(format: string): Promise<void> {
   const open = program();
   if (!open) return;
   const view: Partial<View> = open.view;
-  const heavy = format === "png" || format === "pdf" || MEMORY.includes(view.kind ?? "");
   const as = format === "svg" || format === "html" ? "auto" : theme();
   try {
     tell(`${format.toUpperCase()} is being written …`);
-    const bytes = await (heavy ? workshop : engine).ask({ ask: "file", source: open.source, view, theme: as, format }, "file", 20_000);
+    const bytes = await workshop.ask({ ask: "file", source: open.source, view, theme: as, format }, "file", 20_000);
     if (bytes[0] === 123 /* { */) {
       const refused = JSON.parse(new TextDecoder().decode(bytes)) as { error?: Problem };
       tell(`There is no picture: ${refused.error?.message ?? "the engine refused"}`, true);

@@ -339,8 +339,11 @@ test("a kernel: its plan, check, cost and text", async () => {
   await page.waitForFunction(() => !document.getElementById("program").hidden);
   await page.click("#close");
   // What a plan names can be looked at: an instruction, threads and values, tensors at these sizes.
+  const plans = { product: "128 x 128 of C", tiled_add: "threads and values" };
   const look = async (kernel, name, sees) => {
     await page.getByRole("combobox", { name: "Kernel" }).selectOption(kernel);
+    // Until then the plan of the kernel before is there, which may name the same.
+    await page.waitForFunction((plan) => document.getElementById("kernel-pane").textContent.includes(plan), plans[kernel]);
     await page.getByRole("button", { name }).click();
     await sees();
     await page.click("#close");
