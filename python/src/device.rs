@@ -97,8 +97,8 @@ impl Launcher {
         }
     }
 
-    /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there, and returns at once. Where
-    /// the arrays are of the host, it does nothing and says so.
+    /// Launches the kernel on arrays of one CUDA device, on the current stream of PyTorch there,
+    /// and returns at once. Where the arrays are of the host, it does nothing and says so.
     #[pyo3(signature = (arrays, numbers = None, sizes = None, grid = None))]
     fn launch(
         &self,
@@ -135,7 +135,8 @@ impl Launcher {
                 && ready.arrays.iter().zip(&read).all(|(known, array)| alike(known, array))
         };
         let refuse = |error: GpuError| refusal::of_gpu(py, &error);
-        // Another thread may wait here for the interpreter of Python: it is given no lock meanwhile.
+        // Another thread may wait here for the interpreter of Python: it is given no lock
+        // meanwhile.
         let known = locked(&self.ready).iter().any(fits);
         if !known {
             let made = self.made(py, device, &read, &given, &bits)?;
@@ -178,8 +179,8 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes of local memory, and
-    /// what the compiler noted.
+    /// Compiles the kernel for a device, and says how many registers a thread has, how many bytes
+    /// of local memory, and what the compiler noted.
     #[pyo3(signature = (device = 0))]
     fn compile(&self, py: Python<'_>, device: usize) -> PyResult<String> {
         let kernel = self.compiled(py, &*opened(py, device)?, device)?;

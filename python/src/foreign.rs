@@ -1,12 +1,13 @@
 //! Arrays of other libraries: where their elements are.
 //!
 //! What is taken: tensors of PyTorch, on the host and on CUDA devices, bf16 and fp8 among them, by
-//! their own methods, which cost a tenth of a protocol; arrays of CUDA by `__cuda_array_interface__`
-//! (CuPy, Numba, JAX); and arrays of NumPy and whatever else has `__array_interface__`. Nothing is
-//! copied. Strides are counted in elements, so those that are no multiple of an element are refused.
+//! their own methods, which cost a tenth of a protocol; arrays of CUDA by
+//! `__cuda_array_interface__` (CuPy, Numba, JAX); and arrays of NumPy and whatever else has
+//! `__array_interface__`. Nothing is copied. Strides are counted in elements, so those that are no
+//! multiple of an element are refused.
 //!
-//! An [`Array`] is what was true when it was read: an address, not a loan. Who reads or writes there
-//! holds the object meanwhile.
+//! An [`Array`] is what was true when it was read: an address, not a loan. Who reads or writes
+//! there holds the object meanwhile.
 //!
 //! Reason for unsafe code: the memory and the streams that another library names are taken for what
 //! it says that they are.

@@ -11,9 +11,11 @@ use crate::convert::{self, program, python};
 use crate::object::Object;
 use crate::{array, function, refusal};
 
-/// A layout: a shape and strides of the same nesting, read as a function from coordinates to offsets.
+/// A layout: a shape and strides of the same nesting, read as a function from coordinates to
+/// offsets.
 ///
-/// `Layout((4, 8), (8, 1))`, `Layout("(4,8):(8,1)")` and `Layout((4, 8))`, the compact one whose first mode is fastest.
+/// `Layout((4, 8), (8, 1))`, `Layout("(4,8):(8,1)")` and `Layout((4, 8))`, the compact one whose
+/// first mode is fastest.
 #[pyclass(frozen, extends = Object, module = "tilewright")]
 pub struct Layout;
 
@@ -107,8 +109,8 @@ impl Layout {
         function::called(py, "get", &arguments)
     }
 
-    /// The value at a coordinate, `L(5)` or `L(1, 2)`; where an index is `None`, the layout of the modes left open. Arrays of
-    /// indices give an array of offsets.
+    /// The value at a coordinate, `L(5)` or `L(1, 2)`; where an index is `None`, the layout of the
+    /// modes left open. Arrays of indices give an array of offsets.
     #[pyo3(signature = (*coordinate))]
     fn __call__<'py>(slf: &Bound<'py, Self>, coordinate: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -129,8 +131,8 @@ impl Layout {
     }
 }
 
-/// The offset at one integer for each of several modes that do not nest, as most calls are; none where it
-/// takes more to say.
+/// The offset at one integer for each of several modes that do not nest, as most calls are; none
+/// where it takes more to say.
 fn at_integers(layout: &AnyLayout, coordinate: &Bound<'_, PyTuple>) -> Option<i64> {
     let layout = layout.integer()?;
     let leaves = layout.leaves();

@@ -1,8 +1,8 @@
 //! The native part of the Python package `tilewright`.
 //!
 //! Law: Python computes nothing of its own. A value of the package is a value of the language
-//! ([`tilewright_notation::Value`]), a function of the package is a row of the language's table, and
-//! what the language refuses is raised as `LayoutError` with the same code, text and help.
+//! ([`tilewright_notation::Value`]), a function of the package is a row of the language's table,
+//! and what the language refuses is raised as `LayoutError` with the same code, text and help.
 //!
 //! * `object`: the base class of all values, and what they have in common
 //! * `layout`, `maps`, `numbers`: the classes

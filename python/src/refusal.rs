@@ -85,8 +85,8 @@ pub fn of_kernel(py: Python<'_>, refused: &Refused) -> PyErr {
     at.and_then(|at| kernel_error(py, code, &message, help.as_deref(), Some(at))).unwrap_or_else(|error| error)
 }
 
-/// The exception of what the interpreter found, of sizes and arrays that a kernel does not take, and
-/// of kernels that cannot be planned.
+/// The exception of what the interpreter found, of sizes and arrays that a kernel does not take,
+/// and of kernels that cannot be planned.
 #[cold]
 pub fn of_run(py: Python<'_>, code: &str, message: &str, help: Option<&str>, at: Option<Location>) -> PyErr {
     kernel_error(py, code, message, help, at).unwrap_or_else(|error| error)

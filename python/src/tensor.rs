@@ -69,7 +69,8 @@ impl Tensor {
 
     /// A tensor of zeros of its own.
     ///
-    /// Errors: the layout reaches an element twice, or is not known not to; there is no such memory.
+    /// Errors: the layout reaches an element twice, or is not known not to; there is no such
+    /// memory.
     fn zeroed(py: Python<'_>, element: Element, layout: AnyLayout) -> PyResult<Tensor> {
         let offsets = AnyOffsets::try_from(&layout).map_err(|error| refusal::of(py, &error))?;
         let (least, greatest) = offsets.range().map_err(|error| refusal::of(py, &error))?;
@@ -117,8 +118,8 @@ impl Tensor {
         Tensor::new(py, Arc::clone(&self.memory), origin, layout)
     }
 
-    /// The value of a function of the language with this tensor's layout among its arguments: where that is
-    /// a layout of some of the elements, it is a tensor.
+    /// The value of a function of the language with this tensor's layout among its arguments: where
+    /// that is a layout of some of the elements, it is a tensor.
     ///
     /// Errors: those of the function; it takes no tensor; the layout would reach other elements.
     pub fn called<'py>(
@@ -193,8 +194,8 @@ impl Tensor {
         }
     }
 
-    /// The tensor of the ranges in a coordinate, such as `2:5`, and the coordinate with `None` in their
-    /// place; indices that count from the end count from the beginning.
+    /// The tensor of the ranges in a coordinate, such as `2:5`, and the coordinate with `None` in
+    /// their place; indices that count from the end count from the beginning.
     fn ranged<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<(Option<Tensor>, Bound<'py, PyAny>)> {
         let py = key.py();
         let rank = self.offsets.rank();
@@ -373,8 +374,8 @@ impl Tensor {
         format!("Tensor({} of {}{place})", self.memory.element().name(), self.layout)
     }
 
-    /// The element at a coordinate, `t[1, 2]` or `t[7]`, or the tensor of what is left open by `None` or
-    /// a range, `t[None, 2]` or `t[1:3, ::2]`.
+    /// The element at a coordinate, `t[1, 2]` or `t[7]`, or the tensor of what is left open by
+    /// `None` or a range, `t[None, 2]` or `t[1:3, ::2]`.
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         match self.at(key)? {
             Ok(offset) => {
@@ -385,8 +386,8 @@ impl Tensor {
         }
     }
 
-    /// Writes the element at a coordinate, or all that are left open: a number to each, or the elements
-    /// of a tensor or an array.
+    /// Writes the element at a coordinate, or all that are left open: a number to each, or the
+    /// elements of a tensor or an array.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         match self.at(key)? {
             Ok(offset) => {
@@ -602,7 +603,8 @@ fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         || object.getattr("shape").is_ok_and(|shape| shape.len().is_ok_and(|rank| rank > 0)))
 }
 
-/// A tensor of zeros in memory of its own, under a layout, or a shape with its last mode the fastest.
+/// A tensor of zeros in memory of its own, under a layout, or a shape with its last mode the
+/// fastest.
 #[pyfunction]
 #[pyo3(signature = (layout, dtype = None))]
 pub fn zeros(layout: &Bound<'_, PyAny>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {

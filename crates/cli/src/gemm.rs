@@ -45,8 +45,8 @@ pub struct Options {
     /// Columns of A and rows of B.
     #[arg(long, value_name = "TERMS", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     k: Option<u32>,
-    /// The type of the numbers: that of the files, or f32 where there are none, bf16 on a device. Halves are added up
-    /// in f32, bytes in i32.
+    /// The type of the numbers: that of the files, or f32 where there are none, bf16 on a device.
+    /// Halves are added up in f32, bytes in i32.
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
     /// How many threads may take part; 0 for one a core.

@@ -1,4 +1,5 @@
-//! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX, checked and timed.
+//! `tilewright kernel`: the kernels of the library, listed, shown, written as PTX, checked and
+//! timed.
 
 pub(crate) mod bench;
 mod cost;
@@ -47,8 +48,8 @@ pub enum Action {
         #[command(flatten)]
         kernel: Choice,
     },
-    /// What a kernel costs, before it runs: registers, shared memory, resident blocks, wavefronts and
-    /// sectors of its accesses, and the times that bound it from below.
+    /// What a kernel costs, before it runs: registers, shared memory, resident blocks, wavefronts
+    /// and sectors of its accesses, and the times that bound it from below.
     Cost {
         #[command(flatten)]
         kernel: Choice,

@@ -1,8 +1,8 @@
 //! `tilewright playground`: layouts in the browser, served from this machine or written to a file.
 //!
 //! Law: the page is one file that holds everything, the library included. It is served to this
-//! machine alone: the socket is of the loopback address, and a request that names another host, as a
-//! page elsewhere might make a browser send, is refused.
+//! machine alone: the socket is of the loopback address, and a request that names another host, as
+//! a page elsewhere might make a browser send, is refused.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

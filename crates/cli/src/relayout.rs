@@ -42,8 +42,8 @@ pub struct Options {
     /// Print how the elements are moved.
     #[arg(long)]
     explain: bool,
-    /// Move on the first GPU too: compare what comes out, and say how long it took beside the driver's
-    /// copy of as many bytes.
+    /// Move on the first GPU too: compare what comes out, and say how long it took beside the
+    /// driver's copy of as many bytes.
     #[arg(long)]
     device: bool,
     /// The most threads that share the work; else as many as there are processors.

@@ -1,10 +1,10 @@
 //! cuBLAS, where there is one: a rival to be timed beside.
 //!
-//! Law: nothing of this crate needs cuBLAS. It is opened by name at run time, like the driver, and a product
-//! is given to it only with memory that holds its matrices.
+//! Law: nothing of this crate needs cuBLAS. It is opened by name at run time, like the driver, and
+//! a product is given to it only with memory that holds its matrices.
 //!
-//! Reason for unsafe code: a library is loaded, its symbols are taken for functions, and addresses of
-//! device memory are passed to them.
+//! Reason for unsafe code: a library is loaded, its symbols are taken for functions, and addresses
+//! of device memory are passed to them.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_longlong, c_void};
@@ -137,8 +137,8 @@ impl Cublas {
     }
 
     fn named(device: &Device, name: &'static str) -> Option<Cublas> {
-        // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for its
-        // kernels stay with the context.
+        // SAFETY: the initialisers of the library may run in any program. It is never unloaded, for
+        // its kernels stay with the context.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(name) }.ok()?));
         // SAFETY: the symbols are the functions of these names, with the parameters of the header.
         let (create, destroy, set_stream, gemm) = unsafe {
@@ -163,8 +163,8 @@ impl Cublas {
 
     /// Gives a product to a stream, and returns at once.
     ///
-    /// Errors: a type or a layout that the interface does not take; memory of another device, or too
-    /// small; the library or the driver refused.
+    /// Errors: a type or a layout that the interface does not take; memory of another device, or
+    /// too small; the library or the driver refused.
     pub fn multiply(
         &self,
         stream: &Stream,
@@ -208,8 +208,8 @@ impl Cublas {
             (_, ElementType::F32, true) => 77,
             _ => 68,
         };
-        // The library counts columns first: D is its transpose where rows are contiguous, A and B change
-        // places then.
+        // The library counts columns first: D is its transpose where rows are contiguous, A and B
+        // change places then.
         let (mut left, mut right) = ((a, product.a, m), (b, product.b, n));
         let turned = |matrix: &CublasMatrix, first: bool| {
             // What has its first mode contiguous is taken as it lies.
@@ -230,8 +230,8 @@ impl Cublas {
         let [line_left, line_right, line_d] = [int(left.1.line)?, int(right.1.line)?, int(product.d.line)?];
         let (factors, result) = (number(product.factors)?, number(product.result)?);
         self.context.attempt(|_| {
-            // SAFETY: the matrices lie in memory of this context, which is current, as was checked above; the
-            // factors are read before the call returns.
+            // SAFETY: the matrices lie in memory of this context, which is current, as was checked
+            // above; the factors are read before the call returns.
             status = unsafe { (self.set_stream)(self.handle, stream.handle()) };
             if status == 0 {
                 // SAFETY: as above.

@@ -2,8 +2,8 @@
 //!
 //! Law: what runs is the program that was written and checked. Its text is written for the device.
 //! A launch passes sizes that the facts of the kernel admit, and tensors of the types and layouts
-//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was shown
-//! when the kernel was written holds on the device.
+//! that the tensors of the kernel have at these sizes, or memory of as many bytes. So what was
+//! shown when the kernel was written holds on the device.
 
 use std::fmt;
 
@@ -179,13 +179,14 @@ pub struct SizedKernel {
 
 impl SizedKernel {
     /// Launches the kernel on a stream, and returns at once: what follows on the stream waits for
-    /// it. A kernel that waits for the launches before it by itself may begin before they are over. The arguments are the tensors of the kernel, in the order in which it declares them, or
+    /// it. A kernel that waits for the launches before it by itself may begin before they are over.
+    /// The arguments are the tensors of the kernel, in the order in which it declares them, or
     /// their memory.
     ///
-    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors of
-    /// another number or type (E0812), with too few bytes or misaligned (E0813), of another device
-    /// (E0814), or shared by an output and another (E0815); sizes that cannot be (E0816); the driver
-    /// refused (E0807).
+    /// Errors: a tensor does not lie as the kernel says (E0820); as [`Function::launch`]: tensors
+    /// of another number or type (E0812), with too few bytes or misaligned (E0813), of another
+    /// device (E0814), or shared by an output and another (E0815); sizes that cannot be (E0816);
+    /// the driver refused (E0807).
     pub fn launch(&self, stream: &Stream, tensors: &[Argument<'_>]) -> Result<(), GpuError> {
         for (number, (tensor, wanted)) in tensors.iter().zip(&self.layouts).enumerate() {
             let Some(layout) = tensor.layout() else { continue };
@@ -296,8 +297,8 @@ fn number(element: ElementType, value: u64) -> Argument<'static> {
     }
 }
 
-/// The parameters of the text of a program: its tensors of so many bytes, its numbers, and its tensor
-/// maps, which are of the memory of the tensors.
+/// The parameters of the text of a program: its tensors of so many bytes, its numbers, and its
+/// tensor maps, which are of the memory of the tensors.
 fn parameters(program: &Program, bytes: &[u64]) -> Vec<Parameter> {
     let tensors = program.tensors().zip(bytes).map(|(buffer, bytes)| {
         let element = buffer.element.into();

@@ -1,7 +1,8 @@
 //! The driver: its library, found at run time, and safe calls of its functions.
 //!
-//! Law: nothing outside this room is unsafe but the calls of `cublas.rs`, and no function of the driver is called from
-//! elsewhere. [`table`] declares the functions, [`open`] finds them, [`calls`] calls them.
+//! Law: nothing outside this room is unsafe but the calls of `cublas.rs`, and no function of the
+//! driver is called from elsewhere. [`table`] declares the functions, [`open`] finds them,
+//! [`calls`] calls them.
 //!
 //! *Invariant:* a handle is made here, from what the driver answered, and has one owner in this
 //! crate, which gives it back once, when it is dropped; whatever uses the handle holds the owner.

@@ -159,8 +159,8 @@ impl Build {
         self.complaint.borrow_mut().get_or_insert(error);
     }
 
-    /// Whether an operator was refused so far. Operators have no result to refuse with, so a refusal
-    /// is kept until the kernel ends; what tells it at once asks here.
+    /// Whether an operator was refused so far. Operators have no result to refuse with, so a
+    /// refusal is kept until the kernel ends; what tells it at once asks here.
     ///
     /// Errors: the first refusal of an operator.
     pub fn complaint(&self) -> Result<(), KernelError> {

@@ -2,14 +2,14 @@
 //!
 //! Law: every number says how it was found. Shared memory, threads and occupancy follow from the
 //! program and the machine. Registers are an [estimate](Cost::registers). Accesses and instructions
-//! are counted by walking through blocks with their addresses computed, as the interpreter does, but
-//! without memory: through all blocks where they are few, and the counts are the interpreter's then;
-//! else through some of each part of the grid, and [`Counted::walked`] says how many. What hangs on
-//! the contents of memory is counted as the most that it can be, and marked.
+//! are counted by walking through blocks with their addresses computed, as the interpreter does,
+//! but without memory: through all blocks where they are few, and the counts are the interpreter's
+//! then; else through some of each part of the grid, and [`Counted::walked`] says how many. What
+//! hangs on the contents of memory is counted as the most that it can be, and marked.
 //!
 //! Sectors are counted for tensors that begin at a multiple of 128 bytes, as the driver gives them.
-//! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where the
-//! tensors are in device memory and in no cache; the greatest is the roofline.
+//! A [`Bound`] is a time that the launch cannot beat by what the machine has of one thing, where
+//! the tensors are in device memory and in no cache; the greatest is the roofline.
 
 mod count;
 mod machine;
@@ -57,8 +57,8 @@ pub struct Cost {
 pub struct Counted {
     /// Blocks of the grid.
     pub blocks: u64,
-    /// Blocks that were walked; where they are all, the counts are exact, unless turns of loops were
-    /// multiplied.
+    /// Blocks that were walked; where they are all, the counts are exact, unless turns of loops
+    /// were multiplied.
     pub walked: u64,
     /// Whether turns of long loops that do the same were walked in part and multiplied.
     pub multiplied: bool,

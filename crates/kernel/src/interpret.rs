@@ -225,8 +225,8 @@ impl<'p> Interpreter<'p> {
         self.number_bits(name, T::ELEMENT, value.to_bits())
     }
 
-    /// As [`Interpreter::number`], for a type that is a value: the bits of the number, in the lowest
-    /// places.
+    /// As [`Interpreter::number`], for a type that is a value: the bits of the number, in the
+    /// lowest places.
     ///
     /// Errors: as there.
     pub fn number_bits(&mut self, name: &str, given: Element, bits: u64) -> Result<&mut Self, SetupError> {

@@ -1,7 +1,7 @@
 //! What a launch passes: numbers in place of sizes.
 //!
-//! Law: grid and numbers have the values of their expressions at the sizes, and each size is one that
-//! its facts admit. So what was shown for every admissible size holds for the launch.
+//! Law: grid and numbers have the values of their expressions at the sizes, and each size is one
+//! that its facts admit. So what was shown for every admissible size holds for the launch.
 
 use tilewright_atoms::{Dimension, SwizzleMode};
 use tilewright_layout::symbolic::{Expr, Symbolic};

@@ -1,9 +1,10 @@
 //! Kernels: programs for many threads, written with layouts.
 //!
-//! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, cuts them
-//! with layouts, and says what is copied, computed and waited for. What it says becomes a
+//! A kernel is a Rust function that is called once, with a [`Build`]. It declares tensors, cuts
+//! them with layouts, and says what is copied, computed and waited for. What it says becomes a
 //! [`Program`] for one thread, and everything else reads that program: [`interpret`] executes it on
-//! any machine and checks every access, [`ptx`] prints it for a GPU. So what is checked is what runs.
+//! any machine and checks every access, [`ptx`] prints it for a GPU. So what is checked is what
+//! runs.
 //!
 //! | what | statements |
 //! |---|---|
@@ -17,13 +18,13 @@
 //! | clusters | [`Build::cluster`], [`Build::rank`], [`Build::cluster_barrier`], [`View::of_block`], [`Stage::load_multicast`], [`Stage::release_to`], [`Stage::send`] |
 //! | launches | [`Build::wait_launches`], [`Build::launch_next`] |
 //!
-//! Sizes known at launch are names in the layouts of tensors, with facts in braces: `(M{div=64},N)`.
-//! That an access stays inside its tensor, for every size that the facts admit, is shown while the
-//! kernel is written, or the statement is refused with its line; predicated statements leave out
-//! what may not exist instead. So is that each element of an output is written by one thread
-//! ([`Kernel::outputs`] says where that is not decided). That no two threads meet in memory without
-//! a barrier between is checked by the interpreter at stated sizes. What a kernel takes of a machine
-//! is counted before it runs ([`Program::cost`]).
+//! Sizes known at launch are names in the layouts of tensors, with facts in braces:
+//! `(M{div=64},N)`. That an access stays inside its tensor, for every size that the facts admit, is
+//! shown while the kernel is written, or the statement is refused with its line; predicated
+//! statements leave out what may not exist instead. So is that each element of an output is written
+//! by one thread ([`Kernel::outputs`] says where that is not decided). That no two threads meet in
+//! memory without a barrier between is checked by the interpreter at stated sizes. What a kernel
+//! takes of a machine is counted before it runs ([`Program::cost`]).
 //!
 //! ```
 //! use tilewright_kernel::{Kernel, interpret, ptx};

@@ -181,8 +181,8 @@ const REGISTERS: u32 = 65_536;
 /// The most of a thread, of multiples of 8.
 const THREAD_REGISTERS: u32 = 248;
 
-/// How many registers a thread has when a block begins, by the threads of a block and the blocks of a
-/// processor.
+/// How many registers a thread has when a block begins, by the threads of a block and the blocks of
+/// a processor.
 pub(crate) fn entry_registers(threads: u32, resident: u32) -> u32 {
     let share = REGISTERS / (threads.next_multiple_of(32) * resident).max(1);
     (share / 8 * 8).min(THREAD_REGISTERS)

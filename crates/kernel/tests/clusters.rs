@@ -35,8 +35,8 @@ fn tile(row: impl Into<Expr>) -> Coord<Expr> {
     Tree::flat([Slot::At(row.into()), Slot::At(Expr::from(0))]).unwrap()
 }
 
-/// Each block of a cluster stores the whole of a matrix (64, 32 K); each loads a part of the rows of
-/// each step for all.
+/// Each block of a cluster stores the whole of a matrix (64, 32 K); each loads a part of the rows
+/// of each step for all.
 fn spread(blocks: u32, stages: i64, defect: Defect) -> Result<Kernel, KernelError> {
     let rows = 64 / i64::from(blocks);
     Kernel::build("spread", |k: &Build| {

@@ -1,7 +1,7 @@
 //! One kernel with everything that Hopper has, and the same with one classic defect each.
 //!
-//! Law: the kernel is right, and nothing is reported. Each change of one kind of instruction breaks it
-//! in one way, which is found under a code that names it.
+//! Law: the kernel is right, and nothing is reported. Each change of one kind of instruction breaks
+//! it in one way, which is found under a code that names it.
 
 use tilewright_atoms::{MmaAtom, Operand, SwizzleMode, TiledMma};
 use tilewright_kernel::interpret::{CheckError, Finding, Interpreter, check};
@@ -125,7 +125,8 @@ enum Now {
     Before(usize),
 }
 
-/// Changes all instructions of a program for which a change says something else than that they stay.
+/// Changes all instructions of a program for which a change says something else than that they
+/// stay.
 fn change(steps: &mut Vec<Step>, how: &mut dyn FnMut(&mut Instruction) -> Now) {
     let mut number = 0;
     while number < steps.len() {

@@ -25,8 +25,8 @@ enum Defect {
     Split,
 }
 
-/// One block: both factors to shared memory by ordinary stores, `steps` instructions along K, the sums
-/// to global memory.
+/// One block: both factors to shared memory by ordinary stores, `steps` instructions along K, the
+/// sums to global memory.
 struct Case {
     element: Element,
     atom: String,

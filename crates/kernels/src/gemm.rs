@@ -1,12 +1,12 @@
 //! Products of matrices for Hopper, planned by a model of the machine.
 //!
-//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), ..)`, sums in f32, or in i32 of integers, rounded
-//! once at the end, after the function of the sum and of further tensors, if there is one. The same
-//! problem and plan give the same bits each time.
+//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), ..)`, sums in f32, or in i32 of integers,
+//! rounded once at the end, after the function of the sum and of further tensors, if there is one.
+//! The same problem and plan give the same bits each time.
 //!
-//! What is multiplied is a [`Problem`]; how it is cut is a [`Plan`]: tile, stages, who multiplies, how
-//! many blocks share a tile, in which order tiles are taken. The plan is chosen from sizes alone by a
-//! model of the machine; a [`Product`] is the kernels of both.
+//! What is multiplied is a [`Problem`]; how it is cut is a [`Plan`]: tile, stages, who multiplies,
+//! how many blocks share a tile, in which order tiles are taken. The plan is chosen from sizes
+//! alone by a model of the machine; a [`Product`] is the kernels of both.
 //!
 //! ```text
 //! matrix     where the elements of a tensor lie      fused      elements of further tensors beside sums

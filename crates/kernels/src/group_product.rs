@@ -1,7 +1,7 @@
 //! A product of matrices for Hopper: products of four warps, fed by the copy engine.
 //!
-//! Law: as [`crate::product`]: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums in
-//! f32, for any M, N and K that are multiples of what the kernel says of them.
+//! Law: as [`crate::product`]: `C(m,n) = sum over k of A(m,k) * B(n,k)`, factors of 16 bits, sums
+//! in f32, for any M, N and K that are multiples of what the kernel says of them.
 
 use tilewright_kernel::Element;
 
@@ -10,12 +10,13 @@ use crate::gemm::{self, Problem};
 use crate::planned::Planned;
 
 /// A kernel that multiplies as [`crate::product`] does, for Hopper alone: A, `(M,K):(K,1)`, and B,
-/// `(N,K):(K,1)`, into D, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32. It is the plan of
+/// `(N,K):(K,1)`, into D, `(M,N):(N,1)`, all of f16 or all of bf16, with sums in f32. It is the
+/// plan of
 /// [`crate::gemm`] that takes the least time without a workspace.
 ///
-/// The sizes `[M, N, K]` decide how many blocks there are, and of what the kernel takes M, N and K to
-/// be multiples; other sizes with these facts may be launched. K and N are multiples of 8, so that
-/// rows begin at multiples of 16 bytes.
+/// The sizes `[M, N, K]` decide how many blocks there are, and of what the kernel takes M, N and K
+/// to be multiples; other sizes with these facts may be launched. K and N are multiples of 8, so
+/// that rows begin at multiples of 16 bytes.
 ///
 /// ```
 /// use tilewright_kernel::{Element, ptx};

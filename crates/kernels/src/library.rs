@@ -391,7 +391,8 @@ pub fn named(name: &str) -> Result<&'static Entry, PlanError> {
     })
 }
 
-/// The most elements along an axis: with any type, its bytes and a tile more are numbers of 64 bits.
+/// The most elements along an axis: with any type, its bytes and a tile more are numbers of 64
+/// bits.
 const MAX_SIZE: i64 = 1 << 40;
 
 impl Entry {

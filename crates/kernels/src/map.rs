@@ -1,8 +1,8 @@
 //! Expressions over tensors, element by element.
 //!
-//! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`, computed
-//! in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0 stands
-//! for all indices along it (broadcasting), and types are converted.
+//! Law: `output[to(i)] = f(input_0[from_0(i)], input_1[from_1(i)], ..)` for every index `i`,
+//! computed in f32, or in f64 where a tensor has it. All layouts have one shape; a mode of stride 0
+//! stands for all indices along it (broadcasting), and types are converted.
 //!
 //! Threads are numbered in the order of the output, and each computes one vector of it: 16 bytes of
 //! the widest type. Axes along which all tensors go on from each other are one.

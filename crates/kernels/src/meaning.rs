@@ -39,8 +39,8 @@ pub(crate) enum Meaning {
     },
     /// `c = a + b`, all `(M,N):(N,1)`.
     Sum,
-    /// `c(m,n,l) = sum over k of a(m,k,l) b(n,k,l)`, K contiguous in a and b, N in c, for each matrix
-    /// of a batch of `L`.
+    /// `c(m,n,l) = sum over k of a(m,k,l) b(n,k,l)`, K contiguous in a and b, N in c, for each
+    /// matrix of a batch of `L`.
     Product,
     /// `y(m,n) = x(index(m),n)`, 0 where `x` has no such row.
     Gather {
@@ -189,8 +189,8 @@ impl Planned {
         }
     }
 
-    /// The types of the inputs as the definition reads them. The kernel may take several elements of
-    /// a relayout as one word; memory is the same.
+    /// The types of the inputs as the definition reads them. The kernel may take several elements
+    /// of a relayout as one word; memory is the same.
     pub fn inputs(&self) -> Vec<Element> {
         match self.meaning() {
             Meaning::Relayout { source, .. } => vec![*source],

@@ -87,8 +87,8 @@ impl Planned {
     }
 
     /// The kernel of a second launch, if there is one. The tensors behind the inputs of the first
-    /// kernel are its inputs then, in the same order, and its last tensor is the result. It takes the
-    /// same sizes.
+    /// kernel are its inputs then, in the same order, and its last tensor is the result. It takes
+    /// the same sizes.
     pub fn second(&self) -> Option<&Kernel> {
         self.second.as_ref()
     }

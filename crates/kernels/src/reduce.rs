@@ -1,9 +1,9 @@
 //! Statistics along any modes of a tensor.
 //!
 //! Law: each coordinate of the kept modes gives one number of all elements along the others: their
-//! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are taken
-//! in f32, in an order that is fixed. NaN is not the greatest unless there is nothing else; of equal
-//! elements the first counts.
+//! sum, their mean, the root of the sum of their squares, the greatest, or its place. Sums are
+//! taken in f32, in an order that is fixed. NaN is not the greatest unless there is nothing else;
+//! of equal elements the first counts.
 //!
 //! * **Rows** one behind another that the registers of a block hold are read at once, as the norms
 //!   read them (`rows.rs`).

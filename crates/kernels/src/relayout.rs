@@ -218,8 +218,8 @@ impl Place {
         Ok(end.div_euclid(block) * block + if end.rem_euclid(block) > 0 { block } else { 0 })
     }
 
-    /// The least and the greatest offset before a swizzle and the offset in front; of a map over bits
-    /// all of its bits at once, which no offset is past.
+    /// The least and the greatest offset before a swizzle and the offset in front; of a map over
+    /// bits all of its bits at once, which no offset is past.
     fn range(&self) -> Result<(i64, i64), LayoutError> {
         let Some(columns) = &self.bits else { return self.layout.range() };
         let all = columns.iter().fold(0, |all, column| all | column);

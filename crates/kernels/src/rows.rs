@@ -1,10 +1,10 @@
 //! Rows that threads hold in registers.
 //!
 //! Law: the tile of a block is `(R,A,V,W)`: R rows, each of W parts, one for each warp, and a part
-//! of V runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: a run of
-//! a warp lies beside those of the others, and V times as many follow. So a warp's part is reduced by
-//! shuffles alone, and only what is left along W passes a barrier. Runs are computed one after
-//! another, which spares registers.
+//! of V runs of A elements. Element `(r,a,v,w)` is in row `r` and column `a + A w + A W v`: a run
+//! of a warp lies beside those of the others, and V times as many follow. So a warp's part is
+//! reduced by shuffles alone, and only what is left along W passes a barrier. Runs are computed one
+//! after another, which spares registers.
 //!
 //! * A row of at most [`WARP_VECTORS`] vectors is held by one warp, or by fewer lanes, and a block
 //!   has several rows; nothing waits.
@@ -154,8 +154,8 @@ impl Rows {
         Rows::holding(MOST, threads, columns, element)
     }
 
-    /// The plan for rows that several blocks hold together, as a cluster; none for rows that one holds
-    /// well, or whose ends are at no multiple of 16 bytes, or that are too long.
+    /// The plan for rows that several blocks hold together, as a cluster; none for rows that one
+    /// holds well, or whose ends are at no multiple of 16 bytes, or that are too long.
     ///
     /// Errors: a layout is not representable.
     pub(crate) fn in_cluster(columns: i64, element: Element) -> Result<Option<Rows>, PlanError> {
@@ -261,8 +261,8 @@ impl Rows {
         numbers.distributed(&Distribution::new(&format!("({rows},{lanes},{warps})"), &layout)?)
     }
 
-    /// A number of each row, `(R,1,1)`: lane `i` of the first ones of a row has that of row `i` of its
-    /// thread.
+    /// A number of each row, `(R,1,1)`: lane `i` of the first ones of a row has that of row `i` of
+    /// its thread.
     pub(crate) fn of_lanes<'k>(&self, number: &Fragment<'k>) -> Result<Distributed<'k>, KernelError> {
         let (lanes, rows, warps, each) = (self.lanes, self.rows, self.warps, self.each);
         let layout = format!("((({each},{}),{},{warps}),1):(((1,0),{each},0),0)", lanes / each, rows / each);
@@ -437,8 +437,8 @@ impl Rows {
         self.vector
     }
 
-    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read before
-    /// earlier runs are written, where there are several: nothing is read past a write.
+    /// Writes to a matrix what becomes of each run in f32, by what goes with it. That is read
+    /// before earlier runs are written, where there are several: nothing is read past a write.
     pub(crate) fn write<'k>(
         &self,
         k: &'k Build,
@@ -478,8 +478,8 @@ impl Rows {
     }
 
     /// What the blocks of a cluster have of a row, together: numbers that all threads of a block
-    /// hold, one for each tile. Each block writes its own to all others, and puts all together in one
-    /// order.
+    /// hold, one for each tile. Each block writes its own to all others, and puts all together in
+    /// one order.
     pub(crate) fn across<'k>(
         &self,
         k: &'k Build,

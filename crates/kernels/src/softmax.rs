@@ -3,10 +3,11 @@
 //! Law: `y(m,n) = e^x(m,n) / sum over j of e^x(m,j)`, in f32 whatever the type of the elements is.
 //! Elements of minus infinity give 0; a row of nothing else, or with a NaN, gives NaN.
 //!
-//! A row that the registers of a block hold is read once and written once. Each warp finds the greatest number of its part and the sum
-//! of powers against it; both go to the other warps together, at one barrier. Powers are computed
-//! twice, as keeping them takes more registers than the elements themselves. A longer row is read
-//! twice; in the first turn the sum of a thread is corrected whenever a greater number comes.
+//! A row that the registers of a block hold is read once and written once. Each warp finds the
+//! greatest number of its part and the sum of powers against it; both go to the other warps
+//! together, at one barrier. Powers are computed twice, as keeping them takes more registers than
+//! the elements themselves. A longer row is read twice; in the first turn the sum of a thread is
+//! corrected whenever a greater number comes.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Build, Distributed, Element, Kernel, KernelError, Num, View};

@@ -1,4 +1,5 @@
-//! Plans of products, executed by the interpreter under every schedule, and compared with plain loops.
+//! Plans of products, executed by the interpreter under every schedule, and compared with plain
+//! loops.
 
 use half::bf16;
 use tilewright_kernel::Element;
@@ -155,7 +156,8 @@ fn plans_are_refused() {
     }
 }
 
-/// The plan of the model can be carried out, fits into a processor, and is the first of its candidates.
+/// The plan of the model can be carried out, fits into a processor, and is the first of its
+/// candidates.
 #[test]
 fn the_model_plans_what_fits() {
     let machine = Machine::named("H200").unwrap();

@@ -1,5 +1,5 @@
-//! Products of every kind: layouts, types, functions of the sums. The interpreter runs their kernels, and
-//! each element of D is compared with a plain loop.
+//! Products of every kind: layouts, types, functions of the sums. The interpreter runs their
+//! kernels, and each element of D is compared with a plain loop.
 
 use tilewright_kernel::Element;
 use tilewright_kernels::Expression;
@@ -152,7 +152,8 @@ fn types_are_right() {
     assert_eq!(right(&turned, &plan(64, 16, 1)), 2);
 }
 
-/// Functions of the sums: vectors along rows and columns, matrices of every order, scalars, batches.
+/// Functions of the sums: vectors along rows and columns, matrices of every order, scalars,
+/// batches.
 #[test]
 fn functions_of_sums_are_right() {
     let (m, n, k) = (72, 88, 72);

@@ -32,8 +32,8 @@ fn multiplied(planned: &Planned, result: Element, [m, n, k]: [usize; 3]) -> Chec
             let products = (0..k).map(|at| a[row * k + at] * b[column * k + at]);
             let (sum, size) = products.fold((0.0, 0.0), |(sum, size): (f64, f64), x| (sum + x, size + x.abs()));
             let error = (c[row * n + column] - sum).abs();
-            // Each of the additions in f32 is off by half a unit in the last place of a partial sum,
-            // and the sum is rounded to its type at last.
+            // Each of the additions in f32 is off by half a unit in the last place of a partial
+            // sum, and the sum is rounded to its type at last.
             let last = if result == Element::F32 { 0.0 } else { sum.abs() * 2_f64.powi(-8) };
             assert!(error <= size * (k as f64 + 2.0) * 2_f64.powi(-24) + last, "({row},{column}): {error}");
         }
@@ -177,8 +177,8 @@ fn statistics_of_rows_and_columns_are_right() {
 
 #[test]
 fn rows_longer_than_a_block_holds_are_right() {
-    // Clusters of two to eight blocks, with ends in the last run, and one block for targets that have
-    // none; rows that begin at odd places, which one block reads twice.
+    // Clusters of two to eight blocks, with ends in the last run, and one block for targets that
+    // have none; rows that begin at odd places, which one block reads twice.
     for (name, columns, element, cluster) in [
         ("softmax", 65_540, Element::F32, 4),
         ("softmax", 36_888, Element::F32, 2),

@@ -73,7 +73,8 @@ fn all_elements_of_every_type_and_length_are_reduced() {
 
 #[test]
 fn the_first_of_equal_elements_counts_and_nan_does_not() {
-    // The number that repeats is the greatest; NaN is everywhere else, and in one row nothing but it.
+    // The number that repeats is the greatest; NaN is everywhere else, and in one row nothing but
+    // it.
     let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let places = |bytes: &[u8]| -> Vec<i32> {
         bytes.chunks_exact(4).map(|word| i32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
@@ -99,7 +100,8 @@ fn the_first_of_equal_elements_counts_and_nan_does_not() {
             places(&run(&greatest, &bytes(&x))).into_iter().map(|bits| f32::from_bits(bits as u32)).collect();
         assert!(found[0].is_nan() && found[1..].iter().all(|x| *x == -2.0), "{found:?}");
     }
-    // Two rows, places counted down the columns: the first of two equal numbers is in the second row.
+    // Two rows, places counted down the columns: the first of two equal numbers is in the second
+    // row.
     let matrix = planned(Statistic::ArgMaximum, "(2,8):(8,1)", Element::F32, &[0, 1]);
     let mut x = [0.0_f32; 16];
     (x[3], x[8]) = (7.0, 7.0);

@@ -154,7 +154,8 @@ fn moved(from: &Plain, source: Element, to: &Plain, destination: Element) -> Pla
     planned
 }
 
-/// As [`Plain::any`], with extents that are powers of two or multiples of them, and nothing between.
+/// As [`Plain::any`], with extents that are powers of two or multiples of them, and nothing
+/// between.
 fn aligned(chance: &mut Chance) -> [Plain; 2] {
     let rank = 2 + chance.below(4) as usize;
     let shape: Vec<i64> = (0..rank)
@@ -284,7 +285,8 @@ fn layouts_over_any_bits_are_right() {
     let mut chance = Chance(19);
     for round in 0..12 {
         let bits = [1, 5, 9, 12][round % 4];
-        // A product of two triangles of ones is invertible; a gap leaves places that nothing reaches.
+        // A product of two triangles of ones is invertible; a gap leaves places that nothing
+        // reaches.
         let mut columns: Vec<i64> = (0..bits).map(|bit| 1 << bit | chance.below(1 << bit)).collect();
         for bit in 0..bits {
             let mixed = chance.below(1 << bits) >> (bit + 1) << (bit + 1);

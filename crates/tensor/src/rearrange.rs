@@ -47,8 +47,8 @@ pub enum Rearrangement {
 }
 
 impl Rearrangement {
-    /// Refuses what names coordinates outside of a shape: a slice beyond an extent, a layout beyond the
-    /// last index, tiles that do not cover a mode evenly. All other rearrangements stay inside.
+    /// Refuses what names coordinates outside of a shape: a slice beyond an extent, a layout beyond
+    /// the last index, tiles that do not cover a mode evenly. All other rearrangements stay inside.
     ///
     /// ```
     /// use tilewright_layout::{Layout, Tree};

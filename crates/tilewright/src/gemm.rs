@@ -1,7 +1,8 @@
 //! Products of matrices on a device, in one call.
 //!
-//! Law: what runs are the kernels that [`kernels::gemm`](crate::kernels::gemm) plans from types, sizes and
-//! layouts, in their order on one stream, with a workspace of the bytes that the plan states.
+//! Law: what runs are the kernels that [`kernels::gemm`](crate::kernels::gemm) plans from types,
+//! sizes and layouts, in their order on one stream, with a workspace of the bytes that the plan
+//! states.
 
 use std::fmt;
 
@@ -63,7 +64,8 @@ impl Refusal for ProductError {
     }
 }
 
-/// A product that was planned and compiled for a device, with its workspace: launched as often as wanted.
+/// A product that was planned and compiled for a device, with its workspace: launched as often as
+/// wanted.
 #[derive(Debug)]
 pub struct DeviceProduct {
     product: Product,
@@ -73,10 +75,11 @@ pub struct DeviceProduct {
 }
 
 impl DeviceProduct {
-    /// The product that the model of the machine chooses for a problem. Machine code comes from the cache on disk
-    /// where it has been compiled before.
+    /// The product that the model of the machine chooses for a problem. Machine code comes from the
+    /// cache on disk where it has been compiled before.
     ///
-    /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a kernel.
+    /// Errors: as [`Product::new`]; there is no memory for the workspace; the driver refuses a
+    /// kernel.
     pub fn new(device: &Device, problem: &Problem) -> Result<DeviceProduct, ProductError> {
         DeviceProduct::of(device, Product::new(problem)?, &ModuleOptions::default())
     }
@@ -97,8 +100,9 @@ impl DeviceProduct {
         &self.product
     }
 
-    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function of the sums,
-    /// in their order. Launches on other streams use the same workspace: wait for them where there is one.
+    /// Multiplies on a stream, and returns at once: `given` are A, B and the inputs of the function
+    /// of the sums, in their order. Launches on other streams use the same workspace: wait for them
+    /// where there is one.
     ///
     /// Errors: as [`SizedKernel::launch`]: memory that is missing, too small, or of another device.
     pub fn launch(&mut self, stream: &Stream, given: &[&Memory], d: &mut Memory) -> Result<(), GpuError> {
@@ -147,8 +151,9 @@ fn element(kind: ElementType) -> Result<Element, PlanError> {
     })
 }
 
-/// `D = A B` on a device, in one call: A `(M,K)`, B `(N,K)` and D `(M,N)`, or batches of them, under any layouts
-/// and of the types that [`Problem::of`] takes. It returns when the kernels are launched.
+/// `D = A B` on a device, in one call: A `(M,K)`, B `(N,K)` and D `(M,N)`, or batches of them,
+/// under any layouts and of the types that [`Problem::of`] takes. It returns when the kernels are
+/// launched.
 ///
 /// It plans, compiles and frees its workspace each time; a [`DeviceProduct`] does so once.
 ///

@@ -1,8 +1,8 @@
 //! What answers the playground.
 //!
-//! Law: nothing is computed here that the crates of the workspace do not compute; a question and its
-//! answer are texts, and an answer depends on the question alone. So the programs in `bin` read one
-//! question from standard input and write one answer to standard output, on this machine as in
+//! Law: nothing is computed here that the crates of the workspace do not compute; a question and
+//! its answer are texts, and an answer depends on the question alone. So the programs in `bin` read
+//! one question from standard input and write one answer to standard output, on this machine as in
 //! WebAssembly, and a run that panics or takes for ever harms nothing but itself.
 //!
 //! * `request`: what can be asked

@@ -52,8 +52,8 @@ impl Range {
     }
 }
 
-/// Turns of a loop of the kernel, for an index from 0 to below `count`, which may be known at launch. The body is traced once;
-/// it has no `break`. Python's own `range` unrolls a loop.
+/// Turns of a loop of the kernel, for an index from 0 to below `count`, which may be known at
+/// launch. The body is traced once; it has no `break`. Python's own `range` unrolls a loop.
 #[pyfunction]
 pub fn range(count: &Bound<'_, PyAny>) -> PyResult<Range> {
     let place = place::caller(count.py())?;

@@ -13,8 +13,8 @@ use super::tiled;
 use super::trace::{Handle, Refused, Thing, run};
 use crate::convert::python;
 
-/// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and `+=` write to this one,
-/// which is how a value goes from one turn of a loop to the next.
+/// Elements in the registers of a thread. Operators make new fragments; `set`, `fill`, `clear` and
+/// `+=` write to this one, which is how a value goes from one turn of a loop to the next.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Fragment {
     pub handle: Handle,
@@ -130,7 +130,8 @@ arithmetic! { Fragment {
         })
     }
 
-    /// A new fragment of the same shape, each element a function of this one's and those of others of the same index.
+    /// A new fragment of the same shape, each element a function of this one's and those of others
+    /// of the same index.
     #[pyo3(signature = (function, /, *others))]
     fn map<'py>(
         slf: &Bound<'py, Self>,

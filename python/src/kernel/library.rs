@@ -52,8 +52,8 @@ pub fn plan_layer_norm(columns: i64, element: &Bound<'_, PyAny>, epsilon: f64) -
     planned(element.py(), kernels::layer_norm(columns, operand::element(element)?, epsilon))
 }
 
-/// The kernels that compute a statistic along modes of a tensor, in the order of their launches: what
-/// one leaves behind its inputs is what the next one reads.
+/// The kernels that compute a statistic along modes of a tensor, in the order of their launches:
+/// what one leaves behind its inputs is what the next one reads.
 #[pyfunction]
 pub fn plan_reduce(
     statistic: &str,
@@ -78,7 +78,8 @@ pub fn plan_reduce(
     Ok(planned.launches().map(|kernel| launched(&planned, kernel)).collect())
 }
 
-/// A kernel that multiplies A (M,K) by the transposed B (N,K); with products of four warps and bulk copies, where `group`.
+/// A kernel that multiplies A (M,K) by the transposed B (N,K); with products of four warps and bulk
+/// copies, where `group`.
 #[pyfunction]
 pub fn plan_product(
     factors: &Bound<'_, PyAny>,

@@ -1,8 +1,9 @@
 //! Arguments of statements.
 //!
 //! Law: a type of elements is named as NumPy, PyTorch and the library of kernels name it; a
-//! coordinate is an integer, a number known at launch or a tuple of such, with `None` for modes that
-//! are left; an operand of arithmetic is something of the kernel, a number of Python or an index.
+//! coordinate is an integer, a number known at launch or a tuple of such, with `None` for modes
+//! that are left; an operand of arithmetic is something of the kernel, a number of Python or an
+//! index.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -17,7 +17,8 @@ pub struct Pipeline {
     pub handle: Handle,
 }
 
-/// A ring of so many stages, each of which is free again after `releases` releases: one by each warp that uses it.
+/// A ring of so many stages, each of which is free again after `releases` releases: one by each
+/// warp that uses it.
 #[pyfunction]
 pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bound<'py, PyAny>> {
     let made = run(py, move |room| Ok(room.keep(Thing::Pipeline(room.build.pipeline(stages, releases)?))))?;
@@ -26,7 +27,8 @@ pub fn pipeline<'py>(py: Python<'py>, stages: i64, releases: u32) -> PyResult<Bo
 
 #[pymethods]
 impl Pipeline {
-    /// The place of a role in the ring, at the first stage: one for those who fill, and one for those who use.
+    /// The place of a role in the ring, at the first stage: one for those who fill, and one for
+    /// those who use.
     fn cursor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let own = self.handle;
         let made = run(py, move |room| Ok(room.keep(Thing::Cursor(Rc::new(room.pipeline(own)?.cursor()?)))))?;
@@ -83,7 +85,8 @@ impl Stage {
         run(py, move |room| Ok(room.stage(own)?.wait()?))
     }
 
-    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread (`with tw.single():`), that arrive here.
+    /// Sets off bulk copies of a tile of a tensor into shared memory, by one thread
+    /// (`with tw.single():`), that arrive here.
     fn load(&self, source: &Bound<'_, View>, destination: &Bound<'_, View>) -> PyResult<()> {
         let (own, from, to) = (self.handle, source.get().handle, destination.get().handle);
         run(source.py(), move |room| Ok(room.stage(own)?.load(&room.view(from)?, &room.view(to)?)?))

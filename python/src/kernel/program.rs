@@ -20,7 +20,8 @@ use crate::foreign::Array;
 use crate::refusal;
 use tilewright_kernel::program::Location;
 
-/// A kernel that is written: one program, which the interpreter runs, and which is printed for a GPU.
+/// A kernel that is written: one program, which the interpreter runs, and which is printed for a
+/// GPU.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Program {
     pub kernel: Kernel,
@@ -115,8 +116,8 @@ impl Program {
     /// The sizes at which the tensors of the kernel are these arrays. `given` are those that are
     /// known otherwise.
     ///
-    /// Errors: another number of arrays; an array of another type, or one that may not be written; a
-    /// size that no array tells; an array that does not lie as the kernel says.
+    /// Errors: another number of arrays; an array of another type, or one that may not be written;
+    /// a size that no array tells; an array that does not lie as the kernel says.
     pub fn fit(&self, py: Python<'_>, arrays: &[Array], given: &[(String, i64)]) -> PyResult<Vec<(String, i64)>> {
         let program = self.kernel.program();
         let refuse = |what: String, help: &str| Err(refusal::of_run(py, "E1003", &what, Some(help), None));
@@ -189,8 +190,8 @@ impl Program {
     }
 }
 
-/// Whether an array has its elements where a layout has them: mode by mode; or one after another, as
-/// many as the layout reaches.
+/// Whether an array has its elements where a layout has them: mode by mode; or one after another,
+/// as many as the layout reaches.
 fn lies(array: &Array, layout: &AnyLayout) -> bool {
     let of_array = || -> Option<Layout> {
         let modes = array.shape.iter().zip(&array.strides);
@@ -338,8 +339,9 @@ impl Program {
         Ok(sizes)
     }
 
-    /// Runs the grid on the interpreter, on the bytes of each tensor, and gives those that are left; none for inputs.
-    /// `all_schedules`: under every order in which it may run, which must not matter.
+    /// Runs the grid on the interpreter, on the bytes of each tensor, and gives those that are
+    /// left; none for inputs. `all_schedules`: under every order in which it may run, which must
+    /// not matter.
     #[pyo3(signature = (sizes, contents, numbers, *, all_schedules))]
     fn interpret<'py>(
         &self,

@@ -17,7 +17,8 @@ use super::view::View;
 use crate::convert::python;
 use crate::refusal;
 
-/// A tensor in memory of the device: "input", which is only read; "output", each element of which is written once; or "tensor".
+/// A tensor in memory of the device: "input", which is only read; "output", each element of which
+/// is written once; or "tensor".
 #[pyfunction]
 pub fn global_tensor<'py>(
     element: &Bound<'py, PyAny>,
@@ -87,7 +88,8 @@ pub fn number<'py>(value: &Bound<'py, PyAny>, element: Option<&Bound<'py, PyAny>
     operand::object(py, made)
 }
 
-/// A number of the elements of a tensor, i32 or u32, as an index of another; accesses at it are predicated.
+/// A number of the elements of a tensor, i32 or u32, as an index of another; accesses at it are
+/// predicated.
 #[pyfunction]
 pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>> {
     let (py, own) = (number.py(), number.get().handle);
@@ -95,8 +97,8 @@ pub fn index_of<'py>(number: &Bound<'py, Number>) -> PyResult<Bound<'py, PyAny>>
     python(py, Value::from(AnyTree::from(index)))
 }
 
-/// The threads of a block. `x[tw.thread, None]` is the part of this thread, where the first mode of `x` numbers threads;
-/// `tw.thread()` is the number of this thread.
+/// The threads of a block. `x[tw.thread, None]` is the part of this thread, where the first mode of
+/// `x` numbers threads; `tw.thread()` is the number of this thread.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Thread;
 
@@ -111,8 +113,8 @@ impl Thread {
     }
 }
 
-/// The coordinate of this block: `tw.block("x")`, `tw.block("(x,_)")`. The tensor that is cut at it says how many blocks
-/// there are.
+/// The coordinate of this block: `tw.block("x")`, `tw.block("(x,_)")`. The tensor that is cut at it
+/// says how many blocks there are.
 #[pyfunction]
 pub fn block<'py>(py: Python<'py>, axes: String) -> PyResult<Bound<'py, PyAny>> {
     let tuple = axes.trim_start().starts_with('(');
@@ -158,7 +160,8 @@ pub fn threads(py: Python<'_>, count: i64) -> PyResult<()> {
     run(py, move |room| Ok(room.build.threads(count)?))
 }
 
-/// How many blocks should run on one processor at once: the assembler gives a thread no more registers than that allows.
+/// How many blocks should run on one processor at once: the assembler gives a thread no more
+/// registers than that allows.
 #[pyfunction]
 pub fn resident(py: Python<'_>, blocks: u32) -> PyResult<()> {
     run(py, move |room| Ok(room.build.resident(blocks)?))
@@ -177,8 +180,8 @@ fn tensor(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Handle> {
     Err(PyTypeError::new_err(format!("{what} is a tensor of the kernel or a fragment, not {kind}")))
 }
 
-/// Copies a tile: each thread what the tiled copy gives it. `predicated`: past the edges of a tensor, reads give 0 and writes do
-/// nothing.
+/// Copies a tile: each thread what the tiled copy gives it. `predicated`: past the edges of a
+/// tensor, reads give 0 and writes do nothing.
 #[pyfunction]
 #[pyo3(signature = (tiled_copy, source, destination, *, predicated = false))]
 pub fn copy_tile(
@@ -267,7 +270,8 @@ statements! {
     barrier();
     /// The threads of a warp wait here for each other.
     warp_barrier();
-    /// What this thread wrote to shared memory is seen by copies and products that go on by themselves.
+    /// What this thread wrote to shared memory is seen by copies and products that go on by
+    /// themselves.
     fence_async();
     /// The asynchronous copies of this thread since the last time are a group.
     commit_async();
@@ -277,6 +281,7 @@ statements! {
     wait_mma(groups: u32);
     /// The bulk stores of this thread since the last time are a group.
     commit_bulk();
-    /// Waits until all but the last so many groups of bulk stores of this thread have read their source.
+    /// Waits until all but the last so many groups of bulk stores of this thread have read their
+    /// source.
     wait_bulk(groups: u32);
 }

@@ -22,14 +22,16 @@ pub struct Distribution {
 
 #[pymethods]
 impl Distribution {
-    /// The tile of this shape by a layout `(threads, values)`, which goes to its elements, first mode fastest.
+    /// The tile of this shape by a layout `(threads, values)`, which goes to its elements, first
+    /// mode fastest.
     #[new]
     fn new(py: Python<'_>, tile: &Bound<'_, PyAny>, layout: &Bound<'_, PyAny>) -> PyResult<Distribution> {
         let (tile, layout) = (operand::shape(tile)?, operand::layout(layout)?);
         made(py, || Held::of_layout(&tile, &layout))
     }
 
-    /// What a tiled copy gives each thread of a tile: what it writes, or with `source=True` what it reads.
+    /// What a tiled copy gives each thread of a tile: what it writes, or with `source=True` what it
+    /// reads.
     #[staticmethod]
     #[pyo3(signature = (tile, copy, *, source = false))]
     fn of_copy(
@@ -90,7 +92,8 @@ fn made(py: Python<'_>, make: impl FnOnce() -> Result<Held, tilewright_kernel::K
     Ok(Distribution { held })
 }
 
-/// A tile that the threads of the block hold together. Operators, reductions and conversions make other tiles.
+/// A tile that the threads of the block hold together. Operators, reductions and conversions make
+/// other tiles.
 #[pyclass(frozen, module = "tilewright")]
 pub struct Tile {
     pub handle: Handle,
@@ -119,8 +122,9 @@ arithmetic! { Tile {
         run(py, move |room| Ok(room.tile(own)?.element().name()))
     }
 
-    /// The tile reduced along some modes, which keep one element each: `reduction` is "sum", "product", "minimum" or
-    /// "maximum". Every thread that held an element of a row holds its result.
+    /// The tile reduced along some modes, which keep one element each: `reduction` is "sum",
+    /// "product", "minimum" or "maximum". Every thread that held an element of a row holds its
+    /// result.
     #[pyo3(signature = (*modes, reduction = "sum"))]
     fn reduce<'py>(&self, py: Python<'py>, modes: Vec<usize>, reduction: &str) -> PyResult<Bound<'py, PyAny>> {
         let (own, reduction) = (self.handle, operand::reduction(reduction)?);

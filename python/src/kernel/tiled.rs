@@ -10,7 +10,8 @@ use super::view::{View, factor};
 use crate::convert::python;
 use crate::refusal;
 
-/// A copy of tiles by many threads: an instruction by its name, the layout of threads, and that of the values of each.
+/// A copy of tiles by many threads: an instruction by its name, the layout of threads, and that of
+/// the values of each.
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledCopy {
     pub copy: atoms::TiledCopy,
@@ -32,7 +33,8 @@ impl TiledCopy {
         Ok(TiledCopy { copy: made.map_err(|error| refusal::of(py, &error))? })
     }
 
-    /// The copy of an operand, "A", "B" or "C", of a tiled product, in which each thread has what it has there.
+    /// The copy of an operand, "A", "B" or "C", of a tiled product, in which each thread has what
+    /// it has there.
     #[staticmethod]
     fn of_operand(py: Python<'_>, instruction: &str, mma: &Bound<'_, TiledMma>, operand: &str) -> PyResult<TiledCopy> {
         let operand = factor(operand)?;
@@ -89,7 +91,8 @@ impl TiledCopy {
     }
 }
 
-/// A product of matrices by many threads: an instruction by its name, and the layout of instructions along (M,N,K).
+/// A product of matrices by many threads: an instruction by its name, and the layout of
+/// instructions along (M,N,K).
 #[pyclass(frozen, module = "tilewright")]
 pub struct TiledMma {
     pub mma: atoms::TiledMma,

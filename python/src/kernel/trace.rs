@@ -7,8 +7,9 @@
 //! `with` come out of it one statement at a time.
 //!
 //! No code of Python runs on the coroutine's stack, and nothing that belongs to it leaves it: what
-//! Python holds are numbers of places in a list ([`Handle`]). A handle is good as long as its kernel
-//! is being written, in the thread that writes it, and until the body in which it was made is over.
+//! Python holds are numbers of places in a list ([`Handle`]). A handle is good as long as its
+//! kernel is being written, in the thread that writes it, and until the body in which it was made
+//! is over.
 //!
 //! After a refusal nothing more is written: whatever follows is refused for the same reason.
 

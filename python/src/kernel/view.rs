@@ -17,7 +17,8 @@ use super::tiled::{TiledCopy, TiledMma};
 use super::trace::{Handle, Refused, Thing, run};
 use crate::convert::{self, python};
 
-/// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the same memory.
+/// A tensor in memory as a kernel sees it, or a part of one. What cuts it gives another view of the
+/// same memory.
 #[pyclass(frozen, module = "tilewright")]
 pub struct View {
     pub handle: Handle,
@@ -103,8 +104,9 @@ impl View {
         Err(PyTypeError::new_err("the elements of a tensor are not known while the kernel is written: load it"))
     }
 
-    /// The part at a coordinate, of which `None` leaves a mode: `tiles[(None, None), tw.block("(x,y)")]`. A number in the
-    /// place of a nested mode stands for its digits, first mode fastest. `[tw.thread, None]` is the part of this thread.
+    /// The part at a coordinate, of which `None` leaves a mode:
+    /// `tiles[(None, None), tw.block("(x,y)")]`. A number in the place of a nested mode stands for
+    /// its digits, first mode fastest. `[tw.thread, None]` is the part of this thread.
     fn __getitem__<'py>(&self, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = at.py();
         if let Ok(items) = at.cast::<PyTuple>()
@@ -123,8 +125,9 @@ impl View {
         self.cut(py, move |build, view| Ok(view.slice(digits(build, &view.shape(), &at)?)?))
     }
 
-    /// The tile of this shape at a coordinate of tiles; `None` leaves tiles as modes behind those of the tile. `proj` says
-    /// which modes of tile and coordinate are those of the tensor: 1 for those that are, None for the others.
+    /// The tile of this shape at a coordinate of tiles; `None` leaves tiles as modes behind those
+    /// of the tile. `proj` says which modes of tile and coordinate are those of the tensor: 1 for
+    /// those that are, None for the others.
     #[pyo3(signature = (tiler, coord, proj = None))]
     fn local_tile<'py>(
         &self,
@@ -158,7 +161,8 @@ impl View {
         self.cut(tiler.py(), move |_, view| Ok(view.zipped_divide(&text)?))
     }
 
-    /// The view after a layout of its indices, or after a tiler. `tiler`, where it is given, must be the shape of the view.
+    /// The view after a layout of its indices, or after a tiler. `tiler`, where it is given, must
+    /// be the shape of the view.
     #[pyo3(signature = (by, tiler = None))]
     fn compose<'py>(&self, by: &Bound<'py, PyAny>, tiler: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let tiler = tiler.map(|tiler| convert::value(tiler).map(|value| value.to_string())).transpose()?;
@@ -249,7 +253,8 @@ impl View {
         run(fragment.py(), move |room| Ok(room.view(own)?.accumulate(&room.fragment(from)?, reduction)?))
     }
 
-    /// A fragment of the same shape and no values yet; of elements of another type, where that is given.
+    /// A fragment of the same shape and no values yet; of elements of another type, where that is
+    /// given.
     #[pyo3(signature = (element = None))]
     fn fragment<'py>(&self, py: Python<'py>, element: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let (own, element) = (self.handle, element.map(operand::element).transpose()?);
@@ -264,7 +269,8 @@ impl View {
         operand::object(py, made)
     }
 
-    /// The tile in the registers of all threads, by who holds what. `predicated`: elements past the edges are 0, or `other`.
+    /// The tile in the registers of all threads, by who holds what. `predicated`: elements past the
+    /// edges are 0, or `other`.
     #[pyo3(signature = (held, *, predicated = false, other = None))]
     fn load_tile<'py>(
         &self,
@@ -285,7 +291,8 @@ impl View {
         operand::object(py, made)
     }
 
-    /// Writes a tile that all threads hold together. `predicated`: nothing past the edges of the tensor.
+    /// Writes a tile that all threads hold together. `predicated`: nothing past the edges of the
+    /// tensor.
     #[pyo3(signature = (tile, *, predicated = false))]
     fn store_tile(&self, tile: &Bound<'_, Tile>, predicated: bool) -> PyResult<()> {
         let (own, from) = (self.handle, tile.get().handle);

@@ -1,9 +1,9 @@
 //! Types of elements.
 //!
-//! Law: a type has NumPy's name and a short one, the type of DLPack's that has the same bits, and one
-//! number for every pattern of bits. A number that is written is rounded to the nearest, ties to
-//! even; what is too large for 8 bits becomes the greatest number, as on devices; an integer that
-//! does not fit is refused.
+//! Law: a type has NumPy's name and a short one, the type of DLPack's that has the same bits, and
+//! one number for every pattern of bits. A number that is written is rounded to the nearest, ties
+//! to even; what is too large for 8 bits becomes the greatest number, as on devices; an integer
+//! that does not fit is refused.
 
 use bytemuck::Pod;
 use dlpark::ffi::DLDataType;
@@ -112,8 +112,8 @@ impl Element {
         )
     }
 
-    /// What the address of an element is a multiple of: the size of its number, of which a complex one
-    /// has two.
+    /// What the address of an element is a multiple of: the size of its number, of which a complex
+    /// one has two.
     pub fn alignment(self) -> usize {
         match self {
             Element::C64 | Element::C128 => self.bytes() / 2,
@@ -192,7 +192,8 @@ impl Element {
 
     /// The bytes of a number of Python's.
     ///
-    /// Errors: it is no number of this kind (`TypeError`); an integer does not fit (`OverflowError`).
+    /// Errors: it is no number of this kind (`TypeError`); an integer does not fit
+    /// (`OverflowError`).
     pub fn bytes_of(self, number: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let float = || number.extract::<f64>().map_err(|_| self.no_number(number));
         let complex = || match number.cast::<PyComplex>() {

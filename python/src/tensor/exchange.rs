@@ -4,8 +4,8 @@
 //! indices, one mode an axis, and keeps the array; an array of a tensor likewise. What an array's
 //! owner says is to be read only is read only here, and the other way round.
 //!
-//! Reason for unsafe code: addresses come from other packages, and go to them. That they are those of
-//! living elements is their promise, which `__array_interface__` and DLPack make.
+//! Reason for unsafe code: addresses come from other packages, and go to them. That they are those
+//! of living elements is their promise, which `__array_interface__` and DLPack make.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -81,8 +81,8 @@ fn of_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyRe
     let layout = strided(object.py(), &shape, &strides)?;
     let owner = Owner::Object(Some(object.clone().unbind()));
     let range = hull(object.py(), &layout)?;
-    // SAFETY: NumPy's promise of the interface: every element of the array is at its address as long
-    // as the array lives, which `owner` keeps.
+    // SAFETY: NumPy's promise of the interface: every element of the array is at its address as
+    // long as the array lives, which `owner` keeps.
     let memory = unsafe { Memory::lent(address, range, element, readonly, DLDevice::CPU, owner) }?;
     Ok((memory, layout.into()))
 }
@@ -111,8 +111,8 @@ fn of_exchanged(object: &Bound<'_, PyAny>) -> PyResult<(Memory, AnyLayout)> {
     let readonly = lent.flags().contains(DlpackFlags::READ_ONLY);
     let range = hull(object.py(), &layout)?;
     let owner = Owner::Lent(lent.into_deleter());
-    // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter, which
-    // `owner` keeps, is called.
+    // SAFETY: DLPack's promise: every element of the tensor is at its address until the deleter,
+    // which `owner` keeps, is called.
     let memory = unsafe { Memory::lent(address, range, element, readonly, device, owner) }?;
     Ok((memory, layout.into()))
 }
@@ -230,7 +230,8 @@ impl DlpackExporter for Exported {
     }
 
     fn prepare_export(&self, _py: Python<'_>, request: &ExportRequest<'_>) -> PyResult<()> {
-        // Nothing is at work on the device here: what was lent was ready on the stream that it came by.
+        // Nothing is at work on the device here: what was lent was ready on the stream that it came
+        // by.
         if self.memory.device() != DLDevice::CPU {
             let _: CudaStreamRequest = request.cuda_stream()?;
         }

@@ -6,12 +6,12 @@
 //! the address of an element in one allocation, aligned and initialised, which lives as long as
 //! `owner` is kept. So a view under a layout whose offsets lie in that range reaches nothing else.
 //!
-//! That nobody writes meanwhile what is read here cannot be proved of memory that Python shares. What
-//! tensors of this package do to it at once is kept apart by [`Guard`]; what others do is up to
-//! the program, as with every array that two threads use.
+//! That nobody writes meanwhile what is read here cannot be proved of memory that Python shares.
+//! What tensors of this package do to it at once is kept apart by [`Guard`]; what others do is up
+//! to the program, as with every array that two threads use.
 //!
-//! Reason for unsafe code: the addresses come from other packages as numbers, and a mutable slice of
-//! what a strided array spans would claim elements that are not its own.
+//! Reason for unsafe code: the addresses come from other packages as numbers, and a mutable slice
+//! of what a strided array spans would claim elements that are not its own.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, PoisonError};
@@ -48,8 +48,8 @@ pub struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // The last to let go may be another package, which holds the interpreter's lock unknown to this
-        // one. Without asking, the object would stay until the next call.
+        // The last to let go may be another package, which holds the interpreter's lock unknown to
+        // this one. Without asking, the object would stay until the next call.
         if let Owner::Object(object) = &mut self.owner
             && let Some(object) = object.take()
         {
@@ -137,8 +137,8 @@ impl Memory {
 
     /// Writes the bytes of the element at an offset.
     ///
-    /// Errors: as [`Memory::read`]; the memory is to be read only; the number of bytes is not that of
-    /// an element.
+    /// Errors: as [`Memory::read`]; the memory is to be read only; the number of bytes is not that
+    /// of an element.
     pub fn write(&self, offset: i64, bytes: &[u8]) -> PyResult<()> {
         let to = self.place(offset)?;
         self.check_writable()?;
@@ -187,9 +187,9 @@ impl Memory {
     /// A view to be read, with offset 0 of the layout at `origin`.
     ///
     /// # Safety
-    /// A [`Guard`] of these places is held meanwhile, the offsets of the layout from `origin` on are
-    /// within the range, the memory is on the CPU, and an element of `T` is as large as one of here,
-    /// any bits being one.
+    /// A [`Guard`] of these places is held meanwhile, the offsets of the layout from `origin` on
+    /// are within the range, the memory is on the CPU, and an element of `T` is as large as one of
+    /// here, any bits being one.
     pub unsafe fn view<'a, T>(&'a self, origin: i64, layout: &AnyOffsets) -> TensorView<'a, T, AnyOffsets> {
         debug_assert_eq!(size_of::<T>(), self.element.bytes());
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);
@@ -200,8 +200,8 @@ impl Memory {
     /// A view to be written, with offset 0 of the layout at `origin`.
     ///
     /// # Safety
-    /// As [`Memory::view`]; the memory may be written, the guard is of one who writes, and the layout
-    /// has no offset twice.
+    /// As [`Memory::view`]; the memory may be written, the guard is of one who writes, and the
+    /// layout has no offset twice.
     pub unsafe fn view_mut<'a, T>(&'a self, origin: i64, layout: &AnyOffsets) -> TensorViewMut<'a, T, AnyOffsets> {
         debug_assert!(size_of::<T>() == self.element.bytes() && !self.readonly);
         let base = self.base.cast::<T>().wrapping_offset(origin as isize);

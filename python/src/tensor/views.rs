@@ -1,7 +1,8 @@
 //! Functions of the algebra on tensors.
 //!
-//! Law: what a function makes of a tensor reaches elements of that tensor, and no others of the memory
-//! that it lies in. Tiles that cover more than their mode are refused, as they are of tensors in Rust.
+//! Law: what a function makes of a tensor reaches elements of that tensor, and no others of the
+//! memory that it lies in. Tiles that cover more than their mode are refused, as they are of
+//! tensors in Rust.
 
 use std::collections::HashSet;
 
@@ -68,8 +69,8 @@ impl From<LayoutError> for Refused {
     }
 }
 
-/// Refuses the layout that a function made of a tensor's, if it reaches an element that is none of the
-/// tensor.
+/// Refuses the layout that a function made of a tensor's, if it reaches an element that is none of
+/// the tensor.
 pub fn check(tensor: &Tensor, name: &str, arguments: &[Value], made: &AnyLayout) -> Result<(), Refused> {
     let shape = tensor.offsets.shape();
     match name {
@@ -93,7 +94,8 @@ pub fn check(tensor: &Tensor, name: &str, arguments: &[Value], made: &AnyLayout)
         "local_tile" | "partition_A" | "partition_B" | "partition_C" | "partition_S" | "partition_D" => {
             listed(tensor, made)
         }
-        // A mode that is taken twice goes further than it does alone, and a filler may be any layout.
+        // A mode that is taken twice goes further than it does alone, and a filler may be any
+        // layout.
         "select" | "append_to_rank" | "prepend_to_rank" => listed(tensor, made),
         _ => Ok(()),
     }

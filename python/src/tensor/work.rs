@@ -1,9 +1,9 @@
 //! Copies, conversions, fillings, reductions and products, without the interpreter's lock.
 //!
-//! Law: each does to the elements what the function of its name in `tilewright-tensor` does. Long work is
-//! done in parts: between two of them an interrupt ends it, with the parts that are done left done,
-//! and `progress(done, total)` is called, in elements or multiplications. A copy between tensors whose
-//! memory overlaps reads all of the source first.
+//! Law: each does to the elements what the function of its name in `tilewright-tensor` does. Long
+//! work is done in parts: between two of them an interrupt ends it, with the parts that are done
+//! left done, and `progress(done, total)` is called, in elements or multiplications. A copy between
+//! tensors whose memory overlaps reads all of the source first.
 //!
 //! Reason for unsafe code: views of memory that Python shares; each says why its claim holds.
 #![allow(unsafe_code)]
@@ -21,18 +21,19 @@ use super::memory::Guard;
 use super::{Tensor, is_overlapping};
 use crate::refusal;
 
-/// The elements of a part of a copy or reduction: some tenths of a second, where they come from memory.
+/// The elements of a part of a copy or reduction: some tenths of a second, where they come from
+/// memory.
 const PART: i64 = 1 << 26;
 /// The multiplications of a part of a product.
 const PART_OF_PRODUCT: i64 = 1 << 34;
 /// The fewest columns of a part of a product, so that packing A again costs little.
 const COLUMNS: i64 = 1024;
 
-/// Copies every element of `src` to the one of `dst` at the same index, converting it where the types
-/// differ.
+/// Copies every element of `src` to the one of `dst` at the same index, converting it where the
+/// types differ.
 ///
-/// Errors: the sizes differ; `dst` is to be read only or has an element twice; no conversion is known;
-/// another thread is at work on the memory.
+/// Errors: the sizes differ; `dst` is to be read only or has an element twice; no conversion is
+/// known; another thread is at work on the memory.
 #[pyfunction]
 #[pyo3(signature = (src, dst, *, threads = None, progress = None))]
 pub fn copy(
@@ -94,8 +95,9 @@ fn plain<T: NoUninit + Send + Sync>(
     let moved = py.detach(|| {
         let options = CopyOptions { threads, ..CopyOptions::default() };
         let plan = Plan::new(&src.offsets, &dst.offsets, size_of::<T>(), options)?;
-        // SAFETY: `copied` holds a guard and has found the destination to be writable, here, with no
-        // offset twice, and elsewhere than the source; a tensor's layout stays within its memory.
+        // SAFETY: `copied` holds a guard and has found the destination to be writable, here, with
+        // no offset twice, and elsewhere than the source; a tensor's layout stays within its
+        // memory.
         let (from, mut to) = unsafe {
             (src.memory.view::<T>(src.origin, &src.offsets), dst.memory.view_mut::<T>(dst.origin, &dst.offsets))
         };
@@ -104,8 +106,8 @@ fn plain<T: NoUninit + Send + Sync>(
     moved.map_err(|error| refusal::of(py, &error))
 }
 
-/// A number that another is converted to: floats to the nearest, ties to even; a float to an integer
-/// toward zero, within its range.
+/// A number that another is converted to: floats to the nearest, ties to even; a float to an
+/// integer toward zero, within its range.
 trait From64: Pod + Send + Sync {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -175,7 +177,8 @@ pub(super) fn filled(py: Python<'_>, dst: &Tensor, bytes: &[u8], _guard: &Guard)
     fn with<T: Pod + Send + Sync>(py: Python<'_>, dst: &Tensor, bytes: &[u8]) -> PyResult<()> {
         let value: T = bytemuck::pod_read_unaligned(bytes);
         on_threads(py, None, || {
-            // SAFETY: the caller holds a guard and has found the tensor writable, with no offset twice.
+            // SAFETY: the caller holds a guard and has found the tensor writable, with no offset
+            // twice.
             let mut to = unsafe { dst.memory.view_mut::<T>(dst.origin, &dst.offsets) };
             cpu::fill(&mut to, value)
         })
@@ -291,8 +294,8 @@ fn by<A: Pod + Send + Sync + Into<T>, T: Pod + Send + Sync>(
     join: impl Fn(T, T) -> T + Sync + Send,
 ) -> PyResult<()> {
     on_threads(py, threads, || {
-        // SAFETY: `reduced` holds a guard of the source; the result is new and nobody else has it. The
-        // types are those of the elements.
+        // SAFETY: `reduced` holds a guard of the source; the result is new and nobody else has it.
+        // The types are those of the elements.
         let (from, mut to) = unsafe {
             (src.memory.view::<A>(src.origin, &src.offsets), dst.memory.view_mut::<T>(dst.origin, &dst.offsets))
         };
@@ -375,14 +378,14 @@ ordered! {
     f16: f32; bf16: f32; f32: f32; f64: f64;
 }
 
-/// `C = alpha * A * B + beta * C`, with A of modes (M,K), B of (N,K) and C of (M,N): the tensor C, a new one
-/// where none is given.
+/// `C = alpha * A * B + beta * C`, with A of modes (M,K), B of (N,K) and C of (M,N): the tensor C,
+/// a new one where none is given.
 ///
 /// Factors are of float32, float64, float16, bfloat16 or int8; sums of 16-bit floats in float32, of
 /// int8 in int32.
 ///
-/// Errors: modes or types that do not fit; C overlaps a factor, is to be read only or has an element
-/// twice; another thread is at work on the memory.
+/// Errors: modes or types that do not fit; C overlaps a factor, is to be read only or has an
+/// element twice; another thread is at work on the memory.
 #[pyfunction]
 #[pyo3(signature = (a, b, c = None, *, alpha = None, beta = None, threads = None, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "as the caller in Python names them")]
@@ -516,8 +519,8 @@ fn numbers_of_modes(mode: &Bound<'_, PyAny>, rank: usize) -> PyResult<Vec<usize>
 /// Parts of a pair of tensors, and the work of each.
 type Parts = Vec<([Tensor; 2], i64)>;
 
-/// Cuts two tensors alike along a mode each, without one the last, into parts of about so much work;
-/// leaves them whole where their modes differ, or have parts that are no layouts.
+/// Cuts two tensors alike along a mode each, without one the last, into parts of about so much
+/// work; leaves them whole where their modes differ, or have parts that are no layouts.
 fn parts(py: Python<'_>, pair: [(&Tensor, Option<usize>); 2], work: i64, most: i64) -> PyResult<Parts> {
     let whole = || vec![(pair.map(|(tensor, _)| tensor.again()), work)];
     let modes = pair.map(|(tensor, mode)| mode.or_else(|| tensor.offsets.rank().checked_sub(1)));

@@ -1,9 +1,9 @@
 //! `tilewright gemm --device`: a product on a GPU, planned, checked and timed.
 //!
-//! Law: what is printed was measured in this run. D is poisoned before the kernels run, and compared with
-//! sums in f64 of the same numbers: at how many places is said. Ours and cuBLAS' take turns, where there
-//! is a cuBLAS, and the figure of each is the median over the turns. Without a device nothing is
-//! printed but the plan, where that is asked for.
+//! Law: what is printed was measured in this run. D is poisoned before the kernels run, and
+//! compared with sums in f64 of the same numbers: at how many places is said. Ours and cuBLAS' take
+//! turns, where there is a cuBLAS, and the figure of each is the median over the turns. Without a
+//! device nothing is printed but the plan, where that is asked for.
 
 use std::fmt::Write as _;
 
@@ -32,14 +32,15 @@ const PERIOD: usize = 1_048_573;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a device")]
 pub struct OnDevice {
-    /// The first GPU multiplies, and the product is checked and timed beside cuBLAS where there is one.
+    /// The first GPU multiplies, and the product is checked and timed beside cuBLAS where there is
+    /// one.
     #[arg(long)]
     device: bool,
     /// The plan: the kernels, and how the product is cut. Without --device on any machine.
     #[arg(long)]
     plan: bool,
-    /// So many products by chance are checked instead, of every type and layout: on the device, or small ones
-    /// in the interpreter.
+    /// So many products by chance are checked instead, of every type and layout: on the device, or
+    /// small ones in the interpreter.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     random: Option<u32>,
     /// The number of the first product by chance.
@@ -48,11 +49,12 @@ pub struct OnDevice {
     /// How many products of these sizes, one after the other in memory.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
-    /// The type of the result: that of the factors, i32 of bytes, bf16 of floats of 8 bits, where nothing
-    /// is said.
+    /// The type of the result: that of the factors, i32 of bytes, bf16 of floats of 8 bits, where
+    /// nothing is said.
     #[arg(long, value_name = "TYPE")]
     pub result: Option<Stored>,
-    /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset: `3 o (64,32):(32,1)`.
+    /// Where A, (M,K), lies: `row`, `column`, or a layout, perhaps behind an offset:
+    /// `3 o (64,32):(32,1)`.
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub lies_a: String,
     /// Where B, (K,N), lies.
@@ -61,7 +63,8 @@ pub struct OnDevice {
     /// Where the result, (M,N), lies.
     #[arg(long, value_name = "LAYOUT", default_value = "row")]
     pub lies_d: String,
-    /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M): `gelu(x + bias) + c`.
+    /// A function of the sum `x`, and of `c`, (M,N), `bias`, (N), and `column`, (M):
+    /// `gelu(x + bias) + c`.
     #[arg(long, value_name = "EXPRESSION")]
     pub epilogue: Option<String>,
 }
@@ -281,7 +284,8 @@ impl Tensors {
 /// The kernels of a product, compiled.
 pub(super) fn ready(device: &Device, product: &Product) -> Result<Vec<Ready>, Failure> {
     let compiled = product.steps().iter().map(|step| {
-        // The linker, from which machine code comes that can be kept, leaves threads other registers.
+        // The linker, from which machine code comes that can be kept, leaves threads other
+        // registers.
         let compiled = device.compile(step.kernel(), &ModuleOptions::default().cache(Cache::none()))?;
         Ok((compiled.at(&[])?, step.operands().to_vec()))
     });
@@ -447,8 +451,8 @@ impl Rival {
     }
 }
 
-/// Compares elements of D, spread over all of it, with the definition: how many, the greatest error and its
-/// bound, and the greatest in units of its bound.
+/// Compares elements of D, spread over all of it, with the definition: how many, the greatest error
+/// and its bound, and the greatest in units of its bound.
 fn compare(
     problem: &Problem,
     stream: &Stream,

@@ -1,9 +1,9 @@
 //! `tilewright gemm --random`: products by chance, checked.
 //!
-//! Law: each problem follows from its number alone: types, sizes, layouts, batches, functions of the sums, and
-//! numbers: small ones, tiny ones, large ones, or with infinities and NaN among them. On a device each is
-//! run once, D poisoned before, and elements by chance are compared with sums in f64; without one the
-//! interpreter runs small problems, and all elements are compared.
+//! Law: each problem follows from its number alone: types, sizes, layouts, batches, functions of
+//! the sums, and numbers: small ones, tiny ones, large ones, or with infinities and NaN among them.
+//! On a device each is run once, D poisoned before, and elements by chance are compared with sums
+//! in f64; without one the interpreter runs small problems, and all elements are compared.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -187,7 +187,7 @@ fn block(numbers: Numbers, operand: Operand, element: Element, count: usize) -> 
         let size = bits & !(1 << (8 * width - 1));
         let other = match numbers {
             Numbers::Small => continue,
-            // What is no number of the range becomes 0.
+            // Numbers too small to be shifted become 0.
             Numbers::Tiny => bits - if size >= shift { shift } else { size },
             Numbers::Large => bits + if size > 0 { shift } else { 0 },
             Numbers::Special if at % 997 == 5 => inf,

@@ -1,6 +1,7 @@
 //! The product that the options of `tilewright gemm --device` ask for.
 //!
-//! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, under a layout.
+//! Law: A is M x K and B is K x N, as in mathematics; the planner's B is the transpose, under a
+//! layout.
 
 use clap::ValueEnum;
 use tilewright::Layout;

@@ -1,8 +1,8 @@
 //! `tilewright kernel bench`: a kernel of the library on a GPU, checked, and timed beside the
 //! driver's own copy of as many bytes.
 //!
-//! Law: what is printed was measured in this run. The output is poisoned before the kernel runs, and
-//! compared with the definition; how many elements were compared is said. Kernel and copy take
+//! Law: what is printed was measured in this run. The output is poisoned before the kernel runs,
+//! and compared with the definition; how many elements were compared is said. Kernel and copy take
 //! turns, and the figure of each is the median over the turns.
 
 use std::fmt::Write as _;

@@ -26,7 +26,8 @@ pub fn element(kind: Kind, size: usize) -> Option<Element> {
     })
 }
 
-/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it took.
+/// Moves `source` on the first GPU, compares what comes out with `wanted`, and says how long it
+/// took.
 pub fn run(
     from: Place,
     to: Place,

@@ -1,8 +1,8 @@
 //! Elements changed indivisibly by many threads: the interpreter and the device, side by side.
 //!
-//! Law: sums, least and greatest numbers of what was there and of everything that threads gave are the
-//! same in both, as they are in every order: numbers are small integers, of which sums in f32 and f64
-//! are exact.
+//! Law: sums, least and greatest numbers of what was there and of everything that threads gave are
+//! the same in both, as they are in every order: numbers are small integers, of which sums in f32
+//! and f64 are exact.
 
 use tilewright_gpu::{Argument, Device};
 use tilewright_kernel::interpret::{Interpreter, Schedule};

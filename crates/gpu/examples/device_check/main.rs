@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A line for each check: `ok` or `FAILED`, its name, and what was found. What a device does not
-//! have is left out, and said. With a word behind `--`, only checks whose names have it are made. The
-//! exit status is 1 if a check failed, and 2 if there is no device. The last check loses the device on
-//! purpose.
+//! have is left out, and said. With a word behind `--`, only checks whose names have it are made.
+//! The exit status is 1 if a check failed, and 2 if there is no device. The last check loses the
+//! device on purpose.
 
 mod agreement;
 mod indivisible;
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         }
         failed += report(name, check(&device));
     }
-    let last = "a lost device is told";
+    let last = "a lost device is reported";
     if last.contains(only.as_str()) {
         made += 1;
         failed += report(last, losing(device));

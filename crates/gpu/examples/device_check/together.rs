@@ -1,9 +1,9 @@
-//! Threads, blocks and engines that work together on Hopper: the interpreter and the device, side by
-//! side.
+//! Threads, blocks and engines that work together on Hopper: the interpreter and the device, side
+//! by side.
 //!
-//! Law: a kernel in which blocks of a cluster, roles of a block, the copy engine and products of four
-//! warps wait for each other leaves the same bits on both. Factors are small integers, so that sums
-//! are exact in every order.
+//! Law: a kernel in which blocks of a cluster, roles of a block, the copy engine and products of
+//! four warps wait for each other leaves the same bits on both. Factors are small integers, so that
+//! sums are exact in every order.
 
 use std::error::Error;
 

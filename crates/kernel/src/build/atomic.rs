@@ -49,8 +49,8 @@ impl<'k> View<'k> {
     /// # }
     /// ```
     ///
-    /// Errors: sizes or types differ; the tensor is an input or an output; products, and numbers that
-    /// are only stored.
+    /// Errors: sizes or types differ; the tensor is an input or an output; products, and numbers
+    /// that are only stored.
     #[track_caller]
     pub fn accumulate(&self, fragment: &Fragment<'k>, reduction: Reduction) -> Result<(), KernelError> {
         let location = Location::caller();

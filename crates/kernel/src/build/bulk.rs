@@ -207,7 +207,8 @@ impl Build {
         store().map_err(|refusal: Reason| refusal.at("store_bulk", location))
     }
 
-    /// The bulk stores of this thread since the last call are a group (`cp.async.bulk.commit_group`).
+    /// The bulk stores of this thread since the last call are a group
+    /// (`cp.async.bulk.commit_group`).
     #[track_caller]
     pub fn commit_bulk(&self) {
         let mut core = self.core();
@@ -216,8 +217,8 @@ impl Build {
     }
 
     /// Waits until at most so many groups of bulk stores of this thread still read shared memory
-    /// (`cp.async.bulk.wait_group.read`): before their source is written anew, and before the thread
-    /// ends.
+    /// (`cp.async.bulk.wait_group.read`): before their source is written anew, and before the
+    /// thread ends.
     #[track_caller]
     pub fn wait_bulk(&self, groups: u32) {
         let mut core = self.core();

@@ -1,8 +1,8 @@
 //! Clusters: blocks that run together, and reach each other's shared memory.
 //!
-//! Law: the blocks of a cluster are adjacent along the first axis of the grid, and their ranks count
-//! them from 0. A view of another block's shared memory is the same view of the same array, in that
-//! block. Who receives what is said by a layout, from indices to ranks.
+//! Law: the blocks of a cluster are adjacent along the first axis of the grid, and their ranks
+//! count them from 0. A view of another block's shared memory is the same view of the same array,
+//! in that block. Who receives what is said by a layout, from indices to ranks.
 
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
@@ -99,9 +99,9 @@ impl Known for Expr {
 }
 
 impl Build {
-    /// How many blocks, adjacent along the first axis of the grid, make a cluster: they run together
-    /// and reach each other's shared memory (sm_90). It stands before pipelines and ranks. A launch
-    /// refuses a grid that clusters do not divide.
+    /// How many blocks, adjacent along the first axis of the grid, make a cluster: they run
+    /// together and reach each other's shared memory (sm_90). It stands before pipelines and ranks.
+    /// A launch refuses a grid that clusters do not divide.
     ///
     /// ```
     /// use tilewright_kernel::program::operation::Axis;

@@ -29,7 +29,8 @@ use crate::program::{Location, Source};
 /// Threads of four warps.
 const GROUP: i64 = 128;
 
-/// The types of factors of an atom of four warps, A in shared memory or in registers; none for others.
+/// The types of factors of an atom of four warps, A in shared memory or in registers; none for
+/// others.
 fn factors_of(atom: &MmaAtom, in_registers: bool) -> Option<GroupFactors> {
     let types = atom.types();
     let held = if in_registers { "_RS" } else { "_SS" };

@@ -114,9 +114,9 @@ impl Build {
     /// `D = A B + C` of fragments `(V,M,K)`, `(V,N,K)` and `(V,M,N)` of one tiled product, `D` and
     /// `C` possibly the same (CuTe `gemm(tiled_mma, D, A, B, C)`). B has N before K, as everywhere.
     ///
-    /// For atoms of four warps (`SM90_64xNxK_.._SS`), A and B are tiles in shared memory, `(M,K)` and
-    /// `(N,K)`, and D and C one fragment; with `_RS`, A is a fragment `(V,M,K)`. The products of a
-    /// statement are a group that goes on behind the threads' backs: see [`Build::wait_mma`].
+    /// For atoms of four warps (`SM90_64xNxK_.._SS`), A and B are tiles in shared memory, `(M,K)`
+    /// and `(N,K)`, and D and C one fragment; with `_RS`, A is a fragment `(V,M,K)`. The products
+    /// of a statement are a group that goes on behind the threads' backs: see [`Build::wait_mma`].
     ///
     /// Errors: shapes do not fit each other or the atom; types are not those of the atom; the atom
     /// is no instruction that kernels have.

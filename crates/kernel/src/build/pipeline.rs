@@ -1,10 +1,10 @@
 //! Stages of shared memory between those who fill and those who use them.
 //!
-//! Law: turn `t` is in stage `t mod n`. A stage is filled when it is free, used when it is full, and
-//! free again when all users have released it: two barriers in memory a stage count that, and which
-//! phase a turn waits for is `t / n mod 2`. Both are what a cursor counts, one for those who fill and
-//! one for those who use, so neither stages nor phases are counted by hand. The bytes that a stage
-//! waits for are those of the copies that were set off into it.
+//! Law: turn `t` is in stage `t mod n`. A stage is filled when it is free, used when it is full,
+//! and free again when all users have released it: two barriers in memory a stage count that, and
+//! which phase a turn waits for is `t / n mod 2`. Both are what a cursor counts, one for those who
+//! fill and one for those who use, so neither stages nor phases are counted by hand. The bytes that
+//! a stage waits for are those of the copies that were set off into it.
 
 use std::cell::Cell;
 
@@ -75,9 +75,9 @@ impl Build {
     /// warp that uses it ([`Stage::release`]).
     ///
     /// It stands before the roles: all threads of the block wait here until its barriers can be
-    /// used; in a cluster, all threads of the cluster. The number of threads must have been said, and
-    /// how many blocks a cluster has, if it has several. A stage that other blocks fill too counts
-    /// the releases of their users ([`Stage::release_to`]).
+    /// used; in a cluster, all threads of the cluster. The number of threads must have been said,
+    /// and how many blocks a cluster has, if it has several. A stage that other blocks fill too
+    /// counts the releases of their users ([`Stage::release_to`]).
     ///
     /// Errors: no stages, or no releases; there is not so much shared memory; the number of threads
     /// was not said; it stands in a role.
@@ -136,8 +136,8 @@ impl Build {
 }
 
 impl<'k> Pipeline<'k> {
-    /// The place of a role in the ring, at the first stage: one for those who fill, in their role, and
-    /// one for those who use, in theirs.
+    /// The place of a role in the ring, at the first stage: one for those who fill, in their role,
+    /// and one for those who use, in theirs.
     ///
     /// Errors: the kernel has no room for more variables.
     #[track_caller]
@@ -250,10 +250,10 @@ impl<'k> Stage<'k> {
         self.filled(source, destination, None).map_err(|refusal| refusal.at("load", location))
     }
 
-    /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the receivers
-    /// are the ranks that a layout names, `first` added. Each block of them sets off a part of the
-    /// same size, so that a stage gets one from each, and [`Stage::publish`] expects as many. A stage
-    /// is free when it is in all receivers: their users release it to all who fill it
+    /// As [`Stage::load`], into the same place in several blocks of the cluster at once: the
+    /// receivers are the ranks that a layout names, `first` added. Each block of them sets off a
+    /// part of the same size, so that a stage gets one from each, and [`Stage::publish`] expects as
+    /// many. A stage is free when it is in all receivers: their users release it to all who fill it
     /// ([`Stage::release_to`]).
     ///
     /// ```
@@ -407,9 +407,10 @@ impl<'k> Stage<'k> {
         Ok(())
     }
 
-    /// As [`Stage::release`], to the blocks that fill the stage in this one: the ranks that a layout
-    /// names, `first` added. The lanes of the warp meet, and one arrives at the stage of each. It says
-    /// that the stage has been read; what ordinary stores wrote there is not passed on.
+    /// As [`Stage::release`], to the blocks that fill the stage in this one: the ranks that a
+    /// layout names, `first` added. The lanes of the warp meet, and one arrives at the stage of
+    /// each. It says that the stage has been read; what ordinary stores wrote there is not passed
+    /// on.
     ///
     /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
     #[track_caller]

@@ -120,9 +120,9 @@ impl<'k> View<'k> {
 }
 
 impl Build {
-    /// Copies a part of a tensor into shared memory, asynchronously (`cp.async`), in threads where a
-    /// condition is true; elsewhere zeros are written. The part is 4, 8 or 16 bytes side by side in
-    /// both memories. See [`Build::commit_async`].
+    /// Copies a part of a tensor into shared memory, asynchronously (`cp.async`), in threads where
+    /// a condition is true; elsewhere zeros are written. The part is 4, 8 or 16 bytes side by side
+    /// in both memories. See [`Build::commit_async`].
     ///
     /// Errors: the part is none of these, or not aligned for every admissible size; types differ.
     #[track_caller]
@@ -172,8 +172,8 @@ impl Build {
         self.core().rest(index, divisor).map_err(|refusal| refusal.at("quotient", location))
     }
 
-    /// An index that is brought to 0 where it is negative, and to the last one below `below` where it
-    /// is not below: what is then read is inside, and a condition may leave it out.
+    /// An index that is brought to 0 where it is negative, and to the last one below `below` where
+    /// it is not below: what is then read is inside, and a condition may leave it out.
     ///
     /// Errors: it has too many terms.
     #[track_caller]

@@ -126,8 +126,8 @@ impl<'k> Distributed<'k> {
     }
 
     /// The greatest elements along some modes, and the number of each among those along these
-    /// modes, first mode fastest, as i32; of equal ones the first. NaN is never the greatest, unless
-    /// there is nothing else.
+    /// modes, first mode fastest, as i32; of equal ones the first. NaN is never the greatest,
+    /// unless there is nothing else.
     ///
     /// Errors: as [`Distributed::reduce`].
     #[track_caller]
@@ -187,8 +187,8 @@ impl Build {
     /// Several tiles combined with as many others, element by element: `combine` makes one set of
     /// numbers, one of each tile, of two.
     ///
-    /// Errors: the tiles have different distributions, or one list is longer; an element has no value
-    /// yet; the combination gives another number of numbers.
+    /// Errors: the tiles have different distributions, or one list is longer; an element has no
+    /// value yet; the combination gives another number of numbers.
     #[track_caller]
     pub fn combine_together<'k>(
         &'k self,

@@ -36,8 +36,8 @@ pub(crate) struct Team {
 }
 
 impl Core {
-    /// A predicate that is true in the warps of a range, of so many. It is of the number of the warp,
-    /// broadcast, so that the assembler sees that lanes of a warp agree.
+    /// A predicate that is true in the warps of a range, of so many. It is of the number of the
+    /// warp, broadcast, so that the assembler sees that lanes of a warp agree.
     fn among(&mut self, warps: &Range<u32>, count: u32) -> Register {
         let (thread, five) = (self.special(Special::Thread), self.constant(5, Width::Bits32));
         let warp = self.pure(Operation::Binary(Binary::ShiftRight, Number::U32), [thread, five], Width::Bits32);
@@ -115,8 +115,8 @@ impl Build {
     /// # }
     /// ```
     ///
-    /// Errors: what the body refuses; there are not so many warps, or more than 15 roles; the number
-    /// of threads was not said; a role inside a role.
+    /// Errors: what the body refuses; there are not so many warps, or more than 15 roles; the
+    /// number of threads was not said; a role inside a role.
     #[track_caller]
     pub fn role(&self, warps: Range<u32>, body: impl FnOnce() -> Result<(), KernelError>) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -163,12 +163,12 @@ impl Build {
     /// sm_90a). A role that only sets off copies needs few, and one that multiplies takes them. The
     /// role is of whole groups of four warps, and says this first.
     ///
-    /// At the beginning the threads of the blocks that a processor holds share its 65,536 registers,
-    /// in multiples of 8, at most 248 each; the kernel is refused unless what its roles ask for, and
-    /// what threads without a word keep, is no more than that.
+    /// At the beginning the threads of the blocks that a processor holds share its 65,536
+    /// registers, in multiples of 8, at most 248 each; the kernel is refused unless what its roles
+    /// ask for, and what threads without a word keep, is no more than that.
     ///
-    /// Errors: it stands outside of roles; the role is not of groups of four warps; no multiple of 8
-    /// from 24 to 248.
+    /// Errors: it stands outside of roles; the role is not of groups of four warps; no multiple of
+    /// 8 from 24 to 248.
     #[track_caller]
     pub fn registers(&self, count: u32) -> Result<(), KernelError> {
         let location = Location::caller();
@@ -207,8 +207,8 @@ impl Build {
         self.branch("elected", Flag { build: self, register }, body, || Ok(()), location)
     }
 
-    /// A barrier at which so many threads meet, of whole warps of any roles: some wait, and some may
-    /// come and go on.
+    /// A barrier at which so many threads meet, of whole warps of any roles: some wait, and some
+    /// may come and go on.
     ///
     /// ```
     /// use tilewright_kernel::{Kernel, interpret};

@@ -1,9 +1,9 @@
 //! Turns whose copies run ahead, by the threads that use them (`cp.async`).
 //!
-//! Law: turn `t` has stage `t mod n`. Its copies are set off in turn `t - n + 1`, or before the first
-//! one, into a stage that all threads have left; they have arrived, for all threads, when turn `t`
-//! begins. One barrier a turn does both: whoever is past it has waited for its own copies of this
-//! turn, and is done with the turn before.
+//! Law: turn `t` has stage `t mod n`. Its copies are set off in turn `t - n + 1`, or before the
+//! first one, into a stage that all threads have left; they have arrived, for all threads, when
+//! turn `t` begins. One barrier a turn does both: whoever is past it has waited for its own copies
+//! of this turn, and is done with the turn before.
 
 use tilewright_layout::symbolic::Expr;
 
@@ -37,9 +37,9 @@ impl Core {
 }
 
 impl Build {
-    /// Turns of a body whose asynchronous copies run ahead by all stages but one: `copy` sets off those
-    /// of a turn into a stage, and `work` uses them, both by all threads of the block, or of the role.
-    /// Groups, waits and barriers follow; they are as of sm_80.
+    /// Turns of a body whose asynchronous copies run ahead by all stages but one: `copy` sets off
+    /// those of a turn into a stage, and `work` uses them, both by all threads of the block, or of
+    /// the role. Groups, waits and barriers follow; they are as of sm_80.
     ///
     /// ```
     /// use tilewright_atoms::{CopyAtom, TiledCopy};

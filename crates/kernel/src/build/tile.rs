@@ -33,8 +33,8 @@ impl<'k> View<'k> {
     }
 
     /// As [`View::load_distributed`]; elements past the edges of the tensor are this number, of the
-    /// type of the tensor: one that does not count in what follows, as the least in a search for the
-    /// greatest.
+    /// type of the tensor: one that does not count in what follows, as the least in a search for
+    /// the greatest.
     ///
     /// Errors: the view has not the shape of the tile; the number is of another type.
     #[track_caller]

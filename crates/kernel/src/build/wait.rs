@@ -28,9 +28,9 @@ impl Build {
         core.effect(Operation::WaitAsync(groups), [], &[], None);
     }
 
-    /// What this thread stored to shared memory comes before asynchronous accesses that follow: bulk
-    /// copies, and products of four warps (`fence.proxy.async`). Every thread that stored fences,
-    /// then a barrier tells the others.
+    /// What this thread stored to shared memory comes before asynchronous accesses that follow:
+    /// bulk copies, and products of four warps (`fence.proxy.async`). Every thread that stored
+    /// fences, then a barrier tells the others.
     #[track_caller]
     pub fn fence_async(&self) {
         let mut core = self.core();
@@ -39,9 +39,10 @@ impl Build {
     }
 
     /// Waits until the launches before this one on the stream are over, and sees what they wrote
-    /// (`griddepcontrol.wait`, sm_90). A kernel that says so is launched before that, so what stands
-    /// before may not touch memory of the device. It stands outside of roles, loops and conditions, or
-    /// the kernel is refused: a launch in which nobody waits could be over before the one before it.
+    /// (`griddepcontrol.wait`, sm_90). A kernel that says so is launched before that, so what
+    /// stands before may not touch memory of the device. It stands outside of roles, loops and
+    /// conditions, or the kernel is refused: a launch in which nobody waits could be over before
+    /// the one before it.
     #[track_caller]
     pub fn wait_launches(&self) {
         let mut core = self.core();

@@ -1,8 +1,8 @@
 //! What a processor has, as far as the cost of a kernel depends on it.
 //!
-//! Law: each number of a named machine is that of its data sheet or of the programming guide for its
-//! compute capability; a machine that a driver describes has the numbers that the driver gave, and
-//! rates that follow from its capability, its multiprocessors and its clock.
+//! Law: each number of a named machine is that of its data sheet or of the programming guide for
+//! its compute capability; a machine that a driver describes has the numbers that the driver gave,
+//! and rates that follow from its capability, its multiprocessors and its clock.
 
 use crate::program::group::GroupFactors;
 use crate::program::operation::Matrix;

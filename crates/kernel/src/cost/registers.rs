@@ -2,9 +2,8 @@
 //!
 //! Law: the most that are alive at once, in the order of the program: written, and read later.
 //! Constants and what the launch passes are operands of the instructions, and count nothing, nor do
-//! sums of a register and one of these;
-//! predicates have registers of their own, and two numbers of 16 bits share one. An assembler reorders instructions, so this is an
-//! estimate of what it takes.
+//! sums of a register and one of these; predicates have registers of their own, and two numbers of
+//! 16 bits share one. An assembler reorders instructions, so this is an estimate of what it takes.
 
 use crate::program::operation::{Binary, Format, Number, Operation, Special};
 use crate::program::register::{Register, Width};

@@ -1,9 +1,9 @@
 //! What the warps of a block execute, without memory.
 //!
-//! Law: addresses and predicates are computed as the interpreter computes them, wherever they follow
-//! from the numbers of threads, blocks and turns and from what the launch passes. What comes from
-//! memory is not known. An access whose address or predicate is not known is counted as the most
-//! that it can take, and marked; a loop of unknown length ends the walk.
+//! Law: addresses and predicates are computed as the interpreter computes them, wherever they
+//! follow from the numbers of threads, blocks and turns and from what the launch passes. What comes
+//! from memory is not known. An access whose address or predicate is not known is counted as the
+//! most that it can take, and marked; a loop of unknown length ends the walk.
 //!
 //! Turns of a loop that do the same are multiplied: where what a loop carries grows by the same in
 //! each of its last periods, whole periods are passed over, and counted as the last ones were.
@@ -53,8 +53,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds what was counted since an earlier state of the nodes from a number on, times `turns` over
-    /// `of`.
+    /// Adds what was counted since an earlier state of the nodes from a number on, times `turns`
+    /// over `of`.
     fn multiply(&mut self, from: usize, before: &Sums, turns: u64, of: u64) {
         let more = |now: u64, before: u64| {
             let more = u128::from(now - before) * u128::from(turns) / u128::from(of.max(1));

@@ -116,8 +116,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// After a warp has gone on: where the last one has come to a barrier of its block, all who wait
-    /// there go on.
+    /// After a warp has gone on: where the last one has come to a barrier of its block, all who
+    /// wait there go on.
     pub(super) fn meet(&mut self, warps: &mut [Warp], at: usize) -> Result<(), Stop> {
         let rank = warps[at].rank;
         for number in 0..self.block.rendezvous[rank].len() {

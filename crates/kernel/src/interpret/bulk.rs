@@ -1,8 +1,8 @@
 //! Bulk copies: boxes of tensors and bytes of shared memory, moved by the copy engine.
 //!
-//! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in memory,
-//! in its block, with its bytes; a store is over when its thread has waited for its group. What
-//! ordinary stores left is taken or replaced only after a fence of who stored.
+//! Law: as for any copy behind a thread's back (`background.rs`). A load arrives at a barrier in
+//! memory, in its block, with its bytes; a store is over when its thread has waited for its group.
+//! What ordinary stores left is taken or replaced only after a fence of who stored.
 
 use std::collections::VecDeque;
 

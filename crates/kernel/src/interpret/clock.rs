@@ -3,10 +3,10 @@
 //! Law: an access is ordered before what a thread does next exactly when the thread did it itself,
 //! or when a chain of barriers leads from the one to the other. Each *agent* counts; a thread's
 //! clock holds, for each agent, up to which count it knows. Agents are the threads; for each thread
-//! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals at
-//! barriers of other blocks tell no more, what it reads itself; and the objects at which bulk loads
-//! arrive. What an agent does in the background is known to a thread that waits
-//! for it, and to those that this thread tells.
+//! its asynchronous copies, the reading of its bulk stores and their writing, and, where arrivals
+//! at barriers of other blocks tell no more, what it reads itself; and the objects at which bulk
+//! loads arrive. What an agent does in the background is known to a thread that waits for it, and
+//! to those that this thread tells.
 //!
 //! Threads that left a barrier together share one clock; each has its own counts besides, so a
 //! barrier costs one pass over the agents.
@@ -76,7 +76,8 @@ pub(super) enum Work {
     /// Products of four warps, reading shared memory: by the first thread of the warp for all of
     /// it; the count is that of the group.
     Multiply = 4,
-    /// What the thread itself reads, where that is told apart: the count is that of the thread.
+    /// Reads of the thread itself, where they have clocks of their own: the count is that of the
+    /// thread.
     Read = 5,
 }
 
@@ -103,7 +104,7 @@ pub(super) type Clock = Rc<[u32]>;
 #[derive(Debug)]
 pub(super) struct Clocks {
     threads: usize,
-    /// Whether what threads read is told apart from what they write.
+    /// Whether reads of threads have clocks of their own, beside those of writes.
     reads: bool,
     /// What each thread has been told.
     told: Vec<Clock>,
@@ -120,7 +121,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// The clocks at the beginning of a cluster. Reads are told apart only where there is work in
+    /// The clocks at the beginning of a cluster. Reads have their own only where there is work in
     /// the background.
     pub(super) fn new(threads: usize, background: bool, reads: bool) -> Clocks {
         let nothing: Clock = Rc::from([]);
@@ -253,8 +254,8 @@ impl Clocks {
         Some(clock.into())
     }
 
-    /// What a thread has read, and knows others to have read, for those who may not rely on what was
-    /// written: an arrival without a release. None where a count has reached its end.
+    /// What a thread has read, and knows others to have read, for those who may not rely on what
+    /// was written: an arrival without a release. None where a count has reached its end.
     pub(super) fn release_reads(&mut self, thread: usize) -> Option<Clock> {
         let mut clock = self.told[thread].to_vec();
         clock.resize(clock.len().max((WORKS + 1) * self.threads), 0);

@@ -144,7 +144,8 @@ pub enum Defect {
         /// What was said of it.
         role: Role,
     },
-    /// E1016: two accesses that nothing orders, by threads of one block or of blocks of one cluster.
+    /// E1016: two accesses that nothing orders, by threads of one block or of blocks of one
+    /// cluster.
     Race {
         /// The bytes.
         place: Place,
@@ -181,8 +182,8 @@ pub enum Defect {
     },
     /// E1021: a barrier that some threads of a warp, or of a block, do not reach.
     BarrierNotReached {
-        /// The threads that are missing; none where some came and went on, and nobody else before the
-        /// end.
+        /// The threads that are missing; none where some came and went on, and nobody else before
+        /// the end.
         missing: Vec<u32>,
         /// How many threads had to come.
         expected: u32,
@@ -261,15 +262,16 @@ pub enum Defect {
         /// Whether it is the fence that is missing.
         fence: bool,
     },
-    /// E1034: four warps that do not execute one product, or one change of their registers, together.
+    /// E1034: four warps that do not execute one product, or one change of their registers,
+    /// together.
     Group {
         /// The first of the four warps.
         first: u32,
         /// How many of both each has executed.
         products: [u64; 4],
     },
-    /// E1035: shared memory of another block of the cluster, used when that block may not have begun
-    /// yet, or may have ended.
+    /// E1035: shared memory of another block of the cluster, used when that block may not have
+    /// begun yet, or may have ended.
     Lifetime {
         /// The bytes.
         place: Place,
@@ -292,8 +294,8 @@ pub enum Defect {
         /// How many registers are free.
         free: u32,
     },
-    /// E1039: bytes of a factor of a product of four warps, which a bulk load left with another swizzle
-    /// than that of the matrix descriptor.
+    /// E1039: bytes of a factor of a product of four warps, which a bulk load left with another
+    /// swizzle than that of the matrix descriptor.
     Permuted {
         /// The bytes.
         place: Place,
@@ -304,8 +306,8 @@ pub enum Defect {
         /// The same of the descriptor.
         reads: u32,
     },
-    /// E1038: memory of the device touched before the launches before this one are known to be over,
-    /// in a kernel that waits for them.
+    /// E1038: memory of the device touched before the launches before this one are known to be
+    /// over, in a kernel that waits for them.
     Launches {
         /// The bytes.
         place: Place,

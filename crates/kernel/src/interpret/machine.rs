@@ -2,9 +2,9 @@
 //!
 //! Law: a run ends with every block, or with a finding. Blocks of a launch may run in any order, or
 //! at once, so nothing that one does is ordered before what another does; running them one after
-//! another shows one order that the hardware may take. The blocks of one cluster run together, their
-//! warps interleaved by the schedule, and are ordered by what they say to each other. A block without
-//! a cluster is a cluster of one.
+//! another shows one order that the hardware may take. The blocks of one cluster run together,
+//! their warps interleaved by the schedule, and are ordered by what they say to each other. A block
+//! without a cluster is a cluster of one.
 //!
 //! Threads, warps and bytes of shared memory are counted through the cluster, those of a block
 //! adjacent; threads as if all warps were full.
@@ -324,7 +324,8 @@ impl<'a> Machine<'a> {
         for warp in warps.iter_mut() {
             warp.restart();
         }
-        // In turn from the first warp on, so that going backward is another order even in short programs.
+        // In turn from the first warp on, so that going backward is another order even in short
+        // programs.
         let mut last = warps.len().saturating_sub(1);
         loop {
             match self.next_warp(warps, last)? {

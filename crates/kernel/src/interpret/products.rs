@@ -2,9 +2,10 @@
 //!
 //! Law: from where a product is set off until its warp has waited for its group, its factors may be
 //! read and its sums written at any moment. Memory says so with an agent of the warp (`clock.rs`):
-//! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read in
-//! between is a defect, and so is a product that adds to a register written since the last fence for
-//! registers, and what writes a register from which a product under way reads its rows of A. Values are those of the moment at which a product is set off.
+//! a factor that is replaced in between is a race. Registers say so themselves: a sum that is read
+//! in between is a defect, and so is a product that adds to a register written since the last fence
+//! for registers, and what writes a register from which a product under way reads its rows of A.
+//! Values are those of the moment at which a product is set off.
 //!
 //! A warp reads the 16 rows of A whose sums it has, and all of B. That four warps execute a product
 //! together is checked at the end of the block: each must have set off the same products, whose
@@ -103,7 +104,8 @@ impl Machine<'_> {
             let before = Some(self.source_at(by));
             self.report(Defect::Sums { before, fence: false }, place, Some(warp.thread(0)))?;
         }
-        // Products under way are added to one after the other; A in registers is read like any number.
+        // Products under way are added to one after the other; A in registers is read like any
+        // number.
         let inputs = match instruction.operation {
             Operation::MultiplyGroup { a: None, .. } => &instruction.inputs[..FACTOR_REGISTERS],
             Operation::MultiplyGroup { .. } => &[],
@@ -322,9 +324,9 @@ fn value(factors: GroupFactors, bits: u64) -> f32 {
     }
 }
 
-/// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows `g`
-/// and `g + 8` the values that register `2h` and `2h + 1` hold, from `t` of each half `h` of K on (PTX
-/// ISA, "Register Fragments for wgmma.mma_async").
+/// The numbers of the 16 rows that a warp holds in registers, K fastest: lane `4g + t` has of rows
+/// `g` and `g + 8` the values that register `2h` and `2h + 1` hold, from `t` of each half `h` of K
+/// on (PTX ISA, "Register Fragments for wgmma.mma_async").
 fn held(factors: GroupFactors, registers: &[&Lanes; FACTOR_REGISTERS]) -> Vec<f32> {
     let packed = 4 / factors.bytes() as usize;
     let depth = factors.depth() as usize;

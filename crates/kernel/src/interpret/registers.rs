@@ -1,9 +1,9 @@
 //! Registers that warps give back and take, and launches that overlap.
 //!
 //! Law: the warps of a block share the registers that it had at its beginning. Whoever takes more
-//! waits until others have given back as many, so what does not come at all is found when nobody can
-//! go on. Memory of the device is touched by those alone who know that the launches before this one
-//! are over, where a program waits for them itself.
+//! waits until others have given back as many, so what does not come at all is found when nobody
+//! can go on. Memory of the device is touched by those alone who know that the launches before this
+//! one are over, where a program waits for them itself.
 
 use super::finding::Defect;
 use super::lanes::LANES;

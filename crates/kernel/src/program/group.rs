@@ -1,7 +1,7 @@
 //! Factors of products of four warps (`wgmma`).
 //!
-//! Law: a factor is 32 bytes along K of as many rows as the instruction takes, and a descriptor says
-//! at which byte of shared memory each of its elements lies.
+//! Law: a factor is 32 bytes along K of as many rows as the instruction takes, and a descriptor
+//! says at which byte of shared memory each of its elements lies.
 
 use tilewright_atoms::{Major, SwizzleMode};
 

@@ -39,7 +39,8 @@ impl Writer<'_> {
         };
         // The sums are read and written in the same registers (`sums.rs`).
         let sums = self.names(instruction.outputs.iter().copied()).join(", ");
-        // Factors of other widths than 16 bits are not turned, nor are registers, and nothing is said.
+        // Factors of other widths than 16 bits are not turned, nor are registers, and nothing is
+        // said.
         let turned = a.into_iter().chain([b]).map(|factor| format!(", {}", u32::from(factor.major == Major::MN)));
         let majors = if factors.bytes() == 2 { turned.collect() } else { String::new() };
         let depth = factors.depth();
@@ -53,9 +54,9 @@ impl Writer<'_> {
 
     /// A register with the matrix descriptor of a factor.
     fn descriptor(&mut self, factor: &Described, register: Option<Register>) -> String {
-        // Units of 16 bytes from where the buffer begins, and what is added to it: the sum is the start
-        // field, which has no carry, because shared memory ends before the field does. So what is
-        // the same for all steps is computed once.
+        // Units of 16 bytes from where the buffer begins, and what is added to it: the sum is the
+        // start field, which has no carry, because shared memory ends before the field does. So
+        // what is the same for all steps is computed once.
         let begin = self.shared_address(&Access { offset: 0, ..factor.access }, None);
         let (low, wide) = (self.temporary(Width::Bits32), self.temporary(Width::Bits64));
         self.line(&format!("shr.u32 {low}, {begin}, 4;"));

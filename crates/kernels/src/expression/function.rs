@@ -1,7 +1,7 @@
 //! Functions of one number.
 //!
-//! Law: [`Function::number`] is within [`Function::value`]'s second number of its first. The first is
-//! the function itself in f64, not the steps by which a kernel computes it.
+//! Law: [`Function::number`] is within [`Function::value`]'s second number of its first. The first
+//! is the function itself in f64, not the steps by which a kernel computes it.
 
 use tilewright_kernel::{Build, Element, Num};
 

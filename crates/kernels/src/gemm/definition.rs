@@ -1,7 +1,7 @@
 //! What a product should leave, element by element, and products run by the interpreter.
 //!
-//! Law: the loop here knows nothing of tiles, threads or instructions. It evaluates layouts at indices
-//! and adds in f64, and says how far the roundings of the types may move a result.
+//! Law: the loop here knows nothing of tiles, threads or instructions. It evaluates layouts at
+//! indices and adds in f64, and says how far the roundings of the types may move a result.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::{CheckError, Checked, Interpreter};
@@ -31,7 +31,8 @@ impl Expected {
     pub fn distance(&self, found: u64) -> Result<f64, Unchecked> {
         let number = meaning::value(self.element, found);
         let greatest = greatest(self.element);
-        // Floating-point numbers of 8 bits and integers end at their greatest number, others at infinity.
+        // Floating-point numbers of 8 bits and integers end at their greatest number, others at
+        // infinity.
         let ends = self.element.bits() == 8 || !self.element.is_float();
         let value = if ends { self.value.clamp(-greatest, greatest) } else { self.value };
         if number == value || number.is_nan() && value.is_nan() {
@@ -66,8 +67,8 @@ fn greatest(element: Element) -> f64 {
 }
 
 impl Problem {
-    /// What the element of D at a row, a column and a matrix should be, where `input` has the bits of an
-    /// element of A, B or an input of the function, counted from the beginning of its tensor.
+    /// What the element of D at a row, a column and a matrix should be, where `input` has the bits
+    /// of an element of A, B or an input of the function, counted from the beginning of its tensor.
     ///
     /// Errors: an offset is not representable.
     pub fn expected(
@@ -160,8 +161,8 @@ pub struct Report {
 }
 
 impl Product {
-    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and compares
-    /// what they leave with the definition.
+    /// Runs the kernels in the interpreter, on numbers by chance, under every schedule, and
+    /// compares what they leave with the definition.
     ///
     /// ```
     /// use tilewright_kernel::Element;

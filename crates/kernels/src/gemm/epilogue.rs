@@ -1,13 +1,13 @@
 //! How sums leave a block.
 //!
-//! Law: a tile of sums, or of what the function of the problem makes of them, is written where its rows
-//! and columns say; what lies past the edges is left out. It is taken in strips of columns, each of
-//! which is computed, converted and written before the next, so that few registers are needed
-//! besides the sums. Elements of 16 bits go through shared memory, in panels of which the rows are
-//! those of the swizzle, and the copy engine stores them while the next tile is multiplied, or threads write them side
-//! by side where it cannot. Others,
-//! and tensors of which neither mode is contiguous, are stored from registers; so are sums in f32 of a
-//! block that shares its tile, into the matrix of its range of steps.
+//! Law: a tile of sums, or of what the function of the problem makes of them, is written where its
+//! rows and columns say; what lies past the edges is left out. It is taken in strips of columns,
+//! each of which is computed, converted and written before the next, so that few registers are
+//! needed besides the sums. Elements of 16 bits go through shared memory, in panels of which the
+//! rows are those of the swizzle, and the copy engine stores them while the next tile is
+//! multiplied, or threads write them side by side where it cannot. Others, and tensors of which
+//! neither mode is contiguous, are stored from registers; so are sums in f32 of a block that shares
+//! its tile, into the matrix of its range of steps.
 
 use tilewright_atoms::{CopyAtom, CopyEnd, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_kernel::program::memory::Role;
@@ -68,8 +68,8 @@ pub(super) struct Ends<'k> {
 }
 
 impl Epilogue {
-    /// `staged` says in which mode D goes through shared memory, if so, and whether bulk copies store it from
-    /// there.
+    /// `staged` says in which mode D goes through shared memory, if so, and whether bulk copies
+    /// store it from there.
     pub(super) fn of(
         problem: &Problem,
         plan: &Plan,
@@ -85,7 +85,8 @@ impl Epilogue {
         let parts = if stored.is_some() { plan.parts(problem) } else { 1 };
         let strip = (1..=STRIP / step).rev().map(|count| count * step).find(|strip| columns / parts % strip == 0);
         let strip = strip.unwrap_or(step);
-        // Sums lie alike in all products of four warps; those of integers have not every number of columns.
+        // Sums lie alike in all products of four warps; those of integers have not every number of
+        // columns.
         let order: Tiler = format!("[{rows}:1;{strip}:1;16:1]").parse()?;
         let sums = MmaAtom::named(&format!("SM90_64x{strip}x16_F32BF16BF16_SS"))?;
         let part = TiledMma::new(sums, &format!("({groups},1,1)").parse::<Layout>()?, &order)?;
@@ -145,8 +146,8 @@ impl Epilogue {
         })
     }
 
-    /// The tensors of inputs, and what is written: D, or the sums of each range of steps; and shared
-    /// memory through which a tile is stored.
+    /// The tensors of inputs, and what is written: D, or the sums of each range of steps; and
+    /// shared memory through which a tile is stored.
     pub(super) fn ends<'k>(&self, k: &'k Build, written: &Written) -> Result<Ends<'k>, KernelError> {
         let staged = if self.store.is_none() { None } else { Some(k.shared_of(self.result, &self.panels)?) };
         let (tile, fetches) = ([self.rows, self.columns], (&self.fetches[..], staged.as_ref()));
@@ -162,8 +163,8 @@ impl Epilogue {
         Ok(Ends { d, staged, inputs, ahead })
     }
 
-    /// Sets off the inputs of a part of the work, when those before have been used and what was written
-    /// before has left shared memory.
+    /// Sets off the inputs of a part of the work, when those before have been used and what was
+    /// written before has left shared memory.
     pub(super) fn fetch<'k>(
         &self,
         ends: &Ends<'k>,
@@ -190,8 +191,8 @@ impl Epilogue {
         cursor.stage()?.release()
     }
 
-    /// The place of a role in the stage of inputs that come ahead; those who fill it are one turn ahead,
-    /// because its users say when it is free the first time, too.
+    /// The place of a role in the stage of inputs that come ahead; those who fill it are one turn
+    /// ahead, because its users say when it is free the first time, too.
     pub(super) fn cursor<'k>(&self, ends: &Ends<'k>, fills: bool) -> Result<Option<Cursor<'k>>, KernelError> {
         let Some(ahead) = &ends.ahead else { return Ok(None) };
         let cursor = ahead.cursor()?;
@@ -286,8 +287,8 @@ impl Epilogue {
         };
         for part in 0..self.parts {
             match cursor.filter(|_| part == 0) {
-                // Whoever let the inputs come has waited until the tile before had been read from shared
-                // memory.
+                // Whoever let the inputs come has waited until the tile before had been read from
+                // shared memory.
                 Some(cursor) => cursor.stage()?.wait()?,
                 None => {
                     k.single(|| {

@@ -1,12 +1,13 @@
 //! Elements of further tensors beside the sums.
 //!
-//! Law: for each sum of a thread, in the order of its registers, the elements of the inputs at the same
-//! row, column and matrix; 0 where these lie past the edges. What repeats along rows or columns is
-//! loaded once.
+//! Law: for each sum of a thread, in the order of its registers, the elements of the inputs at the
+//! same row, column and matrix; 0 where these lie past the edges. What repeats along rows or
+//! columns is loaded once.
 //!
-//! What the copy engine can read comes ahead of the sums ([`Fetch`]): a matrix that lies as D does comes
-//! into the shared memory through which D leaves, and a vector into some of its own. The warp that copies
-//! sets that off when it has set off the steps of a tile, so the elements are there when the sums are.
+//! What the copy engine can read comes ahead of the sums ([`Fetch`]): a matrix that lies as D does
+//! comes into the shared memory through which D leaves, and a vector into some of its own. The warp
+//! that copies sets that off when it has set off the steps of a tile, so the elements are there
+//! when the sums are.
 
 use tilewright_atoms::{Operand, TiledMma};
 use tilewright_kernel::program::memory::Role;
@@ -41,8 +42,9 @@ pub(super) enum Fetch {
     Rows,
 }
 
-/// How each input of a function comes ahead. `stored` says in which mode D is stored by bulk copies, and
-/// whether a tile of it is in shared memory as a whole; `tile` are the rows and columns of a tile.
+/// How each input of a function comes ahead. `stored` says in which mode D is stored by bulk
+/// copies, and whether a tile of it is in shared memory as a whole; `tile` are the rows and columns
+/// of a tile.
 pub(super) fn fetches(
     fused: &Fused,
     d: &Matrix,
@@ -155,8 +157,8 @@ impl<'k> Input<'k> {
         }
     }
 
-    /// What a thread has of the input beside its sums of `tile` of the part of the work, in f32: columns
-    /// are counted in strips, in a tile and in all.
+    /// What a thread has of the input beside its sums of `tile` of the part of the work, in f32:
+    /// columns are counted in strips, in a tile and in all.
     pub(super) fn numbers(
         &self,
         mma: &TiledMma,
@@ -172,8 +174,8 @@ impl<'k> Input<'k> {
             None => self.matrix(swapped, unit)?.local_tile(&tiler, tile_at(&unit.row, Some(column))?)?,
         };
         let part = tile.partition_mma(mma, Operand::C)?;
-        // Values of an instruction are two columns, two rows, and blocks of eight columns; then come blocks
-        // of rows.
+        // Values of an instruction are two columns, two rows, and blocks of eight columns; then
+        // come blocks of rows.
         let only = |repeats: bool| if repeats { Slot::At(Expr::from(0)) } else { Slot::All };
         let [same_rows, same_columns] = self.repeats;
         let values = Tree::flat([only(same_columns), only(same_rows), only(same_columns)])?;

@@ -1,8 +1,9 @@
 //! Where the numbers of a matrix lie.
 //!
-//! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor, counted in
-//! elements of its type. What the copy engine can read of it follows from that: one mode whose
-//! neighbours are neighbours in memory, and all other steps and the beginning multiples of 16 bytes.
+//! Law: element `(r,c,l)` of a batch of matrices is at `offset + layout(r,c,l)` of its tensor,
+//! counted in elements of its type. What the copy engine can read of it follows from that: one mode
+//! whose neighbours are neighbours in memory, and all other steps and the beginning multiples of 16
+//! bytes.
 
 use std::fmt;
 
@@ -45,8 +46,8 @@ pub(crate) enum Contiguous {
 }
 
 impl Matrix {
-    /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, under a layout. Modes may be
-    /// nested, steps may be 0 where elements are repeated.
+    /// A matrix `(rows,columns)`, or a batch `(rows,columns,matrices)`, under a layout. Modes may
+    /// be nested, steps may be 0 where elements are repeated.
     ///
     /// Errors: another rank ([`PlanError::Rank`]); it begins before its tensor
     /// ([`PlanError::Before`]).
@@ -107,8 +108,8 @@ impl Matrix {
         Matrix::new(element, &text.parse()?)
     }
 
-    /// The same, so many elements further on in its tensor. The tensor itself begins at a multiple of
-    /// 256 bytes, as allocations do, so this says how the matrix is aligned.
+    /// The same, so many elements further on in its tensor. The tensor itself begins at a multiple
+    /// of 256 bytes, as allocations do, so this says how the matrix is aligned.
     ///
     /// Errors: it begins before its tensor.
     pub fn at(self, offset: i64) -> Result<Matrix, PlanError> {
@@ -159,14 +160,14 @@ impl Matrix {
         Ok(self.offset + self.layout.range()?.1 + 1)
     }
 
-    /// Steps from row to row, column to column and matrix to matrix, where each is one mode. Steps of
-    /// modes of one element are 0.
+    /// Steps from row to row, column to column and matrix to matrix, where each is one mode. Steps
+    /// of modes of one element are 0.
     pub(crate) fn strides(&self) -> Option<[i64; 3]> {
         self.strides
     }
 
-    /// How a kernel declares it to those who use it; the third mode is left out where all matrices are one. Modes of one element have a step that the copy
-    /// engine admits.
+    /// How a kernel declares it to those who use it; the third mode is left out where all matrices
+    /// are one. Modes of one element have a step that the copy engine admits.
     pub(crate) fn declared(&self) -> String {
         let layout = match self.strides {
             None => self.layout.to_string(),

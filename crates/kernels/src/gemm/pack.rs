@@ -1,7 +1,8 @@
 //! Lines that begin anywhere, moved to lines that begin at multiples of 16 bytes.
 //!
-//! Law: `to(l,i,m) = from(l,i,m)`, and 0 behind the end of a line up to the next multiple of 16 bytes. A
-//! thread reads its elements one by one, or as many at once as the lines allow, and writes 16 bytes.
+//! Law: `to(l,i,m) = from(l,i,m)`, and 0 behind the end of a line up to the next multiple of 16
+//! bytes. A thread reads its elements one by one, or as many at once as the lines allow, and writes
+//! 16 bytes.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
@@ -23,8 +24,8 @@ pub(super) fn padded(length: i64, element: Element) -> i64 {
     (length + unit(element) - 1) / unit(element) * unit(element)
 }
 
-/// The kernel that moves `matrices` of so many lines of so many elements, which begin every `line` and
-/// every `step` elements behind an offset.
+/// The kernel that moves `matrices` of so many lines of so many elements, which begin every `line`
+/// and every `step` elements behind an offset.
 pub(super) fn packed(
     element: Element,
     [lines, length, matrices]: [i64; 3],
@@ -51,12 +52,12 @@ pub(super) fn packed(
     Ok(kernel)
 }
 
-/// Which of the three parts of an element of A, and of B, each segment of a line has: all products of
-/// parts but those that are below 2^-22 of the whole.
+/// Which of the three parts of an element of A, and of B, each segment of a line has: all products
+/// of parts but those that are below 2^-22 of the whole.
 pub(super) const PARTS: [[usize; 6]; 2] = [[0, 0, 1, 1, 0, 2], [0, 1, 0, 1, 2, 0]];
 
-/// The kernel that splits f32 in parts of bf16, `x = x_0 + x_1 + x_2`, each the rest rounded to its type,
-/// and writes a segment of a line for each of `parts`. Segments are whole chunks of 16 bytes.
+/// The kernel that splits f32 in parts of bf16, `x = x_0 + x_1 + x_2`, each the rest rounded to its
+/// type, and writes a segment of a line for each of `parts`. Segments are whole chunks of 16 bytes.
 pub(super) fn split(
     [lines, length, matrices]: [i64; 3],
     [line, step]: [i64; 2],

@@ -1,7 +1,7 @@
 //! The sums of blocks that shared a tile, added.
 //!
-//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in this order and rounded once, whatever ran
-//! when: so the result has the same bits each time.
+//! Law: `D(e) = f(W(e,0) + W(e,1) + .., ..)`, added in f32 in this order and rounded once, whatever
+//! ran when: so the result has the same bits each time.
 
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::{Distribution, Element, Kernel};
@@ -45,8 +45,8 @@ pub(super) fn added(problem: &Problem, splits: i64) -> Result<Kernel, PlanError>
     Ok(kernel)
 }
 
-/// The same where D lies otherwise, or where something is done with the sums: the sums of each block,
-/// `(M,N,L)`, then the inputs, into D.
+/// The same where D lies otherwise, or where something is done with the sums: the sums of each
+/// block, `(M,N,L)`, then the inputs, into D.
 pub(super) fn mapped(problem: &Problem, splits: i64) -> Result<Kernel, PlanError> {
     let ([m, n, _], batch) = (problem.sizes(), problem.batch());
     let same = |[rows, columns, matrices]: [i64; 3]| -> Result<Layout, PlanError> {

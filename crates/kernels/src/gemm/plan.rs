@@ -3,8 +3,8 @@
 //! Law: a plan says everything that the kernel does not take from the problem: which operand lies
 //! along the rows of a tile, the tile, who multiplies, how many stages of shared memory run ahead,
 //! how many blocks share a tile, and in which order tiles are taken. [`Plan::refusal`] is the
-//! reason why a plan cannot be carried out; [`Plan::of`] gives one that has such a reason only where
-//! all have.
+//! reason why a plan cannot be carried out; [`Plan::of`] gives one that has such a reason only
+//! where all have.
 
 use std::fmt;
 

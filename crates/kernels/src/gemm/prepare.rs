@@ -1,10 +1,10 @@
 //! What is moved so that a product can be multiplied.
 //!
-//! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine reads
-//! them: where one does not, a kernel before moves it to a workspace, with lines of whole chunks of 16
-//! bytes, along the mode that was contiguous, or else along K. Factors of f32 become parts of bf16, side
-//! by side along K. A D whose modes are folded is moved from a workspace afterwards. What lies
-//! well is left where it is.
+//! Law: the inner problem has the same D as the problem, and its tensors lie as the copy engine
+//! reads them: where one does not, a kernel before moves it to a workspace, with lines of whole
+//! chunks of 16 bytes, along the mode that was contiguous, or else along K. Factors of f32 become
+//! parts of bf16, side by side along K. A D whose modes are folded is moved from a workspace
+//! afterwards. What lies well is left where it is.
 
 use tilewright_kernel::Element;
 use tilewright_layout::{Composed, Layout};
@@ -116,8 +116,8 @@ impl Prepared {
         Matrix::strided(Element::Bf16, [rows, all, matrices], [all, 1, if count == matrices { apart } else { 0 }])
     }
 
-    /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where the
-    /// instructions do not take it so.
+    /// Moves a matrix to a workspace, line by line, along the mode that is contiguous; none where
+    /// the instructions do not take it so.
     fn lined(&mut self, matrix: &Matrix, from: Operand, what: &str) -> Result<Option<Matrix>, PlanError> {
         let element = matrix.element();
         let [rows, columns, matrices] = matrix.extents();

@@ -1,8 +1,8 @@
 //! What is multiplied.
 //!
-//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a batch,
-//! with a [`Fused`] function of the sum and of the elements of further tensors, or the sum itself. Sums
-//! are in f32, and in i32 of integers; D is rounded once.
+//! Law: `D(m,n,l) = f(sum over k of A(m,k,l) * B(n,k,l), X(m,n,l), ..)` for each matrix `l` of a
+//! batch, with a [`Fused`] function of the sum and of the elements of further tensors, or the sum
+//! itself. Sums are in f32, and in i32 of integers; D is rounded once.
 
 use tilewright_kernel::Element;
 
@@ -22,9 +22,9 @@ pub struct Problem {
     tf32: bool,
 }
 
-/// What is done with a sum before it is written: an expression whose input 0 is the sum, and whose other
-/// inputs are the elements of tensors at the same row, column and matrix. A tensor of fewer elements
-/// has steps of 0.
+/// What is done with a sum before it is written: an expression whose input 0 is the sum, and whose
+/// other inputs are the elements of tensors at the same row, column and matrix. A tensor of fewer
+/// elements has steps of 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The function.
@@ -44,8 +44,8 @@ pub(crate) struct Written {
 }
 
 impl Problem {
-    /// A product of the sizes `[M, N, K]`, with factors and result of one type: A `(M,K)` and B `(N,K)`
-    /// with K contiguous, D `(M,N)` with N contiguous.
+    /// A product of the sizes `[M, N, K]`, with factors and result of one type: A `(M,K)` and B
+    /// `(N,K)` with K contiguous, D `(M,N)` with N contiguous.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -66,7 +66,8 @@ impl Problem {
         Problem::of(of(m, k)?, of(n, k)?, of(m, n)?)
     }
 
-    /// The product of A `(M,K)` and B `(N,K)` as D `(M,N)`, or of batches of them, each a type and a layout.
+    /// The product of A `(M,K)` and B `(N,K)` as D `(M,N)`, or of batches of them, each a type and
+    /// a layout.
     ///
     /// ```
     /// use tilewright_kernel::Element;
@@ -81,13 +82,14 @@ impl Problem {
     /// assert_eq!((problem.sizes(), problem.batch()), ([512, 128, 256], 4));
     /// ```
     ///
-    /// Factors of f32 are split in three parts of bf16 each, of which six products are added in f32: that is
-    /// within 2^-22 of the magnitudes that are added, besides what sums in f32 round. What is infinite, or so
-    /// large that bf16 rounds it to infinity, gives NaN. [`Problem::in_tf32`] is faster and less exact.
+    /// Factors of f32 are split in three parts of bf16 each, of which six products are added in
+    /// f32: that is within 2^-22 of the magnitudes that are added, besides what sums in f32 round.
+    /// What is infinite, or so large that bf16 rounds it to infinity, gives NaN.
+    /// [`Problem::in_tf32`] is faster and less exact.
     ///
-    /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not multiplied, or
-    /// not converted to the type of D ([`PlanError::Unknown`]); two elements of D with one place
-    /// ([`PlanError::Overlap`]).
+    /// Errors: extents that do not fit each other ([`PlanError::Extents`]); types that are not
+    /// multiplied, or not converted to the type of D ([`PlanError::Unknown`]); two elements of D
+    /// with one place ([`PlanError::Overlap`]).
     pub fn of(a: Matrix, b: Matrix, d: Matrix) -> Result<Problem, PlanError> {
         let ([m, k, batch], [n, terms, batch_b], [rows, columns, batch_d]) = (a.extents(), b.extents(), d.extents());
         if k != terms || [m, n] != [rows, columns] || batch != batch_b || batch != batch_d {
@@ -111,8 +113,8 @@ impl Problem {
 
     /// So many of them, one after the other in memory.
     ///
-    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or something is fused
-    /// already ([`PlanError::Rank`]).
+    /// Errors: fewer than one ([`PlanError::Size`]); the matrices have folded modes, or something
+    /// is fused already ([`PlanError::Rank`]).
     pub fn batched(self, batch: i64) -> Result<Problem, PlanError> {
         at_least_one("L", batch)?;
         let many = |matrix: &Matrix| {
@@ -144,8 +146,8 @@ impl Problem {
     /// assert!(problem.to_string().ends_with("gelu_tanh(x0 + x1) + x2"));
     /// ```
     ///
-    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is no floating-point number, or is not
-    /// given ([`PlanError::Unknown`]).
+    /// Errors: an input has other extents than D ([`PlanError::Shape`]), is no floating-point
+    /// number, or is not given ([`PlanError::Unknown`]).
     pub fn fused(self, fused: Fused) -> Result<Problem, PlanError> {
         for input in &fused.inputs {
             if input.extents() != self.d.extents() {
@@ -173,8 +175,8 @@ impl Problem {
         Problem { fused: None, ..self }
     }
 
-    /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and 10
-    /// bits behind the point. Each factor is off by up to 2^-10 of itself.
+    /// The same product, of whose factors of f32 only the 19 bits of tf32 count: sign, exponent and
+    /// 10 bits behind the point. Each factor is off by up to 2^-10 of itself.
     #[must_use]
     pub fn in_tf32(self) -> Problem {
         Problem { tf32: true, ..self }
@@ -273,8 +275,8 @@ impl Problem {
         self.d.bulk()
     }
 
-    /// In which mode D goes through shared memory, from where bulk copies store it, or threads that write
-    /// neighbours side by side; none where it is stored from registers.
+    /// In which mode D goes through shared memory, from where bulk copies store it, or threads that
+    /// write neighbours side by side; none where it is stored from registers.
     pub(crate) fn staged(&self) -> Option<Contiguous> {
         if let Ok(contiguous) = self.stored() {
             return Some(contiguous);

@@ -123,7 +123,8 @@ impl<'a> Definition<'a> {
                 let (row, column) = (index / n, index % n + index / (m * n) * n);
                 let terms = (0..k).map(|at| self.value(0, row * k + at) * self.value(1, column * k + at));
                 let (sum, whole) = terms.fold((0.0, 0.0), |(sum, whole), term| (sum + term, whole + f64::abs(term)));
-                // Each of k additions rounds what has been summed, which the sum of magnitudes bounds.
+                // Each of k additions rounds what has been summed, which the sum of magnitudes
+                // bounds.
                 let bound = (k as f64) * step(Element::F32, whole) + step(self.output, sum);
                 Wanted::rounded(index, self.output, sum, bound)
             }

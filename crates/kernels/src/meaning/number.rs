@@ -69,7 +69,8 @@ pub(crate) fn step(element: Element, at: f64) -> f64 {
     at.abs().max(2_f64.powi(least)) * 2_f64.powi(-digits)
 }
 
-/// Small numbers of a type by chance, as bytes: tensors of a kernel that is checked are made of them.
+/// Small numbers of a type by chance, as bytes: tensors of a kernel that is checked are made of
+/// them.
 pub fn any_numbers(element: Element, count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
     let mut bytes = Vec::with_capacity(count * element.bytes() as usize);

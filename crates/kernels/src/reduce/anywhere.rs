@@ -2,8 +2,8 @@
 //!
 //! Law: the threads of a block are `(across, along)`: those across have results of their own, those
 //! along share them. A thread reads vectors along the axis of stride 1, kept or reduced, several
-//! before it computes, and keeps one number for each of its results; those of all threads along come
-//! together once, behind the loop.
+//! before it computes, and keeps one number for each of its results; those of all threads along
+//! come together once, behind the loop.
 //!
 //! Where there are too few results for the processors of a large GPU, the reduced elements are cut
 //! into shares, each for a block, which leaves what it kept; a second launch makes the results of
@@ -311,10 +311,10 @@ impl Walk {
         }
     }
 
-    /// The greatest numbers by chunks, and the numbers of these chunks where places are asked for: a
-    /// chunk is a vector along the reduced elements, or neighbours along them of each result. What
-    /// would lie past the last is the last again, which changes nothing: where it is found first, its
-    /// chunk has a lesser number.
+    /// The greatest numbers by chunks, and the numbers of these chunks where places are asked for:
+    /// a chunk is a vector along the reduced elements, or neighbours along them of each result.
+    /// What would lie past the last is the last again, which changes nothing: where it is found
+    /// first, its chunk has a lesser number.
     fn chunks<'k>(
         &self,
         k: &'k Build,

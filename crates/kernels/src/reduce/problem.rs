@@ -1,8 +1,8 @@
 //! What is reduced: a layout whose modes are kept or not, as two lists of axes.
 //!
-//! Law: a number of the result is at the coordinate `c` of the kept axes, and made of the elements at
-//! `sum c_j * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The results
-//! lie one after another, the first kept axis fastest; the place of an element is
+//! Law: a number of the result is at the coordinate `c` of the kept axes, and made of the elements
+//! at `sum c_j * kept_j + sum r_j * reduced_j` for all coordinates `r` of the reduced axes. The
+//! results lie one after another, the first kept axis fastest; the place of an element is
 //! `sum r_j * place_j`.
 
 use tilewright_layout::Layout;
@@ -60,8 +60,8 @@ fn leaves(layout: &Layout) -> Vec<Axis> {
 }
 
 impl Problem {
-    /// The reduction of a layout along some of its modes. Places are told apart where `places` says
-    /// so: axes are joined only if their places go on, too.
+    /// The reduction of a layout along some of its modes. With `places`,
+    /// the place of an element is kept: axes are joined only if their places go on, too.
     ///
     /// Errors: there is no such mode, or it is named twice; an element lies before the tensor.
     pub(super) fn new(layout: &Layout, modes: &[usize], places: bool) -> Result<Problem, PlanError> {

@@ -32,8 +32,8 @@ pub(super) fn kernel(statistic: Statistic, rows: &Rows) -> Result<Kernel, Kernel
     })
 }
 
-/// The place of the greatest element of each row: first the greatest, then the first vector that has
-/// it, then its first element in that vector, which one thread of a row reads again. That takes
+/// The place of the greatest element of each row: first the greatest, then the first vector that
+/// has it, then its first element in that vector, which one thread of a row reads again. That takes
 /// fewer instructions than to carry a place along with each element.
 fn place<'k>(k: &'k Build, rows: &Rows, x: &View<'k>, held: &Held<'k>) -> Result<Distributed<'k>, KernelError> {
     let most = |numbers: &[Num<'k>]| {

@@ -1,9 +1,9 @@
 //! How threads share the coordinates of a box.
 //!
 //! Law: every coordinate of some axes belongs to one group of threads and one turn, and it is
-//! `digit + groups * turn` along each axis: what a thread does in a turn is what it did in the first
-//! one, a constant further. So a thread divides once, and the addresses of all turns are one number
-//! and constants.
+//! `digit + groups * turn` along each axis: what a thread does in a turn is what it did in the
+//! first one, a constant further. So a thread divides once, and the addresses of all turns are one
+//! number and constants.
 
 use tilewright_kernel::{Build, Flag, KernelError};
 use tilewright_layout::symbolic::Expr;

@@ -1,9 +1,10 @@
 //! Tiles through shared memory, turned in registers square by square.
 //!
 //! Law: the axes of a run of the source and those of a run of the destination are different ones,
-//! and vectors of some bytes are aligned on both sides. A block reads vectors along the source, and a
-//! thread turns a square of as many vectors as a vector has elements of the wider type. Chunks of 16 bytes change
-//! places by the square that they belong to, so that squares side by side meet other banks.
+//! and vectors of some bytes are aligned on both sides. A block reads vectors along the source, and
+//! a thread turns a square of as many vectors as a vector has elements of the wider type. Chunks of
+//! 16 bytes change places by the square that they belong to, so that squares side by side meet
+//! other banks.
 
 use tilewright_atoms::{CopyAtom, TiledCopy};
 use tilewright_kernel::program::memory::Role;

@@ -47,7 +47,8 @@ const LARGE: i64 = 50_000;
 const THIRD: i64 = 78_000;
 /// How many words a thread has under way.
 const UNDER_WAY: i64 = 18;
-/// How many words a thread reads, one after the other, before it goes on to the next turn of a loop.
+/// How many words a thread reads, one after the other, before it goes on to the next turn of a
+/// loop.
 const WORDS: i64 = 36;
 /// How many elements a thread writes before it goes on to the next turn of a loop.
 const UNROLLED: i64 = 192;

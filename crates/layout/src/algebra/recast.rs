@@ -32,8 +32,8 @@
 //! to be the less, and the law holds for every value.
 //!
 //! *Numbers that are not known* need facts where leaves are compared: whether `n` divides a stride,
-//! and `f` an extent. A leaf that may have one position takes its place all the same, for the stride
-//! of such a leaf is not observed.
+//! and `f` an extent. A leaf that may have one position takes its place all the same, for the
+//! stride of such a leaf is not observed.
 
 use alloc::boxed::Box;
 

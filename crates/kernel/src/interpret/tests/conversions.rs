@@ -1,4 +1,5 @@
-//! Conversions, compared with searches among all numbers of a format and with those of the language.
+//! Conversions, compared with searches among all numbers of a format and with those of the
+//! language.
 
 use super::formats::{formats, magnitudes, nearest, number_of};
 use crate::interpret::convert;

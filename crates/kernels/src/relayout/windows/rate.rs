@@ -1,9 +1,9 @@
 //! Which tile moves two layouts fastest.
 //!
 //! Law: of all tiles that are tried, the one is taken whose estimate is the least. An estimate is
-//! the time of a move, where 1 is that of the driver's copy of as many bytes; what it adds for short
-//! runs, for what stands out of the tensor, for instructions and for few warps was fitted to some
-//! hundreds of moves on an H200.
+//! the time of a move, where 1 is that of the driver's copy of as many bytes; what it adds for
+//! short runs, for what stands out of the tensor, for instructions and for few warps was fitted to
+//! some hundreds of moves on an H200.
 
 use super::super::Sides;
 use super::super::tile::{Tile, gcd, up};
@@ -54,7 +54,8 @@ pub(super) fn every(sides: &Sides) -> Vec<Windows> {
     let mut found = Vec::new();
     for tile in tiles {
         for chunk in &chunks {
-            // Windows begin where chunks do, or sectors; those of bytes would read too much for that.
+            // Windows begin where chunks do, or sectors; those of bytes would read too much for
+            // that.
             let aligns = [*chunk, SECTOR / target];
             for align in aligns.into_iter().take(if target == 1 { 1 } else { 2 }) {
                 for threads in THREADS {

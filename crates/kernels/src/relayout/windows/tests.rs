@@ -1,5 +1,5 @@
-//! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance, executed
-//! by the interpreter and compared with the definition at every index.
+//! Every tile is right, not only the one that is taken: tiles by chance of layouts by chance,
+//! executed by the interpreter and compared with the definition at every index.
 
 use tilewright_kernel::Element;
 use tilewright_kernel::interpret::Interpreter;
