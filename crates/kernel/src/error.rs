@@ -40,6 +40,13 @@ pub enum Reason {
         /// The mode of the tensor, from 0.
         mode: usize,
     },
+    /// E0903: an index of a mode that has one element, where another would be that element again.
+    Single {
+        /// The tensor.
+        tensor: String,
+        /// The index.
+        index: String,
+    },
     /// E0903: a tensor that may reach back, before its first element.
     Backwards {
         /// Its layout.
@@ -227,7 +234,9 @@ impl KernelError {
         match self.reason() {
             Reason::Layout(_) => "E0901",
             Reason::Atom(_) => "E0902",
-            Reason::Outside { .. } | Reason::Before { .. } | Reason::Backwards { .. } => "E0903",
+            Reason::Outside { .. } | Reason::Before { .. } | Reason::Single { .. } | Reason::Backwards { .. } => {
+                "E0903"
+            }
             Reason::Sizes { .. } => "E0904",
             Reason::Elements { .. } => "E0905",
             Reason::Open { .. } => "E0906",
@@ -259,6 +268,9 @@ impl KernelError {
             }
             Reason::Before { .. } => {
                 "take a coordinate that is never negative; predicates leave out the far edge alone".to_string()
+            }
+            Reason::Single { .. } => {
+                "write 0 there, or cut the tensor itself at that index, where its edge is seen".to_string()
             }
             Reason::Backwards { .. } => "reverse the mode where its coordinate is made".to_string(),
             Reason::Sizes { .. } => "cut both by the same tile".to_string(),
@@ -306,6 +318,9 @@ impl fmt::Display for Reason {
             }
             Reason::Before { tensor, coordinate, mode } => {
                 write!(f, "mode {mode} of {tensor} is reached at {coordinate}, which is not shown to be 0 or more")
+            }
+            Reason::Single { tensor, index } => {
+                write!(f, "a mode of this part of {tensor} has one element, and the index {index} is not shown to be 0")
             }
             Reason::Backwards { layout, step } => {
                 write!(f, "{layout} begins at its first element, and {step} may lead back before it")

@@ -140,10 +140,58 @@ fn in_a_tile(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelE
     stored(&tile.compose(&parts)?.slice(coordinate)?, k.number(VALUE))
 }
 
+/// A tile as wide as the tensor, or wider, at an index that may be past that one tile.
+fn single(k: &Build, y: &View<'_>, chance: &mut Chance) -> Result<(), KernelError> {
+    let (rows, width) = (8, chance.of(&[5_i64, 8]));
+    let tile = format!("({rows},{width})");
+    let value = k.number(VALUE);
+    let times = chance.of(&[1_i64, 1, 2, 3]);
+    let block = Some(k.block_number(Axis::X));
+    match chance.below(5) {
+        0 => {
+            // A turn.
+            k.threads(rows)?;
+            k.range(times, |turn| stored(&y.local_tile(&tile, at(&[block.clone(), Some(turn)]))?.thread_part()?, value))
+        }
+        1 => {
+            // A turn, of tiles that are left.
+            k.threads(rows)?;
+            let tiles = y.local_tile(&tile, at(&[block, None]))?;
+            k.range(times, |turn| stored(&tiles.slice(at(&[None, None, Some(turn)]))?.thread_part()?, value))
+        }
+        2 => {
+            // A digit of the thread.
+            k.threads(rows * times)?;
+            let digits = k.coordinate(&k.thread()?, &[rows, times])?;
+            let own = y.local_tile(&tile, at(&[block, Some(digits[1].clone())]))?;
+            stored(&own.slice(at(&[Some(digits[0].clone()), None]))?, value)
+        }
+        3 => {
+            // A number; sometimes twice.
+            k.threads(rows)?;
+            let column = Expr::from(chance.of(&[0_i64, 0, 1]));
+            stored(&y.local_tile(&tile, at(&[block.clone(), Some(column)]))?.thread_part()?, value)?;
+            match times {
+                1 => Ok(()),
+                _ => stored(&y.local_tile(&tile, at(&[block, Some(Expr::from(1))]))?.thread_part()?, value),
+            }
+        }
+        _ => {
+            // A tile of a tile.
+            k.threads(rows)?;
+            let own = y.local_tile(&tile, at(&[block, Some(Expr::from(0))]))?;
+            k.range(times, |turn| {
+                let part = own.local_tile(&format!("({rows},8)"), at(&[Some(Expr::from(0)), Some(turn)]))?;
+                stored(&part.thread_part()?, value)
+            })
+        }
+    }
+}
+
 /// A kernel of chance, whose tensor has this role.
 fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
     let mut chance = Chance(seed);
-    Kernel::build("random", |k| match chance.below(3) {
+    Kernel::build("random", |k| match chance.below(4) {
         0 => {
             let layout = chance.of(&["(M,N):(N,1)", "(M,N):(1,M)", "(M{div=8},N{div=4}):(N,1)", "(M,N):(2*N,2)"]);
             tiled(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
@@ -152,6 +200,11 @@ fn build(seed: u64, role: Role) -> Result<Kernel, KernelError> {
             let extents = [chance.of(&[3_i64, 8, 5]), chance.of(&[4_i64, 7, 16])];
             let layout = format!("({},{}):({},1)", extents[0], extents[1], extents[1]);
             numbered(k, &k.tensor_of(Element::F32, "y", &layout, role)?, extents, &mut chance)
+        }
+        2 => {
+            let layout =
+                chance.of(&["(12,5):(5,1)", "(M,5):(5,1)", "(M,(5,1)):(5,(1,1))", "(16,1):(1,1)", "(M,1):(1,16)"]);
+            single(k, &k.tensor_of(Element::F32, "y", layout, role)?, &mut chance)
         }
         _ => {
             let layout =

@@ -1,5 +1,6 @@
 //! Kernels put together by chance: none makes the library panic, and none that was accepted reaches
-//! outside a tensor or breaks a rule of programs.
+//! outside a tensor or breaks a rule of programs. And a tile has the elements that its index says,
+//! none of them where it is past the end.
 //!
 //! `KERNELS=100000 cargo test -p tilewright-kernel --test random_kernels` tries more of them.
 
@@ -8,6 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tilewright_atoms::{CopyAtom, CopyEnd, TiledCopy};
 use tilewright_kernel::interpret::CheckError;
 use tilewright_kernel::{Build, Distribution, Kernel, KernelError, Reduction, Written, interpret, ptx};
+use tilewright_layout::symbolic::Expr;
+use tilewright_layout::{Coord, Slot, Tree};
 
 const TENSORS: &[&str] = &[
     "(M,N):(N,1)",
@@ -142,7 +145,23 @@ fn write(k: &Build, chance: &mut Chance) -> Result<(), KernelError> {
     let x = x.local_tile(tile, k.block(block)?)?;
     let (tile, block) = if chance.below(3) > 0 { (tile, block) } else { (chance.of(TILES), chance.of(BLOCKS)) };
     let y = y.local_tile(tile, k.block(block)?)?;
-    match (chance.below(9), shared, copy) {
+    match (chance.below(10), shared, copy) {
+        (9, ..) => {
+            // Tiles at a digit of the thread or at a turn, which may be past the only tile.
+            let (tile, times) = (chance.of(&["(16,5)", "(8,64)", "(1,1)", "(4,4)"]), [1, 2, 3][chance.below(3)]);
+            let turned = chance.below(2) == 0;
+            k.threads(if turned { 16 } else { 16 * times })?;
+            let digits = k.coordinate(&k.thread()?, &[16, times])?;
+            let store = |second: Expr| {
+                let at: Coord<Expr> = Tree::flat([Slot::At(Expr::from(0)), Slot::At(second)])?;
+                let part = y.local_tile(tile, at)?;
+                let values = part.fragment()?;
+                values.fill(k.number(1.0_f32))?;
+                let first = k.index(&digits[0])?;
+                k.when(first.eq(first.like(0.0)), || part.store_predicated(&values))
+            };
+            if turned { k.range(times, store) } else { store(digits[1].clone()) }
+        }
         (6 | 7, ..) => {
             let held = chance.of(HELD);
             let from = Distribution::new(tile, held)?;
@@ -231,4 +250,96 @@ fn no_kernel_panics_and_none_that_is_accepted_reaches_outside() {
         }
     }
     assert!(accepted > count / 200 && refused > count / 2, "{accepted} accepted, {refused} refused");
+}
+
+/// How an index of tiles is written.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Number,
+    Turn,
+    Digit,
+    OfTilesThatAreLeft,
+    OfADivision,
+    OfAPart,
+}
+
+const WAYS: [Way; 6] = [Way::Number, Way::Turn, Way::Digit, Way::OfTilesThatAreLeft, Way::OfADivision, Way::OfAPart];
+
+/// Stores 1 to a tile of a tensor, at an index.
+fn store_a_tile(k: &Build, layout: &str, tile: [i64; 2], index: [i64; 2], way: Way) -> Result<(), KernelError> {
+    let y = k.tensor::<f32>("y", layout)?;
+    k.threads(4)?;
+    let whole = format!("({},{})", tile[0], tile[1]);
+    let pair = |a: &Expr, b: &Expr| -> Coord<Expr> { Tree::flat([Slot::At(a.clone()), Slot::At(b.clone())]).unwrap() };
+    let numbers = index.map(Expr::from);
+    let wanted = pair(&numbers[0], &numbers[1]);
+    let rest = |at: &Coord<Expr>| Tree::tuple([&Tree::flat([Slot::All, Slot::All])?, at]);
+    let one = |part: tilewright_kernel::View<'_>| {
+        let values = part.fragment()?;
+        values.fill(k.number(1.0_f32))?;
+        let first = k.index(&k.thread()?)?;
+        k.when(first.eq(first.like(0.0)), || part.store_predicated(&values))
+    };
+    match way {
+        Way::Number => one(y.local_tile(&whole, wanted)?),
+        Way::Turn => k.range(4, |turn| {
+            let here = k.index(&turn)?;
+            k.when(here.eq(here.like(index[1] as f64)), || one(y.local_tile(&whole, pair(&numbers[0], &turn))?))
+        }),
+        Way::Digit => {
+            let thread = k.thread()?;
+            let part = y.local_tile(&whole, pair(&numbers[0], &thread))?;
+            let values = part.fragment()?;
+            values.fill(k.number(1.0_f32))?;
+            let own = k.index(&thread)?;
+            k.when(own.eq(own.like(index[1] as f64)), || part.store_predicated(&values))
+        }
+        Way::OfTilesThatAreLeft => {
+            let left = y.local_tile(&whole, Tree::flat([Slot::All, Slot::All])?)?;
+            one(left.slice(Tree::flat([
+                Slot::All,
+                Slot::All,
+                Slot::At(numbers[0].clone()),
+                Slot::At(numbers[1].clone()),
+            ])?)?)
+        }
+        Way::OfADivision => one(y.zipped_divide(&whole)?.slice(rest(&wanted)?)?),
+        // Half of a tile, if it has halves.
+        Way::OfAPart => {
+            let double = format!("({},{})", 2 * tile[0], tile[1]);
+            let [outer, inner] = [index[0] / 2, index[0] % 2].map(Expr::from);
+            one(y.local_tile(&double, pair(&outer, &numbers[1]))?.local_tile(&whole, pair(&inner, &Expr::from(0)))?)
+        }
+    }
+}
+
+#[test]
+fn a_tile_has_the_elements_that_its_index_says() {
+    let count = std::env::var("KERNELS").ok().and_then(|count| count.parse().ok()).unwrap_or(1200);
+    let mut chance = Chance { state: 0x2545_f491_4f6c_dd1d, chosen: Vec::new() };
+    let (mut past, mut single) = (0, 0);
+    for _ in 0..count {
+        let mut of = |list: &[i64]| list[chance.below(list.len())];
+        let extents = [of(&[1, 2, 5, 8, 16, 24]), of(&[1, 3, 4, 8, 12])];
+        let (tile, index) = ([of(&[1, 2, 4, 8]), of(&[1, 4, 8])], [of(&[0, 0, 1, 2, 3]), of(&[0, 0, 1, 2, 3])]);
+        let way = WAYS[chance.below(WAYS.len())];
+        let known = chance.below(3) > 0;
+        let [m, n] = extents;
+        let layout = if known { format!("({m},{n}):({n},1)") } else { "(M,N):(N,1)".to_string() };
+        let case = format!("{layout} of {extents:?} by {tile:?} at {index:?}, {way:?}");
+        let kernel = Kernel::build("tile", |k| store_a_tile(k, &layout, tile, index, way));
+        let kernel = kernel.unwrap_or_else(|error| panic!("{case}: {error}"));
+        let sizes: &[(&str, i64)] = if known { &[] } else { &[("M", m), ("N", n)] };
+        let mut interpreter = interpret::Interpreter::new(kernel.program(), sizes).unwrap();
+        interpreter.tensor("y", &vec![0.0_f32; (m * n) as usize]).unwrap();
+        let run = interpreter.run(interpret::Schedule::ALL[0]).unwrap_or_else(|found| panic!("{case}: {}", found[0]));
+        for (place, found) in run.tensor::<f32>("y").unwrap().into_iter().enumerate() {
+            let at = [place as i64 / n, place as i64 % n];
+            let inside = (0..2).all(|mode| at[mode] / tile[mode] == index[mode]);
+            assert_eq!(found, f32::from(u8::from(inside)), "{case}: {at:?}");
+        }
+        past += usize::from((0..2).any(|mode| index[mode] * tile[mode] >= extents[mode]));
+        single += usize::from((0..2).any(|mode| index[mode] > 0 && tile[mode] >= extents[mode]));
+    }
+    assert!(past > count / 4 && single > count / 8, "{past} past the end, {single} of them past a single tile");
 }

@@ -64,6 +64,37 @@ fn elements_that_may_not_exist_are_refused_and_predicated_ones_are_not() {
 }
 
 #[test]
+fn what_lies_past_a_single_tile_does_not_exist() {
+    let write = |layout: &'static str, column: i64, predicated: bool| {
+        move |k: &Build| -> Outcome {
+            let (x, y) = (k.input::<f32>("x", layout)?, k.tensor::<f32>("y", layout)?);
+            k.threads(16)?;
+            let at = Tree::flat([Slot::At(k.block_number(Axis::X)), Slot::At(Expr::from(column))])?;
+            let (x, y) = (x.local_tile("(16,4)", at.clone())?, y.local_tile("(16,4)", at)?);
+            let (x, y) = (x.thread_part()?, y.thread_part()?);
+            if predicated { y.store_predicated(&x.load_predicated()?) } else { y.store(&x.load()?) }
+        }
+    };
+    for layout in ["(M{div=16},4):(4,1)", "(32,4):(4,1)", "(16,4):(4,1)"] {
+        for (column, predicated) in [(0, false), (0, true), (1, true)] {
+            assert!(Kernel::build("k", write(layout, column, predicated)).is_ok(), "{layout}, {column}");
+        }
+        let error = refused(write(layout, 1, false));
+        assert!(matches!(error.reason(), Reason::Outside { mode: 1, .. }), "{layout}: {error}");
+    }
+    // A part with one column, composed, is no longer asked where its neighbour is.
+    let error = refused(|k| {
+        let x = k.input::<f32>("x", "(M{div=16},N):(N,1)")?;
+        k.threads(16)?;
+        let column = x.local_tile("(16,1)", k.block("(x,y)")?)?.compose("(16,1):(1,16)")?;
+        column.slice(Tree::flat([Slot::All, Slot::At(Expr::from(1))])?)?;
+        Ok(())
+    });
+    assert!(matches!(error.reason(), Reason::Single { .. }), "{error}");
+    assert_eq!((error.source().statement, error.code()), ("slice", "E0903"));
+}
+
+#[test]
 fn vectors_are_as_wide_as_every_size_admits() {
     // Bytes of the only load of a thread that takes four elements along N.
     let widest = |layout: &str| {

@@ -10,7 +10,7 @@ use std::fmt;
 use tilewright_atoms::{CopyEnd, Operand, TiledCopy, TiledMma};
 use tilewright_layout::symbolic::{Expr, Symbolic};
 use tilewright_layout::{
-    Composed, Coord, Coordinate, Layout, LayoutError, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
+    Composed, Coord, Coordinate, Extent, Layout, LayoutError, OuterMap, Slot, Stride, Swizzle, Tiler, Tree,
 };
 
 use super::Build;
@@ -66,7 +66,41 @@ struct ByTile<'a> {
 
 impl Cut for ByTile<'_> {
     fn cut<D: Stride<Extent = Expr>>(&self, layout: &Layout<D>) -> Result<(Layout<D>, D), Reason> {
-        Ok((layout.zipped_divide(self.tiler)?, D::zero()))
+        let divided = layout.zipped_divide(self.tiler)?;
+        match (divided.mode(0), divided.mode(1)) {
+            (Some(tile), Some(rests)) => {
+                let rests = with_steps(layout, self.tiler, &rests)?;
+                Ok((Layout::tuple([&tile, &rests])?, D::zero()))
+            }
+            _ => Ok((divided, D::zero())),
+        }
+    }
+}
+
+/// The rests of a division, in which a single tile has a step, too: to where the next one would be.
+/// The algebra gives it none, as no coordinate of the layout takes it. Here an index that is past
+/// the end has to lead past the edge, where bounds and predicates see it, and not to tile 0 again.
+fn with_steps<D: Stride<Extent = Expr>>(
+    layout: &Layout<D>,
+    tiler: &Tiler<Expr>,
+    rests: &Layout<D>,
+) -> Result<Layout<D>, LayoutError> {
+    match tiler {
+        Tiler::Layout(tile) if rests.profile().is_leaf() && Extent::known(&rests.size()) == Some(1) => {
+            Layout::mode_of(Expr::from(1), layout.eval(&tile.size())?)
+        }
+        Tiler::Modes(tilers) => {
+            let modes = rests.modes().enumerate().map(|(number, rest)| match tilers.items().get(number) {
+                Some(tiler) => layout.mode(number).map_or(Ok(rest.clone()), |mode| with_steps(&mode, tiler, &rest)),
+                None => Ok(rest),
+            });
+            let modes = modes.collect::<Result<Vec<_>, _>>()?;
+            match &modes[..] {
+                [only] if rests.profile().is_leaf() => Ok(only.clone()),
+                modes => Layout::tuple(modes),
+            }
+        }
+        _ => Ok(rests.clone()),
     }
 }
 
@@ -174,7 +208,6 @@ impl Cut for ByMma<'_> {
 
 /// A shape whose extents are known.
 pub(crate) fn known_shape(shape: &Tree<Expr>, layout: impl Fn() -> String) -> Result<Tree<i64>, Reason> {
-    use tilewright_layout::Extent;
     shape.try_map(|extent| extent.known().ok_or_else(|| Reason::Open { what: "an extent", layout: layout() }))
 }
 
@@ -250,12 +283,17 @@ impl<'k> View<'k> {
     /// The part at a coordinate; where it names a block, the grid has as many blocks as the mode
     /// has indices.
     pub(crate) fn sliced(&self, at: &Coord<Expr>) -> Result<View<'k>, Reason> {
-        let mut counts = Vec::new();
-        indices(&self.layout.shape(), at, &mut counts)?;
-        for (index, count) in counts {
+        let mut found = Vec::new();
+        indices(&self.layout.shape(), Some(&self.place.layout), at, &mut found)?;
+        for Index { index, count, steps } in found {
             let mut core = self.build.core();
             if let Some(axis) = core.axis_of(&index) {
                 core.say_blocks(axis, &count)?;
+            }
+            // Past the end it would be element 0 again, which no bound and no predicate tells.
+            if !steps && count.known() == Some(1) && !core.is_less(&index, &count) {
+                let tensor = core.buffers[self.buffer.index()].name.clone();
+                return Err(Reason::Single { tensor, index: index.to_string() });
             }
         }
         self.cut(&BySlice(at))
@@ -419,18 +457,34 @@ pub(crate) fn read(core: &mut super::core::Core, text: &str) -> Result<(Option<S
     }
 }
 
-/// The numbers in a coordinate that stand for whole modes, and how many indices each mode has.
-fn indices(shape: &Tree<Expr>, at: &Coord<Expr>, found: &mut Vec<(Expr, Expr)>) -> Result<(), Reason> {
+/// A number in a coordinate that stands for a whole mode.
+struct Index {
+    index: Expr,
+    /// How many indices the mode has.
+    count: Expr,
+    /// Whether another one is another coordinate of the tensor.
+    steps: bool,
+}
+
+/// The numbers in a coordinate that stand for whole modes of a shape, which are at a place.
+fn indices(
+    shape: &Tree<Expr>,
+    place: Option<&Layout<Coordinate<Expr>>>,
+    at: &Coord<Expr>,
+    found: &mut Vec<Index>,
+) -> Result<(), Reason> {
     // A leaf is its only mode.
     if at.is_leaf() {
         if let [Slot::At(index)] = at.leaves() {
-            found.push((index.clone(), shape.product()?));
+            let next = place.map(|place| place.eval(&Expr::from(1))).transpose()?;
+            let steps = next.is_some_and(|next| next != Coordinate::zero());
+            found.push(Index { index: index.clone(), count: shape.product()?, steps });
         }
         return Ok(());
     }
     for (mode, part) in at.modes().enumerate() {
         if let Some(shape) = shape.mode(mode) {
-            indices(&shape, &part, found)?;
+            indices(&shape, place.and_then(|place| place.mode(mode)).as_ref(), &part, found)?;
         }
     }
     Ok(())
