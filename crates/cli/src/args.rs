@@ -311,6 +311,23 @@ said. An epilogue is a function of the sum x, and of c (M,N), bias (N) and colum
         options: crate::gemm::Options,
     },
 
+    /// Tensors sharded over devices: who holds what, and how to get from one layout to another.
+    #[command(after_help = "\
+Examples:
+  tilewright mesh show dp=2,tp=4 '((2,4),3):((1,1@tp),2) copied 2:1@dp'
+  tilewright mesh show dp=2:4,tp=4:1 --shape 8,6 --spec \"P('tp', 'dp')\" -o holders.svg
+  tilewright mesh reshard tp=4 '((64,4),256):((1,1@tp),64)' '(256,(64,4)):(1,(256,1@tp))'
+  tilewright mesh reshard tp=8 '(4096,4096) summed 8:1@tp' '(4096,4096) copied 8:1@tp'
+
+A mode steps along offsets in the memory of a device, `8`, or along an axis of the mesh, `1@tp`.
+Behind `copied` stand modes along which an element lies once for each position, behind `summed`
+modes whose positions hold summands. The bytes that a device receives are counted from both
+layouts; the times are what the links of the machine allow, and no measurement.")]
+    Mesh {
+        #[command(subcommand)]
+        action: crate::mesh::Action,
+    },
+
     /// Explain an error code, or how the value of an expression comes about, with pictures.
     #[command(after_help = "\
 Examples:

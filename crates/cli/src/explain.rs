@@ -39,7 +39,7 @@ pub fn run(options: &Options, terminal: &mut Terminal) -> Result<(), Failure> {
 }
 
 /// Where the pages about codes are: each crate has those of its own refusals.
-const PAGES: [fn(&str) -> Option<&'static str>; 11] = [
+const PAGES: [fn(&str) -> Option<&'static str>; 12] = [
     tilewright::layout::explanation,
     tilewright::notation::explanation,
     tilewright::emit::explanation,
@@ -51,6 +51,7 @@ const PAGES: [fn(&str) -> Option<&'static str>; 11] = [
     tilewright::kernel::explanation,
     tilewright::kernels::explanation,
     tilewright::gpu::explanation,
+    tilewright::mesh::explanation,
 ];
 
 /// Explains an error code, or an expression in an environment.

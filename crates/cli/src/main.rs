@@ -22,6 +22,7 @@ mod gemm;
 mod json;
 mod kernel;
 mod manual;
+mod mesh;
 mod morphism;
 mod output;
 mod picture;
@@ -102,6 +103,7 @@ fn run(command: Option<Command>, terminal: &mut Terminal) -> Result<(), Failure>
         Some(Command::Relayout { options }) => relayout::run(&options, terminal),
         Some(Command::Kernel { action }) => kernel::run(&action, terminal),
         Some(Command::Gemm { options }) => gemm::run(&options, terminal),
+        Some(Command::Mesh { action }) => mesh::run(&action, terminal),
         Some(Command::Explain { options }) => explain::run(&options, terminal),
         Some(Command::Functions { name }) => explain::run_functions(name.as_deref(), terminal),
         Some(Command::Atoms { options }) => atoms::run(&options, terminal),

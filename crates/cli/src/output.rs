@@ -175,6 +175,7 @@ refusals!(
     tilewright::gpu::GpuError,
     tilewright::kernel::ptx::PtxError,
     tilewright::kernels::PlanError,
+    tilewright::mesh::MeshError,
     tilewright::morphism::MorphismError,
     tilewright::tensor::TensorError,
 );

@@ -78,6 +78,7 @@
 //! * [`kernels`]: kernels planned from layouts.
 //! * [`gemm`](mod@gemm): products of matrices on a device, in one call.
 //! * [`gpu`]: CUDA devices, without a toolkit: memory under layouts, kernels, launches.
+//! * [`mesh`]: tensors sharded over a mesh of devices, and the moves between their layouts.
 //! * [`morphism`]: layouts as morphisms of tuples: standard form, mutual refinement, spans.
 //! * [`tensor`]: data under a layout: views, tiles, copies and products of matrices.
 //!
@@ -103,6 +104,7 @@ pub use tilewright_kernels as kernels;
 pub use tilewright_layout as layout;
 #[cfg(feature = "macros")]
 pub use tilewright_macros as macros;
+pub use tilewright_mesh as mesh;
 pub use tilewright_morphism as morphism;
 pub use tilewright_notation as notation;
 pub use tilewright_tensor as tensor;

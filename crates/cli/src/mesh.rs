@@ -1,0 +1,173 @@
+//! `tilewright mesh`: tensors sharded over devices.
+
+mod picture;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tilewright::mesh::{Machine, Mesh, MeshError, Plan, ShardedLayout, reshard};
+
+use crate::json::Json;
+use crate::output::{Failure, SCALE, Saving};
+use crate::picture::{Paint, painted};
+use crate::terminal::Terminal;
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Who holds what: the facts about a layout over a mesh, and its picture.
+    Show {
+        /// The axes: `dp=2,tp=4`, the first fastest, or `dp=2:4,tp=4:1` with strides in ranks.
+        mesh: String,
+        /// The layout; else --shape with --spec or --placements.
+        #[arg(required_unless_present = "shape", conflicts_with = "shape")]
+        layout: Option<String>,
+        #[command(flatten)]
+        written: Written,
+        #[command(flatten)]
+        saving: Saving,
+    },
+    /// The steps that take a tensor from one layout to another, and what each device receives.
+    Reshard {
+        /// The axes, as in `show`.
+        mesh: String,
+        /// The layout before.
+        from: String,
+        /// The layout after.
+        to: String,
+        #[command(flatten)]
+        options: Costs,
+    },
+}
+
+/// A layout as a framework writes it.
+#[derive(Debug, Args)]
+pub struct Written {
+    /// The sizes of the tensor's modes: `8,6`.
+    #[arg(long, value_delimiter = ',', value_name = "SIZES")]
+    shape: Option<Vec<i64>>,
+    /// How JAX cuts them: `P('dp', None)`.
+    #[arg(long, requires = "shape", value_name = "SPEC", conflicts_with = "placements")]
+    spec: Option<String>,
+    /// How DTensor does: `[Shard(0), Replicate()]`.
+    #[arg(long, requires = "shape", value_name = "LIST", required_unless_present_any = ["spec", "layout"])]
+    placements: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Costs {
+    /// The bytes of an element.
+    #[arg(long, default_value = "4", value_parser = clap::value_parser!(i64).range(1..=1024))]
+    bytes: i64,
+    /// The devices of a node, and the links: `hgx-h200` or `8 x 450 GB/s 5 us, 50 GB/s 10 us`.
+    #[arg(long, default_value = "hgx-h200")]
+    machine: String,
+}
+
+pub fn run(action: &Action, terminal: &mut Terminal) -> Result<(), Failure> {
+    match action {
+        Action::Show { mesh, layout, written, saving } => {
+            let mesh: Mesh = mesh.parse()?;
+            let layout = match (layout, written) {
+                (Some(layout), _) => ShardedLayout::parse(&mesh, layout)?,
+                (None, Written { shape: Some(shape), spec: Some(spec), .. }) => {
+                    ShardedLayout::of_partition_spec(&mesh, shape, spec)?
+                }
+                (None, Written { shape: Some(shape), placements: Some(placements), .. }) => {
+                    ShardedLayout::of_placements(&mesh, shape, placements)?
+                }
+                _ => return Err(Failure::Usage("give a layout, or --shape with --spec or --placements".to_owned())),
+            };
+            show(&layout, saving, terminal)
+        }
+        Action::Reshard { mesh, from, to, options } => {
+            let mesh: Mesh = mesh.parse()?;
+            let machine: Machine = options.machine.parse()?;
+            let [from, to] = [ShardedLayout::parse(&mesh, from)?, ShardedLayout::parse(&mesh, to)?];
+            let plan = reshard(&from, &to, options.bytes, &machine)?;
+            if terminal.json {
+                Ok(terminal.object(&plan_json(&plan))?)
+            } else {
+                Ok(terminal.prose(&format!("{plan}\n"))?)
+            }
+        }
+    }
+}
+
+fn show(layout: &ShardedLayout, saving: &Saving, terminal: &mut Terminal) -> Result<(), Failure> {
+    let figure = picture::holders(layout, saving.medium())?;
+    if let Some(file) = saving.file()? {
+        return saving.save(&figure, file, SCALE, terminal);
+    }
+    if terminal.json {
+        return Ok(terminal.object(&layout_json(layout))?);
+    }
+    saving.show(&figure, SCALE, terminal)?;
+    let mut text = format!("{}\n", painted(&layout.to_string(), Paint::Strong, terminal.colour));
+    let mut line = |name: &str, what: String| text.push_str(&format!("  {name:<12} {what}\n"));
+    let mesh = layout.mesh();
+    line("mesh", format!("{mesh}, {}", count(mesh.size() as i64, "device")));
+    let held = match (layout.copies(), layout.sums()) {
+        (1, 1) => "each held once".to_owned(),
+        (copies, 1) => format!("each held {copies} times"),
+        (1, sums) => format!("each the sum of {sums} summands"),
+        (copies, sums) => format!("each the sum of {sums} summands, all held {copies} times"),
+    };
+    line("elements", format!("{}, {held}", layout.size()));
+    let holders = layout.size() / layout.local_size() * layout.copies() * layout.sums();
+    line("a device", format!("{} of them, in memory for {}", layout.local_size(), layout.reach()));
+    if holders < mesh.size() as i64 {
+        line("idle", count(mesh.size() as i64 - holders, "device"));
+    }
+    let said = |form: Result<String, MeshError>| match form {
+        Err(MeshError::Unwritten { why, .. }) => format!("none: {why}"),
+        form => form.unwrap_or_else(|error| error.to_string()),
+    };
+    line("JAX", said(layout.partition_spec()));
+    line("DTensor", said(layout.placements()));
+    Ok(terminal.prose(&text)?)
+}
+
+fn count(number: i64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn layout_json(layout: &ShardedLayout) -> Json {
+    json!({
+        "text": layout.to_string(),
+        "mesh": layout.mesh().to_string(),
+        "devices": layout.mesh().size(),
+        "size": layout.size(),
+        "copies": layout.copies(),
+        "sums": layout.sums(),
+        "local_size": layout.local_size(),
+        "memory": layout.reach(),
+        "partition_spec": layout.partition_spec().ok(),
+        "placements": layout.placements().ok(),
+    })
+}
+
+fn plan_json(plan: &Plan) -> Json {
+    let ranks = 0..plan.from().mesh().size();
+    let steps: Vec<Json> = plan
+        .steps()
+        .iter()
+        .map(|step| {
+            json!({
+                "kind": step.kind.to_string(),
+                "to": step.exchange.to().to_string(),
+                "most_received": step.traffic.most_received(),
+                "most_sent": step.traffic.most_sent(),
+                "moved": step.traffic.moved(),
+                "seconds": step.seconds,
+            })
+        })
+        .collect();
+    json!({
+        "from": plan.from().to_string(),
+        "to": plan.to().to_string(),
+        "mesh": plan.from().mesh().to_string(),
+        "steps": steps,
+        "received_bytes": ranks.clone().map(|rank| plan.received(rank)).collect::<Vec<_>>(),
+        "least_bytes": ranks.map(|rank| plan.least(rank)).collect::<Vec<_>>(),
+        "why_more": plan.why_more(),
+    })
+}

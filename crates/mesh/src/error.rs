@@ -1,0 +1,243 @@
+//! Why there is no answer.
+//!
+//! As in the algebra, errors are data with a stable [code](MeshError::code); the sentence is made
+//! when one is printed.
+
+use std::error::Error;
+use std::fmt;
+
+use tilewright_layout::{LayoutError, Refusal};
+
+/// Why there is no mesh, layout or plan, or why a plan was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MeshError {
+    /// E1101: a text that is not what it should be.
+    Syntax {
+        /// The text.
+        text: Box<str>,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// E1102: a mesh without axes, or with too many.
+    Axes {
+        /// How many.
+        axes: usize,
+    },
+    /// E1102: the name of an axis.
+    Name {
+        /// The name.
+        name: Box<str>,
+        /// Whether an axis has it already.
+        twice: bool,
+    },
+    /// E1102: an extent that is not positive, or too many devices.
+    Devices {
+        /// The axis.
+        name: Box<str>,
+        /// Its extent.
+        extent: i64,
+    },
+    /// E1102: ranks that are not each number from 0 on once.
+    Ranks {
+        /// From coordinates to ranks.
+        ranks: Box<str>,
+        /// The rank that stands twice, or lies outside.
+        rank: i64,
+        /// How many devices there are.
+        size: i64,
+    },
+    /// E1103: an axis that the mesh does not have.
+    NoAxis {
+        /// Its name.
+        name: Box<str>,
+        /// The mesh.
+        mesh: Box<str>,
+    },
+    /// E1104: places that do not all differ, or do not exist.
+    Places {
+        /// The layout.
+        layout: Box<str>,
+        /// What is wrong.
+        flaw: Flaw,
+    },
+    /// E1105: an element that the tensor does not have.
+    Element {
+        /// The element.
+        element: i64,
+        /// How many there are.
+        size: i64,
+    },
+    /// E1105: two layouts of different tensors.
+    Shapes {
+        /// The sizes of the modes of one.
+        from: Vec<i64>,
+        /// And of the other.
+        to: Vec<i64>,
+    },
+    /// E1105: two layouts over different meshes.
+    Meshes {
+        /// One mesh.
+        from: Box<str>,
+        /// The other.
+        to: Box<str>,
+    },
+    /// E1106: a mode that cannot be cut into equal parts.
+    Uneven {
+        /// The mode.
+        mode: usize,
+        /// Its size.
+        size: i64,
+        /// How many parts are asked for.
+        parts: i64,
+    },
+    /// E1107: a layout that a framework cannot write.
+    Unwritten {
+        /// What it would be written as.
+        form: &'static str,
+        /// Why it cannot be.
+        why: &'static str,
+    },
+    /// E1108: more than is looked at.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The most.
+        limit: i64,
+    },
+    /// E1109: memory that does not hold what the layout says.
+    Memory {
+        /// The rank.
+        rank: usize,
+        /// How many elements it has.
+        elements: usize,
+        /// How many the layout needs.
+        needed: i64,
+    },
+    /// An operation of the algebra refused.
+    Layout(LayoutError),
+}
+
+/// What is wrong with the places of a layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// A step that is not positive, so that nothing moves or something moves backwards.
+    Backwards,
+    /// A mode along an axis that there is not.
+    NoAxis,
+    /// Steps that lead past the last device of an axis.
+    Outside {
+        /// The axis.
+        axis: Box<str>,
+        /// How many devices it has.
+        extent: i64,
+    },
+    /// Two positions with one place.
+    Shared {
+        /// Along what: an axis, or offsets.
+        along: Box<str>,
+    },
+}
+
+impl MeshError {
+    /// The stable code of this kind of error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            MeshError::Syntax { .. } => "E1101",
+            MeshError::Axes { .. } | MeshError::Name { .. } | MeshError::Devices { .. } | MeshError::Ranks { .. } => {
+                "E1102"
+            }
+            MeshError::NoAxis { .. } => "E1103",
+            MeshError::Places { .. } => "E1104",
+            MeshError::Element { .. } | MeshError::Shapes { .. } | MeshError::Meshes { .. } => "E1105",
+            MeshError::Uneven { .. } => "E1106",
+            MeshError::Unwritten { .. } => "E1107",
+            MeshError::TooLarge { .. } => "E1108",
+            MeshError::Memory { .. } => "E1109",
+            MeshError::Layout(error) => error.code(),
+        }
+    }
+
+    /// What would help, as a sentence; none where the message says it all.
+    pub fn help(&self) -> Option<String> {
+        let help = match self {
+            MeshError::Ranks { .. } => "leave the strides out, and the first axis is fastest",
+            MeshError::Places { flaw: Flaw::Shared { .. }, .. } => {
+                "let each mode along an axis step over those before it, or say `copied` for what lies twice"
+            }
+            MeshError::Shapes { .. } => "both layouts are of one tensor: mode by mode as large",
+            MeshError::Uneven { .. } => "pad the mode to a multiple of the parts",
+            MeshError::Layout(error) => return error.help(),
+            _ => return None,
+        };
+        Some(help.to_owned())
+    }
+}
+
+impl From<LayoutError> for MeshError {
+    fn from(error: LayoutError) -> MeshError {
+        MeshError::Layout(error)
+    }
+}
+
+impl fmt::Display for MeshError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MeshError::Syntax { text, expected } => write!(f, "expected {expected}, not `{text}`"),
+            MeshError::Axes { axes } => {
+                write!(f, "a mesh has from 1 to {} axes, not {axes}", crate::MAX_AXES)
+            }
+            MeshError::Name { name, twice: true } => write!(f, "two axes have the name `{name}`"),
+            MeshError::Name { name, twice: false } => {
+                write!(f, "`{name}` is no name of an axis: letters, digits and `_`, not beginning with a digit")
+            }
+            MeshError::Devices { name, extent } if *extent < 1 => write!(f, "axis {name} has {extent} devices"),
+            MeshError::Devices { name, .. } => {
+                write!(f, "with axis {name} the mesh has more than {} devices", crate::MAX_DEVICES)
+            }
+            MeshError::Ranks { ranks, rank, size } => {
+                write!(f, "{ranks} does not number {size} devices: rank {rank} stands twice, or lies outside")
+            }
+            MeshError::NoAxis { name, mesh } => write!(f, "mesh {mesh} has no axis `{name}`"),
+            MeshError::Places { layout, flaw } => write!(f, "{layout}: {flaw}"),
+            MeshError::Element { element, size } => write!(f, "element {element} of a tensor that has {size}"),
+            MeshError::Shapes { from, to } => {
+                write!(f, "a tensor with modes of sizes {from:?} is no tensor with modes of sizes {to:?}")
+            }
+            MeshError::Meshes { from, to } => write!(f, "one layout is over mesh {from}, the other over {to}"),
+            MeshError::Uneven { mode, size, parts } => {
+                write!(f, "mode {mode} has {size} elements, which are no {parts} equal parts")
+            }
+            MeshError::Unwritten { form, why } => write!(f, "no {form} says this: {why}"),
+            MeshError::TooLarge { what, limit } => write!(f, "there are more than {limit} {what}"),
+            MeshError::Memory { rank, elements, needed } => {
+                write!(f, "rank {rank} has memory for {elements} elements, and the layout needs {needed}")
+            }
+            MeshError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Flaw::Backwards => f.write_str("a mode with several positions has a step that is not positive"),
+            Flaw::NoAxis => f.write_str("a mode steps along an axis that the mesh does not have"),
+            Flaw::Outside { axis, extent } => write!(f, "steps along {axis} leave its {extent} positions"),
+            Flaw::Shared { along } => write!(f, "two positions share a place: steps along {along} coincide"),
+        }
+    }
+}
+
+impl Error for MeshError {}
+
+impl Refusal for MeshError {
+    fn code(&self) -> &'static str {
+        MeshError::code(self)
+    }
+
+    fn help(&self) -> Option<String> {
+        MeshError::help(self)
+    }
+}

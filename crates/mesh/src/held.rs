@@ -1,0 +1,129 @@
+//! What a device holds.
+//!
+//! Law: the steps along an axis lead to different positions, so the position of a device along it
+//! says the index in each mode that steps there, or that no element lies so. The positions of all
+//! axes together say which elements a device holds, which copy, and which summand.
+
+use crate::mesh::Mesh;
+use crate::sharded::{Along, ShardedLayout};
+
+/// Which part of a tensor a device holds: the index in each mode that steps along the mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// For each leaf of the elements; 0 where it steps along offsets.
+    pub elements: Vec<i64>,
+    /// For each mode of copies.
+    pub copies: Vec<i64>,
+    /// For each mode of summands.
+    pub sums: Vec<i64>,
+}
+
+/// What a mode that steps along an axis is.
+#[derive(Debug, Clone, Copy)]
+enum Mode {
+    Element(usize),
+    Copy(usize),
+    Sum(usize),
+}
+
+/// A mode along an axis: what it is, its extent and its step.
+type OnAxis = (Mode, i64, i64);
+
+/// The way from devices to what they hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Holders {
+    mesh: Mesh,
+    corner: Vec<i64>,
+    /// For each axis, the modes that step along it.
+    modes: Vec<Vec<OnAxis>>,
+    /// For each axis and position, the index of all its modes together, first fastest.
+    indices: Vec<Vec<Option<i64>>>,
+    counts: [usize; 3],
+}
+
+impl Holders {
+    pub fn of(layout: &ShardedLayout) -> Holders {
+        let mut modes: Vec<Vec<OnAxis>> = vec![Vec::new(); layout.mesh.axes().len()];
+        let mut note = |axis: usize, mode: OnAxis| modes.iter_mut().skip(axis).take(1).for_each(|list| list.push(mode));
+        for (leaf, (extent, step)) in layout.elements.leaves().iter().enumerate() {
+            if let Along::Axis(axis) = step.along {
+                note(axis, (Mode::Element(leaf), *extent, step.by));
+            }
+        }
+        for (at, mode) in layout.copies.iter().enumerate() {
+            note(mode.axis, (Mode::Copy(at), mode.extent, mode.step));
+        }
+        for (at, mode) in layout.sums.iter().enumerate() {
+            note(mode.axis, (Mode::Sum(at), mode.extent, mode.step));
+        }
+        let along = layout.mesh.axes().iter().zip(&modes).zip(&layout.corner);
+        let indices = along.map(|((axis, modes), corner)| {
+            let mut table = vec![None; usize::try_from(axis.extent).unwrap_or(0)];
+            let all: i64 = modes.iter().map(|(_, extent, _)| extent).product();
+            for index in 0..all {
+                let (mut rest, mut at) = (index, *corner);
+                for (_, extent, step) in modes {
+                    at += rest % extent * step;
+                    rest /= extent;
+                }
+                if let Some(place) = usize::try_from(at).ok().and_then(|at| table.get_mut(at)) {
+                    *place = Some(index);
+                }
+            }
+            table
+        });
+        let indices = indices.collect();
+        let counts = [layout.elements.leaves().len(), layout.copies.len(), layout.sums.len()];
+        Holders { mesh: layout.mesh.clone(), corner: layout.corner.clone(), modes, indices, counts }
+    }
+
+    /// What a device holds; none where it holds nothing.
+    pub fn held(&self, rank: usize) -> Option<Held> {
+        let [elements, copies, sums] = self.counts.map(|count| vec![0; count]);
+        let mut held = Held { elements, copies, sums };
+        for ((at, table), modes) in self.mesh.at(rank).iter().zip(&self.indices).zip(&self.modes) {
+            let mut rest = table.get(usize::try_from(*at).ok()?).copied().flatten()?;
+            for (mode, extent, _) in modes {
+                let place = match mode {
+                    Mode::Element(leaf) => held.elements.get_mut(*leaf),
+                    Mode::Copy(at) => held.copies.get_mut(*at),
+                    Mode::Sum(at) => held.sums.get_mut(*at),
+                };
+                *place? = rest % extent;
+                rest /= extent;
+            }
+        }
+        Some(held)
+    }
+
+    /// The device that holds this.
+    pub fn rank(&self, held: &Held) -> Option<usize> {
+        let mut device = self.corner.clone();
+        for (at, modes) in device.iter_mut().zip(&self.modes) {
+            for (mode, _, step) in modes {
+                let index = match mode {
+                    Mode::Element(leaf) => held.elements.get(*leaf),
+                    Mode::Copy(at) => held.copies.get(*at),
+                    Mode::Sum(at) => held.sums.get(*at),
+                };
+                *at += index? * step;
+            }
+        }
+        self.mesh.rank(&device)
+    }
+
+    /// The modes of copies that a device takes its part from: those of its own copy where it has
+    /// one, else one chosen by its rank, so that all copies are asked alike.
+    pub fn copy_for(&self, rank: usize, own: Option<&Held>, layout: &ShardedLayout) -> Vec<i64> {
+        if let Some(own) = own {
+            return own.copies.clone();
+        }
+        let mut rest = rank as i64;
+        let index = |extent: i64| {
+            let index = rest % extent;
+            rest /= extent;
+            index
+        };
+        layout.copies.iter().map(|mode| mode.extent).map(index).collect()
+    }
+}

@@ -1,0 +1,62 @@
+//! Tensors sharded over a mesh of devices.
+//!
+//! # The idea
+//!
+//! Where one device ends, the same algebra goes on. A [`Mesh`] is a grid of devices with named
+//! axes. A [`ShardedLayout`] is a layout whose value is a device and an offset in its memory: its
+//! modes step along offsets, `8`, or along axes of the mesh, `1@tp`. Copies and summands are modes
+//! along the mesh that no element sees.
+//!
+//! ```text
+//! ((2,4),3):((1,1@tp),2) copied 2:1@dp      rows in four parts along tp, all of it twice along dp
+//! (8,3):(1,8) summed 4:1@tp                 each element is the sum of what lies on four devices
+//! ```
+//!
+//! Moving a tensor from one such layout to another is a relayout. [`reshard`] plans it: what each
+//! device must receive follows from both layouts, digit by digit of the index, and the names of
+//! collectives (all-gather, reduce-scatter, all-to-all) are read from the messages, not searched.
+//!
+//! ```
+//! use tilewright_mesh::{Kind, Machine, Mesh, ShardedLayout, reshard};
+//!
+//! # fn main() -> Result<(), tilewright_mesh::MeshError> {
+//! let mesh: Mesh = "dp=2,tp=4".parse()?;
+//! let rows = ShardedLayout::parse(&mesh, "((64,4),256):((1,1@tp),64) copied 2:1@dp")?;
+//! let columns = ShardedLayout::parse(&mesh, "(256,(64,4)):(1,(256,1@tp)) copied 2:1@dp")?;
+//! let plan = reshard(&rows, &columns, 2, &Machine::HGX_H200)?;
+//! assert_eq!(plan.steps()[0].kind, Kind::AllToAll);
+//! assert_eq!(plan.received(0), 64 * 64 * 3 * 2); // three blocks of 64 by 64
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Promises
+//!
+//! Every element is held as often as a layout says, or the layout is refused. A device receives what
+//! it must and no more, or the plan says why. Plans are carried out by [`Plan::simulate`] in one
+//! process. Work is limited ([`MAX_DEVICES`], [`MAX_MESSAGES`], [`MAX_LISTED`]).
+
+mod error;
+mod explanation;
+mod held;
+mod machine;
+mod mesh;
+mod pair;
+mod plan;
+mod sharded;
+mod simulate;
+mod spec;
+mod step;
+mod summands;
+mod text;
+mod traffic;
+
+pub use error::{Flaw, MeshError};
+pub use explanation::explanation;
+pub use machine::{Link, Machine};
+pub use mesh::{Axis, MAX_AXES, MAX_DEVICES, Mesh};
+pub use pair::{Footprint, MAX_LISTED};
+pub use plan::{Plan, PlannedStep, reshard};
+pub use sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+pub use step::{Exchange, Kind, MAX_MESSAGES, Message};
+pub use traffic::{RankTraffic, Traffic};

@@ -1,0 +1,83 @@
+//! What a step costs on a stated machine.
+//!
+//! Law: a device sends and receives at once, inside its node by one link and to other nodes by
+//! another, both at their rates. A step takes as long as the device that takes longest, and one
+//! latency of the slowest link that it uses. So the time is a bound from below of what these links
+//! allow, and no measurement.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::MeshError;
+
+/// A link of a device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// How long a message of no bytes takes, in seconds.
+    pub latency: f64,
+    /// Bytes a second, in each direction.
+    pub rate: f64,
+}
+
+/// Devices in nodes.
+///
+/// Written `8 x 450 GB/s 5 us, 50 GB/s 10 us`: eight devices a node, the link between devices of a
+/// node, and what each device has to other nodes; without the second part there is one node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine {
+    /// How many devices, of neighbouring ranks, are a node.
+    pub node: usize,
+    /// Between devices of a node.
+    pub inside: Link,
+    /// Between nodes.
+    pub between: Link,
+}
+
+impl Machine {
+    /// Nodes of eight H200 by their published rates: NVLink of the fourth generation, 450 GB/s in
+    /// each direction, and InfiniBand NDR, 50 GB/s for each device. The latencies, 5 and 10
+    /// microseconds, are assumed.
+    pub const HGX_H200: Machine =
+        Machine { node: 8, inside: Link { latency: 5e-6, rate: 450e9 }, between: Link { latency: 10e-6, rate: 50e9 } };
+
+    /// Whether two ranks are of one node.
+    pub fn same_node(&self, one: usize, other: usize) -> bool {
+        one / self.node.max(1) == other / self.node.max(1)
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let link = |f: &mut fmt::Formatter<'_>, link: &Link| {
+            write!(f, "{} GB/s {} us", link.rate / 1e9, (link.latency * 1e9).round() / 1e3)
+        };
+        write!(f, "{} x ", self.node)?;
+        link(f, &self.inside)?;
+        f.write_str(", ")?;
+        link(f, &self.between)
+    }
+}
+
+impl FromStr for Machine {
+    type Err = MeshError;
+
+    /// Reads what is printed, or the name `hgx-h200`.
+    fn from_str(text: &str) -> Result<Machine, MeshError> {
+        if text.trim() == "hgx-h200" {
+            return Ok(Machine::HGX_H200);
+        }
+        let expected = "hgx-h200, or a machine such as `8 x 450 GB/s 5 us, 50 GB/s 10 us`";
+        let fail = || MeshError::Syntax { text: text.trim().into(), expected };
+        let (node, links) = text.split_once('x').ok_or_else(fail)?;
+        let node = node.trim().parse::<usize>().ok().filter(|node| *node > 0).ok_or_else(fail)?;
+        let link = |text: &str| {
+            let (rate, latency) = text.trim().split_once("GB/s")?;
+            let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+            let rate = number(rate).filter(|rate| *rate > 0.0)? * 1e9;
+            let latency = number(latency.trim().strip_suffix("us")?).filter(|latency| *latency >= 0.0)? * 1e-6;
+            Some(Link { latency, rate })
+        };
+        let (inside, between) = links.split_once(',').map_or((links, links), |parts| parts);
+        Ok(Machine { node, inside: link(inside).ok_or_else(fail)?, between: link(between).ok_or_else(fail)? })
+    }
+}

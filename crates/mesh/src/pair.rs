@@ -1,0 +1,295 @@
+//! Two layouts of one tensor, side by side.
+//!
+//! Law: the index of an element is cut into *digits* on which both layouts are linear. The chains of
+//! prefix products of both are refined where they divide each other; where they do not (2 * 3
+//! beside 3 * 2), the elements between two products that both have are one digit whose positions
+//! are listed. An element lies in the part of a device of each layout when each digit says so, so
+//! what two devices share is a product over digits: starting places and modes, nothing that grows
+//! with the tensor.
+
+use crate::error::MeshError;
+use crate::held::Held;
+use crate::sharded::{Along, ShardedLayout, Step};
+
+/// The most positions that are listed where the modes of two layouts do not refine each other.
+pub const MAX_LISTED: i64 = 65_536;
+
+/// A leaf of a layout on a digit: its number, the size of the leaf below the digit, and the step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Side {
+    leaf: usize,
+    below: i64,
+    pub step: Step,
+}
+
+/// A position of a listed digit, as one layout sees it: the index in each of its leaves that steps
+/// along the mesh, and the offset.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed {
+    mesh: Vec<(usize, i64)>,
+    offset: i64,
+}
+
+/// A part of the index of an element.
+#[derive(Debug, Clone)]
+pub(crate) enum Digit {
+    /// Both layouts are linear.
+    Linear { extent: i64, from: Side, to: Side },
+    /// All positions, one after the other.
+    Listed(Vec<[Listed; 2]>),
+}
+
+/// Elements that lie on one device in one way and come to lie on another in another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Pairs of offsets at which runs begin: in the memory that is read, and that is written.
+    pub starts: Vec<(i64, i64)>,
+    /// The modes of each run: extent, step in the memory that is read, step in that written.
+    pub modes: Vec<(i64, i64, i64)>,
+}
+
+impl Footprint {
+    /// How many elements.
+    pub fn size(&self) -> i64 {
+        self.modes.iter().map(|(extent, ..)| extent).product::<i64>() * self.starts.len() as i64
+    }
+
+    /// Calls `visit` with the offset in the memory that is read and that in the memory written, for
+    /// each element, in an order that depends on this alone.
+    pub fn each(&self, mut visit: impl FnMut(i64, i64)) {
+        let run: i64 = self.modes.iter().map(|(extent, ..)| extent).product();
+        for (read, write) in &self.starts {
+            for index in 0..run {
+                let (mut rest, mut read, mut write) = (index, *read, *write);
+                for (extent, from, to) in &self.modes {
+                    let at = rest % extent;
+                    read += at * from;
+                    write += at * to;
+                    rest /= extent;
+                }
+                visit(read, write);
+            }
+        }
+    }
+}
+
+/// What a device of the second layout takes from those of the first, digit by digit.
+pub(crate) struct Choices {
+    /// For each digit, the indices in leaves of the first layout (what is added to each), and how
+    /// many elements of the digit are there.
+    pub digits: Vec<Vec<Choice>>,
+}
+
+/// One of the parts of a digit.
+pub(crate) struct Choice {
+    leaves: Vec<(usize, i64)>,
+    count: i64,
+}
+
+impl Choices {
+    /// How many devices hold what is wanted.
+    pub fn parts(&self) -> i64 {
+        self.digits.iter().map(|choices| choices.len() as i64).product()
+    }
+
+    /// Part number `index`: the index in each leaf of the first layout, and how many elements.
+    pub fn part(&self, index: i64, leaves: usize) -> (Vec<i64>, i64) {
+        let (mut rest, mut count, mut held) = (index, 1, vec![0; leaves]);
+        for choices in &self.digits {
+            let all = choices.len() as i64;
+            if let Some(choice) = choices.get((rest % all) as usize) {
+                count *= choice.count;
+                for (leaf, add) in &choice.leaves {
+                    held.iter_mut().skip(*leaf).take(1).for_each(|at| *at += add);
+                }
+            }
+            rest /= all;
+        }
+        (held, count)
+    }
+}
+
+/// The digits of two layouts.
+///
+/// Errors: the layouts are of different tensors or meshes; more than [`MAX_LISTED`] positions would
+/// be listed.
+pub(crate) fn digits(from: &ShardedLayout, to: &ShardedLayout) -> Result<Vec<Digit>, MeshError> {
+    if from.mesh != to.mesh {
+        let (from, to) = (from.mesh.to_string().into(), to.mesh.to_string().into());
+        return Err(MeshError::Meshes { from, to });
+    }
+    if from.mode_sizes() != to.mode_sizes() {
+        return Err(MeshError::Shapes { from: from.mode_sizes(), to: to.mode_sizes() });
+    }
+    let chains = [chain(from), chain(to)];
+    let [mut common, other] = chains.clone().map(|chain| chain.iter().map(|at| at.end()).collect::<Vec<_>>());
+    common.retain(|end| other.contains(end));
+    let (mut digits, mut start, mut listed) = (Vec::new(), 1, 1_i64);
+    for end in common {
+        let mut ends: Vec<i64> =
+            chains.iter().flatten().map(Leaf::end).filter(|at| start < *at && *at <= end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut lower = start;
+        let divides = ends.iter().all(|at| {
+            let even = at % lower == 0;
+            lower = *at;
+            even
+        });
+        if divides {
+            let mut lower = start;
+            for at in ends {
+                let [from, to] = chains.each_ref().map(|chain| side(chain, lower));
+                if let (Some(from), Some(to)) = (from, to) {
+                    digits.push(Digit::Linear { extent: at / lower, from, to });
+                }
+                lower = at;
+            }
+        } else {
+            listed = listed.saturating_mul(end / start);
+            if listed > MAX_LISTED {
+                return Err(MeshError::TooLarge { what: "positions to list one by one", limit: MAX_LISTED });
+            }
+            let inside = chains.each_ref().map(|chain| {
+                let inside = chain.iter().filter(|leaf| start <= leaf.start && leaf.end() <= end);
+                inside.copied().collect::<Vec<_>>()
+            });
+            let positions = (0..end / start).map(|position| inside.each_ref().map(|leaves| list(leaves, position)));
+            digits.push(Digit::Listed(positions.collect()));
+        }
+        start = end;
+    }
+    Ok(digits)
+}
+
+/// A leaf in the chain of prefix products.
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    leaf: usize,
+    start: i64,
+    extent: i64,
+    step: Step,
+}
+
+impl Leaf {
+    fn end(&self) -> i64 {
+        self.start * self.extent
+    }
+}
+
+fn chain(layout: &ShardedLayout) -> Vec<Leaf> {
+    let mut start = 1;
+    let leaves = layout.elements.leaves().iter().enumerate().filter(|(_, (extent, _))| *extent > 1);
+    let chain = leaves.map(|(leaf, (extent, step))| {
+        let at = Leaf { leaf, start, extent: *extent, step: *step };
+        start = at.end();
+        at
+    });
+    chain.collect()
+}
+
+/// The part of a chain that begins at a product.
+fn side(chain: &[Leaf], at: i64) -> Option<Side> {
+    let leaf = chain.iter().find(|leaf| leaf.start <= at && at < leaf.end())?;
+    let below = at / leaf.start;
+    Some(Side { leaf: leaf.leaf, below, step: Step { by: leaf.step.by * below, along: leaf.step.along } })
+}
+
+fn list(leaves: &[Leaf], position: i64) -> Listed {
+    let mut listed = Listed { mesh: Vec::new(), offset: 0 };
+    let mut rest = position;
+    for leaf in leaves {
+        let index = rest % leaf.extent;
+        match leaf.step.along {
+            Along::Offset => listed.offset += index * leaf.step.by,
+            Along::Axis(_) => listed.mesh.push((leaf.leaf, index)),
+        }
+        rest /= leaf.extent;
+    }
+    listed
+}
+
+impl Listed {
+    fn is_of(&self, held: &[i64]) -> bool {
+        self.mesh.iter().all(|(leaf, index)| held.get(*leaf) == Some(index))
+    }
+}
+
+impl Side {
+    /// The index of the digit that a device holds; none where the digit steps along offsets.
+    fn index(&self, extent: i64, held: &[i64]) -> Option<i64> {
+        match self.step.along {
+            Along::Offset => None,
+            Along::Axis(_) => held.get(self.leaf).map(|index| index / self.below % extent),
+        }
+    }
+}
+
+/// The parts of the first layout that have something of what a device of the second holds.
+pub(crate) fn choices(digits: &[Digit], to: &Held) -> Choices {
+    let of_digit = |digit: &Digit| match digit {
+        Digit::Linear { extent, from, to: side } => {
+            let wanted = side.index(*extent, &to.elements);
+            let local = from.step.along == Along::Offset;
+            let at = |index: i64, count| Choice { leaves: vec![(from.leaf, index * from.below)], count };
+            match (local, wanted) {
+                (true, None) => vec![Choice { leaves: Vec::new(), count: *extent }],
+                (true, Some(_)) => vec![Choice { leaves: Vec::new(), count: 1 }],
+                (false, None) => (0..*extent).map(|index| at(index, 1)).collect(),
+                (false, Some(index)) => vec![at(index, 1)],
+            }
+        }
+        Digit::Listed(positions) => {
+            let mut choices: Vec<Choice> = Vec::new();
+            for [from, _] in positions.iter().filter(|[_, side]| side.is_of(&to.elements)) {
+                match choices.iter_mut().find(|choice| choice.leaves == from.mesh) {
+                    Some(choice) => choice.count += 1,
+                    None => choices.push(Choice { leaves: from.mesh.clone(), count: 1 }),
+                }
+            }
+            choices
+        }
+    };
+    Choices { digits: digits.iter().map(of_digit).collect() }
+}
+
+/// What a device of the first layout and one of the second both hold; `starts` are the first
+/// offsets of both layouts.
+pub(crate) fn shared(digits: &[Digit], starts: (i64, i64), from: &[i64], to: &[i64]) -> Footprint {
+    let mut footprint = Footprint { starts: vec![starts], modes: Vec::new() };
+    for digit in digits {
+        match digit {
+            Digit::Linear { extent, from: a, to: b } => {
+                let mut shift = |read: i64, write: i64| {
+                    footprint.starts.iter_mut().for_each(|start| *start = (start.0 + read, start.1 + write));
+                };
+                match (a.index(*extent, from), b.index(*extent, to)) {
+                    (None, None) => footprint.modes.push((*extent, a.step.by, b.step.by)),
+                    (Some(index), None) => shift(0, index * b.step.by),
+                    (None, Some(index)) => shift(index * a.step.by, 0),
+                    (Some(one), Some(other)) if one == other => {}
+                    _ => footprint.starts.clear(),
+                }
+            }
+            Digit::Listed(positions) => {
+                let both = positions.iter().filter(|[a, b]| a.is_of(from) && b.is_of(to));
+                let offsets: Vec<_> = both.map(|[a, b]| (a.offset, b.offset)).collect();
+                let before = std::mem::take(&mut footprint.starts);
+                let add = |start: &(i64, i64)| {
+                    let start = *start;
+                    offsets.iter().map(move |(read, write)| (start.0 + read, start.1 + write))
+                };
+                footprint.starts = before.iter().flat_map(add).collect();
+            }
+        }
+    }
+    footprint
+}
+
+/// Whether every element keeps its device and its offset, as far as digits say.
+pub(crate) fn same_places(digits: &[Digit]) -> bool {
+    digits.iter().all(|digit| match digit {
+        Digit::Linear { from, to, .. } => from.step == to.step,
+        Digit::Listed(_) => false,
+    })
+}

@@ -1,0 +1,67 @@
+//! Plans carried out in one process, on memory that stands for the devices'.
+//!
+//! Law: each device has a slice of memory, and nothing passes between two of them but the messages
+//! of the plan. What is computed is what engines between processes compute, to the bit: a summand
+//! is added in the order of the messages.
+
+use std::ops::AddAssign;
+
+use crate::error::MeshError;
+use crate::plan::Plan;
+use crate::step::Exchange;
+
+impl Exchange {
+    /// The memory of all devices after the step; what no element lies in is 0.
+    ///
+    /// Errors: a device has less memory than the layout before needs ([`MeshError::Memory`]).
+    pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
+        (0..self.from().mesh().size()).map(|rank| self.simulate_rank(memory, rank)).collect()
+    }
+
+    fn simulate_rank<T: Copy + Default + AddAssign>(
+        &self,
+        memory: &[Vec<T>],
+        rank: usize,
+    ) -> Result<Vec<T>, MeshError> {
+        let needed = self.from().reach();
+        let mut own = vec![T::default(); usize::try_from(self.to().reach()).unwrap_or(0)];
+        for message in self.messages_to(rank) {
+            let source = memory.get(message.from).map_or(&[] as &[T], Vec::as_slice);
+            if (source.len() as i64) < needed {
+                return Err(MeshError::Memory { rank: message.from, elements: source.len(), needed });
+            }
+            message.footprint.each(|read, write| {
+                let element = usize::try_from(read).ok().and_then(|read| source.get(read));
+                let place = usize::try_from(write).ok().and_then(|write| own.get_mut(write));
+                if let (Some(element), Some(place)) = (element, place) {
+                    if message.add { *place += *element } else { *place = *element }
+                }
+            });
+        }
+        Ok(own)
+    }
+}
+
+impl Plan {
+    /// The memory of all devices after the plan; what no element lies in is 0.
+    ///
+    /// Errors: as [`Exchange::simulate`].
+    ///
+    /// ```
+    /// use tilewright_mesh::{Machine, Mesh, ShardedLayout, reshard};
+    ///
+    /// let mesh: Mesh = "x=2".parse().unwrap();
+    /// let rows = ShardedLayout::parse(&mesh, "((2,2),2):((1,1@x),2)").unwrap();
+    /// let columns = ShardedLayout::parse(&mesh, "(4,2):(1,1@x)").unwrap();
+    /// let plan = reshard(&rows, &columns, 4, &Machine::HGX_H200).unwrap();
+    /// let memory = [vec![0, 1, 4, 5], vec![2, 3, 6, 7]];
+    /// assert_eq!(plan.simulate(&memory).unwrap(), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+    /// ```
+    pub fn simulate<T: Copy + Default + AddAssign>(&self, memory: &[Vec<T>]) -> Result<Vec<Vec<T>>, MeshError> {
+        let mut memory = memory.to_vec();
+        for step in self.steps() {
+            memory = step.exchange.simulate(&memory)?;
+        }
+        Ok(memory)
+    }
+}

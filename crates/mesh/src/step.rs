@@ -1,0 +1,248 @@
+//! One exchange: a tensor goes from one layout to another.
+//!
+//! Law: each device receives what it holds in the second layout and did not hold in the first, from
+//! the devices that held it, and nothing else; summands that are added up it receives from all that
+//! hold one. What each message carries is a [`Footprint`]. The name of a step is read from its
+//! messages.
+
+use std::fmt;
+
+use crate::error::MeshError;
+use crate::held::{Held, Holders};
+use crate::pair::{Choices, Digit, Footprint, choices, digits, same_places, shared};
+use crate::sharded::ShardedLayout;
+use crate::summands::Summands;
+use crate::traffic::Traffic;
+
+/// The most messages of a step.
+pub const MAX_MESSAGES: i64 = 1 << 24;
+
+/// What a step is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Every element keeps its place.
+    Nothing,
+    /// Elements move in the memory of their device.
+    Relayout,
+    /// Each device keeps a part of what it has.
+    Slice,
+    /// Each device of a group receives all that the others have.
+    AllGather,
+    /// One device of a group receives all that the others have.
+    Gather,
+    /// One device gives all others what it has.
+    Broadcast,
+    /// One device gives each other a part of what it has.
+    Scatter,
+    /// Each device of a group gives each other a part of what it has.
+    AllToAll,
+    /// A device gives another all that this needs.
+    PointToPoint,
+    /// Each device of a group receives the sum of one part.
+    ReduceScatter,
+    /// Each device of a group receives all summands, and adds them up.
+    AllReduce,
+    /// One device of a group receives all summands, and adds them up.
+    Reduce,
+    /// Messages that are no single collective.
+    Exchange,
+}
+
+/// Elements that one device gives another, or moves in its own memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The rank that has them.
+    pub from: usize,
+    /// The rank that needs them.
+    pub to: usize,
+    /// Whether they are added to what is there, not put in its place.
+    pub add: bool,
+    /// Where they lie on both.
+    pub footprint: Footprint,
+}
+
+/// One exchange.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    from: ShardedLayout,
+    to: ShardedLayout,
+    digits: Vec<Digit>,
+    summands: Summands,
+    holders: [Holders; 2],
+}
+
+impl Exchange {
+    /// The exchange that takes a tensor from one layout to another.
+    ///
+    /// Errors: the layouts are of different tensors or meshes ([`MeshError::Shapes`],
+    /// [`MeshError::Meshes`]); more messages than [`MAX_MESSAGES`], or modes that do not refine each
+    /// other with more than [`crate::MAX_LISTED`] positions ([`MeshError::TooLarge`]).
+    ///
+    /// ```
+    /// use tilewright_mesh::{Exchange, Kind, Mesh, ShardedLayout};
+    ///
+    /// let mesh: Mesh = "tp=4".parse().unwrap();
+    /// let cut = ShardedLayout::parse(&mesh, "(2,4):(1,1@tp)").unwrap();
+    /// let whole = ShardedLayout::parse(&mesh, "(2,4):(1,2) copied 4:1@tp").unwrap();
+    /// let gather = Exchange::new(&cut, &whole).unwrap();
+    /// assert_eq!(gather.kind(), Kind::AllGather);
+    /// assert_eq!(gather.traffic().most_received(), 6);
+    /// ```
+    pub fn new(from: &ShardedLayout, to: &ShardedLayout) -> Result<Exchange, MeshError> {
+        let digits = digits(from, to)?;
+        let holders = [Holders::of(from), Holders::of(to)];
+        let summands = Summands::of(from, to);
+        let exchange = Exchange { from: from.clone(), to: to.clone(), digits, summands, holders };
+        let mut messages = 0_i64;
+        for rank in 0..exchange.from.mesh.size() {
+            if let Some((choices, _)) = exchange.wanted(rank) {
+                messages = messages.saturating_add(choices.parts().saturating_mul(exchange.summands.added()));
+            }
+        }
+        if messages > MAX_MESSAGES {
+            return Err(MeshError::TooLarge { what: "messages in one step", limit: MAX_MESSAGES });
+        }
+        Ok(exchange)
+    }
+
+    /// The layout before.
+    pub fn from(&self) -> &ShardedLayout {
+        &self.from
+    }
+
+    /// The layout after.
+    pub fn to(&self) -> &ShardedLayout {
+        &self.to
+    }
+
+    /// How many summands of an element are added up.
+    pub fn added(&self) -> i64 {
+        self.summands.added()
+    }
+
+    /// What a device holds after the step, and the parts of the first layout that it is made of;
+    /// none where it holds nothing, or zeros.
+    fn wanted(&self, rank: usize) -> Option<(Choices, Held)> {
+        let [_, to] = &self.holders;
+        let held = to.held(rank).filter(|held| !self.summands.is_zero(held))?;
+        Some((choices(&self.digits, &held), held))
+    }
+
+    /// Calls `visit` with the rank, its part, and how many elements of it are wanted, for each part
+    /// that a device takes and each of its summands in turn.
+    fn each_source(&self, rank: usize, mut visit: impl FnMut(usize, &Held, &Held, i64, i64)) {
+        let Some((choices, held)) = self.wanted(rank) else { return };
+        let [from, _] = &self.holders;
+        let own = from.held(rank);
+        let copies = from.copy_for(rank, own.as_ref(), &self.from);
+        for part in 0..choices.parts() {
+            let (elements, count) = choices.part(part, self.from.elements.leaves().len());
+            let mut source = Held { elements, copies: copies.clone(), sums: Vec::new() };
+            for summand in 0..self.summands.added() {
+                source.sums = self.summands.summand(summand, &held);
+                if let Some(sender) = from.rank(&source) {
+                    visit(sender, &source, &held, count, summand);
+                }
+            }
+        }
+    }
+
+    /// What a device receives, and what it moves in its own memory, in the order in which it is
+    /// put in place.
+    pub fn messages_to(&self, rank: usize) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let starts = (self.from.start, self.to.start);
+        self.each_source(rank, |from, source, held, _, summand| {
+            let footprint = shared(&self.digits, starts, &source.elements, &held.elements);
+            messages.push(Message { from, to: rank, add: summand > 0, footprint });
+        });
+        messages
+    }
+
+    /// Calls `visit` with sender, receiver and the number of elements of each message between two
+    /// devices.
+    pub(crate) fn each_flow(&self, mut visit: impl FnMut(usize, usize, i64)) {
+        for rank in 0..self.from.mesh.size() {
+            self.each_source(rank, |from, _, _, count, _| {
+                if from != rank {
+                    visit(from, rank, count);
+                }
+            });
+        }
+    }
+
+    /// How many elements each device sends and receives.
+    pub fn traffic(&self) -> Traffic {
+        let mut traffic = Traffic::new(self.from.mesh.size());
+        for rank in 0..self.from.mesh.size() {
+            self.each_source(rank, |from, _, _, count, _| traffic.note(from, rank, count));
+        }
+        traffic
+    }
+
+    /// What the step is called.
+    pub fn kind(&self) -> Kind {
+        self.kind_of(&self.traffic())
+    }
+
+    pub(crate) fn kind_of(&self, traffic: &Traffic) -> Kind {
+        let (before, after) = (self.from.local_size(), self.to.local_size());
+        if traffic.moved() == 0 {
+            let same = same_places(&self.digits) && self.from.start == self.to.start && self.summands.split() == 1;
+            return match same {
+                true => Kind::Nothing,
+                false if after < before || self.summands.split() > 1 => Kind::Slice,
+                false => Kind::Relayout,
+            };
+        }
+        let shape = traffic.shape();
+        let (sources, targets) = (shape.sources, shape.targets);
+        let whole = shape.message == Some(before);
+        let mutual = shape.mutual && sources.is_some() && sources == targets;
+        let added = self.summands.added();
+        if added > 1 {
+            return match (sources, targets) {
+                (Some(others), _) if others != added - 1 => Kind::Exchange,
+                (Some(_), _) if mutual && whole => Kind::AllReduce,
+                (Some(_), _) if mutual && shape.message == Some(after) && after * added == before => {
+                    Kind::ReduceScatter
+                }
+                (Some(_), Some(1)) if whole => Kind::Reduce,
+                _ => Kind::Exchange,
+            };
+        }
+        // Whether what is sent stays where it was, too.
+        let keeps = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept == before);
+        let gives = traffic.ranks().all(|rank| rank.sent == 0 || rank.kept + rank.sent == before);
+        match (sources, targets) {
+            (Some(_), Some(_)) if mutual && whole && keeps => Kind::AllGather,
+            (Some(1), Some(1)) if shape.message == Some(after) => Kind::PointToPoint,
+            (Some(_), Some(_)) if mutual && gives && shape.message.is_some() => Kind::AllToAll,
+            (Some(_), Some(1)) if whole => Kind::Gather,
+            (Some(1), Some(_)) if whole => Kind::Broadcast,
+            (Some(1), Some(_)) if shape.message == Some(after) && gives => Kind::Scatter,
+            _ => Kind::Exchange,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Nothing => "nothing",
+            Kind::Relayout => "local relayout",
+            Kind::Slice => "slice",
+            Kind::AllGather => "all-gather",
+            Kind::Gather => "gather",
+            Kind::Broadcast => "broadcast",
+            Kind::Scatter => "scatter",
+            Kind::AllToAll => "all-to-all",
+            Kind::PointToPoint => "point-to-point",
+            Kind::ReduceScatter => "reduce-scatter",
+            Kind::AllReduce => "all-reduce",
+            Kind::Reduce => "reduce",
+            Kind::Exchange => "exchange",
+        })
+    }
+}

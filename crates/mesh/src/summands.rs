@@ -1,0 +1,96 @@
+//! Summands of two layouts.
+//!
+//! Law: a digit of the number of a summand that steps alike along the same axis in both layouts is
+//! *kept*: summands go on lying apart along it. A digit of the first layout that is not kept is
+//! *added up*. A digit of the second that is not kept is *new*: what is there lies at its position 0,
+//! and zeros lie at the others. Whatever is kept, the sums are the same.
+
+use crate::held::Held;
+use crate::sharded::{MeshMode, ShardedLayout};
+
+/// A digit of the index in a mode: the mode, the size of the mode below it, and its extent.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    mode: usize,
+    below: i64,
+    extent: i64,
+}
+
+/// The digits of the summands of two layouts.
+#[derive(Debug, Clone)]
+pub(crate) struct Summands {
+    /// How many modes of summands the first layout has.
+    modes: usize,
+    kept: Vec<(Part, Part)>,
+    added: Vec<Part>,
+    new: Vec<Part>,
+}
+
+impl Summands {
+    pub fn of(from: &ShardedLayout, to: &ShardedLayout) -> Summands {
+        let mut kept: Vec<(Part, Part)> = Vec::new();
+        for (i, a) in from.sums.iter().enumerate() {
+            for (j, b) in to.sums.iter().enumerate().filter(|(_, b)| b.axis == a.axis) {
+                let (low, high) = (a.step.max(b.step), (a.step * a.extent).min(b.step * b.extent));
+                let even = |mode: &MeshMode| low % mode.step == 0 && mode.step * mode.extent % high == 0;
+                if low < high && high % low == 0 && even(a) && even(b) {
+                    let part = |mode: usize, own: &MeshMode| Part { mode, below: low / own.step, extent: high / low };
+                    kept.push((part(i, a), part(j, b)));
+                }
+            }
+        }
+        let rest = |modes: &[MeshMode], own: &dyn Fn(&(Part, Part)) -> Part| {
+            let mut rest = Vec::new();
+            for (mode, all) in modes.iter().enumerate() {
+                let mut parts: Vec<Part> = kept.iter().map(own).filter(|part| part.mode == mode).collect();
+                parts.sort_by_key(|part| part.below);
+                let mut below = 1;
+                let end = Part { mode, below: all.extent, extent: 1 };
+                for part in parts.into_iter().chain([end]) {
+                    if below < part.below {
+                        rest.push(Part { mode, below, extent: part.below / below });
+                    }
+                    below = part.below * part.extent;
+                }
+            }
+            rest
+        };
+        let added = rest(&from.sums, &|pair| pair.0);
+        let new = rest(&to.sums, &|pair| pair.1);
+        Summands { modes: from.sums.len(), kept, added, new }
+    }
+
+    /// How many summands are added up.
+    pub fn added(&self) -> i64 {
+        self.added.iter().map(|part| part.extent).product()
+    }
+
+    /// How many summands lie where there was one.
+    pub fn split(&self) -> i64 {
+        self.new.iter().map(|part| part.extent).product()
+    }
+
+    /// Whether a device holds zeros alone in the second layout.
+    pub fn is_zero(&self, to: &Held) -> bool {
+        let at = |part: &Part| to.sums.get(part.mode).map_or(0, |index| index / part.below % part.extent);
+        self.new.iter().any(|part| at(part) != 0)
+    }
+
+    /// The summand of the first layout that is number `index` of those that a device adds up.
+    pub fn summand(&self, index: i64, to: &Held) -> Vec<i64> {
+        let mut sums = vec![0; self.modes];
+        let mut add = |part: &Part, at: i64| {
+            sums.iter_mut().skip(part.mode).take(1).for_each(|sum| *sum += at * part.below);
+        };
+        for (from, own) in &self.kept {
+            let at = to.sums.get(own.mode).map_or(0, |index| index / own.below % own.extent);
+            add(from, at);
+        }
+        let mut rest = index;
+        for part in &self.added {
+            add(part, rest % part.extent);
+            rest /= part.extent;
+        }
+        sums
+    }
+}

@@ -1,0 +1,200 @@
+//! Text of sharded layouts: what is printed reads back as the same layout.
+//!
+//! ```text
+//! sharded := layout [ 'copied' layout ] [ 'summed' layout ] [ 'at' term { '+' term } ]
+//! ```
+//!
+//! A layout is shape:stride. A stride is a step along offsets, `8`, or along an axis of the mesh,
+//! `1@tp`; a shape alone is compact in the memory of a device. Behind `at` stand the first offset
+//! and the coordinate of the first device. Axes are known by the mesh, so a layout is read beside
+//! one. A word is a part's beginning where spaces are around it.
+
+use std::fmt;
+
+use tilewright_layout::{Coordinate, Layout, LayoutError, ModePath, Tree};
+
+use crate::error::MeshError;
+use crate::mesh::Mesh;
+use crate::sharded::{Along, MeshMode, Parts, ShardedLayout, Step};
+
+impl ShardedLayout {
+    /// Reads a layout over a mesh.
+    ///
+    /// Errors: a text that is no such layout; an axis that the mesh does not have; what
+    /// [`ShardedLayout::new`] refuses.
+    pub fn parse(mesh: &Mesh, text: &str) -> Result<ShardedLayout, MeshError> {
+        // From the last part to the first, so that what is left is the elements.
+        let (rest, at) = cut(text, " at ");
+        let (rest, summed) = cut(rest, " summed ");
+        let (elements, copied) = cut(rest, " copied ");
+        let along_mesh = |text: Option<&str>| text.map_or(Ok(Vec::new()), |text| mesh_modes(mesh, text));
+        let (corner, start) = at.map_or(Ok((Vec::new(), 0)), |text| read_corner(mesh, text))?;
+        let (copies, sums) = (along_mesh(copied)?, along_mesh(summed)?);
+        ShardedLayout::new(mesh, Parts { elements: read_layout(mesh, elements)?, copies, sums, corner, start })
+    }
+}
+
+/// What stands before and after a word.
+fn cut<'a>(text: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
+    text.split_once(word).map_or((text, None), |(before, after)| (before, Some(after)))
+}
+
+/// A text in which axes are numbers: `8` is `8@0`, and `1@tp` is `1@2` where `tp` is axis 1.
+fn numbered(mesh: &Mesh, text: &str) -> Result<String, MeshError> {
+    let mut numbered = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let take = |rest: &'_ str, wanted: fn(char) -> bool| rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        if !first.is_ascii_digit() {
+            numbered.push(first);
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            continue;
+        }
+        let (number, after) = rest.split_at(take(rest, |c| c.is_ascii_digit()));
+        numbered.push_str(number);
+        rest = after;
+        let Some(after) = rest.strip_prefix('@') else {
+            numbered.push_str("@0");
+            continue;
+        };
+        let (name, after) = after.split_at(take(after, |c| c.is_ascii_alphanumeric() || c == '_'));
+        let axis =
+            mesh.axis(name).ok_or_else(|| MeshError::NoAxis { name: name.into(), mesh: mesh.to_string().into() });
+        numbered.push_str(&format!("@{}", axis? + 1));
+        rest = after;
+    }
+    Ok(numbered)
+}
+
+/// Extents and steps.
+fn read_layout(mesh: &Mesh, text: &str) -> Result<Tree<(i64, Step)>, MeshError> {
+    let Some((shape, strides)) = text.split_once(':') else {
+        let compact = Layout::compact(&text.parse::<Tree<i64>>().map_err(|error| unread(text, error))?)?;
+        return Ok(compact.tree().map(|leaf| (leaf.extent, Step { by: leaf.stride, along: Along::Offset })));
+    };
+    let numbered = format!("{shape}:{}", numbered(mesh, strides)?);
+    let layout = numbered.parse::<Layout<Coordinate>>().map_err(|error| unread(text, error))?;
+    layout.tree().try_map(|leaf| Ok((leaf.extent, step_of(&leaf.stride, text)?)))
+}
+
+/// That a text is no layout. Places in it are not told, for it was read with numbers for names.
+fn unread(text: &str, error: LayoutError) -> MeshError {
+    match error {
+        LayoutError::Syntax { .. } => {
+            MeshError::Syntax { text: text.trim().into(), expected: "a layout over the mesh, such as `(2,4):(1,1@tp)`" }
+        }
+        error => MeshError::Layout(error),
+    }
+}
+
+/// The step that a coordinate is, where path `@0` stands for offsets and `@1` for the first axis.
+fn step_of(stride: &Coordinate, text: &str) -> Result<Step, MeshError> {
+    let mut terms = stride.terms();
+    let first = terms.next();
+    if terms.next().is_some() {
+        return Err(MeshError::Syntax { text: text.trim().into(), expected: "steps along one thing each" });
+    }
+    Ok(first.map_or(Step { by: 0, along: Along::Offset }, |(path, by)| Step { by: *by, along: along(path) }))
+}
+
+fn along(path: ModePath) -> Along {
+    path.modes().next().and_then(|mode| mode.checked_sub(1)).map_or(Along::Offset, Along::Axis)
+}
+
+/// Modes all of which step along the mesh.
+fn mesh_modes(mesh: &Mesh, text: &str) -> Result<Vec<MeshMode>, MeshError> {
+    let modes = read_layout(mesh, text)?;
+    let of_leaf = |(extent, step): &(i64, Step)| match step.along {
+        Along::Axis(axis) => Ok(MeshMode { extent: *extent, axis, step: step.by }),
+        Along::Offset => {
+            Err(MeshError::Syntax { text: text.trim().into(), expected: "steps along the mesh, such as `2:1@dp`" })
+        }
+    };
+    modes.leaves().iter().map(of_leaf).collect()
+}
+
+/// The coordinate of the first device, and the first offset.
+fn read_corner(mesh: &Mesh, text: &str) -> Result<(Vec<i64>, i64), MeshError> {
+    let terms: Coordinate = numbered(mesh, text.trim())?.parse().map_err(|error| unread(text, error))?;
+    let (mut corner, mut start) = (vec![0; mesh.axes().len()], 0);
+    for (path, by) in terms.terms() {
+        match along(path) {
+            Along::Offset => start = *by,
+            Along::Axis(axis) => corner.iter_mut().skip(axis).take(1).for_each(|at| *at = *by),
+        }
+    }
+    Ok((corner, start))
+}
+
+/// A step as it is written.
+struct Written<'a>(&'a Mesh, Step);
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Written(mesh, Step { by, along }) = self;
+        write!(f, "{by}")?;
+        match along {
+            Along::Offset => Ok(()),
+            Along::Axis(axis) => match mesh.axes().get(*axis) {
+                Some(axis) => write!(f, "@{}", axis.name),
+                None => write!(f, "@{axis}"),
+            },
+        }
+    }
+}
+
+/// A tree whose leaves are written so.
+fn write_tree<T>(
+    f: &mut fmt::Formatter<'_>,
+    tree: &Tree<T>,
+    leaf: &impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
+) -> fmt::Result
+where
+    T: Clone,
+{
+    if let (true, [only]) = (tree.is_leaf(), tree.leaves()) {
+        return leaf(f, only);
+    }
+    f.write_str("(")?;
+    for (at, mode) in tree.modes().enumerate() {
+        f.write_str(if at == 0 { "" } else { "," })?;
+        write_tree(f, &mode, leaf)?;
+    }
+    // A tuple of one mode has a comma, as in Python.
+    f.write_str(if tree.rank() == 1 { ",)" } else { ")" })
+}
+
+/// Modes along the mesh as a layout.
+fn write_modes(f: &mut fmt::Formatter<'_>, mesh: &Mesh, modes: &[MeshMode]) -> fmt::Result {
+    let list = |f: &mut fmt::Formatter<'_>, part: &dyn Fn(&mut fmt::Formatter<'_>, &MeshMode) -> fmt::Result| {
+        f.write_str(if modes.len() == 1 { "" } else { "(" })?;
+        for (at, mode) in modes.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { "," })?;
+            part(f, mode)?;
+        }
+        f.write_str(if modes.len() == 1 { "" } else { ")" })
+    };
+    list(f, &|f, mode| write!(f, "{}", mode.extent))?;
+    f.write_str(":")?;
+    list(f, &|f, mode| write!(f, "{}", Written(mesh, Step { by: mode.step, along: Along::Axis(mode.axis) })))
+}
+
+impl fmt::Display for ShardedLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_tree(f, &self.elements, &|f, (extent, _)| write!(f, "{extent}"))?;
+        f.write_str(":")?;
+        write_tree(f, &self.elements, &|f, (_, step)| Written(&self.mesh, *step).fmt(f))?;
+        for (word, modes) in [("copied", &self.copies), ("summed", &self.sums)] {
+            if !modes.is_empty() {
+                write!(f, " {word} ")?;
+                write_modes(f, &self.mesh, modes)?;
+            }
+        }
+        let own = self.corner.iter().enumerate().map(|(axis, by)| Step { by: *by, along: Along::Axis(axis) });
+        let corner = own.chain([Step { by: self.start, along: Along::Offset }]).filter(|step| step.by != 0);
+        for (at, step) in corner.enumerate() {
+            write!(f, "{}{}", if at == 0 { " at " } else { "+" }, Written(&self.mesh, step))?;
+        }
+        Ok(())
+    }
+}
