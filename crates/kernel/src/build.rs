@@ -474,7 +474,7 @@ impl Build {
             grid: core.grid.clone().map(|count| count.unwrap_or(Expr::from(1))),
             threads,
             resident: core.resident,
-            cluster: core.cluster.unwrap_or(1),
+            cluster: core.cluster.unwrap_or([1; 3]),
             shared_bytes: core.shared_bytes,
             widths: core.widths.clone(),
             body,

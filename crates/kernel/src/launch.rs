@@ -120,9 +120,8 @@ impl Program {
             *count = u32::try_from(blocks)
                 .map_err(|_| refuse(format!("the grid has {blocks} blocks along axis {axis} for these sizes")))?;
         }
-        if grid[0] % self.cluster != 0 {
-            let (blocks, cluster) = (grid[0], self.cluster);
-            return Err(refuse(format!("the grid has {blocks} blocks along its first axis, in clusters of {cluster}")));
+        if let Some(what) = self.undivided(grid) {
+            return Err(refuse(what));
         }
         let mut bytes = Vec::new();
         for buffer in self.tensors() {

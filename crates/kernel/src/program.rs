@@ -164,8 +164,8 @@ pub struct Program {
     /// How many blocks should run on one processor at once: what the assembler shares registers
     /// among.
     pub resident: u32,
-    /// How many blocks of the first axis make a cluster.
-    pub cluster: u32,
+    /// How many blocks along each axis make a cluster.
+    pub cluster: [u32; 3],
     /// How many bytes of shared memory a block takes.
     pub shared_bytes: u32,
     /// How many bits each register has.
@@ -213,6 +213,24 @@ impl Program {
     /// blocks of a processor share, a multiple of 8.
     pub(crate) fn entry_registers(&self) -> u32 {
         entry_registers(self.threads, self.resident)
+    }
+
+    /// How many blocks a cluster has.
+    pub fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Where the block of a rank is in its cluster: ranks count the first axis fastest.
+    pub(crate) fn place_in_cluster(&self, rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.cluster;
+        [rank % x, rank / x % y, rank / x / y]
+    }
+
+    /// Along which axis clusters do not divide a grid, in words; none if they do.
+    pub(crate) fn undivided(&self, grid: [u32; 3]) -> Option<String> {
+        let axes = ["x", "y", "z"].into_iter().zip(grid.into_iter().zip(self.cluster));
+        let (axis, (blocks, cluster)) = axes.into_iter().find(|(_, (blocks, cluster))| blocks % cluster != 0)?;
+        Some(format!("the grid has {blocks} blocks along {axis}, in clusters of {cluster}"))
     }
 
     /// Whether a launch may begin before those before it on the stream are over, as the program

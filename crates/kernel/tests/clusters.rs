@@ -3,9 +3,9 @@
 
 use tilewright_kernel::interpret::{CheckError, Interpreter, check};
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Kernel, KernelError, View, ptx};
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction, View, ptx};
 use tilewright_layout::symbolic::Expr;
-use tilewright_layout::{Coord, Slot, Tree};
+use tilewright_layout::{Coord, Slot, Stride, Tree};
 
 /// What one of the kernels below leaves out or does wrongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,4 +250,200 @@ fn what_is_no_rank_is_refused() {
     assert_eq!(kernel.program().launch(&[("N", 8)]).map(|launch| launch.grid), Ok([8, 1, 1]));
     assert_eq!(kernel.program().launch(&[("N", 6)]).unwrap_err().code(), "E1002");
     assert!(Interpreter::new(kernel.program(), &[("N", 6)]).is_err());
+}
+
+/// Blocks of a cluster along several axes: each leaves its own number with the block of each rank,
+/// which writes what it was given.
+fn everybody_to_everybody(cluster: [u32; 3]) -> Kernel {
+    let size = cluster.iter().product::<u32>();
+    let grid = [2, 3, 1].map(i64::from);
+    let blocks: [i64; 3] = std::array::from_fn(|axis| grid[axis] * i64::from(cluster[axis]));
+    let all: i64 = blocks.iter().product();
+    Kernel::build("everybody", |k| {
+        let y = k.output::<i32>("y", &format!("({size},{all}):(1,{size})"))?;
+        k.threads(32)?;
+        for (axis, count) in Axis::ALL.into_iter().zip(blocks) {
+            k.grid(axis, &count.to_string())?;
+        }
+        k.cluster_of(cluster)?;
+        let given = k.shared::<i32>(&format!("{size}:1"))?;
+        k.cluster_barrier();
+        // The number of this block in the grid, from its coordinates.
+        let [x, y_, z] = Axis::ALL.map(|axis| k.block_number(axis));
+        let times = |a: &Expr, by: i64| Stride::times(a, &Expr::from(by)).unwrap();
+        let plus = |a: &Expr, b: &Expr| Stride::plus(a, b).unwrap();
+        let number = plus(&x, &times(&plus(&y_, &times(&z, blocks[1])), blocks[0]));
+        let own = k.register(Element::I32, "1")?;
+        own.fill(k.index(&number)?)?;
+        let first = k.index(&k.thread()?)?;
+        k.when(first.eq(first.like(0.0)), || {
+            for by in 0..size {
+                let there = k.rank_after(by)?;
+                given.local_tile("1", Tree::leaf(Slot::At(k.rank())))?.of_block(there)?.store(&own)?;
+            }
+            Ok(())
+        })?;
+        k.cluster_barrier();
+        let column = Tree::flat([Slot::All, Slot::At(number)])?;
+        k.when(first.eq(first.like(0.0)), || y.slice(column)?.store(&given.load()?))
+    })
+    .unwrap()
+}
+
+#[test]
+fn ranks_count_a_cluster_along_its_axes() {
+    for cluster in [[1, 1, 1], [2, 1, 1], [1, 2, 1], [1, 4, 1], [2, 2, 1], [2, 1, 2], [1, 2, 4]] {
+        let kernel = everybody_to_everybody(cluster);
+        let text = ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
+        let [x, y, z] = cluster;
+        assert_eq!(text.contains(&format!(".reqnctapercluster {x}, {y}, {z}")), cluster != [1, 1, 1]);
+        let run = check(kernel.program(), &[]).unwrap_or_else(|error| panic!("{cluster:?}: {error}")).run;
+        let found = run.tensor::<i32>("y").unwrap();
+        let [x, y, z] = cluster.map(|extent| extent as i32);
+        let blocks = [2 * x, 3 * y, z];
+        let size = (x * y * z) as usize;
+        for (number, given) in found.chunks(size).enumerate() {
+            let number = number as i32;
+            let at = [number % blocks[0], number / blocks[0] % blocks[1], number / blocks[0] / blocks[1]];
+            for (rank, found) in given.iter().enumerate() {
+                let rank = rank as i32;
+                let within = [rank % x, rank / x % y, rank / x / y];
+                let first = [at[0] / x * x, at[1] / y * y, at[2] / z * z];
+                let [a, b, c] = [first[0] + within[0], first[1] + within[1], first[2] + within[2]];
+                assert_eq!(*found, a + blocks[0] * (b + blocks[1] * c), "{cluster:?}, block {at:?}, rank {rank}");
+            }
+        }
+    }
+    let ragged = Kernel::build("ragged", |k| {
+        k.threads(32)?;
+        k.grid(Axis::Y, "3")?;
+        k.cluster_of([1, 2, 1])
+    })
+    .unwrap();
+    let error = check(ragged.program(), &[]).unwrap_err().to_string();
+    assert!(error.contains("3 blocks along y, in clusters of 2"), "{error}");
+    assert!(ragged.program().launch(&[]).is_err());
+    let code = |shape: [u32; 3]| Kernel::build("k", |k| k.threads(32).and(k.cluster_of(shape))).unwrap_err().code();
+    assert_eq!([code([2, 0, 1]), code([4, 2, 2]), code([u32::MAX; 3])], ["E0911"; 3]);
+    let twice = Kernel::build("k", |k| k.cluster(2).and(k.cluster_of([1, 2, 1]))).unwrap_err();
+    assert!(twice.to_string().contains("2 here and 1 x 2 x 1 there"), "{twice}");
+}
+
+/// Threads of all blocks of a cluster add to one array of the first one, and the greatest goes to
+/// another one; without the barrier behind it, or with it.
+fn counted(blocks: u32, waits: bool) -> Kernel {
+    Kernel::build("counted", |k| {
+        let x = k.input::<i32>("x", &format!("(64,{blocks}):(1,64)"))?;
+        let y = k.output::<i32>("y", "(8,2):(1,8)")?;
+        k.threads(64)?;
+        k.grid(Axis::X, &blocks.to_string())?;
+        k.cluster(blocks)?;
+        let [sums, most] = [k.shared::<i32>("8:1")?, k.shared::<i32>("8:1")?];
+        let own = k.index(&k.thread()?)?;
+        let zero = k.register(Element::I32, "8")?;
+        zero.fill(k.number(-1000_i32))?;
+        k.when(own.eq(own.like(0.0)), || sums.store(&zero).and(most.store(&zero)))?;
+        k.cluster_barrier();
+        let column = x.slice(Tree::flat([Slot::All, Slot::At(k.block_number(Axis::X))])?)?;
+        let value = column.thread_part()?.load()?;
+        let bin = k.coordinate(&k.thread()?, &[8, 8])?.swap_remove(0);
+        let at: tilewright_layout::Coord<Expr> = Tree::leaf(Slot::At(bin));
+        for (array, how) in [(&sums, Reduction::Sum), (&most, Reduction::Maximum)] {
+            array.local_tile("1", at.clone())?.of_block(Expr::from(0))?.accumulate(&value, how)?;
+        }
+        if waits {
+            k.cluster_barrier();
+        }
+        let first = k.index(&k.rank())?.eq(k.number(0)).and(own.eq(own.like(0.0)));
+        k.when(first, || {
+            for (number, array) in [&sums, &most].into_iter().enumerate() {
+                let column = Tree::flat([Slot::All, Slot::At(Expr::from(number as i64))])?;
+                y.slice(column)?.store(&array.load()?)?;
+            }
+            Ok(())
+        })
+    })
+    .unwrap()
+}
+
+#[test]
+fn threads_add_to_shared_memory_of_another_block() {
+    for blocks in [1, 2, 4] {
+        let kernel = counted(blocks, true);
+        let text = ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
+        assert_eq!(text.matches("red.relaxed.cluster.shared::cluster.add.s32").count(), 1, "{text}");
+        assert_eq!(text.matches("red.relaxed.cluster.shared::cluster.max.s32").count(), 1);
+        let mut interpreter = Interpreter::new(kernel.program(), &[]).unwrap();
+        let x: Vec<i32> = (0..64 * blocks as i32).map(|at| at * 7919 % 1013).collect();
+        interpreter.tensor("x", &x).unwrap();
+        let checked = interpreter.check().unwrap_or_else(|error| panic!("{error}"));
+        let found = checked.run.tensor::<i32>("y").unwrap();
+        for bin in 0..8 {
+            let own = || x.iter().skip(bin as usize).step_by(8);
+            assert_eq!(found[bin as usize], own().sum::<i32>() - 1000, "{blocks}, {bin}");
+            assert_eq!(found[8 + bin as usize], own().max().copied().unwrap_or(-1000), "{blocks}, {bin}");
+        }
+        if blocks > 1 {
+            let error = check(counted(blocks, false).program(), &[]).unwrap_err();
+            assert!(error.to_string().contains("E1016"), "{error}");
+        }
+    }
+}
+
+/// Two blocks that give each other numbers through shared memory, turn by turn, behind arrivals that
+/// pass on what was written, or that do not.
+fn given(turns: i64, passes: bool) -> Kernel {
+    Kernel::build("given", |k| {
+        let layout = format!("(64,1,({turns},2)):(1,1,(64,{}))", 64 * turns);
+        let (x, y) = (k.input::<f32>("x", &layout)?, k.output::<f32>("y", &layout)?);
+        k.threads(64)?;
+        k.grid(Axis::X, "2")?;
+        k.cluster(2)?;
+        let taken = k.shared::<f32>("(64,1,2):(1,1,64)")?;
+        // Of each turn one arrival by each of two warps. There are two stages, so that nobody ends
+        // the next phase of one before all have seen this one over; a stage is free for those who
+        // are a round ahead when it was given.
+        let ring = k.pipeline(2, 2)?;
+        let (gives, ahead) = (ring.cursor()?, ring.cursor()?);
+        ahead.advance()?;
+        ahead.advance()?;
+        let other = k.rank_after(1)?;
+        k.range(turns, |turn| {
+            let place = Tree::flat([Slot::At(turn.clone()), Slot::At(k.block_number(Axis::X))])?;
+            let all = Tree::leaf(Slot::All);
+            let own: Coord<Expr> = Tree::tuple([&all, &all, &place])?;
+            let slot = at(&k.coordinate(&turn, &[2, turns])?[0]);
+            let given = x.slice(own.clone())?.thread_part()?.load()?;
+            taken.slice(slot.clone())?.of_block(other.clone())?.thread_part()?.store(&given)?;
+            let stage = gives.stage()?;
+            if passes {
+                stage.give_to("1:0", other.clone())?
+            } else {
+                stage.release_to("1:0", other.clone())?
+            }
+            ahead.stage()?.acquire()?;
+            gives.advance()?;
+            ahead.advance()?;
+            y.slice(own)?.thread_part()?.store(&taken.slice(slot)?.thread_part()?.load()?)
+        })
+    })
+    .unwrap()
+}
+
+#[test]
+fn arrivals_pass_on_what_was_given() {
+    for turns in [1, 2, 5] {
+        let kernel = given(turns, true);
+        let text = ptx::write(kernel.program(), ptx::Target::Sm90a).unwrap();
+        assert!(text.contains("mbarrier.arrive.release.cluster.shared::cluster.b64"), "{text}");
+        assert!(text.contains("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"), "{text}");
+        let run = check(kernel.program(), &[]).unwrap_or_else(|error| panic!("{turns}: {error}")).run;
+        let (x, y) = (run.tensor::<f32>("x").unwrap(), run.tensor::<f32>("y").unwrap());
+        let (first, second) = x.split_at(x.len() / 2);
+        assert_eq!(y, [second, first].concat());
+        let error = check(given(turns, false).program(), &[]).unwrap_err();
+        assert!(error.to_string().contains("E1016"), "{error}");
+        let text = ptx::write(given(turns, false).program(), ptx::Target::Sm90a).unwrap();
+        assert!(!text.contains("arrive.release") && !text.contains(".acquire.cluster"));
+    }
 }

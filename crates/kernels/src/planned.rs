@@ -64,8 +64,8 @@ impl Planned {
     ///
     /// // Long rows are held by clusters of blocks, which are new in sm_90.
     /// let plan = softmax(131_072, Element::Bf16).unwrap();
-    /// assert!(plan.kernel().program().cluster > 1);
-    /// assert_eq!(plan.on(Target::Sm80).kernel().program().cluster, 1);
+    /// assert!(plan.kernel().program().cluster_size() > 1);
+    /// assert_eq!(plan.on(Target::Sm80).kernel().program().cluster_size(), 1);
     /// ```
     pub fn on(self, target: Target) -> Planned {
         match self.otherwise {

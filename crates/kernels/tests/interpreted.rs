@@ -191,7 +191,7 @@ fn rows_longer_than_a_block_holds_are_right() {
     ] {
         let planned = named(name).unwrap().plan(&[("M", 2), ("N", columns)], Some(element)).unwrap();
         let older = planned.clone().on(Target::Sm80);
-        let blocks = [&planned, &older].map(|planned| planned.kernel().program().cluster);
+        let blocks = [&planned, &older].map(|planned| planned.kernel().program().cluster_size());
         assert_eq!(blocks, [cluster, 1], "{planned}");
         for planned in [planned, older] {
             planned.check().unwrap_or_else(|error| panic!("{name} of {columns}: {planned}{error}"));

@@ -11,6 +11,7 @@
 
 mod agreement;
 mod indivisible;
+mod neighbours;
 mod together;
 
 use std::error::Error;

@@ -11,12 +11,12 @@ use tilewright_atoms::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use tilewright_gpu::{Device, DeviceTensor};
 use tilewright_kernel::program::memory::Role;
 use tilewright_kernel::program::operation::Axis;
-use tilewright_kernel::{Build, Element, Kernel, KernelError};
+use tilewright_kernel::{Build, Element, Kernel, KernelError, Reduction};
 use tilewright_layout::symbolic::Expr;
 use tilewright_layout::{Coord, Layout, Slot, Tree};
 
 use crate::agreement::both;
-use crate::{Outcome, ensure, uncached};
+use crate::{Outcome, ensure, neighbours, uncached};
 
 fn at(index: &Expr) -> Result<Coord<Expr>, KernelError> {
     Ok(Tree::flat([Slot::All, Slot::All, Slot::At(index.clone())])?)
@@ -291,6 +291,23 @@ fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
         cases.push((format!("summed in {stages} stages"), summed(stages)?, vec![floats(64 * 4 * 11)]));
     }
     cases.push(("handed".to_string(), handed()?, vec![floats(64)]));
+    for cluster in [[2, 1, 1], [1, 2, 1], [2, 2, 1], [1, 4, 2], [2, 1, 2]] {
+        let blocks = 6 * cluster.iter().product::<u32>() as usize;
+        cases.push((format!("ranks of {cluster:?}"), neighbours::ranks(cluster)?, vec![floats(blocks)]));
+    }
+    let ways = [Reduction::Sum, Reduction::Minimum, Reduction::Maximum];
+    let kinds =
+        [Element::I32, Element::U64, Element::F32].into_iter().flat_map(|element| ways.map(|way| (element, way)));
+    for (element, way) in kinds.filter(|(element, way)| !element.is_float() || *way == Reduction::Sum) {
+        for blocks in [2_u32, 8] {
+            let name = format!("{way:?} of {element} by {blocks}");
+            let numbers = (0..64 * blocks).flat_map(|at| ((at * 7919 % 251) as f32).to_le_bytes()).collect();
+            cases.push((name, neighbours::added(blocks, element, way)?, vec![numbers]));
+        }
+    }
+    for turns in [1, 2, 7, 100] {
+        cases.push((format!("given in {turns} turns"), neighbours::given(turns)?, vec![floats(128 * turns as usize)]));
+    }
     Ok(cases)
 }
 

@@ -1,7 +1,8 @@
 //! Elements of tensors changed indivisibly, by many threads.
 //!
 //! Law: after the launch each element is the combination of what it was and of everything that
-//! threads gave it, in an order that is open. Nobody asks what it was before.
+//! threads gave it, in an order that is open. Nobody asks what it was before. Elements may be in
+//! shared memory of another block of a cluster.
 
 use super::distributed::Distributed;
 use super::fragment::Fragment;
@@ -106,8 +107,12 @@ impl<'k> View<'k> {
                     }
                     (a, b) => a.or(b),
                 };
-                let inputs: Vec<Register> = address.into_iter().chain([value]).collect();
-                core.effect(Operation::Reduce(operation, number, access), inputs, &[], guard);
+                let inputs: Vec<Register> = address.into_iter().chain(self.rank).chain([value]).collect();
+                let change = match self.rank {
+                    None => Operation::Reduce(operation, number, access),
+                    Some(_) => Operation::RemoteReduce(operation, number, access),
+                };
+                core.effect(change, inputs, &[], guard);
             }
         }
         Ok(())

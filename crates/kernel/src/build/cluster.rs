@@ -1,8 +1,9 @@
 //! Clusters: blocks that run together, and reach each other's shared memory.
 //!
-//! Law: the blocks of a cluster are adjacent along the first axis of the grid, and their ranks
-//! count them from 0. A view of another block's shared memory is the same view of the same array,
-//! in that block. Who receives what is said by a layout, from indices to ranks.
+//! Law: the blocks of a cluster are adjacent, along the first axis of the grid or along several,
+//! and their ranks count them from 0, the first axis fastest. A view of another block's shared
+//! memory is the same view of the same array, in that block. Who receives what is said by a layout,
+//! from indices to ranks.
 
 use tilewright_layout::Layout;
 use tilewright_layout::symbolic::Expr;
@@ -27,7 +28,7 @@ pub(crate) struct Ranks {
 impl Core {
     /// How many blocks a cluster has; from here on that is said.
     pub(crate) fn cluster_size(&mut self) -> u32 {
-        *self.cluster.get_or_insert(1)
+        self.cluster.get_or_insert([1; 3]).iter().product()
     }
 
     /// The ranks that a layout and a first one name: different ones, of the cluster.
@@ -135,22 +136,59 @@ impl Build {
     #[track_caller]
     pub fn cluster(&self, blocks: u32) -> Result<(), KernelError> {
         let location = Location::caller();
+        self.clustered([blocks, 1, 1]).map_err(|refusal| refusal.at("cluster", location))
+    }
+
+    /// The same for a cluster with so many blocks along each axis of the grid. Ranks count them,
+    /// the first axis fastest.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Of 2 x 2 blocks, each leaves the rank of the one diagonally across.
+    /// let kernel = Kernel::build("across", |k| {
+    ///     let y = k.output::<i32>("y", "(4,6):(6,1)")?;
+    ///     k.threads(1)?;
+    ///     k.cluster_of([2, 2, 1])?;
+    ///     let own = y.local_tile("(1,1)", k.block("(x,y)")?)?;
+    ///     let rank = own.fragment()?;
+    ///     rank.fill(k.index(&k.rank_after(2)?)?)?;
+    ///     own.store(&rank)
+    /// })?;
+    /// let y = interpret::check(kernel.program(), &[])?.run.tensor::<i32>(0)?;
+    /// assert_eq!((&y[..4], &y[6..10]), (&[2, 0, 2, 0][..], &[3, 1, 3, 1][..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn cluster_of(&self, blocks: [u32; 3]) -> Result<(), KernelError> {
+        let location = Location::caller();
+        self.clustered(blocks).map_err(|refusal| refusal.at("cluster_of", location))
+    }
+
+    fn clustered(&self, blocks: [u32; 3]) -> Result<(), Reason> {
         let mut core = self.core();
-        let refusal = match core.cluster {
-            _ if !(1..=MAX_CLUSTER).contains(&blocks) => {
-                Reason::TooMuch { what: "blocks in a cluster", asked: blocks.into(), limit: MAX_CLUSTER.into() }
+        let count = blocks.iter().fold(1_u64, |count, blocks| count.saturating_mul(u64::from(*blocks)));
+        let text = |[x, y, z]: [u32; 3]| if (y, z) == (1, 1) { x.to_string() } else { format!("{x} x {y} x {z}") };
+        match core.cluster {
+            _ if count == 0 || count > u64::from(MAX_CLUSTER) => {
+                Err(Reason::TooMuch { what: "blocks in a cluster", asked: count, limit: MAX_CLUSTER.into() })
             }
-            Some(known) if known != blocks => Reason::Twice {
+            Some(known) if known != blocks => Err(Reason::Twice {
                 what: "the number of blocks in a cluster".to_string(),
-                first: known.to_string(),
-                second: blocks.to_string(),
-            },
+                first: text(known),
+                second: text(blocks),
+            }),
             _ => {
                 core.cluster = Some(blocks);
-                return Ok(());
+                Ok(())
             }
-        };
-        Err(refusal.at("cluster", location))
+        }
     }
 
     /// The number of this block in its cluster.

@@ -218,6 +218,8 @@ impl Build {
                     elements: each,
                     because: "the elements that lie side by side in one memory do not in the other".to_string(),
                 })?;
+            from.own_block("an asynchronous copy")?;
+            to.own_block("an asynchronous copy")?;
             let (mut read, read_at, guard) = from.one(source, edge)?;
             let (write, write_at, _) = to.one(target, edge)?;
             if past_first_level {

@@ -80,8 +80,8 @@ pub(crate) struct Core {
     pub(crate) blocks: [Option<usize>; 3],
     pub(crate) threads: Option<u32>,
     pub(crate) resident: u32,
-    /// How many blocks a cluster has, once that is said or relied on.
-    pub(crate) cluster: Option<u32>,
+    /// How many blocks a cluster has along each axis, once that is said or relied on.
+    pub(crate) cluster: Option<[u32; 3]>,
     /// The number of the block in it.
     pub(crate) rank: Option<Expr>,
     pub(crate) thread: Option<usize>,

@@ -332,7 +332,6 @@ impl<'k> View<'k> {
         piece: &Piece,
         edge: Edge,
     ) -> Result<(Access, Option<Register>, Option<Register>), Reason> {
-        self.own_block("a copy or an atomic operation")?;
         self.guarded(piece, &self.conditions(piece, edge)?, edge)
     }
 

@@ -415,20 +415,70 @@ impl<'k> Stage<'k> {
     /// Errors: as [`Stage::acquire`]; the ranks are not shown to be of the cluster.
     #[track_caller]
     pub fn release_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
-        let location = Location::caller();
-        self.build.core().begin(Source { statement: "release_to", location });
-        let first = first.into();
-        let release = || {
+        self.arrive_at("release_to", (fillers, &first.into()), false, Location::caller())
+    }
+
+    /// As [`Stage::release_to`], and what the warp stored, in shared memory of other blocks too, is
+    /// passed on to who waits there with [`Stage::acquire`] (`mbarrier.arrive.release.cluster`).
+    /// It waits for all stores of the thread that arrives, and waits in such a kernel are for the
+    /// whole cluster: where nothing was stored, [`Stage::release_to`] is faster.
+    ///
+    /// ```
+    /// use tilewright_kernel::program::operation::Axis;
+    /// use tilewright_kernel::{Kernel, interpret};
+    /// use tilewright_layout::{Slot, Tree};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Each of two blocks gives the other one 32 numbers, and tells it by an arrival.
+    /// let kernel = Kernel::build("given", |k| {
+    ///     let (x, y) = (k.input::<f32>("x", "(32,1,2):(1,1,32)")?, k.output::<f32>("y", "(32,1,2):(1,1,32)")?);
+    ///     k.threads(32)?;
+    ///     k.grid(Axis::X, "2")?;
+    ///     k.cluster(2)?;
+    ///     let column = Tree::flat([Slot::All, Slot::All, Slot::At(k.block_number(Axis::X))])?;
+    ///     let taken = k.shared::<f32>("(32,1):(1,1)")?;
+    ///     let turn = k.pipeline(1, 1)?.cursor()?;
+    ///     let other = k.rank_after(1)?;
+    ///     let own = x.slice(column.clone())?.thread_part()?.load()?;
+    ///     taken.of_block(other.clone())?.thread_part()?.store(&own)?;
+    ///     turn.stage()?.give_to("1:0", other)?;
+    ///     // The phase that the arrival of the other block ends.
+    ///     turn.advance()?;
+    ///     turn.stage()?.acquire()?;
+    ///     y.slice(column)?.thread_part()?.store(&taken.thread_part()?.load()?)
+    /// })?;
+    /// let run = interpret::check(kernel.program(), &[])?.run;
+    /// let (x, y) = (run.tensor::<f32>(0)?, run.tensor::<f32>(1)?);
+    /// assert_eq!((&y[..32], &y[32..]), (&x[32..], &x[..32]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Errors: as there.
+    #[track_caller]
+    pub fn give_to(&self, fillers: &str, first: impl Into<Expr>) -> Result<(), KernelError> {
+        self.arrive_at("give_to", (fillers, &first.into()), true, Location::caller())
+    }
+
+    fn arrive_at(
+        &self,
+        statement: &'static str,
+        (fillers, first): (&str, &Expr),
+        releases: bool,
+        location: Location,
+    ) -> Result<(), KernelError> {
+        self.build.core().begin(Source { statement, location });
+        let arrive = || {
             let (access, address) = self.build.object(self.empty, &self.index)?;
             let mut core = self.build.core();
-            let ranks = core.ranks(fillers, &first)?;
+            let ranks = core.ranks(fillers, first)?;
             core.effect(Operation::WarpBarrier, [], &[], None);
             let (rank, inside) = core.rank_of_lane(&ranks)?;
             let inputs: Vec<Register> = address.into_iter().chain([rank]).collect();
-            core.effect(Operation::RemoteArrive { access }, inputs, &[], Some(inside));
+            core.effect(Operation::RemoteArrive { access, releases }, inputs, &[], Some(inside));
             Ok(())
         };
-        release().map_err(|refusal: Reason| refusal.at("release_to", location))
+        arrive().map_err(|refusal: Reason| refusal.at(statement, location))
     }
 }
 

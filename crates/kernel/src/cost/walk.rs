@@ -304,7 +304,10 @@ impl<'a> Walk<'a> {
             Special::Lane => return std::array::from_fn(|lane| lane as u64),
             Special::Block(axis) => self.block[axis as usize],
             Special::Blocks(axis) => self.grid[axis as usize],
-            Special::ClusterRank => self.block[0] % self.program.cluster.max(1),
+            Special::ClusterRank => {
+                let [x, y, z] = std::array::from_fn(|axis| self.block[axis] % self.program.cluster[axis].max(1));
+                x + self.program.cluster[0] * (y + self.program.cluster[1] * z)
+            }
         };
         [value.into(); LANES]
     }
@@ -338,6 +341,7 @@ impl<'a> Walk<'a> {
                 | Operation::Store(_)
                 | Operation::RemoteLoad(_)
                 | Operation::RemoteStore(_)
+                | Operation::RemoteReduce(..)
                 | Operation::Atomic(..)
                 | Operation::Reduce(..)
                 | Operation::CopyAsync { .. } => access.bytes(),

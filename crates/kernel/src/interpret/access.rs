@@ -370,17 +370,21 @@ impl Machine<'_> {
         instruction: &Instruction,
         (operation, number): (AtomicOperation, Number),
         access: &Access,
-        returns: bool,
+        remote: bool,
     ) -> Result<(), Stop> {
         let mut input = 0;
         let addresses = addresses(warp, instruction, access, self.is_global(access.buffer), &mut input);
+        let mut ranks = [warp.rank; LANES];
+        if remote {
+            ranks = self.ranks(warp, place, instruction, access, input)?;
+            input += 1;
+        }
         let mask = self.active(warp, instruction);
-        let ranks = [warp.rank; LANES];
         let admitted = self.admit(warp, place, mask, access, (&addresses, &ranks), Touch::Atomic)?;
         let piece = access.bits as usize / 8;
         let mut old = [0; LANES];
         for lane in lanes(admitted) {
-            let memory = Memory { buffer: access.buffer, rank: warp.rank };
+            let memory = Memory { buffer: access.buffer, rank: ranks[lane] };
             let bytes = self.bytes_of(memory, addresses[lane], access.bytes().into());
             for (at, bytes) in bytes.chunks_exact_mut(piece).enumerate() {
                 let operand = |at: usize| warp.registers[instruction.inputs[input + at].index()][lane];
@@ -397,10 +401,8 @@ impl Machine<'_> {
                 write_bytes(bytes, after);
             }
         }
-        if returns {
-            for output in &instruction.outputs {
-                warp.registers[output.index()] = old;
-            }
+        for output in &instruction.outputs {
+            warp.registers[output.index()] = old;
         }
         Ok(())
     }

@@ -192,13 +192,13 @@ impl Machine<'_> {
                 Some(mask) => warp.registers[mask.index()][lane],
                 None => 1 << warp.rank,
             };
-            if mask == 0 || mask >> self.program.cluster != 0 {
+            if mask == 0 || mask >> self.program.cluster_size() != 0 {
                 let of = self.place(to.buffer, targets[lane], bytes);
                 let rank = if mask == 0 { 0 } else { mask.ilog2() };
                 self.report(Defect::Lifetime { place: of, rank, ended: false }, place, Some(own.1))?;
                 return Err(Stop);
             }
-            for rank in (0..self.program.cluster as usize).filter(|rank| mask >> rank & 1 == 1) {
+            for rank in (0..self.program.cluster_size() as usize).filter(|rank| mask >> rank & 1 == 1) {
                 let object = self.object(own, Memory { buffer: barrier.buffer, rank }, objects[lane], true)?;
                 let event = self.load_event(object, place);
                 self.touch_rows(own, map, &coordinates, Touch::Read, event)?;

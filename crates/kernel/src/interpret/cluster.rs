@@ -81,7 +81,7 @@ impl Machine<'_> {
 
     /// The rank of a block where it says something.
     pub(super) fn rank_named(&self, rank: usize) -> Option<u32> {
-        (self.program.cluster > 1).then_some(rank as u32)
+        (self.program.cluster_size() > 1).then_some(rank as u32)
     }
 
     /// A buffer as a thread has it.
@@ -100,7 +100,7 @@ impl Machine<'_> {
         let first = warp.thread(warp.mask.trailing_zeros() as usize % LANES);
         if warp.mask != warp.exists {
             let missing = warp.threads(warp.exists & !warp.mask).map(|thread| self.in_block(thread)).collect();
-            let expected = self.program.threads * self.program.cluster;
+            let expected = self.program.threads * self.program.cluster_size();
             self.report(Defect::BarrierNotReached { missing, expected }, place, Some(first))?;
             return Err(Stop);
         }
@@ -163,7 +163,7 @@ impl Machine<'_> {
     ) -> Result<[usize; LANES], Stop> {
         let ranks = warp.registers[instruction.inputs[input].index()].map(|rank| rank as u32);
         for lane in lanes(self.active(warp, instruction)) {
-            if ranks[lane] >= self.program.cluster {
+            if ranks[lane] >= self.program.cluster_size() {
                 let of = self.place(access.buffer, access.offset, access.bytes().into());
                 let defect = Defect::Lifetime { place: of, rank: ranks[lane], ended: false };
                 self.report(defect, place, Some(warp.thread(lane)))?;
@@ -182,7 +182,7 @@ impl Machine<'_> {
         (address, bytes): (i64, u64),
         event: Event,
     ) -> Result<(), Stop> {
-        if self.program.cluster == 1 || self.program.buffer(memory.buffer).space != Space::Shared {
+        if self.program.cluster_size() == 1 || self.program.buffer(memory.buffer).space != Space::Shared {
             return Ok(());
         }
         let rank = memory.rank;
@@ -230,6 +230,7 @@ impl Machine<'_> {
         place: usize,
         instruction: &Instruction,
         access: &Access,
+        releases: bool,
     ) -> Result<(), Stop> {
         let mut input = 0;
         let addresses = addresses(warp, instruction, access, false, &mut input);
@@ -240,7 +241,10 @@ impl Machine<'_> {
             let event = self.block.clocks.reading(thread, place);
             self.remember_use((place, thread), memory, (addresses[lane], 8), event)?;
             let at = self.object((place, thread), memory, addresses[lane], false)?;
-            let clock = self.block.clocks.release_reads(thread);
+            let clock = match releases {
+                true => self.block.clocks.release(std::iter::once(thread)),
+                false => self.block.clocks.release_reads(thread),
+            };
             let clock = self.counted(clock)?;
             self.arrival((place, thread), at, &clock, 0)?;
         }

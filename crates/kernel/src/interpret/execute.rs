@@ -9,7 +9,7 @@ use super::matrix;
 use super::schedule::Order;
 use super::warp::{State, Warp};
 use crate::program::Instruction;
-use crate::program::operation::{Axis, Operation, Shuffle, Special, computes};
+use crate::program::operation::{Operation, Shuffle, Special, computes};
 
 const ALL: u32 = u32::MAX;
 
@@ -72,12 +72,17 @@ impl Machine<'_> {
             Operation::Store(access) => self.store(warp, place, instruction, access, false)?,
             Operation::RemoteLoad(access) => self.load(warp, place, instruction, access, true)?,
             Operation::RemoteStore(access) => self.store(warp, place, instruction, access, true)?,
-            Operation::RemoteArrive { access } => self.arrive_elsewhere(warp, place, instruction, access)?,
+            Operation::RemoteArrive { access, releases } => {
+                self.arrive_elsewhere(warp, place, instruction, access, *releases)?;
+            }
             Operation::Atomic(operation, number, access) => {
-                self.atomic(warp, place, instruction, (*operation, *number), access, true)?;
+                self.atomic(warp, place, instruction, (*operation, *number), access, false)?;
             }
             Operation::Reduce(operation, number, access) => {
                 self.atomic(warp, place, instruction, (*operation, *number), access, false)?;
+            }
+            Operation::RemoteReduce(operation, number, access) => {
+                self.atomic(warp, place, instruction, (*operation, *number), access, true)?;
             }
             Operation::LoadMatrix { access, transposed } => {
                 self.whole_warp(warp, place)?;
@@ -167,8 +172,10 @@ impl Machine<'_> {
             Special::Lane => {
                 return warp.registers[output].iter_mut().zip(0..).for_each(|(out, lane)| *out = lane);
             }
-            Special::Block(Axis::X) => self.block.first[0] + warp.rank as u32,
-            Special::Block(axis) => self.block.first[axis as usize],
+            Special::Block(axis) => {
+                let within = self.program.place_in_cluster(warp.rank as u32);
+                self.block.first[axis as usize] + within[axis as usize]
+            }
             Special::Blocks(axis) => self.setup.grid[axis as usize],
             Special::ClusterRank => warp.rank as u32,
         };

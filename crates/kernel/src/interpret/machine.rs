@@ -133,7 +133,7 @@ impl<'a> Machine<'a> {
             }
             globals.push(global);
         }
-        let cluster = program.cluster as usize;
+        let cluster = program.cluster_size() as usize;
         let threads = setup.padded * cluster;
         let shared_bytes = setup.shared_bytes * cluster;
         let seed = if let Order::Random(seed) = schedule.order { seed } else { 0 };
@@ -180,7 +180,7 @@ impl<'a> Machine<'a> {
     /// Runs all blocks; the contents of the tensors and the counts, or what was found.
     pub(super) fn run(mut self) -> Result<(Vec<Vec<u8>>, Counts), Vec<Finding>> {
         let threads = self.program.threads;
-        let cluster = u64::from(self.program.cluster);
+        let cluster = u64::from(self.program.cluster_size());
         let count = threads.div_ceil(32) as usize * cluster as usize;
         let registers = self.program.widths.len();
         let mut warps: Vec<Warp> = (0..count).map(|number| Warp::new(number, threads, registers)).collect();
@@ -266,8 +266,9 @@ impl<'a> Machine<'a> {
     }
 
     /// A thread of the cluster whose first block is at a coordinate.
-    fn thread_in(&self, [x, y, z]: [u32; 3], thread: usize) -> Thread {
-        Thread { block: [x + self.rank_of(thread) as u32, y, z], thread: self.in_block(thread) }
+    fn thread_in(&self, first: [u32; 3], thread: usize) -> Thread {
+        let within = self.program.place_in_cluster(self.rank_of(thread) as u32);
+        Thread { block: std::array::from_fn(|axis| first[axis] + within[axis]), thread: self.in_block(thread) }
     }
 
     /// Who an event of this cluster was.
@@ -292,12 +293,13 @@ impl<'a> Machine<'a> {
         self.party_of(foreign.event, self.coordinates(number))
     }
 
-    /// The coordinate of the first block of a cluster: clusters go along the first axis, and divide
-    /// it.
+    /// The coordinate of the first block of a cluster: clusters divide the grid along each axis.
     fn coordinates(&self, cluster: u64) -> [u32; 3] {
-        let number = cluster * u64::from(self.program.cluster);
-        let [x, y, _] = self.setup.grid.map(|count| u64::from(count).max(1));
-        [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
+        let extents = self.program.cluster;
+        let count = |axis: usize| u64::from(self.setup.grid[axis] / extents[axis]).max(1);
+        let [x, y] = [count(0), count(1)];
+        let at = [cluster % x, cluster / x % y, cluster / x / y];
+        std::array::from_fn(|axis| at[axis] as u32 * extents[axis])
     }
 
     fn run_cluster(&mut self, turn: u64, number: u64, warps: &mut [Warp]) -> Result<(), Stop> {
@@ -307,8 +309,11 @@ impl<'a> Machine<'a> {
         block.number = turn + 1;
         block.cells.fill(Cell::default());
         block.groups.reset();
-        block.clocks =
-            Clocks::new(self.setup.padded * self.program.cluster as usize, self.setup.background, self.setup.reads);
+        block.clocks = Clocks::new(
+            self.setup.padded * self.program.cluster_size() as usize,
+            self.setup.background,
+            self.setup.reads,
+        );
         block.rendezvous.fill_with(Default::default);
         block.pools.fill(0);
         block.gathering = Gathering::new(warps.len());

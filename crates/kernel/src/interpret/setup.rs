@@ -105,9 +105,7 @@ impl Setup {
             *count = u32::try_from(blocks).unwrap_or(u32::MAX);
         }
         let blocks = grid.iter().map(|count| u64::from(*count)).product();
-        if grid[0] % program.cluster != 0 {
-            let what =
-                format!("the grid has {} blocks along its first axis, in clusters of {}", grid[0], program.cluster);
+        if let Some(what) = program.undivided(grid) {
             return Err(size_error(what));
         }
         let (shifts, shared_shift) = shifts(program, code);
@@ -149,7 +147,8 @@ impl Setup {
         let scalars = scalars_of(program, &number)?;
         let background = program_has_background(code);
         let shared_bytes = (program.shared_bytes as usize).next_multiple_of(1 << shared_shift);
-        let reads = code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { .. }));
+        let reads =
+            code.instructions().any(|own| matches!(own.operation, Operation::RemoteArrive { releases: false, .. }));
         let waits = program.waits_for_launches();
         let padded = (program.threads as usize).next_multiple_of(super::lanes::LANES);
         Ok(Setup { grid, blocks, extents, maps, scalars, shared_shift, shared_bytes, background, reads, waits, padded })

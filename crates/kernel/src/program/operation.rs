@@ -204,16 +204,21 @@ pub enum Operation {
         access: Access,
     },
     /// One arrival at the barrier that lies at this place in the shared memory of a block of the
-    /// cluster. It says that this thread has read what it wanted, and tells nothing of what it
-    /// wrote. address?, rank of the block (32 bits) ->
+    /// cluster. address?, rank of the block (32 bits) ->
     RemoteArrive {
         /// Where it lies.
         access: Access,
+        /// Whether it passes on what this thread wrote and knows. Otherwise it says that this
+        /// thread has read what it wanted, and tells nothing of what it wrote.
+        releases: bool,
     },
     /// Elements from the shared memory of a block of the cluster. address?, rank -> registers..
     RemoteLoad(Access),
     /// Registers to the shared memory of a block of the cluster. address?, rank, registers.. ->
     RemoteStore(Access),
+    /// [`Operation::Reduce`] in the shared memory of a block of the cluster. address?, rank, value
+    /// ->
+    RemoteReduce(AtomicOperation, Number, Access),
     /// A box of a tensor from global to shared memory by the copy engine. shared address?, barrier
     /// address?, coordinates.. (32 bits each, as many as the map has dimensions), mask? ->
     BulkLoad {
@@ -272,7 +277,8 @@ macro_rules! accesses {
             | Operation::Store(access)
             | Operation::RemoteLoad(access)
             | Operation::RemoteStore(access)
-            | Operation::RemoteArrive { access }
+            | Operation::RemoteArrive { access, .. }
+            | Operation::RemoteReduce(_, _, access)
             | Operation::Atomic(_, _, access)
             | Operation::Reduce(_, _, access)
             | Operation::LoadMatrix { access, .. }
@@ -367,6 +373,7 @@ impl Operation {
             | Operation::ClusterWait
             | Operation::RemoteArrive { .. }
             | Operation::RemoteStore(_)
+            | Operation::RemoteReduce(..)
             | Operation::BulkSend { .. }
             | Operation::Fence(_)
             | Operation::BarrierInit { .. }

@@ -65,8 +65,9 @@ impl Checker<'_> {
         if !(1..=1024).contains(&program.threads) {
             return malformed(format!("{} threads in a block, of 1 to 1024", program.threads), None);
         }
-        if !(1..=16).contains(&program.cluster) {
-            return malformed(format!("{} blocks in a cluster, of 1 to 16", program.cluster), None);
+        let [x, y, z] = program.cluster.map(u64::from);
+        if program.cluster.contains(&0) || x.saturating_mul(y).saturating_mul(z) > 16 {
+            return malformed(format!("a cluster of {x} x {y} x {z} blocks, of 1 to 16"), None);
         }
         let mut shared = false;
         for buffer in &program.buffers {
@@ -237,6 +238,7 @@ impl Checker<'_> {
                     | Operation::Store(_)
                     | Operation::RemoteLoad(_)
                     | Operation::RemoteStore(_)
+                    | Operation::RemoteReduce(..)
                     | Operation::RemoteArrive { .. }
                     | Operation::BulkSend { .. }
                     | Operation::Atomic(..)
@@ -441,7 +443,7 @@ impl Checker<'_> {
             }
             Operation::BarrierArrive { access, expect } => *expect < 1 << 20 && exactly(&self.object(access)?, &[]),
             Operation::BarrierWait { access } => exactly(&[self.object(access)?, vec![Bits32]].concat(), &[]),
-            Operation::RemoteArrive { access } => exactly(&[self.object(access)?, vec![Bits32]].concat(), &[]),
+            Operation::RemoteArrive { access, .. } => exactly(&[self.object(access)?, vec![Bits32]].concat(), &[]),
             Operation::RemoteLoad(access) => {
                 let (address, pieces) = self.access(access, Space::Shared)?;
                 exactly(&[address, vec![Bits32]].concat(), &pieces)
@@ -449,6 +451,13 @@ impl Checker<'_> {
             Operation::RemoteStore(access) => {
                 let (address, pieces) = self.access(access, Space::Shared)?;
                 exactly(&[address, vec![Bits32], pieces].concat(), &[])
+            }
+            Operation::RemoteReduce(atomic, number, access) => {
+                use super::operation::AtomicOperation::{CompareExchange, Exchange};
+                let (address, _) = self.access(access, Space::Shared)?;
+                let one = access.count == 1 && access.bits == number.bits();
+                one && !matches!(atomic, CompareExchange | Exchange)
+                    && exactly(&[address, vec![Bits32, wide(*number)?]].concat(), &[])
             }
             Operation::BulkLoad { map, to, barrier, multicast } => {
                 let dimensions = self.program.maps.get(map.index())?.dimensions.len();

@@ -4,7 +4,7 @@ use super::writer::Writer;
 use super::{PtxError, Target};
 use crate::program::Instruction;
 use crate::program::memory::{Access, Cache, MapId};
-use crate::program::operation::Number;
+use crate::program::operation::{Number, Operation};
 use crate::program::register::{Register, Width};
 
 impl Writer<'_> {
@@ -57,7 +57,10 @@ impl Writer<'_> {
         let done = self.temporary(Width::Predicate);
         self.line("{");
         self.body.push_str("WAIT:\n");
-        self.line(&format!("mbarrier.try_wait.parity.shared::cta.b64 {done}, {at}, {parity};"));
+        // What other blocks pass on is meant for the cluster on both sides.
+        let given = |operation: &Operation| matches!(operation, Operation::RemoteArrive { releases: true, .. });
+        let scope = if self.program.has(given) { ".acquire.cluster" } else { "" };
+        self.line(&format!("mbarrier.try_wait.parity{scope}.shared::cta.b64 {done}, {at}, {parity};"));
         self.line(&format!("@!{done} bra WAIT;"));
         self.line("}");
         Ok(())
@@ -133,11 +136,17 @@ impl Writer<'_> {
         Ok(self.mapped(&own, rank))
     }
 
-    pub(super) fn remote_arrive(&mut self, instruction: &Instruction, access: &Access) -> Result<(), PtxError> {
+    pub(super) fn remote_arrive(
+        &mut self,
+        instruction: &Instruction,
+        access: &Access,
+        releases: bool,
+    ) -> Result<(), PtxError> {
         let at = self.remote(instruction, access, &mut instruction.inputs.iter().copied())?;
-        // Without a scope: what was read has been read, and a release in the cluster would wait for
-        // all stores of the thread.
-        self.guarded(instruction.guard, &format!("mbarrier.arrive.shared::cluster.b64 _, [{at}];"));
+        // Without a scope where it can be: what was read has been read, and a release in the
+        // cluster waits for all stores of the thread.
+        let scope = if releases { ".release.cluster" } else { "" };
+        self.guarded(instruction.guard, &format!("mbarrier.arrive{scope}.shared::cluster.b64 _, [{at}];"));
         Ok(())
     }
 

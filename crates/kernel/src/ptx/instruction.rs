@@ -170,7 +170,9 @@ impl Writer<'_> {
                     Fence::AsyncShared => {
                         self.least(Target::Sm90a, "a proxy fence", instruction.source)?;
                         // What was stored may be in another block.
-                        match self.program.has(|operation| matches!(operation, Operation::RemoteStore(_))) {
+                        match self.program.has(|operation| {
+                            matches!(operation, Operation::RemoteStore(_) | Operation::RemoteReduce(..))
+                        }) {
                             true => "fence.proxy.async.shared::cluster;",
                             false => "fence.proxy.async.shared::cta;",
                         }
@@ -185,9 +187,12 @@ impl Writer<'_> {
             Operation::BarrierInit { access, count } => self.barrier_init(instruction, access, *count),
             Operation::BarrierArrive { access, expect } => self.barrier_arrive(instruction, access, *expect)?,
             Operation::BarrierWait { access } => self.barrier_wait(instruction, access)?,
-            Operation::RemoteArrive { access } => self.remote_arrive(instruction, access)?,
+            Operation::RemoteArrive { access, releases } => self.remote_arrive(instruction, access, *releases)?,
             Operation::RemoteLoad(access) => self.remote_load(instruction, access)?,
             Operation::RemoteStore(access) => self.remote_store(instruction, access)?,
+            Operation::RemoteReduce(operation, number, access) => {
+                self.remote_reduce(instruction, (*operation, *number), access)?;
+            }
             Operation::ClusterArrive => self.hopper_line(instruction, "barrier.cluster.arrive.aligned;")?,
             Operation::ClusterWait => self.hopper_line(instruction, "barrier.cluster.wait.aligned;")?,
             Operation::BulkLoad { map, to, barrier, multicast } => {

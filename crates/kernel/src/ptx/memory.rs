@@ -68,6 +68,20 @@ impl Writer<'_> {
         Ok(())
     }
 
+    pub(super) fn remote_reduce(
+        &mut self,
+        instruction: &Instruction,
+        (operation, number): (AtomicOperation, Number),
+        access: &Access,
+    ) -> Result<(), PtxError> {
+        let mut inputs = instruction.inputs.iter().copied();
+        let at = self.remote(instruction, access, &mut inputs)?;
+        let (name, bits) = atomic(operation, number);
+        let value = self.names(inputs).join(", ");
+        self.guarded(instruction.guard, &format!("red.relaxed.cluster.shared::cluster.{name}.{bits} [{at}], {value};"));
+        Ok(())
+    }
+
     /// What a load leaves where its predicate is false.
     fn zeros(&mut self, instruction: &Instruction, outputs: &[String]) {
         if instruction.guard.is_some() {

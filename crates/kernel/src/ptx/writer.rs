@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
 
     pub(super) fn module(mut self) -> Result<String, PtxError> {
         let program = self.program;
-        if program.cluster > 1 {
+        if program.cluster_size() > 1 {
             self.least(Target::Sm90a, "a cluster", SourceId(0))?;
         }
         self.steps(&program.body)?;
@@ -109,8 +109,9 @@ impl<'a> Writer<'a> {
             // What the roles share has to be known.
             let _ = writeln!(out, ".maxnreg {}", program.entry_registers());
         }
-        if program.cluster > 1 {
-            let _ = writeln!(out, ".reqnctapercluster {}, 1, 1", program.cluster);
+        if program.cluster_size() > 1 {
+            let [x, y, z] = program.cluster;
+            let _ = writeln!(out, ".reqnctapercluster {x}, {y}, {z}");
         }
         let _ = writeln!(out, "{{");
         for (letter, width, further) in [

@@ -33,7 +33,7 @@ impl Assembler {
             grid: [Expr::from(blocks), Expr::from(1), Expr::from(1)],
             threads,
             resident: 1,
-            cluster: 1,
+            cluster: [1; 3],
             shared_bytes: 0,
             widths: Vec::new(),
             body: Vec::new(),

@@ -9,7 +9,7 @@ use crate::program::register::{Register, Width};
 
 fn cluster(blocks: u32, of: u32, threads: u32) -> Assembler {
     let mut k = Assembler::new(blocks.into(), threads);
-    k.raw().cluster = of;
+    k.raw().cluster = [of, 1, 1];
     k
 }
 
@@ -40,7 +40,7 @@ fn store_there(k: &mut Assembler, memory: BufferId, address: Register, rank: Reg
 
 fn arrive_there(k: &mut Assembler, objects: BufferId, address: Register, rank: Register) {
     let access = k.access(objects, 64, 1);
-    k.emit(Operation::RemoteArrive { access }, &[address, rank], &[]);
+    k.emit(Operation::RemoteArrive { access, releases: false }, &[address, rank], &[]);
 }
 
 /// Where the barriers of the cluster stand in a kernel in which each thread of two blocks leaves a
